@@ -1,0 +1,72 @@
+//! Staggered racing of async attempts, on any executor.
+//!
+//! Attempt 0 starts at once, attempt 1 a step later, and so on; the fastest wins, whatever its
+//! place. For hedged requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
+//!
+//! This is the core. Most programs want `race` or one of the adapters (`race-tokio`,
+//! `race-async-io`, `race-smol`), which add a timer. Here are the layers, each usable alone, in the
+//! order in which a race goes through them:
+//!
+//! - a [`source::Source`] gives candidates;
+//! - a [`Stagger`] says when the next may start: a pure state machine, with a [`Policy`] for the
+//!   step;
+//! - [`Race`] runs the attempts, polling only those that were woken, and is a stream of every
+//!   completion; [`First`] and [`FirstOk`] end it with the winner;
+//! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
+//!
+//! # Features
+//!
+//! None is on by default: without them the crate needs no allocator.
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `alloc` | [`Race`] and its ends |
+//! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
+
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+#[cfg(feature = "test-util")]
+extern crate std;
+
+#[cfg(feature = "alloc")]
+pub mod source;
+
+mod moment;
+mod policy;
+mod stagger;
+mod timer;
+
+#[cfg(feature = "alloc")]
+mod attempts;
+#[cfg(feature = "alloc")]
+mod first;
+#[cfg(feature = "alloc")]
+mod first_ok;
+#[cfg(feature = "alloc")]
+mod race;
+#[cfg(feature = "alloc")]
+mod won;
+
+#[cfg(feature = "test-util")]
+pub mod conformance;
+#[cfg(feature = "test-util")]
+mod virtual_clock;
+
+pub use moment::Moment;
+pub use policy::{Fixed, Policy};
+pub use stagger::{CatchUp, Next, Stagger};
+pub use timer::{NoTimer, Timer};
+
+#[cfg(feature = "alloc")]
+pub use self::{
+    first::{First, NoCandidates},
+    first_ok::{Failed, FirstOk, FirstOkError},
+    race::Race,
+    won::Won,
+};
+
+#[cfg(feature = "test-util")]
+pub use virtual_clock::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};

@@ -1,0 +1,14 @@
+/// The attempt that won a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Won<A, V> {
+    /// Its argument; for `Race::of` its place in the iterator.
+    pub arg: A,
+    /// What it gave.
+    pub output: V,
+    /// As how manieth it started, counted from 0.
+    pub place: usize,
+    /// How long the race took, from the start of its first attempt. Zero if the race was over in
+    /// its first poll, for which no clock is read.
+    pub elapsed: core::time::Duration,
+}

@@ -1,0 +1,67 @@
+//! Staggered racing of async attempts: attempt 0 starts at once, the next a step later, and so on;
+//! the fastest wins, whatever its place. For hedged requests, Happy Eyeballs, fallback chains and
+//! rate-limited fan-out.
+//!
+//! This crate is a facade. Choose your runtime by feature and race with its `Race`:
+//!
+#![cfg_attr(feature = "tokio", doc = "```")]
+#![cfg_attr(not(feature = "tokio"), doc = "```ignore")]
+//! use std::time::Duration;
+//! use race::tokio::Race;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+//! let servers = ["one.example", "two.example", "three.example"];
+//! let race = Race::of(Duration::from_millis(50), servers.map(ask));
+//! if let Ok(won) = race.first_ok().await {
+//!     println!("#{} answered after {:?}: {}", won.place, won.elapsed, won.output);
+//! }
+//! # }
+//!
+//! async fn ask(server: &str) -> Result<String, std::io::Error> {
+//!     // ...
+//! #   Ok(server.to_owned())
+//! }
+//! ```
+//!
+//! # Which runtime, which feature
+//!
+//! Features only add: any of them may be on together, and none changes what a name means.
+//!
+//! | your runtime | feature | race with | timer | platform |
+//! | --- | --- | --- | --- | --- |
+//! | tokio | `tokio` | `race::tokio::Race` | `race::tokio::TokioTimer`, 1 ms | wherever tokio has time; follows its paused clock |
+//! | smol | `smol` | `race::smol::Race` | `race::smol::SmolTimer` | Unix, Windows |
+//! | async-std | `async-io` | `race::async_io::Race` | `race::async_io::AsyncIoTimer` | Unix, Windows |
+//! | any other, on an operating system | `async-io` | `race::async_io::Race` | the same; it runs on a thread of its own | Unix, Windows |
+//! | bare metal, a browser, your own | none | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
+//! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `race::VirtualClock` | any with `std` |
+//!
+//! If the compiler says that `race::tokio` (or another of these modules) is *configured out*, turn
+//! the feature of its row on: `cargo add race --features tokio`.
+//!
+//! What a race promises, when it starts what, and what is cancelled when, is said at
+//! [`core::Race`]; [`CatchUp`], [`core::Race::max_in_flight`] and [`core::Race::policy`] change it.
+
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// The core: everything a race is made of, for any [`Timer`].
+pub use race_core as core;
+
+#[cfg(feature = "async-io")]
+#[cfg_attr(docsrs, doc(cfg(feature = "async-io")))]
+pub use race_async_io as async_io;
+#[cfg(feature = "smol")]
+#[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
+pub use race_smol as smol;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub use race_tokio as tokio;
+
+pub use race_core::{
+    CatchUp, Failed, First, FirstOk, FirstOkError, Fixed, Moment, Next, NoCandidates, Policy,
+    Stagger, Timer, Won, source,
+};
+#[cfg(feature = "test-util")]
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub use race_core::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer, conformance};

@@ -1,0 +1,52 @@
+//! Arguments that are neither `Copy` nor `Clone` go in by value and come back with their results.
+//!
+//! `cargo run --example owned`
+
+use std::time::Duration;
+
+use race::tokio::Race;
+use tokio::time::sleep;
+
+/// Owns its lines; there is one of each.
+struct Document {
+    title: String,
+    lines: Vec<String>,
+}
+
+impl Document {
+    fn new(title: &str, lines: &[&str]) -> Self {
+        Self {
+            title: title.to_owned(),
+            lines: lines.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let documents = vec![
+        Document::new("a long one", &["one word", "and then some more of them"]),
+        Document::new("a short one", &["three words only"]),
+        Document::new("an empty one", &[]),
+    ];
+
+    // The future cannot borrow from the document, which the race keeps and moves: take what it
+    // needs out of it before the `async move` block.
+    let count_words = |document: &Document| {
+        let words = document
+            .lines
+            .iter()
+            .map(|line| line.split_whitespace().count())
+            .sum::<usize>();
+        async move {
+            sleep(Duration::from_millis(30 * words as u64)).await;
+            words
+        }
+    };
+
+    let mut race = Race::new(Duration::from_millis(40), count_words, documents);
+    while let Some((document, words)) = race.next().await {
+        let Document { title, lines } = document; // ours again
+        println!("{title}: {words} words in {} lines", lines.len());
+    }
+}
