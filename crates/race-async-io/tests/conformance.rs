@@ -11,7 +11,7 @@ async fn spin() {
         cx.waker().wake_by_ref();
         Poll::Pending
     })
-    .await
+    .await;
 }
 
 #[test]

@@ -57,6 +57,8 @@ pub struct Race<S: Source, T = NoTimer, P = Fixed> {
     source: S,
     /// The source has no more, or has panicked.
     source_over: bool,
+    /// The stream has said so.
+    ended: bool,
     stagger: Stagger<P>,
     timer: T,
     /// When the first attempt started, once the clock has been read.
@@ -166,6 +168,7 @@ impl<S: Source, T: Timer + Unpin> Race<S, T> {
             candidate: None,
             source,
             source_over: false,
+            ended: false,
             stagger: Stagger::new(Fixed(step)),
             timer,
             began: None,
@@ -197,6 +200,7 @@ impl<S: Source, T, P: Policy> Race<S, T, P> {
             candidate: self.candidate,
             source: self.source,
             source_over: self.source_over,
+            ended: self.ended,
             stagger: self.stagger.with_policy(policy),
             timer: self.timer,
             began: self.began,
@@ -222,6 +226,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a stream's `next`, as `StreamExt` has it"
+    )]
     pub fn next(&mut self) -> impl Future<Output = Option<(S::Arg, S::Output)>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx))
     }
@@ -251,8 +259,9 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
         loop {
             // Before the timer, so that neither starves the other of a task's cooperative budget.
             if let Poll::Ready(Some(done)) = self.attempts.poll_next(cx) {
-                // A consumer may now take its time. The first attempt alone is not worth a clock.
-                if self.stagger.starts() > 1 {
+                // The consumer may now take its time, so the step must count from here; except that
+                // the first attempt alone is not worth a clock.
+                if self.stagger.starts() > 1 && self.may_start_more() {
                     self.clock();
                 }
                 return Poll::Ready(Some(done));
@@ -260,7 +269,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
             if !self.stagger.is_full(self.attempts.len()) {
                 match self.poll_candidate(cx) {
                     Poll::Ready(true) => {}
-                    Poll::Ready(false) if self.attempts.len() == 0 => return Poll::Ready(None),
+                    Poll::Ready(false) if self.attempts.len() == 0 => {
+                        self.ended = true;
+                        return Poll::Ready(None);
+                    }
                     Poll::Ready(false) => return self.wait(),
                     Poll::Pending => {
                         self.clock();
@@ -296,6 +308,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
                 starts += 1;
             }
         }
+    }
+
+    fn may_start_more(&self) -> bool {
+        self.candidate.is_some() || !self.source_over
     }
 
     /// Whether a candidate is in hand; draws one if there is none.
@@ -380,7 +396,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Stream for Race<S, T, P> {
 
 impl<S: Source, T: Timer + Unpin, P: Policy> FusedStream for Race<S, T, P> {
     fn is_terminated(&self) -> bool {
-        self.source_over && self.candidate.is_none() && self.attempts.len() == 0
+        self.ended
     }
 }
 
