@@ -58,7 +58,7 @@ mod virtual_clock;
 pub use moment::Moment;
 pub use policy::{Fixed, Policy};
 pub use stagger::{CatchUp, Next, Stagger};
-pub use timer::{NoTimer, Timer};
+pub use timer::Timer;
 
 #[cfg(feature = "alloc")]
 pub use self::{

@@ -9,7 +9,7 @@ use core::{
 use futures_core::{FusedStream, Stream};
 
 use crate::{
-    CatchUp, First, FirstOk, Fixed, Moment, Next, NoTimer, Policy, Stagger, Timer,
+    CatchUp, First, FirstOk, Fixed, Moment, Next, Policy, Stagger, Timer,
     attempts::{Attempts, Finished},
     source::{Args, Arrivals, Of, Source},
 };
@@ -50,7 +50,7 @@ const STARTS_PER_POLL: usize = 32;
 ///
 /// `next` loses nothing when it is dropped before it is ready: what has finished stays with the
 /// race until it is handed out.
-pub struct Race<S: Source, T = NoTimer, P = Fixed> {
+pub struct Race<S: Source, T, P = Fixed> {
     // The attempts go first, as they may use what the source's function owns.
     attempts: Attempts<S::Arg, S::Attempt>,
     candidate: Option<S::Candidate>,

@@ -191,6 +191,7 @@ impl<P: Policy> Stagger<P> {
         self.due = Due::Now;
     }
 
+    #[cfg(feature = "alloc")]
     pub(crate) fn with_policy<Q: Policy>(self, policy: Q) -> Stagger<Q> {
         Stagger {
             policy,

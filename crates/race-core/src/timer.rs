@@ -88,7 +88,3 @@ where
         self.as_deref_mut().disarm();
     }
 }
-
-/// Stands where a race's type names no timer. It is none, and the compiler says what to do.
-#[derive(Debug)]
-pub enum NoTimer {}

@@ -65,3 +65,11 @@ pub use race_core::{
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
 pub use race_core::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer, conformance};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod english {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.zh-CN.md")]
+mod chinese {}

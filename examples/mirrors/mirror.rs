@@ -1,0 +1,110 @@
+//! Where the resource can be had.
+
+use std::{error, fmt, str::FromStr};
+
+use hyper::{
+    Uri,
+    http::uri::{Authority, InvalidUri, PathAndQuery},
+};
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// A URL taken apart for those who connect, greet and ask.
+pub(crate) struct Mirror {
+    url: String,
+    /// Without the brackets of an IPv6 address.
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Whose certificate to expect, if the mirror is to be spoken to in https.
+    pub(crate) tls: Option<ServerName<'static>>,
+    pub(crate) authority: Authority,
+    pub(crate) path: PathAndQuery,
+}
+
+impl FromStr for Mirror {
+    type Err = BadUrl;
+
+    fn from_str(url: &str) -> Result<Self, BadUrl> {
+        let parts = url.parse::<Uri>().map_err(BadUrl::Unreadable)?.into_parts();
+        let scheme = parts.scheme.ok_or(BadUrl::NoScheme)?;
+        let authority = parts.authority.ok_or(BadUrl::NoHost)?;
+        let (secure, default_port) = match scheme.as_str() {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            other => return Err(BadUrl::Scheme(other.to_owned())),
+        };
+        // It would end up on the screen.
+        if authority.as_str().contains('@') {
+            return Err(BadUrl::Password);
+        }
+        let host = authority.host();
+        let port = match authority.as_str()[host.len()..].strip_prefix(':') {
+            None => default_port,
+            Some(port) => match port.parse() {
+                Ok(port) if port > 0 => port,
+                _ => return Err(BadUrl::Port(port.to_owned())),
+            },
+        };
+        let host = host.trim_matches(['[', ']']).to_owned();
+        if host.is_empty() {
+            return Err(BadUrl::NoHost);
+        }
+        let tls = match secure {
+            true => match ServerName::try_from(host.clone()) {
+                Ok(name) => Some(name),
+                Err(_) => return Err(BadUrl::Host(host)),
+            },
+            false => None,
+        };
+        let path = parts.path_and_query;
+        Ok(Self {
+            url: url.to_owned(),
+            host,
+            port,
+            tls,
+            authority,
+            path: path.unwrap_or_else(|| PathAndQuery::from_static("/")),
+        })
+    }
+}
+
+impl fmt::Display for Mirror {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// Why a URL names no mirror.
+#[derive(Debug)]
+pub(crate) enum BadUrl {
+    Unreadable(InvalidUri),
+    NoScheme,
+    Scheme(String),
+    NoHost,
+    Host(String),
+    Port(String),
+    Password,
+}
+
+impl fmt::Display for BadUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(why) => write!(f, "{why}"),
+            Self::NoScheme => f.write_str("it has no scheme"),
+            Self::Scheme(scheme) => write!(f, "the scheme {scheme:?} is not spoken here"),
+            Self::NoHost => f.write_str("it has no host"),
+            Self::Host(host) => write!(f, "no certificate can be for the host {host:?}"),
+            Self::Port(port) => write!(f, "the port {port:?} is not within 1 to 65535"),
+            Self::Password => f.write_str("user names and passwords are not taken"),
+        }?;
+        f.write_str("; give http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH")
+    }
+}
+
+impl error::Error for BadUrl {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Unreadable(why) => Some(why),
+            _ => None,
+        }
+    }
+}
