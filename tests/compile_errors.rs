@@ -1,5 +1,7 @@
 //! What the compiler says when a timer or a feature is missing must name the cure.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
 use std::{
     env, fs,
     path::{Path, PathBuf},

@@ -9,7 +9,7 @@ use futures::future::{Either, select};
 use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use hyper::{
     Request, StatusCode,
-    body::Bytes,
+    body::{Body as _, Bytes},
     client::conn::http1::{SendRequest, handshake},
     header::{CONNECTION, HOST, LOCATION, USER_AGENT},
 };
@@ -92,6 +92,9 @@ async fn ask(mut sender: SendRequest<Empty<Bytes>>, mirror: &Mirror) -> Result<B
             status,
             location: location.map(str::to_owned),
         });
+    }
+    if response.body().size_hint().lower() > MAX_BYTES as u64 {
+        return Err(FetchError::TooLong); // known before it comes
     }
     match Limited::new(response.into_body(), MAX_BYTES)
         .collect()

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --example mirrors -- [--runtime tokio|async-io|smol] [URL...]`; without a URL it races
 //! four mirrors of its own on loopback, and `--help` tells the rest. The race is the same code on
-//! each runtime, in [`race`].
+//! each runtime: the function `race`.
 
 mod demo;
 mod fetch;
@@ -120,9 +120,8 @@ async fn race<R: Runtime>(options: &Options) -> (Vec<Lane>, Option<Bytes>) {
 }
 
 fn explain(lanes: &[Lane], timeout: Duration) {
-    let failed = lanes.iter().filter(|lane| lane.has_failed()).count();
-    if failed == lanes.len() {
-        complain(&format!("mirrors: no mirror has it, of {failed}"));
+    if lanes.iter().all(Lane::has_failed) {
+        complain("mirrors: every mirror has failed");
     } else {
         let timeout = humantime::format_duration(timeout);
         complain(&format!("mirrors: nobody has won within {timeout}"));

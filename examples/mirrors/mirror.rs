@@ -24,6 +24,9 @@ impl FromStr for Mirror {
     type Err = BadUrl;
 
     fn from_str(url: &str) -> Result<Self, BadUrl> {
+        if url.ends_with("://") || url.contains(":///") {
+            return Err(BadUrl::NoHost);
+        }
         let parts = url.parse::<Uri>().map_err(BadUrl::Unreadable)?.into_parts();
         let scheme = parts.scheme.ok_or(BadUrl::NoScheme)?;
         let authority = parts.authority.ok_or(BadUrl::NoHost)?;
@@ -32,7 +35,7 @@ impl FromStr for Mirror {
             "https" => (true, 443),
             other => return Err(BadUrl::Scheme(other.to_owned())),
         };
-        // It would end up on the screen.
+        // They would be left out of the request without a word.
         if authority.as_str().contains('@') {
             return Err(BadUrl::Password);
         }

@@ -9,21 +9,17 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(io::Error::new(
+            error.kind(),
+            format!("cannot write to the standard output: {error}"),
+        )),
         _ => Ok(()),
     }
 }
 
 /// Writes one line to the standard error, whatever the text holds.
 pub(crate) fn complain(line: &str) {
-    let mut one = String::with_capacity(line.len() + 1);
-    for letter in line.chars() {
-        match letter.is_control() {
-            true => one.extend(letter.escape_default()),
-            false => one.push(letter),
-        }
-    }
-    one.push('\n');
+    let line = line.replace(char::is_control, " ") + "\n";
     // There is nobody left to tell if this fails.
-    let _ = io::stderr().write_all(one.as_bytes());
+    let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -9,7 +9,7 @@ use race_core::conformance;
 async fn spin() {
     poll_fn(|cx| {
         cx.waker().wake_by_ref();
-        Poll::Pending
+        Poll::<()>::Pending
     })
     .await;
 }

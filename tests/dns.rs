@@ -1,0 +1,144 @@
+//! The `dns` example as its users meet it: a process, and resolvers that speak bytes.
+
+mod process;
+
+use std::{
+    net::{SocketAddr, UdpSocket},
+    thread,
+};
+
+use process::run;
+
+/// A resolver that gives these replies to each question.
+fn resolver(replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
+    let address: SocketAddr = socket.local_addr().expect("it is bound");
+    thread::spawn(move || {
+        let mut packet = [0; 512];
+        while let Ok((length, asker)) = socket.recv_from(&mut packet) {
+            for reply in replies(&packet[..length]) {
+                // The asker may have heard enough.
+                let _ = socket.send_to(&reply, asker);
+            }
+        }
+    });
+    address.to_string()
+}
+
+/// The question, turned into a reply without records (RFC 1035, 4.1.1).
+fn coded(question: &[u8], code: u8) -> Vec<u8> {
+    let mut reply = question.to_vec();
+    reply[2] |= 0x80;
+    reply[3] = code;
+    reply
+}
+
+/// The question with the address 192.0.2.`last` as its answer; none if it is not asked for IPv4.
+fn answered(question: &[u8], last: u8) -> Vec<u8> {
+    let mut reply = coded(question, 0);
+    let kind = question[question.len() - 3];
+    if kind == 1 {
+        reply[7] = 1; // one record: the name again, A, IN, for a minute, four bytes
+        reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, last]);
+    }
+    reply
+}
+
+#[test]
+fn the_demonstration_is_answered_by_its_third_resolver() {
+    let ended = run("dns", &[]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let says = "race.example is at 192.0.2.7, 2001:db8::7\nanswered by #2 127.0.0.1:";
+    assert!(ended.stdout.contains(says), "{}", ended.stdout);
+}
+
+#[test]
+fn a_failure_asks_the_next_at_once() {
+    let fails = resolver(|question| vec![coded(question, 2)]);
+    let answers = resolver(|question| vec![answered(question, 9)]);
+    let ended = run("dns", &["--step", "1h", "Host.Example", &fails, &answers]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let says = format!("Host.Example is at 192.0.2.9\nanswered by #1 {answers} after ");
+    assert!(ended.stdout.starts_with(&says), "{}", ended.stdout);
+}
+
+#[test]
+fn forged_replies_are_passed_over() {
+    let forger = resolver(|question| {
+        let mut other_id = answered(question, 66);
+        other_id[1] ^= 1;
+        let mut other_name = answered(question, 66);
+        other_name[13] = b'x';
+        let echo = question.to_vec();
+        let replies = [vec![1, 2, 3], echo, other_id, other_name];
+        [&replies[..], &[answered(question, 9)]].concat()
+    });
+    let ended = run("dns", &["host.example", &forger]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let says = "host.example is at 192.0.2.9\n";
+    assert!(ended.stdout.starts_with(says), "{}", ended.stdout);
+}
+
+#[test]
+fn when_all_fail_each_says_why() {
+    let resolvers = [
+        resolver(|question| vec![coded(question, 2)]),
+        resolver(|question| vec![coded(question, 3)]),
+        resolver(|question| vec![coded(question, 5)]),
+        resolver(|question| vec![coded(question, 4)]),
+        resolver(|question| vec![coded(question, 0)]),
+        resolver(|question| {
+            let mut cut = answered(question, 9);
+            cut[2] |= 2;
+            vec![cut]
+        }),
+    ];
+    let whys = [
+        "SERVFAIL: it could not find out",
+        "NXDOMAIN: there is no such name",
+        "REFUSED: it does not answer us",
+        "code 4: Not Implemented",
+        "the name has no address",
+        "truncated: too long for udp, and tcp is not tried",
+    ];
+    let mut args = vec!["--step", "1h", "host.example"];
+    args.extend(resolvers.iter().map(String::as_str));
+    let ended = run("dns", &args);
+
+    let mut expected = "dns: no resolver has an address of \"host.example\"\n".to_owned();
+    for (place, (resolver, why)) in resolvers.iter().zip(whys).enumerate() {
+        expected += &format!("#{place} {resolver}: {why}\n");
+    }
+    assert_eq!(ended.stderr, expected);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn bad_input_is_one_line_that_names_it() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["h", "1.2.3"], "resolver \"1.2.3\""),
+        (&["h", "resolver.example"], "resolver \"resolver.example\""),
+        (&["h", "127.0.0.1:99999"], "resolver \"127.0.0.1:99999\""),
+        (&["", "127.0.0.1"], "host \"\""),
+        (&["a..b", "127.0.0.1"], "host \"a..b\""),
+        (&["a\nb..", "127.0.0.1"], "host \"a\\nb..\""),
+        (&["--step", "5", "h"], "--step \"5\""),
+        (&["--step"], "--step"),
+        (&["--frob\n"], "--frob"),
+    ];
+    for (args, named) in cases {
+        let ended = run("dns", args);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(2), ""),
+            "{args:?}"
+        );
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        let line = ended.stderr.strip_prefix("dns: ");
+        assert!(
+            line.is_some_and(|line| line.contains(named)),
+            "{}",
+            ended.stderr
+        );
+    }
+}

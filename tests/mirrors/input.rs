@@ -1,0 +1,64 @@
+//! What the command line may hold, and who reads what comes of it.
+
+use std::{io::Write as _, sync::mpsc};
+
+use crate::{
+    process::{PATIENCE, finish, run, start},
+    server::{OK, mirror},
+};
+
+#[test]
+fn bad_input_is_one_line_that_names_it() {
+    let cases: [(&[&str], &str, &str); 14] = [
+        (&["example.org/file"], "url \"example.org/file\"", "http://"),
+        (&["file"], "url \"file\"", "http://"),
+        (&["http://a b/"], "url \"http://a b/\"", "http://HOST"),
+        (&["http://h/\n"], "url \"http://h/\\n\"", "http://HOST"),
+        (&["ftp://host/file"], "url \"ftp://host/file\"", "https://"),
+        (&["http:///file"], "url \"http:///file\"", "no host"),
+        (&["http://host:99999/"], "\"99999\"", "1 to 65535"),
+        (&["http://me:pw@host/"], "url", "passwords are not taken"),
+        (&["--step", "5"], "--step \"5\"", "50ms"),
+        (&["--timeout", "soon"], "--timeout \"soon\"", "50ms"),
+        (
+            &["--runtime", "threads"],
+            "\"threads\"",
+            "tokio, async-io and smol",
+        ),
+        (&["--frob"], "'--frob'", "--runtime"),
+        (&["--a\nb"], "--a b", "--runtime"),
+        (&["--step"], "'--step'", "--help"),
+    ];
+    for (args, named, cure) in cases {
+        let ended = run("mirrors", args);
+        assert_eq!(
+            (ended.code, ended.stdout.as_str()),
+            (Some(2), ""),
+            "{args:?}"
+        );
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains(named), "{}", ended.stderr);
+        assert!(ended.stderr.contains(cure), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn help_is_no_error() {
+    let ended = run("mirrors", &["--help"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    assert!(ended.stdout.contains("usage: mirrors"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let (gone, may_answer) = mpsc::channel();
+    let url = mirror(move |stream, _| {
+        may_answer.recv_timeout(PATIENCE).unwrap();
+        let _ = stream.write_all(OK.as_bytes());
+    });
+    let mut child = start("mirrors", &["--timeout", "1h", &url]);
+    drop(child.stdout.take());
+    gone.send(()).unwrap();
+    let ended = finish(child);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}

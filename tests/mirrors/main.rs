@@ -1,0 +1,26 @@
+//! The `mirrors` example as its users meet it: a process, and mirrors that speak bytes.
+
+#[cfg(unix)] // it takes a named pipe
+mod closes;
+mod fails;
+mod input;
+#[path = "../process/mod.rs"]
+mod process;
+mod server;
+// The picture, for its own tests.
+#[path = "../../examples/mirrors/staircase.rs"]
+#[expect(dead_code, reason = "some of it only the example asks for")]
+mod staircase;
+mod wins;
+
+use process::Ended;
+
+const RUNTIMES: [&str; 3] = ["tokio", "async-io", "smol"];
+
+/// The line of the picture that begins like this.
+fn line<'a>(ended: &'a Ended, place: &str) -> &'a str {
+    let mut lines = ended.stdout.lines();
+    lines
+        .find(|line| line.starts_with(place))
+        .unwrap_or_else(|| panic!("no {place} in {}{}", ended.stdout, ended.stderr))
+}

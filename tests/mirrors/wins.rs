@@ -1,0 +1,60 @@
+//! Races that are won.
+
+use std::{env::temp_dir, fs, io::Write as _, process::id};
+
+use crate::{
+    RUNTIMES, line,
+    process::{Ended, run},
+    server::{OK, mirror, says},
+};
+
+#[track_caller]
+fn assert_won(ended: &Ended) {
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+#[track_caller]
+fn assert_line(ended: &Ended, place: &str, what: &str) {
+    assert!(line(ended, place).contains(what), "{}", ended.stdout);
+}
+
+#[test]
+fn the_good_mirror_wins_the_demonstration_on_each_runtime() {
+    for runtime in RUNTIMES {
+        let ended = run("mirrors", &["--runtime", runtime]);
+        assert_won(&ended);
+        assert_line(&ended, "#0 ", "╌ cancelled");
+        assert_line(&ended, "#1 ", "✗ 503 Service Unavailable");
+        assert_line(&ended, "#2 ", "╌ cancelled");
+        assert_line(&ended, "#3 ", "● won: 1056 bytes after ");
+    }
+}
+
+#[test]
+fn a_cut_off_body_loses() {
+    let cut = says("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\ncut");
+    let ended = run("mirrors", &["--step", "1h", &cut, &says(OK)]);
+    assert_won(&ended);
+    assert_line(&ended, "#0 ", "✗ body cut off: ");
+    assert_line(&ended, "#1 ", "● won: 4 bytes after ");
+}
+
+#[test]
+fn the_winners_body_is_written_to_the_file() {
+    let url = mirror(|stream, request| {
+        let body = request.join("\n");
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}", body.len());
+        let _ = write!(stream, "{head}\r\n\r\n{body}");
+    });
+    let authority = &url["http://".len()..url.len() - "/file?x=1".len()];
+    for runtime in RUNTIMES {
+        let file = temp_dir().join(format!("mirrors-{}-{runtime}", id()));
+        let path = file.to_str().unwrap();
+        let ended = run("mirrors", &["--runtime", runtime, "--output", path, &url]);
+        assert_won(&ended);
+        let body = fs::read_to_string(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        assert!(body.starts_with("GET /file?x=1 HTTP/1.1\n"), "{body}");
+        assert!(body.contains(&format!("host: {authority}\n")), "{body}");
+    }
+}
