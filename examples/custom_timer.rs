@@ -4,6 +4,7 @@
 //! `cargo run --example custom_timer`
 
 use std::{
+    io::{self, Write as _},
     pin::Pin,
     task::{Context, Poll},
     time::{Duration, Instant},
@@ -56,7 +57,7 @@ impl Timer for DelayTimer {
     }
 }
 
-fn main() {
+fn main() -> io::Result<()> {
     let epoch = Instant::now();
     let timer = || DelayTimer::new(epoch);
 
@@ -66,10 +67,13 @@ fn main() {
     });
     let race = Race::of_with(timer(), Duration::from_millis(50), attempts);
     match block_on(race.first()) {
-        Ok(won) => println!("{} won after {} ms", won.output, won.elapsed.as_millis()),
-        Err(error) => println!("{error}"),
+        Ok(won) => {
+            let millis = won.elapsed.as_millis();
+            writeln!(io::stdout(), "{} won after {millis} ms", won.output)?;
+        }
+        Err(error) => writeln!(io::stdout(), "{error}")?,
     }
 
     block_on(conformance::timer(timer));
-    println!("the timer keeps the contract");
+    writeln!(io::stdout(), "the timer keeps the contract")
 }

@@ -2,7 +2,10 @@
 //!
 //! `cargo run --example endless`
 
-use std::time::Duration;
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
 
 use race::tokio::Race;
 use tokio::time::sleep;
@@ -10,7 +13,7 @@ use tokio::time::sleep;
 const STEP: Duration = Duration::from_millis(50);
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> io::Result<()> {
     // Every third number is slow, and is overtaken by the two after it.
     let square = |number: &u64| {
         let number = *number;
@@ -23,8 +26,12 @@ async fn main() {
     let mut race = Race::new(STEP, square, 0..).max_in_flight(8);
     for _ in 0..5 {
         if let Some((number, square)) = race.next().await {
-            println!("{number}² = {square}");
+            writeln!(io::stdout(), "{number}² = {square}")?;
         }
     }
-    println!("enough; {} still running are cancelled", race.len());
+    let running = race.len();
+    writeln!(
+        io::stdout(),
+        "enough; {running} still running are cancelled"
+    )
 }

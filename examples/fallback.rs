@@ -4,7 +4,10 @@
 //!
 //! `cargo run --example fallback`
 
-use std::time::Duration;
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
 
 use race::tokio::Race;
 use tokio::time::sleep;
@@ -36,7 +39,7 @@ async fn price(fallback: Fallback, weather: Weather) -> Result<u32, &'static str
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> io::Result<()> {
     let days = [
         ("all is well", (20, Ok(117)), (5, Ok(115))),
         ("live is down", (10, Err("live: refused")), (5, Ok(115))),
@@ -52,13 +55,15 @@ async fn main() {
         let chain = [Fallback::Live, Fallback::Cache, Fallback::Default];
         let race = Race::new(STEP, |&fallback| price(fallback, weather), chain);
         match race.first_ok().await {
-            Ok(won) => println!(
+            Ok(won) => writeln!(
+                io::stdout(),
                 "{day}: {} from {:?} after {} ms",
                 won.output,
                 won.arg,
                 won.elapsed.as_millis()
-            ),
-            Err(error) => println!("{day}: {error}"),
+            )?,
+            Err(error) => writeln!(io::stdout(), "{day}: {error}")?,
         }
     }
+    Ok(())
 }

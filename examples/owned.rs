@@ -2,7 +2,10 @@
 //!
 //! `cargo run --example owned`
 
-use std::time::Duration;
+use std::{
+    io::{self, Write as _},
+    time::Duration,
+};
 
 use race::tokio::Race;
 use tokio::time::sleep;
@@ -23,7 +26,7 @@ impl Document {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
+async fn main() -> io::Result<()> {
     let documents = vec![
         Document::new("a long one", &["one word", "and then some more of them"]),
         Document::new("a short one", &["three words only"]),
@@ -47,6 +50,8 @@ async fn main() {
     let mut race = Race::new(Duration::from_millis(40), count_words, documents);
     while let Some((document, words)) = race.next().await {
         let Document { title, lines } = document; // ours again
-        println!("{title}: {words} words in {} lines", lines.len());
+        let lines = lines.len();
+        writeln!(io::stdout(), "{title}: {words} words in {lines} lines")?;
     }
+    Ok(())
 }

@@ -115,10 +115,14 @@ fn when_all_fail_each_says_why() {
 
 #[test]
 fn bad_input_is_one_line_that_names_it() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["h", "1.2.3"], "resolver \"1.2.3\""),
         (&["h", "resolver.example"], "resolver \"resolver.example\""),
         (&["h", "127.0.0.1:99999"], "resolver \"127.0.0.1:99999\""),
+        (&["h", "[127.0.0.1]"], "resolver \"[127.0.0.1]\""),
+        // The one before it is taken.
+        (&["h", "[::1]", "1.2.3"], "resolver \"1.2.3\""),
+        (&["host.example"], "host \"host.example\""),
         (&["", "127.0.0.1"], "host \"\""),
         (&["a..b", "127.0.0.1"], "host \"a..b\""),
         (&["a\nb..", "127.0.0.1"], "host \"a\\nb..\""),

@@ -6,19 +6,18 @@
 
 mod demo;
 mod options;
+#[path = "../shared/output.rs"]
+mod output;
 mod query;
 
-use std::{
-    io::{self, Write as _},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{io, process::ExitCode, time::Duration};
 
 use race::{FirstOkError, tokio::Race};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     options::{Command, Options},
+    output::{complain, print},
     query::{AskError, addresses},
 };
 
@@ -27,25 +26,21 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let answer = match options::parse(lexopt::Parser::from_env()) {
-        Ok(Command::Help) => Ok(options::HELP.to_owned()),
+    let ended = match options::parse(lexopt::Parser::from_env()) {
+        Ok(Command::Help) => print(options::HELP).map(|()| ExitCode::SUCCESS),
         Ok(Command::Ask(options)) => ask(options).await,
         Err(error) => {
-            let error = error.to_string().replace(char::is_control, " ");
             complain(&format!("dns: {error} (see --help)"));
             return ExitCode::from(2);
         }
     };
-    match answer.and_then(|text| print(&text)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("dns: {error}"));
-            ExitCode::FAILURE
-        }
-    }
+    ended.unwrap_or_else(|error| {
+        complain(&format!("dns: {error}"));
+        ExitCode::FAILURE
+    })
 }
 
-async fn ask(mut options: Options) -> io::Result<String> {
+async fn ask(mut options: Options) -> io::Result<ExitCode> {
     if options.resolvers.is_empty() {
         options.resolvers = demo::start().await?;
         print(demo::WHAT)?;
@@ -68,34 +63,22 @@ async fn ask(mut options: Options) -> io::Result<String> {
     match Race::new(step, attempt, resolvers).first_ok().await {
         Ok(won) => {
             let addresses: Vec<_> = won.output.iter().map(ToString::to_string).collect();
-            Ok(format!(
+            print(&format!(
                 "{host} is at {}\nanswered by #{} {} after {} ms\n",
                 addresses.join(", "),
                 won.place,
                 won.arg,
                 won.elapsed.as_millis(),
-            ))
+            ))?;
+            Ok(ExitCode::SUCCESS)
         }
         Err(FirstOkError::AllFailed(failed)) => {
-            let mut text = format!("no resolver has an address of {host:?}");
+            complain(&format!("dns: no resolver has an address of {host:?}"));
             for it in failed {
-                text += &format!("\n#{} {}: {}", it.place, it.arg, it.error);
+                complain(&format!("#{} {}: {}", it.place, it.arg, it.error));
             }
-            Err(io::Error::other(text))
+            Ok(ExitCode::FAILURE)
         }
         Err(error) => Err(io::Error::other(error.to_string())),
     }
-}
-
-/// `println!` panics when its reader has gone, such as `head -1`; here that is no error.
-fn print(text: &str) -> io::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn complain(text: &str) {
-    // There is nobody left to tell if this fails.
-    let _ = writeln!(io::stderr(), "{text}");
 }

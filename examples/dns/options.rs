@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
@@ -71,9 +71,14 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
 }
 
 fn resolver(text: &str) -> Result<SocketAddr, lexopt::Error> {
+    let bracketed = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let address = match bracketed {
+        Some(v6) => v6.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    };
     let whole = text.parse().ok();
     whole
-        .or_else(|| Some((text.parse::<IpAddr>().ok()?, 53).into()))
+        .or_else(|| Some((address?, 53).into()))
         .filter(|resolver: &SocketAddr| resolver.port() > 0)
         .ok_or_else(|| {
             format!("resolver {text:?}: no address; give IP, IP:PORT or [IPv6]:PORT").into()

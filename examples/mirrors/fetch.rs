@@ -3,7 +3,7 @@
 //! It spawns nothing. All that belongs to an attempt lives in its future, so that dropping the
 //! future closes the connection.
 
-use std::{error, fmt, io, pin::pin, sync::Arc};
+use std::{cell::Cell, error, fmt, io, pin::pin, rc::Rc, sync::Arc};
 
 use futures::future::{Either, select};
 use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
@@ -21,6 +21,7 @@ use tokio_rustls::{
 
 use crate::{
     mirror::Mirror,
+    paced::Paced,
     runtime::{Io, Runtime},
 };
 
@@ -52,20 +53,27 @@ pub(crate) async fn fetch<R: Runtime>(
     let connection = R::connect(&mirror.host, mirror.port)
         .await
         .map_err(FetchError::Connect)?;
+    let answered = Rc::new(Cell::new(false));
+    // Below TLS, whose records may come without a pause as well.
+    let connection = Paced::new(connection, Rc::clone(&answered));
     match &mirror.tls {
-        None => exchange(connection, mirror).await,
+        None => exchange(connection, mirror, &answered).await,
         Some(name) => {
             let connection = tls.connect(name.clone(), connection).await;
-            exchange(connection.map_err(FetchError::Tls)?, mirror).await
+            exchange(connection.map_err(FetchError::Tls)?, mirror, &answered).await
         }
     }
 }
 
-async fn exchange(io: impl Io, mirror: &Mirror) -> Result<Bytes, FetchError> {
+async fn exchange(
+    io: impl Io,
+    mirror: &Mirror,
+    answered: &Cell<bool>,
+) -> Result<Bytes, FetchError> {
     let (sender, connection) = handshake(TokioIo::new(io))
         .await
         .map_err(FetchError::Http)?;
-    let answer = pin!(ask(sender, mirror));
+    let answer = pin!(ask(sender, mirror, answered));
     match select(answer, pin!(connection)).await {
         Either::Left((answer, _)) => answer,
         // Closed. What came before that is kept, and why there is no more is told to the one who asks.
@@ -73,7 +81,11 @@ async fn exchange(io: impl Io, mirror: &Mirror) -> Result<Bytes, FetchError> {
     }
 }
 
-async fn ask(mut sender: SendRequest<Empty<Bytes>>, mirror: &Mirror) -> Result<Bytes, FetchError> {
+async fn ask(
+    mut sender: SendRequest<Empty<Bytes>>,
+    mirror: &Mirror,
+    answered: &Cell<bool>,
+) -> Result<Bytes, FetchError> {
     let request = Request::get(mirror.path.as_str())
         .header(HOST, mirror.authority.as_str())
         .header(USER_AGENT, "race-mirrors")
@@ -84,6 +96,7 @@ async fn ask(mut sender: SendRequest<Empty<Bytes>>, mirror: &Mirror) -> Result<B
         .send_request(request)
         .await
         .map_err(FetchError::Http)?;
+    answered.set(true);
     let status = response.status();
     if status != StatusCode::OK {
         let location = response.headers().get(LOCATION);

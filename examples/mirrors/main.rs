@@ -10,7 +10,9 @@ mod fetch;
 mod log;
 mod mirror;
 mod options;
+#[path = "../shared/output.rs"]
 mod output;
+mod paced;
 mod runtime;
 mod staircase;
 

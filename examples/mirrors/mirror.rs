@@ -1,6 +1,6 @@
 //! Where the resource can be had.
 
-use std::{error, fmt, str::FromStr};
+use std::{error, fmt, net::Ipv6Addr, str::FromStr};
 
 use hyper::{
     Uri,
@@ -24,7 +24,11 @@ impl FromStr for Mirror {
     type Err = BadUrl;
 
     fn from_str(url: &str) -> Result<Self, BadUrl> {
-        if url.ends_with("://") || url.contains(":///") {
+        // `Uri` says of these only that their format is invalid.
+        let rest = ["http://", "https://"]
+            .iter()
+            .find_map(|scheme| url.strip_prefix(scheme));
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?', '#', ':'])) {
             return Err(BadUrl::NoHost);
         }
         let parts = url.parse::<Uri>().map_err(BadUrl::Unreadable)?.into_parts();
@@ -40,17 +44,17 @@ impl FromStr for Mirror {
             return Err(BadUrl::Password);
         }
         let host = authority.host();
-        let port = match authority.as_str()[host.len()..].strip_prefix(':') {
-            None => default_port,
-            Some(port) => match port.parse() {
-                Ok(port) if port > 0 => port,
-                _ => return Err(BadUrl::Port(port.to_owned())),
-            },
+        let port = match &authority.as_str()[host.len()..] {
+            "" => default_port,
+            port => read_port(port)?,
         };
-        let host = host.trim_matches(['[', ']']).to_owned();
-        if host.is_empty() {
-            return Err(BadUrl::NoHost);
-        }
+        let host = match host.strip_prefix('[') {
+            Some(v6) => match v6.trim_end_matches(']') {
+                v6 if v6.parse::<Ipv6Addr>().is_ok() => v6.to_owned(),
+                _ => return Err(BadUrl::Brackets(host.to_owned())),
+            },
+            None => host.to_owned(),
+        };
         let tls = match secure {
             true => match ServerName::try_from(host.clone()) {
                 Ok(name) => Some(name),
@@ -70,6 +74,18 @@ impl FromStr for Mirror {
     }
 }
 
+/// Reads what follows the host.
+fn read_port(text: &str) -> Result<u16, BadUrl> {
+    let Some(port) = text.strip_prefix(':') else {
+        return Err(BadUrl::AfterHost(text.to_owned()));
+    };
+    // A number's own parser takes a sign, too.
+    match port.parse() {
+        Ok(number) if number > 0 && !port.starts_with('+') => Ok(number),
+        _ => Err(BadUrl::Port(port.to_owned())),
+    }
+}
+
 impl fmt::Display for Mirror {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.url)
@@ -84,6 +100,8 @@ pub(crate) enum BadUrl {
     Scheme(String),
     NoHost,
     Host(String),
+    Brackets(String),
+    AfterHost(String),
     Port(String),
     Password,
 }
@@ -96,6 +114,8 @@ impl fmt::Display for BadUrl {
             Self::Scheme(scheme) => write!(f, "the scheme {scheme:?} is not spoken here"),
             Self::NoHost => f.write_str("it has no host"),
             Self::Host(host) => write!(f, "no certificate can be for the host {host:?}"),
+            Self::Brackets(host) => write!(f, "the host {host:?} is no IPv6 address"),
+            Self::AfterHost(text) => write!(f, "{text:?} after the host is no port"),
             Self::Port(port) => write!(f, "the port {port:?} is not within 1 to 65535"),
             Self::Password => f.write_str("user names and passwords are not taken"),
         }?;

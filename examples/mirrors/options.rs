@@ -75,7 +75,13 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
                     .parse()
                     .map_err(|why| format!("--runtime {name:?}: {why}"))?;
             }
-            Arg::Long("output") => options.output = Some(parser.value()?.into()),
+            Arg::Long("output") => {
+                let file = parser.value()?;
+                if file.is_empty() {
+                    return Err("--output \"\": it names no file; give the path of one".into());
+                }
+                options.output = Some(file.into());
+            }
             Arg::Value(url) => {
                 let url = url.string()?;
                 let mirror = url.parse().map_err(|why| format!("url {url:?}: {why}"))?;

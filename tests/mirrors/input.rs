@@ -9,13 +9,19 @@ use crate::{
 
 #[test]
 fn bad_input_is_one_line_that_names_it() {
-    let cases: [(&[&str], &str, &str); 14] = [
+    let cases: [(&[&str], &str, &str); 22] = [
         (&["example.org/file"], "url \"example.org/file\"", "http://"),
         (&["file"], "url \"file\"", "http://"),
         (&["http://a b/"], "url \"http://a b/\"", "http://HOST"),
         (&["http://h/\n"], "url \"http://h/\\n\"", "http://HOST"),
         (&["ftp://host/file"], "url \"ftp://host/file\"", "https://"),
         (&["http:///file"], "url \"http:///file\"", "no host"),
+        (&["https://"], "url \"https://\"", "no host"),
+        (&["http://:80/"], "url \"http://:80/\"", "no host"),
+        (&["http://[::1]x/"], "\"x\" after the host", "[:PORT]"),
+        (&["http://[h]/"], "\"[h]\"", "no IPv6 address"),
+        (&["http://h:+80/"], "\"+80\"", "1 to 65535"),
+        (&["http://h:/"], "port \"\"", "1 to 65535"),
         (&["http://host:99999/"], "\"99999\"", "1 to 65535"),
         (&["http://me:pw@host/"], "url", "passwords are not taken"),
         (&["--step", "5"], "--step \"5\"", "50ms"),
@@ -28,6 +34,8 @@ fn bad_input_is_one_line_that_names_it() {
         (&["--frob"], "'--frob'", "--runtime"),
         (&["--a\nb"], "--a b", "--runtime"),
         (&["--step"], "'--step'", "--help"),
+        (&["--output="], "--output \"\"", "give the path"),
+        (&["--output", ""], "--output \"\"", "give the path"),
     ];
     for (args, named, cure) in cases {
         let ended = run("mirrors", args);
@@ -39,6 +47,20 @@ fn bad_input_is_one_line_that_names_it() {
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         assert!(ended.stderr.contains(named), "{}", ended.stderr);
         assert!(ended.stderr.contains(cure), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_url_may_hold_another() {
+    for rest in ["?u=http://", "?u=http:///y", "x:///y", "://"] {
+        let line = format!("GET /{rest} HTTP/1.1");
+        let url = mirror(move |stream, request| {
+            assert_eq!(request[0], line);
+            let _ = stream.write_all(OK.as_bytes());
+        });
+        let url = url.replace("file?x=1", rest);
+        let ended = run("mirrors", &[&url]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     }
 }
 

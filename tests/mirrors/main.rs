@@ -4,6 +4,9 @@
 mod closes;
 mod fails;
 mod input;
+// The pacing, for its own tests.
+#[path = "../../examples/mirrors/paced.rs"]
+mod paced;
 #[path = "../process/mod.rs"]
 mod process;
 mod server;

@@ -48,6 +48,17 @@ pub(crate) fn stalls() -> (String, Receiver<&'static str>) {
     (url, hear)
 }
 
+/// A mirror that begins with `head` and then says `what` for as long as anyone takes it.
+pub(crate) fn repeats(head: &'static str, what: &'static str) -> String {
+    let many = what.repeat(1_000);
+    mirror(move |stream, _| {
+        let mut said = stream.write_all(head.as_bytes());
+        while said.is_ok() {
+            said = stream.write_all(many.as_bytes());
+        }
+    })
+}
+
 /// What listens there speaks no TLS.
 pub(crate) fn says_no_hello() -> String {
     let (listener, at) = listen();

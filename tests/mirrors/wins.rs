@@ -5,7 +5,7 @@ use std::{env::temp_dir, fs, io::Write as _, process::id};
 use crate::{
     RUNTIMES, line,
     process::{Ended, run},
-    server::{OK, mirror, says},
+    server::{OK, mirror, repeats, says},
 };
 
 #[track_caller]
@@ -37,6 +37,24 @@ fn a_cut_off_body_loses() {
     assert_won(&ended);
     assert_line(&ended, "#0 ", "✗ body cut off: ");
     assert_line(&ended, "#1 ", "● won: 4 bytes after ");
+}
+
+/// The first is cut off; the second gives way until the good one has won.
+#[test]
+fn who_never_pauses_holds_up_nobody_on_each_runtime() {
+    for runtime in RUNTIMES {
+        let early = repeats("", "HTTP/1.1 103 Early Hints\r\n\r\n");
+        let endless = repeats("HTTP/1.1 200 OK\r\n\r\n", "and so on ");
+        let args = ["--runtime", runtime, "--timeout", "1h", "--step"];
+        for (step, url) in [("1h", &early), ("0s", &early), ("0s", &endless)] {
+            let ended = run("mirrors", &[&args[..], &[step, url, &says(OK)]].concat());
+            assert_won(&ended);
+            assert_line(&ended, "#1 ", "● won: 4 bytes after ");
+            if step == "1h" {
+                assert_line(&ended, "#0 ", "✗ no http: no answer");
+            }
+        }
+    }
 }
 
 #[test]

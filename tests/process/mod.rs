@@ -45,9 +45,11 @@ fn built(example: &str) -> PathBuf {
     let path = profile.join("examples").join(file);
     let changed = |path: PathBuf| path.metadata().and_then(|it| it.modified()).ok();
 
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let sources = sources.join(example).read_dir();
-    let sources = sources.expect("an example has a folder").flatten();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let sources = [example, "shared"].into_iter().flat_map(|folder| {
+        let sources = examples.join(folder).read_dir();
+        sources.expect("an example has a folder").flatten()
+    });
     let newest = sources.filter_map(|source| changed(source.path())).max();
     let fresh = changed(path.clone()) >= newest;
     assert!(

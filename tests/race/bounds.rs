@@ -68,6 +68,20 @@ fn len_and_size_hint_count_down() {
     assert_eq!(clock.run(race.next()), Ok(None));
     assert!(race.is_terminated() && race.is_empty());
 
+    // One runs, one is in hand, one is still with the source; then none is.
+    let attempts = [10, 10, 10].map(|millis| clock.sleep(ms(millis)));
+    let mut race = Race::of_with(clock.timer(), ms(50), attempts);
+    assert_eq!(clock.run(race.next()).unwrap(), Some((0, ())));
+    assert_eq!(race.size_hint(), (2, Some(2)));
+    assert_eq!(clock.run(race.next()).unwrap(), Some((1, ())));
+    assert_eq!(race.size_hint(), (1, Some(1)));
+
+    let hopeful = std::iter::from_fn(|| None::<std::future::Pending<()>>);
+    let mut race = Race::of_with(clock.timer(), ms(1), hopeful);
+    assert_eq!(race.size_hint(), (0, None));
+    assert!(clock.run(race.next()).unwrap().is_none());
+    assert_eq!(race.size_hint(), (0, Some(0)));
+
     let endless = Race::of_with(clock.timer(), ms(1), std::iter::repeat_with(pending::<()>));
     assert_eq!(endless.size_hint(), (usize::MAX, None));
 }
@@ -79,5 +93,8 @@ fn a_race_says_how_it_stands() {
     let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
     clock.run(race.next()).unwrap();
     let text = format!("{race:?}");
-    assert!(text.starts_with("Race { started: 2, running: 1"), "{text}");
+    assert!(
+        text.starts_with("Race { running: 1, course: Course { started: 2, "),
+        "{text}"
+    );
 }

@@ -95,3 +95,23 @@ fn a_consumer_in_time_keeps_the_grid() {
         assert_eq!(starts.millis(), [0, 10, 20, 30], "{catch_up:?}");
     }
 }
+
+#[test]
+fn a_new_policy_keeps_bound_and_catch_up() {
+    let clock = VirtualClock::new();
+    let starts = Trace::new(&clock);
+    let attempts = (0..).map(|place| starts.attempt(if place == 0 { 5 } else { 10_000 }));
+    let mut race = Race::of_with(clock.timer(), ms(1), attempts)
+        .catch_up(CatchUp::Skip)
+        .max_in_flight(3)
+        .policy(|_: usize| Some(ms(10)));
+    clock
+        .run(async {
+            race.next().await;
+            clock.advance(ms(1_000));
+            let until = clock.sleep(ms(500));
+            futures::future::select(race.next(), until).await;
+        })
+        .unwrap();
+    assert_eq!(starts.millis(), [0, 1_005, 1_010, 1_020]);
+}

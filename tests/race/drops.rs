@@ -70,18 +70,27 @@ fn everything_is_dropped_once_whenever_the_race_is_dropped() {
 #[test]
 fn the_winner_cancels_the_others_at_once() {
     let (clock, log) = (VirtualClock::new(), Log::default());
-    let attempts = [500, 20].map(|millis| {
+    let attempt = |millis| {
         let (sleep, guard) = (clock.sleep(ms(millis)), Logged(log.clone(), "future", 0));
         async move {
             let _guard = guard;
             sleep.await;
+            Ok::<_, ()>(())
         }
-    });
-    let mut first = Race::of_with(clock.timer(), ms(50), attempts).first();
+    };
+    let mut first = Race::of_with(clock.timer(), ms(50), [500, 20].map(attempt)).first();
     clock.run(&mut first).unwrap().unwrap();
     assert_eq!(
         log.borrow().len(),
         2,
         "though `first` itself is still there"
+    );
+
+    let mut first_ok = Race::of_with(clock.timer(), ms(50), [500, 20].map(attempt)).first_ok();
+    clock.run(&mut first_ok).unwrap().unwrap();
+    assert_eq!(
+        log.borrow().len(),
+        4,
+        "though `first_ok` itself is still there"
     );
 }

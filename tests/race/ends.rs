@@ -1,5 +1,6 @@
 use std::{error::Error, io, time::Duration};
 
+use futures::{StreamExt, future::ready, poll, stream};
 use race::{FirstOkError, NoCandidates, VirtualClock, core::Race};
 
 use crate::probe::{Trace, ms};
@@ -157,4 +158,31 @@ fn an_end_can_be_awaited_in_pieces() {
             assert_eq!(first.await.map(|won| won.elapsed), Ok(ms(70)));
         })
         .unwrap();
+}
+
+#[test]
+fn time_counts_from_the_first_attempt_not_from_waiting_for_it() {
+    let clock = VirtualClock::new();
+    let late = stream::once(clock.sleep(ms(30))).boxed_local();
+    let run = |(): &()| clock.sleep(ms(7));
+    let race = Race::from_stream_with(clock.timer(), ms(50), run, late);
+    let won = clock.run(race.first()).unwrap().unwrap();
+    assert_eq!((won.elapsed, clock.elapsed()), (ms(7), ms(37)));
+}
+
+#[test]
+fn endless_failures_never_hang_a_poll() {
+    let clock = VirtualClock::new();
+    for max in [1, usize::MAX] {
+        let failures = (0..).map(|_| ready(Err::<(), _>("again")));
+        let race = Race::of_with(clock.timer(), ms(50), failures).max_in_flight(max);
+        let mut first_ok = race.first_ok();
+        clock
+            .run(async {
+                for _ in 0..10 {
+                    assert!(poll!(&mut first_ok).is_pending());
+                }
+            })
+            .unwrap();
+    }
 }

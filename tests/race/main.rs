@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod bounds;
+mod broken_timers;
 mod catch_up;
 mod cpython;
 mod drops;

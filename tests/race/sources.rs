@@ -63,8 +63,9 @@ fn a_stream_of_candidates_starts_each_as_it_arrives_but_no_sooner_than_a_step() 
     for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
-        // They arrive at 0, 5, 5, 300 and the stream ends at 300.
-        let arrivals = stream::unfold(VecDeque::from([0, 5, 0, 295]), |mut gaps| {
+        // They arrive at 0, 5, 5, and three at 335, when the consumer has long been waiting.
+        let gaps = VecDeque::from([0, 5, 0, 295, 0, 0]);
+        let arrivals = stream::unfold(gaps, |mut gaps| {
             let gap = gaps.pop_front().map(|gap| clock.sleep(ms(gap)));
             async move {
                 gap?.await;
@@ -73,8 +74,8 @@ fn a_stream_of_candidates_starts_each_as_it_arrives_but_no_sooner_than_a_step() 
         });
         let run = |(): &()| starts.attempt(1);
         let race = Race::from_stream_with(clock.timer(), ms(20), run, arrivals.boxed_local());
-        assert_eq!(clock.run(race.catch_up(catch_up).count()), Ok(4));
-        assert_eq!(starts.millis(), [0, 20, 40, 335], "{catch_up:?}");
+        assert_eq!(clock.run(race.catch_up(catch_up).count()), Ok(6));
+        assert_eq!(starts.millis(), [0, 20, 40, 335, 355, 375], "{catch_up:?}");
     }
 }
 

@@ -1,16 +1,16 @@
-use std::{cell::Cell, rc::Rc, time::Duration};
+use std::{cell::Cell, collections::VecDeque, rc::Rc, task::Poll, time::Duration};
 
 use futures::{
     channel::oneshot,
     future::{FutureExt, pending},
-    poll,
+    poll, stream,
 };
 use race::{VirtualClock, core::Race};
 
-use crate::probe::{Counted, ms};
+use crate::probe::{Counted, Usage, ms};
 
 #[test]
-fn without_a_wake_each_attempt_is_polled_once() {
+fn without_a_wake_each_attempt_is_polled_once_and_the_first_again_when_it_is_no_longer_alone() {
     let (clock, polls) = (VirtualClock::new(), Rc::new(Cell::new(0)));
     let attempts = (0..64).map(|_| Counted {
         future: pending::<()>(),
@@ -24,7 +24,7 @@ fn without_a_wake_each_attempt_is_polled_once() {
             }
         })
         .unwrap();
-    assert_eq!((race.len(), polls.get()), (64, 64));
+    assert_eq!((race.len(), polls.get()), (64, 65));
 }
 
 #[test]
@@ -68,7 +68,8 @@ fn waiting_for_the_next_start_polls_no_attempt() {
     });
     let mut race = Race::of_with(clock.timer(), ms(10), attempts);
     assert!(clock.run(race.next()).is_err());
-    assert_eq!((race.len(), polls.get(), clock.elapsed()), (10, 10, ms(90)));
+    // The first once more at 10, when it is still alone, and once more when it no longer is.
+    assert_eq!((race.len(), polls.get(), clock.elapsed()), (10, 12, ms(90)));
 }
 
 #[test]
@@ -81,12 +82,63 @@ fn dropping_next_loses_nothing() {
             let mut out = Vec::new();
             loop {
                 match poll!(race.next()) {
-                    std::task::Poll::Ready(Some((_, millis))) => out.push(millis),
-                    std::task::Poll::Ready(None) => return out,
-                    std::task::Poll::Pending => clock.sleep(ms(7)).await,
+                    Poll::Ready(Some((_, millis))) => out.push(millis),
+                    Poll::Ready(None) => return out,
+                    Poll::Pending => clock.sleep(ms(7)).await,
                 }
             }
         })
         .unwrap();
     assert_eq!(out, [10, 20, 30]);
+}
+
+#[test]
+fn neither_timer_nor_source_is_polled_when_it_did_not_wake() {
+    let (clock, usage, drawn) = (VirtualClock::new(), Usage::default(), Cell::new(0));
+    let (senders, mut attempts): (Vec<_>, VecDeque<_>) =
+        (0..10).map(|_| oneshot::channel::<()>()).unzip();
+    // Two candidates come at once, the others never.
+    let arrivals = stream::poll_fn(|_| {
+        drawn.set(drawn.get() + 1);
+        match drawn.get() {
+            1 | 2 => Poll::Ready(Some(())),
+            _ => Poll::Pending,
+        }
+    });
+    let run = |(): &()| attempts.pop_front().unwrap();
+    let mut race = Race::from_stream_with(usage.timer(&clock), ms(10), run, arrivals);
+    clock
+        .run(async {
+            assert!(poll!(race.next()).is_pending());
+            clock.advance(ms(3));
+            for _ in 0..5 {
+                assert!(poll!(race.next()).is_pending());
+            }
+            assert_eq!((usage.polls.get(), drawn.get()), (1, 2), "waiting for 10");
+            clock.advance(ms(7));
+            for _ in 0..5 {
+                assert!(poll!(race.next()).is_pending());
+            }
+            // The source once with the race's waker, and once with its own, when it first must wait.
+            assert_eq!((usage.polls.get(), drawn.get()), (2, 4));
+        })
+        .unwrap();
+    drop(senders);
+}
+
+#[test]
+fn a_timer_for_which_nothing_waits_any_more_wakes_nobody() {
+    let clock = VirtualClock::new();
+    let attempts = [10, 70].map(|millis| {
+        let sleep = clock.sleep(ms(millis));
+        sleep.map(move |()| if millis == 10 { Err("down") } else { Ok(()) })
+    });
+    let (mut first_ok, mut polls) = (Race::of_with(clock.timer(), ms(50), attempts).first_ok(), 0);
+    let counted = std::future::poll_fn(|cx| {
+        polls += 1;
+        first_ok.poll_unpin(cx)
+    });
+    assert!(clock.run(counted).unwrap().is_ok());
+    // At 0, at 10 when the first fails and the second starts, and at 80.
+    assert_eq!((polls, clock.elapsed()), (3, ms(80)));
 }

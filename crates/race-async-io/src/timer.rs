@@ -65,6 +65,7 @@ impl Timer for AsyncIoTimer {
 
     fn disarm(mut self: Pin<&mut Self>) {
         self.alarm = None;
+        self.deadline = None;
     }
 }
 

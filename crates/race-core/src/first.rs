@@ -4,49 +4,60 @@ use core::{
     task::{Context, Poll},
 };
 
-use crate::{Policy, Race, Timer, Won, attempts::Finished, source::Source};
+use pin_project_lite::pin_project;
 
-/// The future of [`Race::first`]: the first attempt to finish wins, and the others are cancelled.
-///
-/// # Cancel safety
-///
-/// Dropping it cancels the race. To stop waiting and go on later, await `&mut` of it.
-///
-/// # Panics
-///
-/// As polling a [`Race`] does, and when it is polled again after it was ready.
-pub struct First<S: Source, T, P> {
-    /// Taken by the winner.
-    race: Option<Race<S, T, P>>,
+use crate::{
+    Won,
+    course::Finished,
+    racing::{Arg, Output, Racing},
+};
+
+pin_project! {
+    /// The future of `Race::first`: the first attempt to finish wins, and the others are cancelled.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it cancels the race. To stop waiting and go on later, await `&mut` of it.
+    ///
+    /// # Panics
+    ///
+    /// As polling a race does, and when it is polled again after it was ready.
+    pub struct First<R> {
+        // Taken by the winner.
+        #[pin]
+        race: Option<R>,
+    }
 }
 
-impl<S: Source, T, P> First<S, T, P> {
-    pub(crate) fn new(race: Race<S, T, P>) -> Self {
+impl<R> First<R> {
+    pub(crate) fn new(race: R) -> Self {
         Self { race: Some(race) }
     }
 }
 
-impl<S: Source, T: Timer + Unpin, P: Policy> Future for First<S, T, P> {
-    type Output = Result<Won<S::Arg, S::Output>, NoCandidates>;
+impl<R: Racing> Future for First<R> {
+    type Output = Result<Won<Arg<R>, Output<R>>, NoCandidates>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let race = self.race.as_mut().expect("`First` was ready already");
-        let Poll::Ready(finished) = race.poll_finished(cx) else {
-            race.note_began();
+        let mut this = self.as_mut().project();
+        let race = this.race.as_mut().as_pin_mut();
+        let (running, course) = race.expect("`First` was ready already").parts();
+        let Poll::Ready(finished) = course.poll_finished(running, cx) else {
+            course.note_began();
             return Poll::Pending;
         };
         let won = finished.map(|Finished { place, arg, output }| Won {
             arg,
             output,
             place,
-            elapsed: race.elapsed(),
+            elapsed: course.elapsed(),
         });
-        self.race = None;
+        this.race.set(None);
         Poll::Ready(won.ok_or(NoCandidates))
     }
 }
 
-impl<S: Source, T, P: Policy> fmt::Debug for First<S, T, P> {
+impl<R: fmt::Debug> fmt::Debug for First<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("First").field("race", &self.race).finish()
     }

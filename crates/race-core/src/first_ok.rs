@@ -5,31 +5,42 @@ use core::{
     task::{Context, Poll},
 };
 
-use crate::{NoCandidates, Policy, Race, Timer, Won, attempts::Finished, source::Source};
+use pin_project_lite::pin_project;
 
-/// The future of [`Race::first_ok`]: the first `Ok` wins, and the others are cancelled.
-///
-/// The next attempt starts at once when the latest to start has failed, so a step is never waited
-/// out with nothing running.
-///
-/// # Cancel safety
-///
-/// Dropping it cancels the race. To stop waiting and go on later, await `&mut` of it.
-///
-/// # Panics
-///
-/// As polling a [`Race`] does, and when it is polled again after it was ready.
-pub struct FirstOk<S: Source, T, P, E> {
-    /// Taken by the winner.
-    race: Option<Race<S, T, P>>,
-    failed: Vec<Failed<S::Arg, E>>,
+use crate::{
+    NoCandidates, Won,
+    course::Finished,
+    racing::{Arg, Racing},
+    running::Running as _,
+    source::Source,
+};
+
+/// How many failures one poll takes before it yields to its executor, since each may start another.
+const FAILURES_PER_POLL: usize = 32;
+
+pin_project! {
+    /// The future of [`Race::first_ok`]: the first `Ok` wins, and the others are cancelled.
+    ///
+    /// The next attempt starts at once when the latest to start has failed, so a step is never waited
+    /// out with nothing running. Every error is kept until the end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it cancels the race. To stop waiting and go on later, await `&mut` of it.
+    ///
+    /// # Panics
+    ///
+    /// As polling a race does, and when it is polled again after it was ready.
+    pub struct FirstOk<R: Racing, E> {
+        // Taken by the winner.
+        #[pin]
+        race: Option<R>,
+        failed: Vec<Failed<Arg<R>, E>>,
+    }
 }
 
-/// Nothing in it is pinned in place.
-impl<S: Source, T, P, E> Unpin for FirstOk<S, T, P, E> {}
-
-impl<S: Source, T, P, E> FirstOk<S, T, P, E> {
-    pub(crate) fn new(race: Race<S, T, P>) -> Self {
+impl<R: Racing, E> FirstOk<R, E> {
+    pub(crate) fn new(race: R) -> Self {
         Self {
             race: Some(race),
             failed: Vec::new(),
@@ -37,53 +48,63 @@ impl<S: Source, T, P, E> FirstOk<S, T, P, E> {
     }
 }
 
-impl<S, T, P, V, E> Future for FirstOk<S, T, P, E>
+impl<R, V, E> Future for FirstOk<R, E>
 where
-    S: Source<Output = Result<V, E>>,
-    T: Timer + Unpin,
-    P: Policy,
+    R: Racing<Source: Source<Output = Result<V, E>>>,
 {
-    type Output = Result<Won<S::Arg, V>, FirstOkError<S::Arg, E>>;
+    type Output = Result<Won<Arg<R>, V>, FirstOkError<Arg<R>, E>>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let race = this.race.as_mut().expect("`FirstOk` was ready already");
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.as_mut().project();
+        let race = this.race.as_mut().as_pin_mut();
+        let (mut running, course) = race.expect("`FirstOk` was ready already").parts();
+        let mut failures = 0;
         let ended = loop {
-            race.start_if_idle();
-            let Poll::Ready(finished) = race.poll_finished(cx) else {
-                race.note_began();
+            if running.len() == 0 {
+                course.stagger.make_due();
+            }
+            let polled = match failures {
+                FAILURES_PER_POLL => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                _ => course.poll_finished(running.as_mut(), cx),
+            };
+            let Poll::Ready(finished) = polled else {
+                course.note_began();
                 return Poll::Pending;
             };
-            match finished {
-                Some(Finished { place, arg, output }) => match output {
-                    Ok(output) => {
-                        let elapsed = race.elapsed();
-                        break Ok(Won {
-                            arg,
-                            output,
-                            place,
-                            elapsed,
-                        });
-                    }
-                    Err(error) => {
-                        race.failed(place);
-                        this.failed.push(Failed { arg, place, error });
-                    }
-                },
-                None if this.failed.is_empty() => break Err(FirstOkError::NoCandidates),
-                None => {
-                    let mut failed = mem::take(&mut this.failed);
-                    failed.sort_unstable_by_key(|failed| failed.place);
-                    break Err(FirstOkError::AllFailed(failed));
+            let Some(Finished { place, arg, output }) = finished else {
+                let mut failed = mem::take(this.failed);
+                failed.sort_unstable_by_key(|failed| failed.place);
+                break Err(match failed.is_empty() {
+                    true => FirstOkError::NoCandidates,
+                    false => FirstOkError::AllFailed(failed),
+                });
+            };
+            match output {
+                Ok(output) => {
+                    let elapsed = course.elapsed();
+                    break Ok(Won {
+                        arg,
+                        output,
+                        place,
+                        elapsed,
+                    });
+                }
+                Err(error) => {
+                    course.stagger.failed(place);
+                    this.failed.push(Failed { arg, place, error });
+                    failures += 1;
                 }
             }
         };
-        this.race = None;
+        this.race.set(None);
         Poll::Ready(ended)
     }
 }
 
-impl<S: Source, T, P: Policy, E> fmt::Debug for FirstOk<S, T, P, E> {
+impl<R: Racing + fmt::Debug, E> fmt::Debug for FirstOk<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FirstOk")
             .field("race", &self.race)

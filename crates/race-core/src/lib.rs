@@ -31,7 +31,6 @@ extern crate alloc;
 #[cfg(feature = "test-util")]
 extern crate std;
 
-#[cfg(feature = "alloc")]
 pub mod source;
 
 mod moment;
@@ -39,16 +38,17 @@ mod policy;
 mod stagger;
 mod timer;
 
-#[cfg(feature = "alloc")]
 mod attempts;
-#[cfg(feature = "alloc")]
+mod course;
 mod first;
+mod racing;
+mod running;
+mod won;
+
 #[cfg(feature = "alloc")]
 mod first_ok;
 #[cfg(feature = "alloc")]
 mod race;
-#[cfg(feature = "alloc")]
-mod won;
 
 #[cfg(feature = "test-util")]
 pub mod conformance;
@@ -60,12 +60,15 @@ pub use policy::{Fixed, Policy};
 pub use stagger::{CatchUp, Next, Stagger};
 pub use timer::Timer;
 
+pub use attempts::InlineRace;
+pub use first::{First, NoCandidates};
+pub use won::Won;
+
 #[cfg(feature = "alloc")]
 pub use self::{
-    first::{First, NoCandidates},
+    attempts::Attempts,
     first_ok::{Failed, FirstOk, FirstOkError},
     race::Race,
-    won::Won,
 };
 
 #[cfg(feature = "test-util")]

@@ -9,13 +9,11 @@ use core::{
 use futures_core::{FusedStream, Stream};
 
 use crate::{
-    CatchUp, First, FirstOk, Fixed, Moment, Next, Policy, Stagger, Timer,
-    attempts::{Attempts, Finished},
+    Attempts, CatchUp, First, FirstOk, Fixed, Policy, Timer,
+    course::Course,
+    racing::{Parts, Racing},
     source::{Args, Arrivals, Of, Source},
 };
-
-/// How many attempts one poll may start before it yields to its executor.
-const STARTS_PER_POLL: usize = 32;
 
 /// A staggered race: attempt 0 starts at once, the next a step later, and so on; what finishes
 /// first comes out first, whatever its place.
@@ -42,27 +40,18 @@ const STARTS_PER_POLL: usize = 32;
 ///
 /// # Panics
 ///
-/// Polling it panics when an attempt, the function that makes attempts, or the source panics.
-/// Whoever catches that may poll on: a panicked attempt is gone and the others are delivered; a
-/// candidate whose attempt could not be made is lost; a panicked source is at its end.
+/// Polling it panics when an attempt, the function that makes attempts, the source, the policy or the
+/// timer panics. Whoever catches that may poll on: a panicked attempt is gone and the others are
+/// delivered; a candidate whose attempt could not be made is lost; a panicked source is at its end.
 ///
 /// # Cancel safety
 ///
 /// `next` loses nothing when it is dropped before it is ready: what has finished stays with the
 /// race until it is handed out.
 pub struct Race<S: Source, T, P = Fixed> {
-    // The attempts go first, as they may use what the source's function owns.
-    attempts: Attempts<S::Arg, S::Attempt>,
-    candidate: Option<S::Candidate>,
-    source: S,
-    /// The source has no more, or has panicked.
-    source_over: bool,
-    /// The stream has said so.
-    ended: bool,
-    stagger: Stagger<P>,
-    timer: T,
-    /// When the first attempt started, once the clock has been read.
-    began: Option<Moment>,
+    // First, as they may use what the source's function owns.
+    attempts: Attempts<S::Attempt, (S::Arg, usize)>,
+    course: Course<S, T, P>,
 }
 
 /// Nothing in a race is pinned in place: the running attempts are on the heap.
@@ -165,13 +154,7 @@ impl<S: Source, T: Timer + Unpin> Race<S, T> {
     pub fn from_source(timer: T, step: Duration, source: S) -> Self {
         Self {
             attempts: Attempts::new(),
-            candidate: None,
-            source,
-            source_over: false,
-            ended: false,
-            stagger: Stagger::new(Fixed(step)),
-            timer,
-            began: None,
+            course: Course::new(timer, step, source),
         }
     }
 }
@@ -181,14 +164,14 @@ impl<S: Source, T, P: Policy> Race<S, T, P> {
     /// treated as 1. Without it, as many run as have been started.
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.stagger.set_max_in_flight(max);
+        self.course = self.course.max_in_flight(max);
         self
     }
 
     /// What becomes of starts that were missed since nobody polled; [`CatchUp::Delay`] by default.
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.stagger.set_catch_up(catch_up);
+        self.course = self.course.catch_up(catch_up);
         self
     }
 
@@ -197,13 +180,7 @@ impl<S: Source, T, P: Policy> Race<S, T, P> {
     pub fn policy<Q: Policy>(self, policy: Q) -> Race<S, T, Q> {
         Race {
             attempts: self.attempts,
-            candidate: self.candidate,
-            source: self.source,
-            source_over: self.source_over,
-            ended: self.ended,
-            stagger: self.stagger.with_policy(policy),
-            timer: self.timer,
-            began: self.began,
+            course: self.course.policy(policy),
         }
     }
 
@@ -236,176 +213,58 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
 
     /// The first to finish wins, and the others are cancelled.
     #[must_use = "futures do nothing unless polled"]
-    pub fn first(self) -> First<S, T, P> {
+    pub fn first(self) -> First<Self> {
         First::new(self)
     }
 
     /// The first `Ok` wins, and the others are cancelled. When the latest started has failed, or
     /// nothing runs any more, the next starts at once. Without an `Ok` it gives every error.
     #[must_use = "futures do nothing unless polled"]
-    pub fn first_ok<V, E>(self) -> FirstOk<S, T, P, E>
+    pub fn first_ok<V, E>(self) -> FirstOk<Self, E>
     where
         S: Source<Output = Result<V, E>>,
     {
         FirstOk::new(self)
     }
-
-    /// The only poll loop. Deliver what has finished; else start what is due; else wait.
-    pub(crate) fn poll_finished(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Finished<S::Arg, S::Output>>> {
-        let mut starts = 0;
-        loop {
-            // Before the timer, so that neither starves the other of a task's cooperative budget.
-            if let Poll::Ready(Some(done)) = self.attempts.poll_next(cx) {
-                // The consumer may now take its time, so the step must count from here; except that
-                // the first attempt alone is not worth a clock.
-                if self.stagger.starts() > 1 && self.may_start_more() {
-                    self.clock();
-                }
-                return Poll::Ready(Some(done));
-            }
-            if !self.stagger.is_full(self.attempts.len()) {
-                match self.poll_candidate(cx) {
-                    Poll::Ready(true) => {}
-                    Poll::Ready(false) if self.attempts.len() == 0 => {
-                        self.ended = true;
-                        return Poll::Ready(None);
-                    }
-                    Poll::Ready(false) => return self.wait(),
-                    Poll::Pending => {
-                        self.clock();
-                        self.stagger.hold();
-                        return self.wait();
-                    }
-                }
-            }
-            if starts == STARTS_PER_POLL {
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            let (timer, began) = (&self.timer, &mut self.began);
-            let next = self
-                .stagger
-                .next(self.attempts.len(), || read(timer, began));
-            match next {
-                Next::Start => {}
-                Next::Until(moment) => {
-                    if Pin::new(&mut self.timer)
-                        .poll_until(moment, cx)
-                        .is_pending()
-                    {
-                        return Poll::Pending;
-                    }
-                }
-                Next::Full | Next::OnFailure => return self.wait(),
-            }
-            if let Some(candidate) = self.candidate.take() {
-                let (arg, attempt) = self.source.attempt(candidate);
-                let place = self.stagger.started();
-                self.attempts.push(place, arg, attempt);
-                starts += 1;
-            }
-        }
-    }
-
-    fn may_start_more(&self) -> bool {
-        self.candidate.is_some() || !self.source_over
-    }
-
-    /// Whether a candidate is in hand; draws one if there is none.
-    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        if self.candidate.is_none() && !self.source_over {
-            self.source_over = true; // and stays so if the source panics
-            let drawn = self.source.poll_candidate(cx);
-            self.source_over = matches!(drawn, Poll::Ready(None));
-            match drawn {
-                Poll::Ready(candidate) => self.candidate = candidate,
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(self.candidate.is_some())
-    }
-
-    /// Nothing is due at a known time.
-    fn wait<V>(&mut self) -> Poll<V> {
-        Pin::new(&mut self.timer).disarm();
-        Poll::Pending
-    }
-
-    /// Tells the stagger when the latest attempt started, if it has not been told.
-    fn clock(&mut self) {
-        let (timer, began) = (&self.timer, &mut self.began);
-        self.stagger.clock(|| read(timer, began));
-    }
-
-    /// Notes when the race began, for those who report how long it took. To be called when a poll
-    /// was `Pending`.
-    pub(crate) fn note_began(&mut self) {
-        if self.began.is_none() && self.stagger.starts() > 0 {
-            read(&self.timer, &mut self.began);
-        }
-    }
-
-    /// How long the race has taken; zero if it was over in its first poll.
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.began
-            .map_or(Duration::ZERO, |began| self.timer.now().since(began))
-    }
-
-    /// A failure counts: see [`Stagger::failed`].
-    pub(crate) fn failed(&mut self, place: usize) {
-        self.stagger.failed(place);
-    }
-
-    /// Makes the next attempt due if nothing runs.
-    pub(crate) fn start_if_idle(&mut self) {
-        if self.attempts.len() == 0 {
-            self.stagger.make_due();
-        }
-    }
 }
 
-/// Reads the clock. The first reading of a race is when it began.
-fn read<T: Timer>(timer: &T, began: &mut Option<Moment>) -> Moment {
-    let now = timer.now();
-    began.get_or_insert(now);
-    now
+impl<S: Source, T: Timer + Unpin, P: Policy> Racing for Race<S, T, P> {
+    type Source = S;
+    type Timer = T;
+    type Policy = P;
+    type Attempts = Attempts<S::Attempt, (S::Arg, usize)>;
+
+    fn parts(self: Pin<&mut Self>) -> Parts<'_, Self> {
+        let this = self.get_mut();
+        (Pin::new(&mut this.attempts), &mut this.course)
+    }
 }
 
 impl<S: Source, T: Timer + Unpin, P: Policy> Stream for Race<S, T, P> {
     type Item = (S::Arg, S::Output);
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.get_mut()
-            .poll_finished(cx)
-            .map(|done| done.map(|done| (done.arg, done.output)))
+        let (running, course) = self.parts();
+        let finished = course.poll_finished(running, cx);
+        finished.map(|done| done.map(|done| (done.arg, done.output)))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let in_hand = self.attempts.len() + usize::from(self.candidate.is_some());
-        let (lower, upper) = match self.source_over {
-            true => (0, Some(0)),
-            false => self.source.size_hint(),
-        };
-        let upper = upper.and_then(|upper| upper.checked_add(in_hand));
-        (lower.saturating_add(in_hand), upper)
+        self.course.size_hint(self.len())
     }
 }
 
 impl<S: Source, T: Timer + Unpin, P: Policy> FusedStream for Race<S, T, P> {
     fn is_terminated(&self) -> bool {
-        self.ended
+        self.course.ended
     }
 }
 
 impl<S: Source, T, P: Policy> fmt::Debug for Race<S, T, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Race")
-            .field("started", &self.stagger.starts())
-            .field("running", &self.attempts.len())
-            .field("source_over", &self.source_over)
-            .finish_non_exhaustive()
+            .field("running", &self.len())
+            .field("course", &self.course)
+            .finish()
     }
 }

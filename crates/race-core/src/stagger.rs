@@ -171,6 +171,12 @@ impl<P: Policy> Stagger<P> {
         place
     }
 
+    /// Whether the next attempt is due whatever the time, as the first is, and one after a failure.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.due == Due::Now
+    }
+
     /// How many attempts have been started.
     #[must_use]
     pub fn starts(&self) -> usize {
@@ -191,7 +197,6 @@ impl<P: Policy> Stagger<P> {
         self.due = Due::Now;
     }
 
-    #[cfg(feature = "alloc")]
     pub(crate) fn with_policy<Q: Policy>(self, policy: Q) -> Stagger<Q> {
         Stagger {
             policy,

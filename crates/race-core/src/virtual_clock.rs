@@ -250,7 +250,7 @@ impl Wake for Woken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::future::{join, pending};
+    use futures::future::{join, pending};
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)

@@ -9,6 +9,7 @@ pub struct Won<A, V> {
     /// As how manieth it started, counted from 0.
     pub place: usize,
     /// How long the race took, from the start of its first attempt. Zero if the race was over in
-    /// its first poll, for which no clock is read.
+    /// its first poll, for which no clock is read; and without what went before the first reading, if
+    /// the race was polled as a stream at first.
     pub elapsed: core::time::Duration,
 }

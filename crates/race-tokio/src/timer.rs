@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::OnceLock,
     task::{Context, Poll},
     time::Duration,
@@ -15,7 +15,7 @@ use tokio::{
 /// A [`Timer`] on tokio's clock, paused or not.
 ///
 /// Its resolution is tokio's, 1 ms. Making one costs nothing: tokio's `Sleep` is made, on the heap,
-/// when something must really wait, and reset from then on. It is polled outside the task's
+/// when something must really wait, and set anew in its place from then on. It is polled outside the task's
 /// cooperative budget, so attempts that use the budget up do not starve it.
 ///
 /// # Panics
@@ -24,12 +24,10 @@ use tokio::{
 /// `enable_time`. A timer that has waited stays with the runtime it first waited on.
 #[derive(Default)]
 pub struct TokioTimer {
-    armed: Option<Armed>,
-}
-
-struct Armed {
-    deadline: Moment,
-    sleep: Pin<Box<Sleep>>,
+    /// What `sleep` is set for.
+    deadline: Option<Moment>,
+    /// Made when something must wait for the first time, and none while nothing is waited for.
+    sleep: Option<Pin<Box<Option<Sleep>>>>,
 }
 
 impl TokioTimer {
@@ -49,29 +47,32 @@ impl Timer for TokioTimer {
         if deadline == Moment::NEVER {
             return Poll::Pending;
         }
-        let armed = match &mut self.armed {
-            Some(armed) => {
-                if armed.deadline != deadline {
-                    armed.deadline = deadline;
-                    armed.sleep.as_mut().reset(instant(deadline));
-                }
-                armed
+        let this = &mut *self;
+        let mut slot = this.sleep.get_or_insert_with(|| Box::pin(None)).as_mut();
+        if this.deadline != Some(deadline) {
+            match slot.as_mut().as_pin_mut() {
+                Some(sleep) => sleep.reset(instant(deadline)),
+                None => slot.set(Some(sleep_until(instant(deadline)))),
             }
-            none => none.insert(Armed {
-                deadline,
-                sleep: Box::pin(sleep_until(instant(deadline))),
-            }),
-        };
-        Pin::new(&mut unconstrained(armed.sleep.as_mut())).poll(cx)
+            this.deadline = Some(deadline);
+        }
+        let sleep = slot.as_pin_mut().expect("it has been set");
+        pin!(unconstrained(sleep)).poll(cx)
+    }
+
+    fn disarm(mut self: Pin<&mut Self>) {
+        self.deadline = None;
+        if let Some(sleep) = &mut self.sleep {
+            sleep.set(None);
+        }
     }
 }
 
 impl fmt::Debug for TokioTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let deadline = self.armed.as_ref().map(|armed| armed.deadline);
         f.debug_struct("TokioTimer")
-            .field("deadline", &deadline)
-            .finish()
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }
 

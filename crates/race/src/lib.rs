@@ -27,14 +27,18 @@
 //!
 //! Features only add: any of them may be on together, and none changes what a name means.
 //!
-//! | your runtime | feature | race with | timer | platform |
+//! | your runtime | feature | race with | timer, resolution | platform |
 //! | --- | --- | --- | --- | --- |
-//! | tokio | `tokio` | `race::tokio::Race` | `race::tokio::TokioTimer`, 1 ms | wherever tokio has time; follows its paused clock |
-//! | smol | `smol` | `race::smol::Race` | `race::smol::SmolTimer` | Unix, Windows |
-//! | async-std | `async-io` | `race::async_io::Race` | `race::async_io::AsyncIoTimer` | Unix, Windows |
-//! | any other, on an operating system | `async-io` | `race::async_io::Race` | the same; it runs on a thread of its own | Unix, Windows |
+//! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | wherever tokio has time |
+//! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
+//! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | another, on an operating system | `async-io` | `race::async_io::Race` | the same; it runs on a thread of its own | Unix, Windows |
 //! | bare metal, a browser, your own | none | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
-//! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `race::VirtualClock` | any with `std` |
+//! | the same, without an allocator | none | [`race::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
+//! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
+//!
+//! Name what you use, as in `use race::tokio::Race`: a `use race::*` would hide the crates `tokio`,
+//! `smol`, `async_io` and `core` behind the modules of those names.
 //!
 //! If the compiler says that `race::tokio` (or another of these modules) is *configured out*, turn
 //! the feature of its row on: `cargo add race --features tokio`.
@@ -59,8 +63,8 @@ pub use race_smol as smol;
 pub use race_tokio as tokio;
 
 pub use race_core::{
-    CatchUp, Failed, First, FirstOk, FirstOkError, Fixed, Moment, Next, NoCandidates, Policy,
-    Stagger, Timer, Won, source,
+    Attempts, CatchUp, Failed, First, FirstOk, FirstOkError, Fixed, InlineRace, Moment, Next,
+    NoCandidates, Policy, Stagger, Timer, Won, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

@@ -1,0 +1,104 @@
+//! Measuring in turn, and printing.
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+const ROUNDS: usize = 15;
+/// How long one contender is measured in one round.
+const SLICE: Duration = Duration::from_millis(4);
+
+/// Who takes part, and in what capacity.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Side {
+    Ours,
+    Peer,
+    /// Shown, and no peer: a minimum written by hand, or one that lacks wakers of its own.
+    Bound,
+}
+
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) side: Side,
+    /// Does it this many times.
+    pub(crate) run: Box<dyn FnMut(u64) + 'a>,
+}
+
+pub(crate) fn contender<'a>(
+    name: &'static str,
+    side: Side,
+    run: impl FnMut(u64) + 'a,
+) -> Contender<'a> {
+    let run = Box::new(run);
+    Contender { name, side, run }
+}
+
+/// Measures all, prints a row for each and a summary; `per` operations make one turn.
+pub(crate) fn compare(workload: &str, per: u64, mut contenders: Vec<Contender<'_>>) {
+    let mut samples: Vec<Vec<f64>> = vec![Vec::new(); contenders.len()];
+    let turns: Vec<u64> = contenders.iter_mut().map(calibrate).collect();
+    for _ in 0..ROUNDS {
+        for (index, it) in contenders.iter_mut().enumerate() {
+            let begun = Instant::now();
+            (it.run)(black_box(turns[index]));
+            let nanos = begun.elapsed().as_nanos() as f64;
+            samples[index].push(nanos / (turns[index] * per) as f64);
+        }
+    }
+    let medians: Vec<f64> = samples.into_iter().map(median).collect();
+    let rows = contenders.iter().zip(&medians).map(|(it, median)| Row {
+        name: it.name,
+        side: it.side,
+        value: *median,
+    });
+    print(workload, "ns", rows.collect());
+}
+
+/// How many turns fill a slice.
+fn calibrate(contender: &mut Contender<'_>) -> u64 {
+    let mut turns = 1;
+    loop {
+        let begun = Instant::now();
+        (contender.run)(turns);
+        let took = begun.elapsed();
+        if took >= SLICE / 2 {
+            let scale = SLICE.as_secs_f64() / took.as_secs_f64();
+            return ((turns as f64 * scale) as u64).max(1);
+        }
+        turns *= 2;
+    }
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}
+
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) side: Side,
+    pub(crate) value: f64,
+}
+
+pub(crate) fn print(workload: &str, unit: &str, rows: Vec<Row>) {
+    let peers = rows.iter().filter(|row| row.side == Side::Peer);
+    let best = peers.min_by(|a, b| a.value.total_cmp(&b.value));
+    println!("\n{workload}");
+    for row in &rows {
+        let side = match row.side {
+            Side::Ours => '*',
+            Side::Peer => ' ',
+            Side::Bound => '-',
+        };
+        let ratio = best.map_or(f64::NAN, |best| row.value / best.value);
+        println!(
+            "  {side} {:<44} {:>10.2} {unit:<5} {ratio:>7.2}",
+            row.name, row.value
+        );
+    }
+    if let (Some(best), Some(ours)) = (best, rows.iter().find(|row| row.side == Side::Ours)) {
+        let ratio = ours.value / best.value;
+        println!("  = {ratio:.2} of the best peer, {}", best.name);
+    }
+}

@@ -1,0 +1,153 @@
+use core::{
+    array, fmt,
+    mem::{self, ManuallyDrop},
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use crate::running::{Aside, Running};
+
+/// Up to `N` running futures, in place.
+///
+/// Whenever it is polled all are, with the waker of whoever polls it, from a start that goes round.
+pub struct InlineAttempts<F, A, const N: usize> {
+    /// Pinned with the set.
+    slots: [Slot<F, A>; N],
+    len: usize,
+    /// Where the next round begins.
+    start: usize,
+}
+
+/// In the order of dropping: the future may use what its argument keeps alive. Both are there, or
+/// neither.
+struct Slot<F, A> {
+    /// Pinned with the slot.
+    future: Option<F>,
+    arg: Option<A>,
+}
+
+impl<F, A, const N: usize> InlineAttempts<F, A, N> {
+    pub(crate) fn new() -> Self {
+        const { assert!(N > 0, "a race needs room for one attempt") };
+        Self {
+            slots: array::from_fn(|_| Slot {
+                future: None,
+                arg: None,
+            }),
+            len: 0,
+            start: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl<F: Future, A, const N: usize> InlineAttempts<F, A, N> {
+    fn slot(self: Pin<&mut Self>, index: usize) -> SlotMut<'_, F, A> {
+        // SAFETY: only the futures are pinned with the set, and this one is handed out pinned. The set
+        // is not moved, and it never moves a future in it.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            let slot = &mut this.slots[index];
+            SlotMut {
+                future: Pin::new_unchecked(&mut slot.future),
+                arg: &mut slot.arg,
+                len: &mut this.len,
+            }
+        }
+    }
+}
+
+/// A slot of a pinned set.
+struct SlotMut<'a, F, A> {
+    future: Pin<&'a mut Option<F>>,
+    arg: &'a mut Option<A>,
+    len: &'a mut usize,
+}
+
+impl<F: Future, A> SlotMut<'_, F, A> {
+    fn fill(&mut self, arg: A, future: F) {
+        self.future.set(Some(future));
+        *self.arg = Some(arg);
+        *self.len += 1;
+    }
+
+    /// Polls the attempt, if there is one, which is dropped if it is ready or panics.
+    fn poll(self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
+        if self.arg.is_none() {
+            return Poll::Pending;
+        }
+        let mut vacate = Vacate(self);
+        let future = vacate.0.future.as_mut().as_pin_mut();
+        let polled = future.expect("both are there, or neither").poll(cx);
+        let Poll::Ready(output) = polled else {
+            mem::forget(vacate);
+            return Poll::Pending;
+        };
+        vacate.0.future.set(None); // before its argument
+        let arg = vacate.0.arg.take().expect("both are there, or neither");
+        Poll::Ready((arg, output))
+    }
+}
+
+/// Empties a slot, unless it is forgotten.
+struct Vacate<'a, F, A>(SlotMut<'a, F, A>);
+
+impl<F, A> Drop for Vacate<'_, F, A> {
+    fn drop(&mut self) {
+        *self.0.len -= 1;
+        self.0.future.set(None); // before its argument
+        *self.0.arg = None;
+    }
+}
+
+impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn is_full(&self) -> bool {
+        self.len == N
+    }
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
+        if self.len == 0 {
+            return Poll::Ready(None);
+        }
+        for _ in 0..N {
+            let index = self.start;
+            // SAFETY: `start` is not pinned.
+            unsafe { self.as_mut().get_unchecked_mut() }.start = (index + 1) % N;
+            if let Poll::Ready(finished) = self.as_mut().slot(index).poll(cx) {
+                return Poll::Ready(Some(finished));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn push_and_poll(
+        mut self: Pin<&mut Self>,
+        arg: A,
+        future: F,
+        cx: &mut Context<'_>,
+    ) -> Poll<(A, F::Output)> {
+        let free = self.slots.iter().position(|slot| slot.arg.is_none());
+        let index = free.expect("the poll loop asks whether there is room");
+        self.as_mut().slot(index).fill(arg, future);
+        self.slot(index).poll(cx)
+    }
+
+    fn aside(self: Pin<&mut Self>, _: Aside, _: &Waker) -> Option<(ManuallyDrop<Waker>, bool)> {
+        None
+    }
+}
+
+impl<F, A, const N: usize> fmt::Debug for InlineAttempts<F, A, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InlineAttempts")
+            .field("len", &self.len)
+            .finish()
+    }
+}

@@ -1,0 +1,33 @@
+//! The running attempts: on the heap, polled only when woken, or in place, polled all.
+//!
+//! This module alone has `unsafe` code. What it relies on, and who owns what when, is said in
+//! `group` (waking), `heap` (the set) and `slots` (its memory).
+
+#![expect(
+    unsafe_code,
+    reason = "pinning, wakers and memory by hand, each argued"
+)]
+
+mod inline;
+mod inline_race;
+
+#[cfg(feature = "alloc")]
+mod bits;
+#[cfg(feature = "alloc")]
+mod crowd;
+#[cfg(feature = "alloc")]
+mod group;
+#[cfg(feature = "alloc")]
+mod groups;
+#[cfg(feature = "alloc")]
+mod heap;
+#[cfg(feature = "alloc")]
+mod order;
+#[cfg(feature = "alloc")]
+mod slots;
+#[cfg(feature = "alloc")]
+mod sync;
+
+#[cfg(feature = "alloc")]
+pub use heap::Attempts;
+pub use inline_race::InlineRace;

@@ -1,0 +1,53 @@
+use super::{bits::ones, group::BITS};
+
+/// In which order the slots of the first group were filled, once that is not their own order.
+pub(crate) struct Order {
+    slots: [u8; BITS],
+    len: usize,
+}
+
+impl Order {
+    /// The slots of a word, the lowest first.
+    pub(crate) fn of(live: usize) -> Self {
+        let mut order = Self {
+            slots: [0; BITS],
+            len: 0,
+        };
+        ones(live).for_each(|slot| order.push(slot as u8));
+        order
+    }
+
+    pub(crate) fn push(&mut self, slot: u8) {
+        self.slots[self.len] = slot;
+        self.len += 1;
+    }
+
+    pub(crate) fn remove(&mut self, slot: u8) {
+        if let Some(index) = self.slots[..self.len].iter().position(|it| *it == slot) {
+            self.slots.copy_within(index + 1..self.len, index);
+            self.len -= 1;
+        }
+    }
+
+    /// The one of these that was filled first.
+    pub(crate) fn first_of(&self, word: usize) -> Option<u8> {
+        let slots = self.slots[..self.len].iter().copied();
+        slots.into_iter().find(|slot| word >> slot & 1 == 1)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_is_filled_again_comes_last() {
+        let mut order = Order::of(0b1011);
+        order.remove(0);
+        order.push(0);
+        assert_eq!(order.first_of(0b1011), Some(1));
+        assert_eq!(order.first_of(0b1001), Some(3));
+        assert_eq!(order.first_of(0b0001), Some(0));
+        assert_eq!(order.first_of(0b0100), None);
+    }
+}
