@@ -4,9 +4,23 @@
 #![no_std]
 #![no_main]
 
-use core::{panic::PanicInfo, time::Duration};
+#[cfg(feature = "alloc")]
+mod memory;
+mod ticks;
 
-use race_core::{Fixed, Moment, Next, Stagger};
+use core::{
+    cell::Cell,
+    panic::PanicInfo,
+    pin::{Pin, pin},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use race_core::{Fixed, InlineRace, Moment, Next, NoCandidates, Stagger, Won};
+
+use crate::ticks::Ticks;
+
+const STEP: Duration = Duration::from_nanos(50);
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
@@ -22,9 +36,12 @@ extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
     if !stagger_alone() {
         return 1;
     }
-    #[cfg(feature = "alloc")]
-    if !with_alloc::race() {
+    if !in_place() {
         return 2;
+    }
+    #[cfg(feature = "alloc")]
+    if !on_the_heap() {
+        return 3;
     }
     0
 }
@@ -48,89 +65,48 @@ fn stagger_alone() -> bool {
     starts == [0, 5, 10]
 }
 
+/// Three attempts at 0, 50 and 100, of which the second is quick and wins at 70.
+fn attempts(ticks: &Cell<u64>) -> [impl Future<Output = ()>; 3] {
+    [100, 20, 80].map(|latency| async move {
+        let (mut timer, deadline) = (Ticks(ticks), ticks.get() + latency);
+        let deadline = Moment::from_nanos(deadline);
+        core::future::poll_fn(|cx| {
+            race_core::Timer::poll_until(Pin::new(&mut timer), deadline, cx)
+        })
+        .await;
+    })
+}
+
+fn in_place() -> bool {
+    let ticks = Cell::new(0);
+    let attempts = attempts(&ticks);
+    second_wins(
+        InlineRace::<2, _, _>::of_with(Ticks(&ticks), STEP, attempts).first(),
+        &ticks,
+    )
+}
+
 #[cfg(feature = "alloc")]
-mod with_alloc {
-    use core::{
-        alloc::{GlobalAlloc, Layout},
-        cell::{Cell, UnsafeCell},
-        pin::{Pin, pin},
-        ptr,
-        sync::atomic::{AtomicUsize, Ordering},
-        task::{Context, Poll, Waker},
-        time::Duration,
-    };
+fn on_the_heap() -> bool {
+    let ticks = Cell::new(0);
+    let attempts = attempts(&ticks);
+    second_wins(
+        race_core::Race::of_with(Ticks(&ticks), STEP, attempts).first(),
+        &ticks,
+    )
+}
 
-    use race_core::{Moment, Race, Timer};
-
-    const SIZE: usize = 64 * 1024;
-
-    /// Never frees.
-    struct Bump {
-        memory: UnsafeCell<[u8; SIZE]>,
-        used: AtomicUsize,
-    }
-
-    // SAFETY: `used` hands each part of the memory out once.
-    unsafe impl Sync for Bump {}
-
-    // SAFETY: each part is aligned as asked, inside the memory, and handed out once.
-    unsafe impl GlobalAlloc for Bump {
-        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            let start = self.memory.get() as usize;
-            let size = layout.size() + layout.align();
-            let used = self.used.fetch_add(size, Ordering::Relaxed);
-            if used + size > SIZE {
-                return ptr::null_mut();
-            }
-            (start + used).next_multiple_of(layout.align()) as *mut u8
-        }
-
-        unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
-    }
-
-    #[global_allocator]
-    static MEMORY: Bump = Bump {
-        memory: UnsafeCell::new([0; SIZE]),
-        used: AtomicUsize::new(0),
-    };
-
-    /// One step of the loop is one nanosecond. Wakes by being polled in every step.
-    struct Ticks<'a>(&'a Cell<u64>);
-
-    impl Timer for Ticks<'_> {
-        fn now(&self) -> Moment {
-            Moment::from_nanos(self.0.get())
-        }
-
-        fn poll_until(self: Pin<&mut Self>, deadline: Moment, cx: &mut Context<'_>) -> Poll<()> {
-            if self.now() >= deadline {
-                return Poll::Ready(());
-            }
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    }
-
-    pub(crate) fn race() -> bool {
-        let ticks = Cell::new(0);
-        let attempts = [100, 20, 80].map(|latency| {
-            let ticks = &ticks;
-            async move {
-                let (mut timer, deadline) = (Ticks(ticks), ticks.get() + latency);
-                core::future::poll_fn(|cx| {
-                    Pin::new(&mut timer).poll_until(Moment::from_nanos(deadline), cx)
-                })
-                .await;
-            }
-        });
-        let race = Race::of_with(Ticks(&ticks), Duration::from_nanos(50), attempts);
-        let mut first = pin!(race.first());
-        let mut cx = Context::from_waker(Waker::noop());
-        loop {
-            match first.as_mut().poll(&mut cx) {
-                Poll::Ready(won) => return won.is_ok_and(|won| won.place == 1) && ticks.get() == 70,
-                Poll::Pending => ticks.set(ticks.get() + 1),
-            }
+/// Polls until the end, a tick each time.
+fn second_wins(
+    race: impl Future<Output = Result<Won<usize, ()>, NoCandidates>>,
+    ticks: &Cell<u64>,
+) -> bool {
+    let mut race = pin!(race);
+    let mut cx = Context::from_waker(Waker::noop());
+    loop {
+        match race.as_mut().poll(&mut cx) {
+            Poll::Ready(won) => return won.is_ok_and(|won| won.place == 1) && ticks.get() == 70,
+            Poll::Pending => ticks.set(ticks.get() + 1),
         }
     }
 }

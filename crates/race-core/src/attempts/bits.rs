@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::iter;
 
-use super::group::BITS;
+const BITS: usize = usize::BITS as usize;
 
 /// A set of small numbers.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Bits {
     }
 }
 
-/// The lowest bit that is set; `BITS` if none is.
+/// The lowest bit that is set; as many as a word has if none is.
 #[inline]
 pub(crate) fn lowest(word: usize) -> usize {
     word.trailing_zeros() as usize

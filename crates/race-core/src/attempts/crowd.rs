@@ -16,6 +16,7 @@ use crate::running::Aside;
 /// the root's.
 const SLOTS: usize = BITS - 3;
 
+/// The bits of all slots.
 const ALL: usize = (1 << SLOTS) - 1;
 
 /// Who of many is awake: which slots are taken, and which are to be polled in this round.

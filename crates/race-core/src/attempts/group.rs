@@ -31,10 +31,16 @@ use core::{
     task::{RawWaker, RawWakerVTable, Waker},
 };
 
-use super::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence};
+use super::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence, spin_hint};
 
-/// How many bits a group has.
+/// How many bits of its word a group uses: all, but for loom, which looks at every interleaving.
+#[cfg(not(loom))]
 pub(crate) const BITS: usize = usize::BITS as usize;
+#[cfg(loom)]
+pub(crate) const BITS: usize = 4;
+
+/// All of these bits.
+pub(crate) const ALL_BITS: usize = usize::MAX >> (usize::BITS as usize - BITS);
 
 #[repr(align(64))]
 pub(crate) struct Group {
@@ -320,6 +326,7 @@ impl<const CLAIM: usize> Root<CLAIM> {
         // is armed by the next poll. That thread's wake leads to it, if the waker is the same.
         let word = group.word.swap(CLAIM, Ordering::AcqRel) & !CLAIM;
         if self.armed != this {
+            spin_hint();
             waker.wake_by_ref();
         }
         word

@@ -6,7 +6,7 @@ use core::{
 
 use super::{
     bits::{Bits, lowest, ones},
-    group::{BITS, GroupHandle, Root, STACK},
+    group::{ALL_BITS, BITS, GroupHandle, Root, STACK},
 };
 
 /// Any number of groups: those that are awake are on a stack.
@@ -86,7 +86,7 @@ impl Groups {
         let members = &mut self.groups[index];
         let bit = lowest(!members.taken);
         members.taken |= 1 << bit;
-        if members.taken == usize::MAX {
+        if members.taken == ALL_BITS {
             self.open.remove(index);
         }
         index * BITS + bit
@@ -110,7 +110,7 @@ impl Groups {
     pub(crate) fn remove(&mut self, slot: usize) {
         let index = slot / BITS;
         let members = &mut self.groups[index];
-        if members.taken == usize::MAX {
+        if members.taken == ALL_BITS {
             self.open.insert(index);
         }
         members.taken &= !(1 << (slot % BITS));

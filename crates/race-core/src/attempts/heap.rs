@@ -58,7 +58,7 @@ pub struct Attempts<F, A = ()> {
     /// A round has ended early, since one was ready.
     amid_round: bool,
     /// Made when there are two for the first time, or when a race has to wait for its timer or source.
-    crowd: Option<Box<Crowd>>,
+    pub(super) crowd: Option<Box<Crowd>>,
 }
 
 /// In the order of dropping: the future may use what its argument keeps alive.

@@ -148,6 +148,16 @@ impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> InlineRace<N, S, T,
     pub fn first(self) -> First<Self> {
         First::new(self)
     }
+
+    /// As `Race::first_ok`. It keeps the errors on the heap.
+    #[cfg(feature = "alloc")]
+    #[must_use = "futures do nothing unless polled"]
+    pub fn first_ok<V, E>(self) -> crate::FirstOk<Self, E>
+    where
+        S: Source<Output = Result<V, E>>,
+    {
+        crate::FirstOk::new(self)
+    }
 }
 
 impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> Racing for InlineRace<N, S, T, P> {

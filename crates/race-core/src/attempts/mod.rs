@@ -31,3 +31,6 @@ mod sync;
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
 pub use inline_race::InlineRace;
+
+#[cfg(all(test, loom))]
+mod loom_tests;

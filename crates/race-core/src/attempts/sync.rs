@@ -12,6 +12,14 @@ pub(crate) use portable_atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 #[cfg(all(not(loom), not(feature = "portable-atomic")))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
+/// Another thread must go on before this one can.
+pub(crate) fn spin_hint() {
+    #[cfg(loom)]
+    loom::thread::yield_now();
+    #[cfg(not(loom))]
+    core::hint::spin_loop();
+}
+
 #[cfg(not(loom))]
 pub(crate) use cell::UnsafeCell;
 

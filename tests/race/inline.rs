@@ -1,0 +1,131 @@
+//! The race without an allocator keeps the promises, with its own bound.
+
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    time::Duration,
+};
+
+use futures::{StreamExt, future::pending, poll, stream::FusedStream};
+use race::{CatchUp, InlineRace, NoCandidates, VirtualClock};
+
+use crate::probe::{Trace, ms};
+
+#[test]
+fn the_fastest_comes_first_whatever_its_place() {
+    let clock = VirtualClock::new();
+    let (starts, ends) = (Trace::new(&clock), Trace::new(&clock));
+    let attempts = [100, 20, 80].map(|millis| starts.attempt(millis));
+    let race = InlineRace::<3, _, _>::of_with(clock.timer(), ms(50), attempts);
+    let order: Vec<usize> = clock
+        .run(
+            race.inspect(|_| ends.note())
+                .map(|(place, _)| place)
+                .collect(),
+        )
+        .unwrap();
+    assert_eq!(order, [1, 0, 2]);
+    assert_eq!(ends.millis(), [70, 100, 180]);
+    assert_eq!(starts.millis(), [0, 50, 100]);
+}
+
+#[test]
+fn when_all_slots_run_the_next_start_waits_and_owes_nothing() {
+    for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
+        let clock = VirtualClock::new();
+        let starts = Trace::new(&clock);
+        let attempts = (0..4).map(|_| starts.attempt(1_003));
+        let race = InlineRace::<2, _, _>::of_with(clock.timer(), ms(10), attempts);
+        assert_eq!(clock.run(race.catch_up(catch_up).count()), Ok(4));
+        assert_eq!(starts.millis(), [0, 10, 1_003, 1_013], "{catch_up:?}");
+    }
+}
+
+#[test]
+fn it_ends_with_a_winner_or_says_that_there_was_none() {
+    let clock = VirtualClock::new();
+    let run = |millis: &u64| clock.sleep(ms(*millis));
+    let race = InlineRace::<3, _, _>::new_with(clock.timer(), ms(50), run, [100, 20, 80]);
+    let won = clock.run(race.first()).unwrap().unwrap();
+    assert_eq!((won.arg, won.place, won.elapsed), (20, 1, ms(70)));
+
+    let race = InlineRace::<1, _, _>::new_with(clock.timer(), ms(50), run, []);
+    assert_eq!(clock.run(race.first()), Ok(Err(NoCandidates)));
+}
+
+#[test]
+fn first_ok_works_where_there_is_an_allocator() {
+    let clock = VirtualClock::new();
+    let attempts = [Err("refused"), Ok("fine")].map(|outcome| async move { outcome });
+    let race = InlineRace::<1, _, _>::of_with(clock.timer(), Duration::MAX, attempts);
+    let won = clock.run(race.first_ok()).unwrap().unwrap();
+    assert_eq!((won.place, won.output), (1, "fine"));
+}
+
+#[test]
+fn no_step_over_an_endless_source_never_hangs_a_poll() {
+    let clock = VirtualClock::new();
+    let attempts = std::iter::repeat_with(pending::<()>);
+    let race = InlineRace::<100, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = pin!(race);
+    clock
+        .run(async {
+            for _ in 0..10 {
+                assert!(poll!(race.as_mut().next()).is_pending());
+            }
+        })
+        .unwrap();
+    assert_eq!(race.len(), 100);
+}
+
+#[test]
+fn a_panicking_attempt_leaves_the_others() {
+    let clock = VirtualClock::new();
+    let dropped = Cell::new(0);
+    struct OnDrop<'a>(&'a Cell<usize>);
+    impl Drop for OnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+    let run = |place: &usize| {
+        let (clock, place, guard) = (clock.clone(), *place, OnDrop(&dropped));
+        async move {
+            let _guard = guard;
+            clock.sleep(ms(70)).await;
+            assert_ne!(place, 1, "as the test wants");
+        }
+    };
+    let race = InlineRace::<3, _, _>::new_with(clock.timer(), Duration::ZERO, run, 0..3);
+    let mut race = Box::pin(race);
+    assert_eq!(clock.run(race.as_mut().next()), Ok(Some((0, ()))));
+    let panicked = catch_unwind(AssertUnwindSafe(|| clock.run(race.as_mut().next())));
+    assert!(panicked.is_err());
+    assert_eq!((race.len(), dropped.get()), (1, 2));
+    assert_eq!(clock.run(race.as_mut().next()), Ok(Some((2, ()))));
+    assert_eq!(clock.run(race.as_mut().next()), Ok(None));
+    assert!(race.is_terminated() && race.is_empty());
+    assert_eq!(dropped.get(), 3);
+}
+
+#[test]
+fn a_slot_that_is_filled_again_and_again_keeps_no_other_from_its_turn() {
+    let clock = VirtualClock::new();
+    let attempts = (0..30).map(|_| yield_once());
+    let race = InlineRace::<2, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let order: Vec<_> = clock.run(race.map(|(place, ())| place).collect()).unwrap();
+    assert_eq!(order, (0..30).collect::<Vec<_>>());
+}
+
+async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
