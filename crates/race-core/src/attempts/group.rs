@@ -303,7 +303,7 @@ impl<const CLAIM: usize> Root<CLAIM> {
         let group = &*self.group;
         let this = Some((waker.data(), ptr::from_ref(waker.vtable())));
         if group.fired.load(Ordering::Acquire) {
-            return self.rearm(waker, this);
+            return self.rearm(waker.clone(), this);
         }
         if self.armed == this && group.word.load(Ordering::Relaxed) == 0 {
             // Whatever is set from here on wakes this very waker.
@@ -316,11 +316,16 @@ impl<const CLAIM: usize> Root<CLAIM> {
     #[cold]
     fn arm_slowly(&mut self, waker: &Waker, this: Option<Identity>) -> usize {
         let group = &*self.group;
-        if self.armed != this && group.word.fetch_or(CLAIM, Ordering::AcqRel) == 0 {
-            return self.rearm(waker, this); // the poller itself turned the word
-        }
-        if group.fired.load(Ordering::Acquire) {
-            return self.rearm(waker, this);
+        if self.armed != this {
+            let owned = waker.clone(); // before anything has changed, should it panic
+            // Zero: the poller itself has turned the word.
+            if group.word.fetch_or(CLAIM, Ordering::AcqRel) == 0
+                || group.fired.load(Ordering::Acquire)
+            {
+                return self.rearm(owned, this);
+            }
+        } else if group.fired.load(Ordering::Acquire) {
+            return self.rearm(waker.clone(), this);
         }
         // Another thread turned the word, and has not taken the waker yet. The word stays turned, and
         // is armed by the next poll. That thread's wake leads to it, if the waker is the same.
@@ -334,9 +339,8 @@ impl<const CLAIM: usize> Root<CLAIM> {
 
     /// Puts a waker in place and leaves the word zero. The waker's place must be the poller's.
     #[inline]
-    fn rearm(&mut self, waker: &Waker, this: Option<Identity>) -> usize {
+    fn rearm(&mut self, waker: Waker, this: Option<Identity>) -> usize {
         let group = &*self.group;
-        let waker = waker.clone();
         // SAFETY: the word is not zero and no other thread is about to take the waker, so its place
         // belongs to the poller.
         let old = group

@@ -157,6 +157,9 @@ impl<F: Future, A> Attempts<F, A> {
     /// Puts an attempt in its slot. Also says whether it is the one that made the first one of many.
     #[inline]
     fn insert(&mut self, attempt: Attempt<F, A>, waker: Option<&Waker>) -> (usize, bool) {
+        // The lowest free slot is no further than this. Memory first: if there is none, nothing has
+        // changed.
+        self.slots.reserve(self.len);
         let promoted = self.len == 1 && self.alone;
         let slot = if self.len == 0 {
             self.alone = true;
@@ -171,9 +174,8 @@ impl<F: Future, A> Attempts<F, A> {
             }
             crowd.insert(waker)
         };
-        let place = self.slots.reserve(slot);
         // SAFETY: the slot is free, so nothing is overwritten.
-        unsafe { place.write(attempt) };
+        unsafe { self.slots.get(slot).write(attempt) };
         self.len += 1;
         (slot, promoted)
     }

@@ -21,23 +21,19 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Where slot 0 is, allocated if it was not.
+    /// Allocates a slot, if it was not. Slots must be reserved in order.
     #[inline]
-    pub(crate) fn reserve_first(&mut self) -> NonNull<T> {
-        *self.first.get_or_insert_with(|| allocate(1))
+    pub(crate) fn reserve(&mut self, slot: usize) {
+        if slot == 0 {
+            self.first.get_or_insert_with(|| allocate(1));
+        } else if locate(slot).0 == self.more.len() {
+            self.add_block();
+        }
     }
 
-    /// Where a slot is, allocated if it was not. Slots must be reserved in order.
-    #[inline]
-    pub(crate) fn reserve(&mut self, slot: usize) -> NonNull<T> {
-        if slot == 0 {
-            return self.reserve_first();
-        }
-        let (block, _) = locate(slot);
-        if block == self.more.len() {
-            self.more.push(allocate(size(block)));
-        }
-        self.get(slot)
+    #[cold]
+    fn add_block(&mut self) {
+        self.more.push(allocate(size(self.more.len())));
     }
 
     /// Where a slot is that has been reserved.
@@ -98,7 +94,12 @@ mod tests {
     #[test]
     fn each_slot_is_a_place_of_its_own_and_stays_there() {
         let mut slots = Slots::<u64>::new();
-        let places: Vec<_> = (0..1_000).map(|slot| slots.reserve(slot)).collect();
+        let places: Vec<_> = (0..1_000)
+            .map(|slot| {
+                slots.reserve(slot);
+                slots.get(slot)
+            })
+            .collect();
         let distinct: BTreeSet<_> = places.iter().map(|place| place.as_ptr()).collect();
         assert_eq!(distinct.len(), 1_000);
         assert!((0..1_000).all(|slot| slots.get(slot) == places[slot]));
