@@ -77,6 +77,12 @@ impl Crowd {
         Some(slot)
     }
 
+    /// Whether there is a next slot in this round.
+    #[inline]
+    pub(crate) fn is_amid_round(&mut self) -> bool {
+        self.round != 0 || self.others.as_mut().is_some_and(|it| it.is_amid_round())
+    }
+
     /// Takes the lowest free slot. A waker, if given, is the one to be woken before the next round.
     #[inline]
     pub(crate) fn insert(&mut self, waker: Option<&Waker>) -> usize {

@@ -2,12 +2,13 @@
 //!
 //! The word of a group has a bit for each member. To wake a member is to set its bit: one `fetch_or`.
 //! Whoever turns the word from zero passes it on: from a root to the parent task; from any other group
-//! to its root, whose word is the head of a stack of such groups, linked by `next`. The poller takes a
+//! to its root, whose word is the top of a stack of such groups, linked by `next`. The poller takes a
 //! word whole and leaves zero.
 //!
 //! A group is on the stack at most once, for only turning its word from zero puts it there, and only
 //! the poller makes the word zero, after it took the stack and read `next`. The stack is taken whole,
-//! so that a head which came back is as good as one that stayed.
+//! so that a top which came back is as good as one that stayed. On an empty stack a member is put
+//! alone, without its group; so to wake the first costs one exchange, and to find it another.
 //!
 //! # Who owns the parent's waker
 //!
@@ -44,13 +45,13 @@ pub(crate) const ALL_BITS: usize = usize::MAX >> (usize::BITS as usize - BITS);
 
 #[repr(align(64))]
 pub(crate) struct Group {
-    /// A bit for each member; or, of the root of a stack, the code of the group on top.
+    /// A bit for each member; or, of the root of a stack, the code of what is on top.
     word: AtomicUsize,
     /// The handles to this group: its owner's, its wakers', and those of the groups below it.
     handles: AtomicUsize,
-    /// The root of the stack that this group goes on when it is awake, and its code there.
+    /// The root of the stack that this group goes on when it is awake, and its index there.
     stack: Option<(GroupHandle, usize)>,
-    /// The code of the group below it on the stack.
+    /// The code of what is below it on the stack.
     next: AtomicUsize,
     /// See the module's documentation. A group that is not a root does not use these two.
     parent: UnsafeCell<Option<Waker>>,
@@ -63,31 +64,50 @@ const _: () = assert!(align_of::<Group>() >= BITS);
 const _: () = assert!(size_of::<Group>() == 64);
 
 impl Group {
-    /// Sets a bit. Whoever turns the word from zero passes it on.
+    /// Wakes a member.
     fn wake(&self, bit: u8) {
-        // Release: what the waker did before is seen by the poller that takes the bit. Acquire: what
-        // the poller left for who turns the word is seen here.
-        if self.word.fetch_or(1 << bit, Ordering::AcqRel) != 0 {
-            return;
-        }
-        match &self.stack {
-            Some((root, code)) => root.push(self, *code),
-            None => self.fire(),
+        let (root, turned) = match &self.stack {
+            None => (self, self.set(bit)),
+            Some((root, index)) => {
+                let alone = root.put_first(code_of_member(*index, bit));
+                (
+                    &**root,
+                    alone || self.set(bit) && root.push(self, code(*index)),
+                )
+            }
+        };
+        if turned {
+            root.fire();
         }
     }
 
-    /// Puts a group on the stack of which this is the root.
-    fn push(&self, group: &Group, code: usize) {
+    /// Sets a bit. Whoever turns the word from zero, which this says, must pass it on.
+    fn set(&self, bit: u8) -> bool {
+        // Release: what the waker did before is seen by the poller that takes the bit. Acquire: what
+        // the poller left for who turns the word is seen here.
+        self.word.fetch_or(1 << bit, Ordering::AcqRel) == 0
+    }
+
+    /// Puts something on the stack of which this is the root, if it is empty. Says so if it was.
+    fn put_first(&self, code: usize) -> bool {
+        self.word.load(Ordering::Relaxed) == 0
+            && self
+                .word
+                .compare_exchange(0, code, Ordering::AcqRel, Ordering::Relaxed) // as in `set`
+                .is_ok()
+    }
+
+    /// Puts a group on the stack of which this is the root. Says whether the stack was empty.
+    fn push(&self, group: &Group, code: usize) -> bool {
         let mut top = self.word.load(Ordering::Relaxed);
         loop {
             group.next.store(top, Ordering::Relaxed);
-            // Release: the poller that takes the stack sees `next`. Acquire: as in `wake`.
+            // As in `set`; also, the poller that takes the stack sees `next`.
             match self
                 .word
                 .compare_exchange_weak(top, code, Ordering::AcqRel, Ordering::Relaxed)
             {
-                Ok(0) => return self.fire(),
-                Ok(_) => return,
+                Ok(_) => return top == 0,
                 Err(changed) => top = changed,
             }
         }
@@ -128,7 +148,7 @@ impl GroupHandle {
 
     /// A group that goes on a stack when it is awake, there to be known by `index`.
     pub(crate) fn on_stack_of(root: &Root<STACK>, index: usize) -> Self {
-        Self::new(Some((root.group.clone(), code(index))), 0)
+        Self::new(Some((root.group.clone(), index)), 0)
     }
 
     /// A borrowed waker for a member, to be cloned by whoever keeps it.
@@ -155,17 +175,34 @@ impl GroupHandle {
 #[derive(Clone, Copy)]
 pub(crate) struct Top(usize);
 
+/// What a `Top` stands for.
+pub(crate) enum Awake {
+    /// A group, and perhaps something below it.
+    Group(usize),
+    /// A member of a group, by index and bit, with nothing below it.
+    Member(usize, u8),
+}
+
 impl Top {
-    /// The index of the group.
     #[inline]
-    pub(crate) fn index(self) -> Option<usize> {
-        (self.0 >> 1).checked_sub(1)
+    pub(crate) fn awake(self) -> Option<Awake> {
+        let number = (self.0 >> 2).checked_sub(1)?;
+        Some(match self.0 & MEMBER {
+            0 => Awake::Group(number),
+            _ => Awake::Member(number / BITS, (number % BITS) as u8),
+        })
     }
 }
 
-/// Never zero, and the lowest bit is left to `STACK`.
+/// Marks the code of a member. (The lowest bit is left to `STACK`, and no code is zero.)
+const MEMBER: usize = 2;
+
 fn code(index: usize) -> usize {
-    (index + 1) << 1
+    (index + 1) << 2
+}
+
+fn code_of_member(index: usize, bit: u8) -> usize {
+    code(index * BITS + usize::from(bit)) | MEMBER
 }
 
 impl Deref for GroupHandle {

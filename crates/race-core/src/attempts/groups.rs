@@ -6,7 +6,7 @@ use core::{
 
 use super::{
     bits::{Bits, lowest, ones},
-    group::{ALL_BITS, BITS, GroupHandle, Root, STACK},
+    group::{ALL_BITS, Awake, BITS, GroupHandle, Root, STACK},
 };
 
 /// Any number of groups: those that are awake are on a stack.
@@ -46,14 +46,23 @@ impl Groups {
     #[inline]
     pub(crate) fn begin(&mut self, waker: &Waker) {
         let mut top = self.root.arm_stack(waker);
-        while let Some(index) = top.index() {
+        while let Some(awake) = top.awake() {
+            let (index, woken, next) = match awake {
+                Awake::Group(index) => {
+                    let (woken, next) = self.groups[index].group.take();
+                    (index, woken, Some(next))
+                }
+                Awake::Member(index, bit) => (index, 1 << bit, None),
+            };
             let members = &mut self.groups[index];
-            let (woken, next) = members.group.take();
             members.round |= woken & members.taken; // some may have gone since
             if members.round != 0 {
                 self.awake.insert(index);
             }
-            top = next;
+            match next {
+                Some(next) => top = next,
+                None => break,
+            }
         }
         while let Some(index) = self.marked.first() {
             let members = &mut self.groups[index];
@@ -74,6 +83,12 @@ impl Groups {
             self.awake.remove(index);
         }
         Some(index * BITS + bit)
+    }
+
+    /// See [`Crowd::is_amid_round`](super::crowd::Crowd::is_amid_round).
+    #[inline]
+    pub(crate) fn is_amid_round(&mut self) -> bool {
+        self.awake.first().is_some()
     }
 
     /// Takes the lowest free slot.

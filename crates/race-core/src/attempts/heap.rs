@@ -190,7 +190,7 @@ impl<F: Future, A> Attempts<F, A> {
             let waker = crowd.waker(slot);
             let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
             if polled.is_ready() {
-                self.amid_round = true;
+                self.amid_round = self.crowd_mut().is_amid_round();
                 return polled;
             }
         }

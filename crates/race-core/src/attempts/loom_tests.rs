@@ -155,7 +155,7 @@ fn the_set_may_go_while_it_is_woken() {
                 })
                 .collect();
             block_on(poll_fn(|cx| {
-                Poll::Ready(drop(Pin::new(&mut attempts).poll_next(cx)))
+                Poll::Ready(Pin::new(&mut attempts).poll_next(cx).is_ready())
             }));
             drop(attempts);
             for thread in threads {

@@ -1,0 +1,35 @@
+//! Random scripts, played on a set and checked against its contract after every step.
+
+use proptest::{collection::vec, prelude::*};
+
+use crate::probe::cases;
+use run::Run;
+use step::step;
+
+mod contract;
+mod round;
+mod run;
+mod step;
+mod world;
+
+proptest! {
+    #![proptest_config(cases(2_500))]
+
+    #[test]
+    fn a_few_attempts_are_polled_woken_and_dropped_as_promised(
+        script in vec(step(1..4), 0..60),
+    ) {
+        Run::play(script);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn many_attempts_are_polled_woken_and_dropped_as_promised(
+        script in vec(step(1..70), 0..60),
+    ) {
+        Run::play(script);
+    }
+}

@@ -1,0 +1,164 @@
+use std::{
+    cell::{Cell, RefCell},
+    mem,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    thread,
+};
+
+use crate::probe::{Parent, throw};
+
+/// All that was ever pushed, every task that ever polled, and what happens meanwhile.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) all: RefCell<Vec<Rc<Actor>>>,
+    parents: RefCell<Vec<Arc<Parent>>>,
+    log: RefCell<Vec<Event>>,
+}
+
+/// What one future is to do, and what became of it.
+#[derive(Default)]
+pub(crate) struct Actor {
+    pub(crate) ready: Cell<bool>,
+    pub(crate) wakes_itself: Cell<bool>,
+    pub(crate) wakes_in_poll: Cell<Option<usize>>,
+    pub(crate) wakes_in_drop: Cell<Option<usize>>,
+    pub(crate) panics_in_poll: Cell<bool>,
+    pub(crate) panics_in_drop: Cell<bool>,
+    pub(crate) drops: Cell<usize>,
+    pub(crate) arg_drops: Cell<usize>,
+    waker: RefCell<Option<Waker>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// One was polled, with this waker, when the parent had been woken so many times.
+    Polled(usize, Waker, usize, End),
+    Woken(usize, Waker),
+}
+
+/// How the poll of one ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Pending,
+    Ready,
+    Panicked,
+}
+
+impl World {
+    /// The task that polls from here on.
+    pub(crate) fn swap_parent(&self) {
+        self.parents.borrow_mut().push(Parent::new());
+    }
+
+    pub(crate) fn parent(&self) -> Arc<Parent> {
+        self.parents.borrow().last().cloned().unwrap()
+    }
+
+    /// How often all tasks were woken.
+    pub(crate) fn wakes(&self) -> usize {
+        self.parents
+            .borrow()
+            .iter()
+            .map(|parent| parent.wakes())
+            .sum()
+    }
+
+    /// Whether this is the waker of a task, not of one future alone.
+    pub(crate) fn is_parents(&self, waker: &Waker) -> bool {
+        let is = |parent: &Arc<Parent>| Arc::as_ptr(parent).cast() == waker.data();
+        self.parents.borrow().iter().any(is)
+    }
+
+    pub(crate) fn actor(&self, id: usize) -> Rc<Actor> {
+        self.all.borrow()[id].clone()
+    }
+
+    /// Wakes one, if it was ever polled, alive or not.
+    pub(crate) fn wake(&self, id: usize) {
+        let Some(waker) = self.actor(id).waker.borrow().clone() else {
+            return;
+        };
+        self.log.borrow_mut().push(Event::Woken(id, waker.clone()));
+        match id % 2 {
+            0 => waker.wake(),
+            _ => waker.wake_by_ref(),
+        }
+    }
+
+    pub(crate) fn take_log(&self) -> Vec<Event> {
+        mem::take(&mut self.log.borrow_mut())
+    }
+
+    /// Makes the next one.
+    pub(crate) fn add(self: &Rc<Self>) -> (Arg, Scripted) {
+        let id = self.all.borrow().len();
+        self.all.borrow_mut().push(Rc::default());
+        (Arg(id, self.clone()), Scripted(id, self.clone()))
+    }
+}
+
+/// What is pushed with a future.
+pub(crate) struct Arg(pub(crate) usize, Rc<World>);
+
+impl Drop for Arg {
+    fn drop(&mut self) {
+        let actor = self.1.actor(self.0);
+        let late = actor.drops.get() == 0; // the future is to go first
+        actor
+            .arg_drops
+            .set(actor.arg_drops.get() + 1 + usize::from(late));
+    }
+}
+
+/// A future that does as its actor is told.
+pub(crate) struct Scripted(usize, Rc<World>);
+
+impl Future for Scripted {
+    type Output = usize;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<usize> {
+        let Self(id, world) = &*self;
+        let actor = world.actor(*id);
+        let end = match actor.ready.get() {
+            _ if actor.panics_in_poll.get() => End::Panicked,
+            true => End::Ready,
+            false => End::Pending,
+        };
+        let wakes = world.parent().wakes();
+        let polled = Event::Polled(*id, cx.waker().clone(), wakes, end);
+        world.log.borrow_mut().push(polled);
+        actor.waker.replace(Some(cx.waker().clone()));
+        if actor.wakes_itself.take() {
+            world.wake(*id);
+        }
+        actor
+            .wakes_in_poll
+            .take()
+            .into_iter()
+            .for_each(|other| world.wake(other));
+        match end {
+            End::Panicked => throw(*id),
+            End::Ready => Poll::Ready(*id),
+            End::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        let Self(id, world) = self;
+        let actor = world.actor(*id);
+        actor.drops.set(actor.drops.get() + 1);
+        actor
+            .wakes_in_drop
+            .take()
+            .into_iter()
+            .for_each(|other| world.wake(other));
+        if actor.panics_in_drop.get() && !thread::panicking() {
+            throw(*id);
+        }
+    }
+}

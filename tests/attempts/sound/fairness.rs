@@ -1,0 +1,124 @@
+//! Nobody waits longer than a round.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use race::Attempts;
+
+use crate::probe::{Gate, Gated, Parent, caught, poll, throw};
+
+/// Asks its gate, and wakes itself if that is closed and it is restless.
+struct Restless {
+    future: Gated,
+    is_restless: bool,
+}
+
+impl Future for Restless {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.is_restless {
+            cx.waker().wake_by_ref();
+        }
+        Pin::new(&mut self.future).poll(cx)
+    }
+}
+
+#[test]
+fn one_is_polled_within_a_round_however_many_wake_themselves_and_are_pushed_meanwhile() {
+    for size in [2, 61, 62, 200] {
+        for place in [0, size / 2, size - 1] {
+            check(size, place);
+        }
+    }
+}
+
+/// All but one wake themselves in every poll, and in each poll of the set one more is pushed that is
+/// ready at once, or four that never are.
+fn check(size: usize, place: usize) {
+    let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
+    let mut set = Attempts::new();
+    let restless = |gate: &Gate, is_restless| Restless {
+        future: gate.future(),
+        is_restless,
+    };
+    for (at, gate) in gates.iter().enumerate() {
+        set.push(at, restless(gate, at != place));
+    }
+    let parent = Parent::new();
+    let (ready, never) = (Gate::default(), Gate::default());
+    ready.open();
+    let push = |set: &mut Attempts<Restless, usize>, step: usize| match step % 3 {
+        0 => (0..4).for_each(|_| set.push(usize::MAX, restless(&never, true))),
+        _ => set.push(usize::MAX, restless(&ready, false)),
+    };
+    for step in 0..20 {
+        push(&mut set, step);
+        let _ = poll(&mut set, &parent);
+    }
+    let before: Vec<_> = gates.iter().map(Gate::polls).collect();
+    gates[place].open();
+    let mut steps = 0..1_000;
+    let found = steps.find(|step| {
+        push(&mut set, *step);
+        matches!(poll(&mut set, &parent), Poll::Ready(Some((at, ()))) if at == place)
+    });
+    assert!(found.is_some(), "{place} of {size} was never polled");
+    for (at, gate) in gates.iter().enumerate() {
+        // Once in what was left of a round, once in the round in which it was this one's turn.
+        assert!(
+            gate.polls() - before[at] <= 2,
+            "{at} before {place} of {size}"
+        );
+    }
+}
+
+#[test]
+fn a_poll_ends_however_many_wake_themselves() {
+    for size in [1, 2, 61, 62, 200] {
+        let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
+        let mut set = Attempts::new();
+        for gate in &gates {
+            let (future, is_restless) = (gate.future(), true);
+            set.push(
+                (),
+                Restless {
+                    future,
+                    is_restless,
+                },
+            );
+        }
+        let parent = Parent::new();
+        for polls in 1..10 {
+            let wakes = parent.wakes();
+            assert!(poll(&mut set, &parent).is_pending());
+            assert!(parent.wakes() > wakes);
+            assert!(gates.iter().all(|gate| gate.polls() == polls));
+        }
+    }
+}
+
+#[test]
+#[ignore = "does not hold beyond the first 61"]
+fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
+    for size in [2, 61, 62, 130] {
+        let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
+        let mut set: Attempts<BoxFuture<'_, ()>> = Attempts::new();
+        for gate in &gates {
+            set.push((), gate.future().boxed());
+        }
+        let parent = Parent::new();
+        assert!(poll(&mut set, &parent).is_pending());
+        gates[0].open();
+        assert!(poll(&mut set, &parent).is_ready()); // makes room in front
+        gates[size - 1].open();
+        let found = (0..1_000).any(|_| {
+            set.push((), async { throw(0) }.boxed());
+            caught(|| poll(&mut set, &parent)).is_ok_and(|poll| poll.is_ready())
+        });
+        assert!(found, "the last of {size} was never polled");
+    }
+}
