@@ -26,7 +26,7 @@ pub(crate) struct Contract {
     /// Wakers of those who are gone, woken in vain or for whoever has the slot now.
     stale: Vec<Waker>,
     round: Round,
-    /// The round was left when one was ready.
+    /// The round was left when one was ready, or panicked.
     amid: bool,
     /// The last poll was pending, and the parent had been woken so often when its round began.
     pending: Option<usize>,
@@ -109,25 +109,21 @@ impl Contract {
                 );
                 self.round = Round::default();
             }
-            Err(id) => assert_eq!(last.map(|(id, _)| id), Some(id), "who has panicked?"),
+            Err(id) => {
+                assert_eq!(last.map(|(id, _)| id), Some(id), "who has panicked?");
+                self.amid = true;
+            }
         }
     }
 
-    /// A round begins. What a panic has left of the one before goes with it.
+    /// A round begins, when the one before is over.
     fn begin(&mut self, world: &World) {
-        let mut rest = mem::take(&mut self.round);
-        if mem::take(&mut self.amid) {
-            assert!(rest.due.is_empty(), "left over: {:?}", rest.due);
-            rest = Round::default();
-        }
-        let sets = [
-            rest.due,
-            mem::take(&mut self.woken),
-            mem::take(&mut self.fresh),
-        ];
+        let rest = mem::take(&mut self.round).due;
+        assert!(rest.is_empty(), "left over: {rest:?}");
+        self.amid = false;
+        let sets = [mem::take(&mut self.woken), mem::take(&mut self.fresh)];
         self.round.due = sets.into_iter().flatten().chain(self.alone).collect();
         self.round.stale = mem::take(&mut self.stale);
-        self.round.stale.extend(rest.stale);
         self.round.until = world.all.borrow().len();
     }
 

@@ -19,6 +19,9 @@ const SLOTS: usize = BITS - 3;
 /// The bits of all slots.
 const ALL: usize = (1 << SLOTS) - 1;
 
+/// In how many rounds on end the same one may come first.
+const STREAK: u32 = 32;
+
 /// Who of many is awake: which slots are taken, and which are to be polled in this round.
 ///
 /// The first slots are a group of their own, so that few attempts need no more than that.
@@ -34,6 +37,13 @@ pub(crate) struct Crowd {
     asides: usize,
     /// Kept while the slots of the first group were not filled in their own order.
     order: Option<Box<Order>>,
+    /// Who was the lowest in the last round, and in how many on end.
+    lowest: usize,
+    streak: u32,
+    /// Who was first to be visited in the last round, where that is not the lowest.
+    opener: usize,
+    /// In this round the slots before this one come last.
+    from: usize,
     /// For all further slots.
     others: Option<Box<Groups>>,
 }
@@ -47,6 +57,10 @@ impl Crowd {
             marked: 0,
             asides: 0,
             order: None,
+            lowest: 0,
+            streak: 0,
+            opener: 0,
+            from: 0,
             others: None,
         }
     }
@@ -60,13 +74,42 @@ impl Crowd {
         if let Some(others) = &mut self.others {
             others.begin(waker);
         }
+        self.take_turns();
+    }
+
+    /// Who comes first all the time gives way.
+    #[inline]
+    fn take_turns(&mut self) {
+        let lowest = match self.round {
+            0 => self.others.as_mut().and_then(|others| others.lowest()),
+            round => Some(lowest(round)),
+        };
+        match lowest {
+            Some(lowest) if lowest == self.lowest => {
+                self.streak = self.streak.saturating_add(1);
+                if self.streak > STREAK {
+                    self.from = self.opener + 1;
+                }
+            }
+            Some(lowest) => {
+                self.lowest = lowest;
+                self.opener = lowest;
+                self.streak = 0;
+            }
+            None => {}
+        }
     }
 
     /// The next slot of this round. In the order of pushing, as far as the first group goes.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
+        if self.from != 0 {
+            if let Some(slot) = self.next_in_turn() {
+                return Some(slot);
+            }
+        }
         if self.round == 0 {
-            return Some(SLOTS + self.others.as_mut()?.next()?);
+            return Some(SLOTS + self.others.as_mut()?.next(0)?);
         }
         let slot = match &self.order {
             Some(order) if !self.round.is_power_of_two() => order.first_of(self.round),
@@ -74,6 +117,26 @@ impl Crowd {
         };
         let slot = slot.map_or_else(|| lowest(self.round), usize::from);
         self.round &= !(1 << slot);
+        Some(slot)
+    }
+
+    /// The next slot that is not before `from`.
+    #[cold]
+    fn next_in_turn(&mut self) -> Option<usize> {
+        let from = mem::take(&mut self.from);
+        let late = self.round & (usize::MAX.checked_shl(from as u32).unwrap_or(0));
+        let slot = if from < SLOTS && late != 0 {
+            lowest(late)
+        } else {
+            SLOTS + self.others.as_mut()?.next(from.saturating_sub(SLOTS))?
+        };
+        if slot < SLOTS {
+            self.round &= !(1 << slot);
+        }
+        if from == self.opener + 1 {
+            self.opener = slot;
+        }
+        self.from = slot + 1;
         Some(slot)
     }
 
@@ -111,6 +174,9 @@ impl Crowd {
     /// Frees a slot.
     #[inline]
     pub(crate) fn remove(&mut self, slot: usize) {
+        if slot == self.lowest {
+            self.streak = 0;
+        }
         match &mut self.others {
             Some(others) if slot >= SLOTS => others.remove(slot - SLOTS),
             _ => {

@@ -72,17 +72,44 @@ impl Groups {
         }
     }
 
-    /// The next slot of this round.
+    /// The next slot of this round that is not before `from`.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<usize> {
-        let index = self.awake.first()?;
+    pub(crate) fn next(&mut self, from: usize) -> Option<usize> {
+        let (index, bit) = match from {
+            0 => self.first_awake()?,
+            from => self.first_awake_from(from)?,
+        };
         let members = &mut self.groups[index];
-        let bit = lowest(members.round);
-        members.round &= members.round - 1;
+        members.round &= !(1 << bit);
         if members.round == 0 {
             self.awake.remove(index);
         }
         Some(index * BITS + bit)
+    }
+
+    /// The lowest slot of this round.
+    pub(crate) fn lowest(&mut self) -> Option<usize> {
+        let (index, bit) = self.first_awake()?;
+        Some(index * BITS + bit)
+    }
+
+    #[inline]
+    fn first_awake(&mut self) -> Option<(usize, usize)> {
+        let index = self.awake.first()?;
+        Some((index, lowest(self.groups[index].round)))
+    }
+
+    #[cold]
+    fn first_awake_from(&mut self, from: usize) -> Option<(usize, usize)> {
+        let here = self.groups.get(from / BITS)?.round & (usize::MAX << (from % BITS));
+        if here != 0 {
+            return Some((from / BITS, lowest(here)));
+        }
+        let later = self.groups.iter().enumerate().skip(from / BITS + 1);
+        let mut awake = later.filter(|(_, members)| members.round != 0);
+        awake
+            .next()
+            .map(|(index, members)| (index, lowest(members.round)))
     }
 
     /// See [`Crowd::is_amid_round`](super::crowd::Crowd::is_amid_round).

@@ -26,7 +26,11 @@ use super::{crowd::Crowd, slots::Slots};
 /// - Futures live in blocks that double and never move. Nothing is allocated for each future, and slots
 ///   are used again.
 /// - A poll goes one round: every future that was woken before it is polled once, in the order in which
-///   they were pushed. (Beyond the first 61 a future takes the place of one that has finished.)
+///   they were pushed. (Beyond the first 61 a future takes the place of one that has finished.) One that
+///   is ready ends the poll, and the next goes on with that round, so nobody is kept waiting by others.
+/// - One future that comes first in more than 32 rounds on end, without finishing, no longer does: they
+///   take turns in being first. It may be one that uses up what its task is allowed to do at a time,
+///   such as tokio's cooperative budget, and leaves nothing for the others.
 ///
 /// # Panics
 ///
@@ -180,6 +184,7 @@ impl<F: Future, A> Attempts<F, A> {
         (slot, promoted)
     }
 
+    /// Goes on with the round until one is ready.
     fn poll_round(&mut self) -> Poll<(A, F::Output)> {
         loop {
             let crowd = self.crowd_mut();
@@ -188,6 +193,7 @@ impl<F: Future, A> Attempts<F, A> {
                 return Poll::Pending;
             };
             let waker = crowd.waker(slot);
+            self.amid_round = true; // also if the attempt panics
             let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
             if polled.is_ready() {
                 self.amid_round = self.crowd_mut().is_amid_round();
