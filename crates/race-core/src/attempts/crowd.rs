@@ -19,8 +19,11 @@ const SLOTS: usize = BITS - 3;
 /// The bits of all slots.
 const ALL: usize = (1 << SLOTS) - 1;
 
-/// In how many rounds on end the same one may come first.
+/// In how many rounds more than not the same one may come first.
 const STREAK: u32 = 32;
+
+/// What is counted. Beyond this nobody remembers.
+const STREAK_AT_MOST: u32 = 2 * STREAK;
 
 /// Who of many is awake: which slots are taken, and which are to be polled in this round.
 ///
@@ -37,11 +40,14 @@ pub(crate) struct Crowd {
     asides: usize,
     /// Kept while the slots of the first group were not filled in their own order.
     order: Option<Box<Order>>,
-    /// Who was the lowest in the last round, and in how many on end.
+    /// Who is the lowest time and again, and in how many rounds more than not. (This is the majority
+    /// vote of Boyer and Moore, 1981.)
     lowest: usize,
     streak: u32,
-    /// Who was first to be visited in the last round, where that is not the lowest.
+    /// Who was the first to be visited in the last round.
     opener: usize,
+    /// The next to be visited is the first of a round that is not in the usual order.
+    opens: bool,
     /// In this round the slots before this one come last.
     from: usize,
     /// For all further slots.
@@ -60,6 +66,7 @@ impl Crowd {
             lowest: 0,
             streak: 0,
             opener: 0,
+            opens: false,
             from: 0,
             others: None,
         }
@@ -85,18 +92,19 @@ impl Crowd {
             round => Some(lowest(round)),
         };
         match lowest {
+            None => return,
             Some(lowest) if lowest == self.lowest => {
-                self.streak = self.streak.saturating_add(1);
-                if self.streak > STREAK {
-                    self.from = self.opener + 1;
-                }
+                self.streak = STREAK_AT_MOST.min(self.streak + 1);
             }
-            Some(lowest) => {
+            Some(lowest) if self.streak == 0 => {
                 self.lowest = lowest;
                 self.opener = lowest;
-                self.streak = 0;
             }
-            None => {}
+            Some(_) => self.streak -= 1,
+        }
+        if self.streak > STREAK {
+            self.from = self.opener + 1;
+            self.opens = true;
         }
     }
 
@@ -104,10 +112,13 @@ impl Crowd {
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
         if self.from != 0 {
-            if let Some(slot) = self.next_in_turn() {
-                return Some(slot);
-            }
+            return self.next_in_turn();
         }
+        self.next_in_order()
+    }
+
+    #[inline]
+    fn next_in_order(&mut self) -> Option<usize> {
         if self.round == 0 {
             return Some(SLOTS + self.others.as_mut()?.next(0)?);
         }
@@ -120,23 +131,33 @@ impl Crowd {
         Some(slot)
     }
 
-    /// The next slot that is not before `from`.
+    /// The next slot that is not before `from`, and when there are no more, those before it.
     #[cold]
     fn next_in_turn(&mut self) -> Option<usize> {
         let from = mem::take(&mut self.from);
-        let late = self.round & (usize::MAX.checked_shl(from as u32).unwrap_or(0));
-        let slot = if from < SLOTS && late != 0 {
-            lowest(late)
-        } else {
-            SLOTS + self.others.as_mut()?.next(from.saturating_sub(SLOTS))?
+        let late = match from < SLOTS {
+            true => self.round & (usize::MAX << from),
+            false => 0,
         };
-        if slot < SLOTS {
+        let slot = if late != 0 {
+            let slot = lowest(late);
             self.round &= !(1 << slot);
-        }
-        if from == self.opener + 1 {
+            Some(slot)
+        } else {
+            let others = self.others.as_mut();
+            let slot = others.and_then(|others| others.next(from.saturating_sub(SLOTS)));
+            slot.map(|slot| SLOTS + slot)
+        };
+        let slot = match slot {
+            Some(slot) => {
+                self.from = slot + 1;
+                slot
+            }
+            None => self.next_in_order()?,
+        };
+        if mem::take(&mut self.opens) {
             self.opener = slot;
         }
-        self.from = slot + 1;
         Some(slot)
     }
 

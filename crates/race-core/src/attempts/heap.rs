@@ -28,9 +28,9 @@ use super::{crowd::Crowd, slots::Slots};
 /// - A poll goes one round: every future that was woken before it is polled once, in the order in which
 ///   they were pushed. (Beyond the first 61 a future takes the place of one that has finished.) One that
 ///   is ready ends the poll, and the next goes on with that round, so nobody is kept waiting by others.
-/// - One future that comes first in more than 32 rounds on end, without finishing, no longer does: they
-///   take turns in being first. It may be one that uses up what its task is allowed to do at a time,
-///   such as tokio's cooperative budget, and leaves nothing for the others.
+/// - If one future comes first in more than 32 rounds without finishing, they take turns in being first
+///   from then on. It may be one that uses up what its task is allowed to do at a time, such as tokio's
+///   cooperative budget, and leaves nothing for the others.
 ///
 /// # Panics
 ///
