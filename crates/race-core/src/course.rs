@@ -16,6 +16,7 @@ const STARTS_PER_POLL: usize = 32;
 
 /// A race without its running attempts: what may start, when, and the loop that starts it.
 pub struct Course<S: Source, T, P> {
+    /// The next to start, if it had to wait when it was drawn.
     candidate: Option<S::Candidate>,
     source: S,
     /// The source has no more, or has panicked.
@@ -135,7 +136,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     }
 
     /// The only loop. A poll that found none finished goes on here.
-    #[inline(never)]
+    #[inline]
     fn poll_start<R>(
         &mut self,
         mut running: Pin<&mut R>,
@@ -149,37 +150,39 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             if running.is_full() || self.stagger.is_full(running.len()) {
                 return self.hold();
             }
-            match self.poll_candidate(running.as_mut(), cx) {
-                Poll::Ready(true) => {}
-                Poll::Ready(false) if running.len() == 0 => {
-                    self.ended = true;
-                    return Poll::Ready(None);
-                }
-                Poll::Ready(false) => return self.wait(),
-                Poll::Pending => return self.hold(),
-            }
             if starts == STARTS_PER_POLL {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
+            let candidate = match self.poll_candidate(running.as_mut(), cx) {
+                Poll::Ready(Some(candidate)) => candidate,
+                Poll::Ready(None) if running.len() == 0 => {
+                    self.ended = true;
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(None) => return self.wait(),
+                Poll::Pending => return self.hold(),
+            };
             let (timer, began) = (&self.timer, &mut self.began);
             match self.stagger.next(running.len(), || read(timer, began)) {
                 Next::Start => {}
                 Next::Until(moment) => {
                     if self.poll_timer(moment, running.as_mut(), cx).is_pending() {
+                        self.candidate = Some(candidate);
                         return Poll::Pending;
                     }
                 }
-                Next::Full | Next::OnFailure => return self.wait(),
-            }
-            if let Some(candidate) = self.candidate.take() {
-                let (arg, attempt) = self.source.attempt(candidate);
-                let place = self.stagger.started();
-                starts += 1;
-                let polled = running.as_mut().push_and_poll((arg, place), attempt, cx);
-                if let Poll::Ready(done) = polled {
-                    return self.deliver(Finished::new(done));
+                Next::Full | Next::OnFailure => {
+                    self.candidate = Some(candidate);
+                    return self.wait();
                 }
+            }
+            let (arg, attempt) = self.source.attempt(candidate);
+            let place = self.stagger.started();
+            starts += 1;
+            let polled = running.as_mut().push_and_poll((arg, place), attempt, cx);
+            if let Poll::Ready(done) = polled {
+                return self.deliver(Finished::new(done));
             }
         }
     }
@@ -198,17 +201,18 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         self.candidate.is_some() || !self.source_over
     }
 
-    /// Whether a candidate is in hand; draws one if there is none.
+    /// The candidate in hand, or else the next from the source.
+    #[inline]
     fn poll_candidate<F, A>(
         &mut self,
         running: Pin<&mut impl Running<F, A>>,
         cx: &mut Context<'_>,
-    ) -> Poll<bool>
+    ) -> Poll<Option<S::Candidate>>
     where
         F: Future,
     {
         if self.candidate.is_some() || self.source_over {
-            return Poll::Ready(self.candidate.is_some());
+            return Poll::Ready(self.candidate.take());
         }
         if self.pace == Pace::Prompt {
             let drawn = self.draw(cx);
@@ -230,14 +234,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         }
     }
 
-    fn draw(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+    fn draw(&mut self, cx: &mut Context<'_>) -> Poll<Option<S::Candidate>> {
         self.source_over = true; // and stays so if the source panics
         let drawn = self.source.poll_candidate(cx);
         self.source_over = matches!(drawn, Poll::Ready(None));
-        drawn.map(|candidate| {
-            self.candidate = candidate;
-            self.candidate.is_some()
-        })
+        drawn
     }
 
     fn poll_timer<F, A>(

@@ -42,7 +42,7 @@ use crate::{
 ///
 /// Polling it panics when an attempt, the function that makes attempts, the source, the policy or the
 /// timer panics. Whoever catches that may poll on: a panicked attempt is gone and the others are
-/// delivered; a candidate whose attempt could not be made is lost; a panicked source is at its end.
+/// delivered; the candidate that was about to start is lost; a panicked source is at its end.
 ///
 /// # Cancel safety
 ///

@@ -68,6 +68,9 @@ pub struct Stagger<P> {
     excused: bool,
 }
 
+/// A step of the whole range of moments, or more, is never over.
+const NEVER: Duration = Duration::from_nanos(u64::MAX);
+
 /// When the next attempt is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
@@ -112,6 +115,7 @@ impl<P: Policy> Stagger<P> {
     /// `now` is called at most once for each start, and only when the step counts from it: it must
     /// give the time at which, as far as the owner is concerned, the latest attempt started. So ask
     /// soon after every start, or say it with [`clock`](Stagger::clock).
+    #[inline]
     pub fn next(&mut self, running: usize, now: impl FnOnce() -> Moment) -> Next {
         self.clock(now);
         if self.is_full(running) {
@@ -128,10 +132,20 @@ impl<P: Policy> Stagger<P> {
 
     /// Counts the step from `now`, if it has not been told yet when the latest attempt started.
     /// Otherwise, and where the time makes no difference, `now` is not called.
+    #[inline]
     pub fn clock(&mut self, now: impl FnOnce() -> Moment) {
-        let Due::After { step, planned } = self.due else {
-            return;
-        };
+        if let Due::After { step, planned } = self.due {
+            self.count_from(step, planned, now);
+        }
+    }
+
+    #[inline(never)]
+    fn count_from(
+        &mut self,
+        step: Duration,
+        planned: Option<Moment>,
+        now: impl FnOnce() -> Moment,
+    ) {
         let due = match (self.catch_up, planned) {
             (CatchUp::Burst, Some(planned)) => planned + step,
             (CatchUp::Skip, Some(planned)) => next_on_grid(planned, step, now()),
@@ -165,7 +179,7 @@ impl<P: Policy> Stagger<P> {
         };
         self.due = match self.policy.step(self.starts) {
             Some(Duration::ZERO) => Due::Now,
-            Some(step) if step.as_nanos() < u128::from(u64::MAX) => Due::After { step, planned },
+            Some(step) if step < NEVER => Due::After { step, planned },
             _ => Due::OnFailure,
         };
         place

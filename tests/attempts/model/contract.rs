@@ -13,6 +13,9 @@ use super::{
 /// How many are polled in the order in which they were pushed.
 const NEAR: usize = 61;
 
+/// After how many rounds they may take turns in being first.
+const ROUNDS: usize = 32;
+
 /// Who is to be polled when, by the contract alone. Numbers count up in the order of pushing.
 #[derive(Default)]
 pub(crate) struct Contract {
@@ -26,6 +29,8 @@ pub(crate) struct Contract {
     /// Wakers of those who are gone, woken in vain or for whoever has the slot now.
     stale: Vec<Waker>,
     round: Round,
+    /// How many rounds there were in which somebody was due.
+    rounds: usize,
     /// The round was left when one was ready, or panicked.
     amid: bool,
     /// The last poll was pending, and the parent had been woken so often when its round began.
@@ -123,6 +128,8 @@ impl Contract {
         self.amid = false;
         let sets = [mem::take(&mut self.woken), mem::take(&mut self.fresh)];
         self.round.due = sets.into_iter().flatten().chain(self.alone).collect();
+        self.rounds += usize::from(!self.round.due.is_empty());
+        self.round.is_ordered = self.rounds <= ROUNDS;
         self.round.stale = mem::take(&mut self.stale);
         self.round.until = world.all.borrow().len();
     }

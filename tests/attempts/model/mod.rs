@@ -13,22 +13,22 @@ mod step;
 mod world;
 
 proptest! {
-    #![proptest_config(cases(2_500))]
+    #![proptest_config(cases(8_000))]
 
     #[test]
     fn a_few_attempts_are_polled_woken_and_dropped_as_promised(
-        script in vec(step(1..4), 0..60),
+        script in vec(step(3), 0..60),
     ) {
         Run::play(script);
     }
 }
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(1_500))]
 
     #[test]
     fn many_attempts_are_polled_woken_and_dropped_as_promised(
-        script in vec(step(1..70), 0..60),
+        script in vec(step(70), 0..60),
     ) {
         Run::play(script);
     }

@@ -8,6 +8,8 @@ pub(crate) struct Round {
     pub(crate) stale: Vec<Waker>,
     /// The first number that was not in use when it began.
     pub(crate) until: usize,
+    /// Those who are near come in the order of pushing, and then the others.
+    pub(crate) is_ordered: bool,
     last: Option<usize>,
     is_beyond: bool,
 }
@@ -25,7 +27,7 @@ impl Round {
             self.takes(id, waker),
             "#{id} was polled without being woken"
         );
-        if is_near {
+        if is_near && self.is_ordered {
             let in_order = !self.is_beyond && self.last < Some(id);
             assert!(
                 in_order,

@@ -49,10 +49,18 @@ impl Run {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Poll => self.poll(),
+            Step::Poll(times) => (0..times).for_each(|_| {
+                self.poll();
+                self.contract.check_parent(&self.world);
+            }),
             Step::Push(count) => (0..count).for_each(|_| self.push()),
             Step::Wake(one) => self.tell(one, |_| {}),
-            Step::WakeMany(many) => many.into_iter().for_each(|one| self.tell(one, |_| {})),
+            Step::WakeMany(first, count) => {
+                let live: Vec<_> = self.contract.live.keys().copied().collect();
+                let from = first.index(live.len() + 1);
+                let many = live.into_iter().skip(from).take(count);
+                many.for_each(|id| self.wake(id));
+            }
             Step::WakeGone(one) => {
                 let ids = 0..self.world.all.borrow().len();
                 let gone: Vec<_> = ids
@@ -68,7 +76,9 @@ impl Run {
                     .into_iter()
                     .for_each(|id| self.world.actor(id).ready.set(true));
             }
-            Step::WakeItselfInPoll(one) => self.tell(one, |actor| actor.wakes_itself.set(true)),
+            Step::WakeItselfInPolls(one, times) => {
+                self.tell(one, |actor| actor.wakes_itself.set(times));
+            }
             Step::WakeAnotherInPoll(one, other) => {
                 let other = self.any(other);
                 self.tell(one, |actor| actor.wakes_in_poll.set(other));

@@ -1,18 +1,19 @@
-use std::ops::Range;
-
 use proptest::{prelude::*, sample::Index};
 
 /// One step of a script. An index picks one of the living, or of those who are gone, or of all.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Poll,
+    /// So many times.
+    Poll(usize),
     Push(usize),
     Wake(Index),
-    WakeMany(Vec<Index>),
+    /// So many, one after another.
+    WakeMany(Index, usize),
     WakeGone(Index),
     Finish(Index),
     FinishUnwoken(Index),
-    WakeItselfInPoll(Index),
+    /// In as many polls.
+    WakeItselfInPolls(Index, usize),
     WakeAnotherInPoll(Index, Index),
     WakeAnotherInDrop(Index, Index),
     PanicInPoll(Index),
@@ -21,23 +22,25 @@ pub(crate) enum Step {
     DropSet,
 }
 
-/// Any step; of pushes, so many at once.
-pub(crate) fn step(pushes: Range<usize>) -> impl Strategy<Value = Step> {
-    let index = any::<Index>;
-    prop_oneof![
-        24 => Just(Step::Poll),
-        10 => pushes.prop_map(Step::Push),
-        8 => index().prop_map(Step::Wake),
-        6 => proptest::collection::vec(index(), 1..20).prop_map(Step::WakeMany),
-        6 => index().prop_map(Step::WakeGone),
-        12 => index().prop_map(Step::Finish),
-        2 => index().prop_map(Step::FinishUnwoken),
-        5 => index().prop_map(Step::WakeItselfInPoll),
-        5 => (index(), index()).prop_map(|(one, other)| Step::WakeAnotherInPoll(one, other)),
-        5 => (index(), index()).prop_map(|(one, other)| Step::WakeAnotherInDrop(one, other)),
-        4 => index().prop_map(Step::PanicInPoll),
-        4 => index().prop_map(Step::PanicInDrop),
-        3 => Just(Step::SwapParent),
-        1 => Just(Step::DropSet),
-    ]
+/// Any step, the frequent ones first; of pushes, up to so many at once.
+pub(crate) fn step(pushes: usize) -> impl Strategy<Value = Step> {
+    let parts = (0..100_u8, any::<Index>(), any::<Index>(), 0..200_usize);
+    parts.prop_map(move |(kind, one, other, times)| match kind {
+        0..24 => Step::Poll(1),
+        24 => Step::Poll(times / 4),
+        25..36 => Step::Push(1 + times % pushes),
+        36..44 => Step::Wake(one),
+        44..50 => Step::WakeMany(one, times / 10),
+        50..57 => Step::WakeGone(one),
+        57..69 => Step::Finish(one),
+        69..72 => Step::FinishUnwoken(one),
+        72..75 => Step::WakeItselfInPolls(one, 1),
+        75..78 => Step::WakeItselfInPolls(one, times),
+        78..83 => Step::WakeAnotherInPoll(one, other),
+        83..88 => Step::WakeAnotherInDrop(one, other),
+        88..92 => Step::PanicInPoll(one),
+        92..96 => Step::PanicInDrop(one),
+        96..99 => Step::SwapParent,
+        _ => Step::DropSet,
+    })
 }

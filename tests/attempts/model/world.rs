@@ -22,7 +22,8 @@ pub(crate) struct World {
 #[derive(Default)]
 pub(crate) struct Actor {
     pub(crate) ready: Cell<bool>,
-    pub(crate) wakes_itself: Cell<bool>,
+    /// In how many polls more.
+    pub(crate) wakes_itself: Cell<usize>,
     pub(crate) wakes_in_poll: Cell<Option<usize>>,
     pub(crate) wakes_in_drop: Cell<Option<usize>>,
     pub(crate) panics_in_poll: Cell<bool>,
@@ -131,7 +132,8 @@ impl Future for Scripted {
         let polled = Event::Polled(*id, cx.waker().clone(), wakes, end);
         world.log.borrow_mut().push(polled);
         actor.waker.replace(Some(cx.waker().clone()));
-        if actor.wakes_itself.take() {
+        if let Some(rest) = actor.wakes_itself.get().checked_sub(1) {
+            actor.wakes_itself.set(rest);
             world.wake(*id);
         }
         actor

@@ -102,7 +102,6 @@ fn a_poll_ends_however_many_wake_themselves() {
 }
 
 #[test]
-
 fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
     for size in [2, 61, 62, 130] {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();

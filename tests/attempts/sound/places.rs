@@ -140,8 +140,8 @@ fn futures_that_borrow_from_themselves_run_to_their_end() {
         set.push(place, async move {
             let own = [place; 16];
             let borrowed = &own;
-            for step in 0..16 {
-                assert_eq!(borrowed[step], place);
+            for it in borrowed {
+                assert_eq!(*it, place);
                 yield_now().await;
             }
             borrowed.iter().sum::<usize>()

@@ -38,10 +38,11 @@ impl Future for Ticket {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.woken.load(SeqCst) == self.times {
+        let woken = self.woken.load(SeqCst);
+        if woken == self.times {
             return Poll::Ready(());
         }
-        if self.woken.load(SeqCst) == self.asked {
+        if woken == self.asked {
             self.asked += 1;
             let request = (self.woken.clone(), cx.waker().clone());
             self.desk.send(request).expect("the desk is open");
@@ -55,14 +56,13 @@ pub(crate) fn serve(requests: &Receiver<Request>) {
     let mut stale: Vec<Waker> = Vec::new();
     for (count, (woken, waker)) in requests.iter().enumerate() {
         let copy = waker.clone();
-        if count % 3 == 0 {
+        if count % 4 == 0 {
             thread::yield_now();
         }
         woken.fetch_add(1, SeqCst);
-        match count % 4 {
+        match count % 3 {
             0 => waker.wake(),
             1 => waker.wake_by_ref(),
-            2 => waker.clone().wake(),
             _ => {
                 drop(waker);
                 copy.wake_by_ref();

@@ -44,6 +44,8 @@ pub(crate) struct Crowd {
     /// vote of Boyer and Moore, 1981.)
     lowest: usize,
     streak: u32,
+    /// A round has begun, and nobody was visited.
+    begins: bool,
     /// Who was the first to be visited in the last round.
     opener: usize,
     /// The next to be visited is the first of a round that is not in the usual order.
@@ -65,6 +67,7 @@ impl Crowd {
             order: None,
             lowest: 0,
             streak: 0,
+            begins: false,
             opener: 0,
             opens: false,
             from: 0,
@@ -81,30 +84,37 @@ impl Crowd {
         if let Some(others) = &mut self.others {
             others.begin(waker);
         }
-        self.take_turns();
+        self.begins = true;
+        if self.streak > STREAK {
+            self.take_turns();
+        }
     }
 
-    /// Who comes first all the time gives way.
-    #[inline]
+    /// Who comes first most of the time gives way in this round.
+    #[cold]
     fn take_turns(&mut self) {
         let lowest = match self.round {
             0 => self.others.as_mut().and_then(|others| others.lowest()),
             round => Some(lowest(round)),
         };
-        match lowest {
-            None => return,
-            Some(lowest) if lowest == self.lowest => {
-                self.streak = STREAK_AT_MOST.min(self.streak + 1);
-            }
-            Some(lowest) if self.streak == 0 => {
-                self.lowest = lowest;
-                self.opener = lowest;
-            }
-            Some(_) => self.streak -= 1,
-        }
-        if self.streak > STREAK {
+        if let Some(lowest) = lowest {
+            self.vote(lowest);
+            self.begins = false;
             self.from = self.opener + 1;
             self.opens = true;
+        }
+    }
+
+    /// This one was the lowest in a round.
+    #[inline]
+    fn vote(&mut self, lowest: usize) {
+        if lowest == self.lowest {
+            self.streak = STREAK_AT_MOST.min(self.streak + 1);
+        } else if self.streak == 0 {
+            self.lowest = lowest;
+            self.opener = lowest;
+        } else {
+            self.streak -= 1;
         }
     }
 
@@ -114,7 +124,11 @@ impl Crowd {
         if self.from != 0 {
             return self.next_in_turn();
         }
-        self.next_in_order()
+        let slot = self.next_in_order()?;
+        if mem::take(&mut self.begins) {
+            self.vote(slot);
+        }
+        Some(slot)
     }
 
     #[inline]
