@@ -10,8 +10,9 @@
 //! - a [`source::Source`] gives candidates;
 //! - a [`Stagger`] says when the next may start: a pure state machine, with a [`Policy`] for the
 //!   step;
-//! - [`Race`] runs the attempts, polling only those that were woken, and is a stream of every
-//!   completion; [`First`] and [`FirstOk`] end it with the winner;
+//! - [`Attempts`] runs them, polling only those that were woken;
+//! - [`Race`] joins these, and is a stream of every completion; [`First`] and [`FirstOk`] end it with
+//!   the winner; [`InlineRace`] is a race without an allocator;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
 //!
 //! # Features
@@ -20,11 +21,22 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`] and its ends |
+//! | `alloc` | [`Race`], [`Attempts`], [`FirstOk`] |
+//! | `portable-atomic` | atomics for targets without compare-and-swap |
 //! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(
+    feature = "alloc",
+    not(feature = "portable-atomic"),
+    not(target_has_atomic = "ptr")
+))]
+compile_error!(
+    "this target has no compare-and-swap: turn on the feature `portable-atomic` of `race-core`, and \
+     choose how it is done there (see the crate `portable-atomic`); or race without `alloc`, in place"
+);
 
 #[cfg(feature = "alloc")]
 extern crate alloc;

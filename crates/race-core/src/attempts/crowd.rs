@@ -6,9 +6,10 @@ use core::{
 
 use super::{
     bits::{lowest, ones},
-    group::{BITS, MEMBERS, Root},
+    group::BITS,
     groups::Groups,
     order::Order,
+    root::{MEMBERS, Root},
 };
 use crate::running::Aside;
 
@@ -19,11 +20,8 @@ const SLOTS: usize = BITS - 3;
 /// The bits of all slots.
 const ALL: usize = (1 << SLOTS) - 1;
 
-/// In how many rounds more than not the same one may come first.
-const STREAK: u32 = 32;
-
-/// What is counted. Beyond this nobody remembers.
-const STREAK_AT_MOST: u32 = 2 * STREAK;
+/// After how many rounds of several, in which none has finished, they take turns in being first.
+const STALLED: u32 = 64;
 
 /// Who of many is awake: which slots are taken, and which are to be polled in this round.
 ///
@@ -40,16 +38,12 @@ pub(crate) struct Crowd {
     asides: usize,
     /// Kept while the slots of the first group were not filled in their own order.
     order: Option<Box<Order>>,
-    /// Who is the lowest time and again, and in how many rounds more than not. (This is the majority
-    /// vote of Boyer and Moore, 1981.)
-    lowest: usize,
-    streak: u32,
+    /// In how many rounds of several, up to the last, none has finished.
+    stalled: u32,
     /// A round has begun, and nobody was visited.
     begins: bool,
     /// Who was the first to be visited in the last round.
     opener: usize,
-    /// The next to be visited is the first of a round that is not in the usual order.
-    opens: bool,
     /// In this round the slots before this one come last.
     from: usize,
     /// For all further slots.
@@ -65,11 +59,9 @@ impl Crowd {
             marked: 0,
             asides: 0,
             order: None,
-            lowest: 0,
-            streak: 0,
+            stalled: 0,
             begins: false,
             opener: 0,
-            opens: false,
             from: 0,
             others: None,
         }
@@ -78,101 +70,86 @@ impl Crowd {
     /// Sees to it that the next wake wakes `waker`, and starts a round with what was woken before.
     #[inline]
     pub(crate) fn begin(&mut self, waker: &Waker) {
-        let ready = self.root.arm(waker);
+        let (ready, _old) = self.root.arm(waker);
         self.asides |= ready & !ALL;
         self.round |= (ready | mem::take(&mut self.marked)) & self.taken;
         if let Some(others) = &mut self.others {
             others.begin(waker);
         }
         self.begins = true;
-        if self.streak > STREAK {
-            self.take_turns();
-        }
-    }
-
-    /// Who comes first most of the time gives way in this round.
-    #[cold]
-    fn take_turns(&mut self) {
-        let lowest = match self.round {
-            0 => self.others.as_mut().and_then(|others| others.lowest()),
-            round => Some(lowest(round)),
-        };
-        if let Some(lowest) = lowest {
-            self.vote(lowest);
-            self.begins = false;
+        if self.stalled > STALLED {
             self.from = self.opener + 1;
-            self.opens = true;
-        }
-    }
-
-    /// This one was the lowest in a round.
-    #[inline]
-    fn vote(&mut self, lowest: usize) {
-        if lowest == self.lowest {
-            self.streak = STREAK_AT_MOST.min(self.streak + 1);
-        } else if self.streak == 0 {
-            self.lowest = lowest;
-            self.opener = lowest;
-        } else {
-            self.streak -= 1;
         }
     }
 
     /// The next slot of this round. In the order of pushing, as far as the first group goes.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<usize> {
-        if self.from != 0 {
-            return self.next_in_turn();
-        }
-        let slot = self.next_in_order()?;
+        let slot = match self.from {
+            0 => self.next_in_order()?,
+            from => self.next_in_turn(from)?,
+        };
         if mem::take(&mut self.begins) {
-            self.vote(slot);
+            self.opener = slot;
+            if self.is_amid_round() {
+                self.stalled = self.stalled.saturating_add(1);
+            }
         }
         Some(slot)
     }
 
     #[inline]
     fn next_in_order(&mut self) -> Option<usize> {
-        if self.round == 0 {
-            return Some(SLOTS + self.others.as_mut()?.next(0)?);
-        }
         let slot = match &self.order {
-            Some(order) if !self.round.is_power_of_two() => order.first_of(self.round),
+            Some(order) if self.round != 0 && !self.round.is_power_of_two() => {
+                order.first_of(self.round)
+            }
             _ => None,
         };
-        let slot = slot.map_or_else(|| lowest(self.round), usize::from);
-        self.round &= !(1 << slot);
-        Some(slot)
+        match slot {
+            Some(slot) => Some(self.visit(slot.into())),
+            None => self.lowest(),
+        }
     }
 
-    /// The next slot that is not before `from`, and when there are no more, those before it.
+    #[inline]
+    fn lowest(&mut self) -> Option<usize> {
+        match self.round {
+            0 => Some(SLOTS + self.others.as_mut()?.next(0)?),
+            round => Some(self.visit(lowest(round))),
+        }
+    }
+
+    /// Takes a slot of the first group out of the round.
+    #[inline]
+    fn visit(&mut self, slot: usize) -> usize {
+        self.round &= !(1 << slot);
+        slot
+    }
+
+    /// The next slot that is not before `from`; when there are no more, those before it.
     #[cold]
-    fn next_in_turn(&mut self) -> Option<usize> {
-        let from = mem::take(&mut self.from);
+    fn next_in_turn(&mut self, from: usize) -> Option<usize> {
         let late = match from < SLOTS {
             true => self.round & (usize::MAX << from),
             false => 0,
         };
         let slot = if late != 0 {
-            let slot = lowest(late);
-            self.round &= !(1 << slot);
-            Some(slot)
+            Some(self.visit(lowest(late)))
         } else {
             let others = self.others.as_mut();
             let slot = others.and_then(|others| others.next(from.saturating_sub(SLOTS)));
             slot.map(|slot| SLOTS + slot)
         };
-        let slot = match slot {
-            Some(slot) => {
-                self.from = slot + 1;
-                slot
-            }
-            None => self.next_in_order()?,
-        };
-        if mem::take(&mut self.opens) {
-            self.opener = slot;
-        }
-        Some(slot)
+        self.from = slot.map_or(0, |slot| slot + 1);
+        slot.or_else(|| self.lowest())
+    }
+
+    /// Takes a slot of the first group out of the round, if it is to be visited in it.
+    pub(crate) fn take_first(&mut self, slot: usize) -> bool {
+        let is_due = self.round >> slot & 1 == 1;
+        self.visit(slot);
+        is_due
     }
 
     /// Whether there is a next slot in this round.
@@ -209,9 +186,7 @@ impl Crowd {
     /// Frees a slot.
     #[inline]
     pub(crate) fn remove(&mut self, slot: usize) {
-        if slot == self.lowest {
-            self.streak = 0;
-        }
+        self.stalled = 0;
         match &mut self.others {
             Some(others) if slot >= SLOTS => others.remove(slot - SLOTS),
             _ => {
@@ -254,9 +229,9 @@ impl Crowd {
     }
 
     /// Lets go of the parent's waker; wakes do nothing from here on.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&self) {
         self.root.close();
-        if let Some(others) = &mut self.others {
+        if let Some(others) = &self.others {
             others.close();
         }
     }

@@ -28,11 +28,15 @@ use alloc::boxed::Box;
 use core::{
     mem::{self, ManuallyDrop},
     ops::Deref,
-    ptr::{self, NonNull},
+    ptr::NonNull,
     task::{RawWaker, RawWakerVTable, Waker},
 };
 
-use super::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence, spin_hint};
+use super::{
+    root::{Root, STACK},
+    stack::{Top, code, code_of_member},
+    sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence},
+};
 
 /// How many bits of its word a group uses: all, but for loom, which looks at every interleaving.
 #[cfg(not(loom))]
@@ -46,7 +50,7 @@ pub(crate) const ALL_BITS: usize = usize::MAX >> (usize::BITS as usize - BITS);
 #[repr(align(64))]
 pub(crate) struct Group {
     /// A bit for each member; or, of the root of a stack, the code of what is on top.
-    word: AtomicUsize,
+    pub(super) word: AtomicUsize,
     /// The handles to this group: its owner's, its wakers', and those of the groups below it.
     handles: AtomicUsize,
     /// The root of the stack that this group goes on when it is awake, and its index there.
@@ -54,8 +58,8 @@ pub(crate) struct Group {
     /// The code of what is below it on the stack.
     next: AtomicUsize,
     /// See the module's documentation. A group that is not a root does not use these two.
-    parent: UnsafeCell<Option<Waker>>,
-    fired: AtomicBool,
+    pub(super) parent: UnsafeCell<Option<Waker>>,
+    pub(super) fired: AtomicBool,
 }
 
 // A waker's data is the group's address with the member's bit in the low bits.
@@ -134,7 +138,8 @@ unsafe impl Send for GroupHandle {}
 unsafe impl Sync for GroupHandle {}
 
 impl GroupHandle {
-    fn new(stack: Option<(GroupHandle, usize)>, word: usize) -> Self {
+    /// A group on a stack, if given, or a root; and its word.
+    pub(super) fn new(stack: Option<(GroupHandle, usize)>, word: usize) -> Self {
         let group = Box::new(Group {
             word: AtomicUsize::new(word),
             handles: AtomicUsize::new(1),
@@ -148,7 +153,7 @@ impl GroupHandle {
 
     /// A group that goes on a stack when it is awake, there to be known by `index`.
     pub(crate) fn on_stack_of(root: &Root<STACK>, index: usize) -> Self {
-        Self::new(Some((root.group.clone(), index)), 0)
+        Self::new(Some((root.group().clone(), index)), 0)
     }
 
     /// A borrowed waker for a member, to be cloned by whoever keeps it.
@@ -169,40 +174,6 @@ impl GroupHandle {
         let next = Top(self.next.load(Ordering::Relaxed));
         (self.word.swap(0, Ordering::AcqRel), next)
     }
-}
-
-/// What is on top of a stack that was taken.
-#[derive(Clone, Copy)]
-pub(crate) struct Top(usize);
-
-/// What a `Top` stands for.
-pub(crate) enum Awake {
-    /// A group, and perhaps something below it.
-    Group(usize),
-    /// A member of a group, by index and bit, with nothing below it.
-    Member(usize, u8),
-}
-
-impl Top {
-    #[inline]
-    pub(crate) fn awake(self) -> Option<Awake> {
-        let number = (self.0 >> 2).checked_sub(1)?;
-        Some(match self.0 & MEMBER {
-            0 => Awake::Group(number),
-            _ => Awake::Member(number / BITS, (number % BITS) as u8),
-        })
-    }
-}
-
-/// Marks the code of a member. (The lowest bit is left to `STACK`, and no code is zero.)
-const MEMBER: usize = 2;
-
-fn code(index: usize) -> usize {
-    (index + 1) << 2
-}
-
-fn code_of_member(index: usize, bit: u8) -> usize {
-    code(index * BITS + usize::from(bit)) | MEMBER
 }
 
 impl Deref for GroupHandle {
@@ -289,123 +260,4 @@ unsafe fn drop_waker(data: *const ()) {
     // SAFETY: as in `clone`.
     let (group, _) = unsafe { member(data) };
     drop(ManuallyDrop::into_inner(group));
-}
-
-/// The bit by which the poller turns the word of a root that has members. They are the bits below it.
-pub(crate) const MEMBERS: usize = 1 << (BITS - 1);
-
-/// The bit by which the poller turns the word of the root of a stack.
-pub(crate) const STACK: usize = 1;
-
-/// A root, and the poller's side of the protocol. `CLAIM` is `MEMBERS` or `STACK`.
-pub(crate) struct Root<const CLAIM: usize> {
-    group: GroupHandle,
-    /// What the waker in the root was made of, while one is there: its data and its table.
-    armed: Option<Identity>,
-}
-
-type Identity = (*const (), *const RawWakerVTable);
-
-// SAFETY: `armed` is compared and never followed; the rest is a handle.
-unsafe impl<const CLAIM: usize> Send for Root<CLAIM> {}
-
-impl Root<MEMBERS> {
-    /// See [`GroupHandle::waker`].
-    #[inline]
-    pub(crate) fn waker(&self, bit: u8) -> ManuallyDrop<Waker> {
-        self.group.waker(bit)
-    }
-}
-
-impl Root<STACK> {
-    /// As `arm`; takes the stack.
-    #[inline]
-    pub(crate) fn arm_stack(&mut self, waker: &Waker) -> Top {
-        Top(self.arm(waker))
-    }
-}
-
-impl<const CLAIM: usize> Root<CLAIM> {
-    pub(crate) fn new() -> Self {
-        // Not armed: the poller owns the waker, of which there is none.
-        Self {
-            group: GroupHandle::new(None, CLAIM),
-            armed: None,
-        }
-    }
-
-    /// Sees to it that the next wake wakes `waker`, then takes the word.
-    #[inline]
-    pub(crate) fn arm(&mut self, waker: &Waker) -> usize {
-        let group = &*self.group;
-        let this = Some((waker.data(), ptr::from_ref(waker.vtable())));
-        if group.fired.load(Ordering::Acquire) {
-            return self.rearm(waker.clone(), this);
-        }
-        if self.armed == this && group.word.load(Ordering::Relaxed) == 0 {
-            // Whatever is set from here on wakes this very waker.
-            return 0;
-        }
-        self.arm_slowly(waker, this)
-    }
-
-    /// The root is armed with another waker, or another thread is about to take the waker.
-    #[cold]
-    fn arm_slowly(&mut self, waker: &Waker, this: Option<Identity>) -> usize {
-        let group = &*self.group;
-        if self.armed != this {
-            let owned = waker.clone(); // before anything has changed, should it panic
-            // Zero: the poller itself has turned the word.
-            if group.word.fetch_or(CLAIM, Ordering::AcqRel) == 0
-                || group.fired.load(Ordering::Acquire)
-            {
-                return self.rearm(owned, this);
-            }
-        } else if group.fired.load(Ordering::Acquire) {
-            return self.rearm(waker.clone(), this);
-        }
-        // Another thread turned the word, and has not taken the waker yet. The word stays turned, and
-        // is armed by the next poll. That thread's wake leads to it, if the waker is the same.
-        let word = group.word.swap(CLAIM, Ordering::AcqRel) & !CLAIM;
-        if self.armed != this {
-            spin_hint();
-            waker.wake_by_ref();
-        }
-        word
-    }
-
-    /// Puts a waker in place and leaves the word zero. The waker's place must be the poller's.
-    #[inline]
-    fn rearm(&mut self, waker: Waker, this: Option<Identity>) -> usize {
-        let group = &*self.group;
-        // SAFETY: the word is not zero and no other thread is about to take the waker, so its place
-        // belongs to the poller.
-        let old = group
-            .parent
-            .with_mut(|parent| unsafe { (*parent).replace(waker) });
-        group.fired.store(false, Ordering::Relaxed);
-        self.armed = this;
-        // Release: the waker and `fired` are seen by who turns the word next.
-        let word = group.word.swap(0, Ordering::AcqRel) & !CLAIM;
-        drop(old); // user code, which may wake
-        word
-    }
-
-    /// Lets go of the parent's waker. From here on wakes do nothing.
-    pub(crate) fn close(&mut self) {
-        let group = &*self.group;
-        let turned = group.word.fetch_or(CLAIM, Ordering::AcqRel) != 0;
-        if turned && !group.fired.load(Ordering::Acquire) {
-            return; // another thread is taking it out
-        }
-        // SAFETY: the poller turned the word itself, or the one who did is done with the waker.
-        let parent = group.parent.with_mut(|parent| unsafe { (*parent).take() });
-        drop(parent);
-    }
-}
-
-impl<const CLAIM: usize> Drop for Root<CLAIM> {
-    fn drop(&mut self) {
-        self.close();
-    }
 }

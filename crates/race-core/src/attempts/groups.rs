@@ -6,7 +6,9 @@ use core::{
 
 use super::{
     bits::{Bits, lowest, ones},
-    group::{ALL_BITS, Awake, BITS, GroupHandle, Root, STACK},
+    group::{ALL_BITS, BITS, GroupHandle},
+    root::{Root, STACK},
+    stack::Awake,
 };
 
 /// Any number of groups: those that are awake are on a stack.
@@ -45,7 +47,7 @@ impl Groups {
     /// Sees to it that the next wake wakes `waker`, and starts a round with what was woken before.
     #[inline]
     pub(crate) fn begin(&mut self, waker: &Waker) {
-        let mut top = self.root.arm_stack(waker);
+        let (mut top, _old) = self.root.arm_stack(waker);
         while let Some(awake) = top.awake() {
             let (index, woken, next) = match awake {
                 Awake::Group(index) => {
@@ -84,12 +86,6 @@ impl Groups {
         if members.round == 0 {
             self.awake.remove(index);
         }
-        Some(index * BITS + bit)
-    }
-
-    /// The lowest slot of this round.
-    pub(crate) fn lowest(&mut self) -> Option<usize> {
-        let (index, bit) = self.first_awake()?;
         Some(index * BITS + bit)
     }
 
@@ -176,7 +172,7 @@ impl Groups {
     }
 
     /// See [`Root::close`].
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&self) {
         self.root.close();
     }
 

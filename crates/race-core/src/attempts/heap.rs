@@ -27,10 +27,12 @@ use super::{crowd::Crowd, slots::Slots};
 ///   are used again.
 /// - A poll goes one round: every future that was woken before it is polled once, in the order in which
 ///   they were pushed. (Beyond the first 61 a future takes the place of one that has finished.) One that
-///   is ready ends the poll, and the next goes on with that round, so nobody is kept waiting by others.
-/// - If one future comes first in more than 32 rounds without finishing, they take turns in being first
-///   from then on. It may be one that uses up what its task is allowed to do at a time, such as tokio's
-///   cooperative budget, and leaves nothing for the others.
+///   is ready ends the poll; the next first goes on with that round, and then begins another.
+/// - If 64 rounds of several have gone by and none has finished, they take turns in being first until one
+///   does. The one that always was may use up what its task is allowed to do at a time, such as tokio's
+///   cooperative budget, and leave nothing for the others.
+///
+/// A future that was pushed does nothing until the set is polled.
 ///
 /// # Panics
 ///
@@ -202,6 +204,23 @@ impl<F: Future, A> Attempts<F, A> {
         }
     }
 
+    /// The first learns that it has a waker of its own now.
+    #[cold]
+    fn poll_first_again(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
+        let crowd = self.crowd_mut();
+        crowd.begin(cx.waker());
+        let waker = crowd.waker(0);
+        let is_due = crowd.take_first(0);
+        self.amid_round = crowd.is_amid_round();
+        if self.amid_round {
+            cx.waker().wake_by_ref(); // what else was woken has been polled in this poll
+        }
+        match is_due {
+            true => self.poll_slot(0, &mut Context::from_waker(&waker)),
+            false => Poll::Pending,
+        }
+    }
+
     /// Polls the attempt in a slot, which must be taken, and frees the slot if it is ready or panics.
     #[inline(always)]
     fn poll_slot(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
@@ -254,9 +273,7 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
         let waker = self.crowd_mut().waker(slot);
         let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
         if polled.is_pending() && promoted {
-            // The first learns that it has a waker of its own now.
-            self.crowd_mut().begin(cx.waker());
-            return self.poll_round();
+            return self.poll_first_again(cx);
         }
         polled
     }
@@ -306,12 +323,12 @@ impl<F, A> Drop for Attempts<F, A> {
         if self.alone {
             // SAFETY: slot 0 is taken, and the set is not used again.
             unsafe { self.slots.get(0).drop_in_place() };
-        } else if let Some(crowd) = &mut self.crowd {
-            crowd.close();
+        } else if let Some(crowd) = &self.crowd {
             let mut rest = Rest {
                 slots: &self.slots,
                 taken: crowd.slots(),
             };
+            crowd.close(); // user code; if it panics, `rest` drops them all the same
             rest.drop_all();
         }
     }

@@ -45,6 +45,11 @@ impl<F, A, const N: usize> InlineAttempts<F, A, N> {
 }
 
 impl<F: Future, A, const N: usize> InlineAttempts<F, A, N> {
+    fn begin_after(self: Pin<&mut Self>, index: usize) {
+        // SAFETY: `start` is not pinned.
+        unsafe { self.get_unchecked_mut() }.start = (index + 1) % N;
+    }
+
     fn slot(self: Pin<&mut Self>, index: usize) -> SlotMut<'_, F, A> {
         // SAFETY: only the futures are pinned with the set, and this one is handed out pinned. The set
         // is not moved, and it never moves a future in it.
@@ -116,14 +121,15 @@ impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
         if self.len == 0 {
             return Poll::Ready(None);
         }
-        for _ in 0..N {
-            let index = self.start;
-            // SAFETY: `start` is not pinned.
-            unsafe { self.as_mut().get_unchecked_mut() }.start = (index + 1) % N;
-            if let Poll::Ready(finished) = self.as_mut().slot(index).poll(cx) {
-                return Poll::Ready(Some(finished));
+        let start = self.start;
+        for index in (start..N).chain(0..start) {
+            let polled = self.as_mut().slot(index).poll(cx);
+            if polled.is_ready() {
+                self.begin_after(index);
+                return polled.map(Some);
             }
         }
+        self.begin_after(start);
         Poll::Pending
     }
 

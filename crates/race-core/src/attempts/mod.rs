@@ -1,7 +1,7 @@
 //! The running attempts: on the heap, polled only when woken, or in place, polled all.
 //!
 //! This module alone has `unsafe` code. What it relies on, and who owns what when, is said in
-//! `group` (waking), `heap` (the set) and `slots` (its memory).
+//! `group` and `root` (waking), `heap` (the set) and `slots` (its memory).
 
 #![expect(
     unsafe_code,
@@ -24,7 +24,11 @@ mod heap;
 #[cfg(feature = "alloc")]
 mod order;
 #[cfg(feature = "alloc")]
+mod root;
+#[cfg(feature = "alloc")]
 mod slots;
+#[cfg(feature = "alloc")]
+mod stack;
 #[cfg(feature = "alloc")]
 mod sync;
 
