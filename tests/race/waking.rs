@@ -142,3 +142,29 @@ fn a_timer_for_which_nothing_waits_any_more_wakes_nobody() {
     // At 0, at 10 when the first fails and the second starts, and at 80.
     assert_eq!((polls, clock.elapsed()), (3, ms(80)));
 }
+
+#[test]
+fn each_is_polled_once_in_the_poll_that_starts_it_though_it_wakes_itself() {
+    let clock = VirtualClock::new();
+    let polls: Vec<_> = (0..4).map(|_| Rc::new(Cell::new(0))).collect();
+    let attempts = polls.iter().map(|polls| {
+        let polls = polls.clone();
+        std::future::poll_fn(move |cx| {
+            polls.set(polls.get() + 1);
+            cx.waker().wake_by_ref();
+            Poll::<()>::Pending
+        })
+    });
+    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    clock
+        .run(async {
+            assert!(poll!(race.next()).is_pending());
+        })
+        .unwrap();
+    let polls: Vec<_> = polls.iter().map(|polls| polls.get()).collect();
+    assert_eq!(
+        polls,
+        [2, 1, 1, 1],
+        "the first once more, as it is no longer alone"
+    );
+}

@@ -1,5 +1,6 @@
 //! What a set must keep to in corners, one test a sentence.
 
+mod borrowed_parents;
 mod broken_parents;
 mod budget;
 mod drops;
