@@ -34,7 +34,7 @@
 //! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
 //! | another, on an operating system | `async-io` | `race::async_io::Race` | the same; it runs on a thread of its own | Unix, Windows |
 //! | bare metal, a browser, your own | none | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
-//! | the same, without an allocator | none | [`race::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
+//! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
 //! Name what you use, as in `use race::tokio::Race`: a `use race::*` would hide the crates `tokio`,

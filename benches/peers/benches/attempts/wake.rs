@@ -44,12 +44,11 @@ fn set<S: Set<Parked> + 'static>(count: usize, work: Work, side: Side) -> Conten
     for future in desks.futures(work) {
         set.push(future);
     }
-    let polled = move |desks: &Desks, index: usize| {
+    let mut polled = move |desks: &Desks, index: usize| {
         let mut cx = Context::from_waker(&waker);
         desks.wake(index);
         assert!(set.poll(&mut cx).is_pending());
     };
-    let mut polled = polled;
     for _ in 0..2 {
         polled(&desks, 0); // all have been polled, and have the wakers that they keep
     }
@@ -88,8 +87,6 @@ fn join_set(count: usize, work: Work) -> Contender<'static> {
         set.spawn_on(future, runtime.handle());
     }
     contender("JoinSet (tokio)", Side::Peer, move |turns| {
-        // `block_on` cannot be nested in the benchmark's own runtime, but a `LocalSet`-free one can run
-        // beside it as no runtime is *driven* there.
         runtime.block_on(async {
             tokio::task::yield_now().await;
             for _ in 0..turns {

@@ -20,7 +20,8 @@ use crate::{
 ///
 /// It makes the promises of `Race` (feature `alloc`), but for these: when `N` run the next start
 /// waits until one has finished, as with [`max_in_flight`](Self::max_in_flight); whenever it is
-/// polled, all that run are; and it must be pinned, since the attempts live in it.
+/// polled, all that run are, and they take turns in being first; and it must be pinned, since the
+/// attempts live in it: `race.as_mut().next()`.
 ///
 /// ```
 /// use core::{pin::pin, time::Duration};
@@ -49,7 +50,8 @@ where
     I: Iterator<Item: Future>,
     T: Timer + Unpin,
 {
-    /// As `Race::of_with`.
+    /// Races the futures of an iterator, `step` apart. The argument of each is its place there. They are
+    /// taken on demand, so it may be endless. As `Race::of_with`.
     pub fn of_with(timer: T, step: Duration, attempts: impl IntoIterator<IntoIter = I>) -> Self {
         Self::from_source(timer, step, Of::new(attempts.into_iter()))
     }
@@ -62,6 +64,7 @@ where
     F: Future,
     T: Timer + Unpin,
 {
+    /// Races `run(&arg)` for each argument, `step` apart, and gives the argument back with the output.
     /// As `Race::new_with`.
     pub fn new_with(
         timer: T,
@@ -80,7 +83,8 @@ where
     F: Future,
     T: Timer + Unpin,
 {
-    /// As `Race::from_stream_with`.
+    /// Races `run(&arg)` for each argument of a stream, no closer than `step` apart. As
+    /// `Race::from_stream_with`.
     pub fn from_stream_with(timer: T, step: Duration, run: R, args: A) -> Self {
         Self::from_source(timer, step, Arrivals::new(args, run))
     }
@@ -97,21 +101,21 @@ impl<const N: usize, S: Source, T: Timer + Unpin> InlineRace<N, S, T> {
 }
 
 impl<const N: usize, S: Source, T, P: Policy> InlineRace<N, S, T, P> {
-    /// As `Race::max_in_flight`; there is room for no more than `N`.
+    /// At most `max` attempts run at once, and no more than `N`; 0 is treated as 1.
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
         self.course = self.course.max_in_flight(max);
         self
     }
 
-    /// As `Race::catch_up`.
+    /// What becomes of starts that were missed since nobody polled; [`CatchUp::Delay`] by default.
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
         self.course = self.course.catch_up(catch_up);
         self
     }
 
-    /// As `Race::policy`.
+    /// Replaces the step. Set it before the race is polled.
     #[must_use]
     pub fn policy<Q: Policy>(self, policy: Q) -> InlineRace<N, S, T, Q> {
         InlineRace {
@@ -149,7 +153,8 @@ impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> InlineRace<N, S, T,
         First::new(self)
     }
 
-    /// As `Race::first_ok`. It keeps the errors on the heap.
+    /// The first `Ok` wins, and the others are cancelled. When the latest started has failed, or nothing
+    /// runs any more, the next starts at once. The errors are kept on the heap.
     #[cfg(feature = "alloc")]
     #[must_use = "futures do nothing unless polled"]
     pub fn first_ok<V, E>(self) -> crate::FirstOk<Self, E>
