@@ -19,7 +19,7 @@ use crate::{
 const FAILURES_PER_POLL: usize = 32;
 
 pin_project! {
-    /// The future of [`Race::first_ok`]: the first `Ok` wins, and the others are cancelled.
+    /// The future of `Race::first_ok`: the first `Ok` wins, and the others are cancelled.
     ///
     /// The next attempt starts at once when the latest to start has failed, so a step is never waited
     /// out with nothing running. Every error is kept until the end.
@@ -125,7 +125,7 @@ pub struct Failed<A, E> {
     pub error: E,
 }
 
-/// Why [`Race::first_ok`] has no winner.
+/// Why `Race::first_ok` has no winner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FirstOkError<A, E> {
