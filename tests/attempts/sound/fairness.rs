@@ -8,7 +8,7 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use race::Attempts;
 
-use crate::probe::{Gate, Gated, Parent, caught, poll, throw};
+use crate::probe::{Gate, Gated, Parent, caught, drain, poll, throw};
 
 /// Asks its gate, and wakes itself if that is closed and it is restless.
 struct Restless {
@@ -120,4 +120,21 @@ fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
         });
         assert!(found, "the last of {size} was never polled");
     }
+}
+
+#[test]
+fn once_one_has_finished_they_go_in_order_again() {
+    let (mut set, gates) = Gate::set(6);
+    let parent = Parent::new();
+    assert!(poll(&mut set, &parent).is_pending());
+    for _ in 0..100 {
+        gates[0].wake();
+        gates[1].wake();
+        assert!(poll(&mut set, &parent).is_pending());
+    }
+    gates[2].open();
+    assert_eq!(drain(&mut set, &parent), [2]);
+    gates[4].open();
+    gates[0].open();
+    assert_eq!(drain(&mut set, &parent), [0, 4]);
 }

@@ -77,9 +77,10 @@ impl Crowd {
             others.begin(waker);
         }
         self.begins = true;
-        if self.stalled > STALLED {
-            self.from = self.opener + 1;
-        }
+        self.from = match self.stalled > STALLED {
+            true => self.opener + 1,
+            false => 0,
+        };
     }
 
     /// The next slot of this round. In the order of pushing, as far as the first group goes.
