@@ -12,7 +12,7 @@ mod query;
 
 use std::{io, process::ExitCode, time::Duration};
 
-use race::{FirstOkError, tokio::Race};
+use race::{RaceError, tokio::Race};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -72,10 +72,10 @@ async fn ask(mut options: Options) -> io::Result<ExitCode> {
             ))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(FirstOkError::AllFailed(failed)) => {
+        Err(RaceError::AllFailed(failed)) => {
             complain(&format!("dns: no resolver has an address of {host:?}"));
             for it in failed {
-                complain(&format!("#{} {}: {}", it.place, it.arg, it.error));
+                complain(&format!("#{} {}: {}", it.place, it.arg, it.failure));
             }
             Ok(ExitCode::FAILURE)
         }

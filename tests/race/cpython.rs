@@ -12,13 +12,13 @@ use futures::{
     channel::oneshot,
     task::{noop_waker, waker},
 };
-use race::{Failed, FirstOkError, VirtualClock, Won, core::Race};
+use race::{RaceError, VirtualClock, Won, core::Race};
 
 use crate::probe::ms;
 
 /// Latency in milliseconds, and the result.
 type Candidate = (u64, Result<&'static str, &'static str>);
-type Ended = Result<Won<Candidate, &'static str>, FirstOkError<Candidate, &'static str>>;
+type Ended = Result<Won<Candidate, &'static str>, RaceError<Candidate, &'static str>>;
 
 /// Races the candidates; how it ended, how many were started, and when it was over.
 fn race(delay: Option<Duration>, candidates: &[Candidate]) -> (Ended, usize, Duration) {
@@ -45,10 +45,7 @@ fn won(ended: Ended) -> (usize, Duration) {
 #[test]
 fn c1_empty() {
     let (ended, started, _) = race(None, &[]);
-    assert_eq!(
-        (ended.unwrap_err(), started),
-        (FirstOkError::NoCandidates, 0)
-    );
+    assert_eq!((ended.unwrap_err(), started), (RaceError::NoCandidates, 0));
 }
 
 #[test]
@@ -76,10 +73,13 @@ fn c4_first_timeout_second_successful() {
 fn c5_none_successful() {
     for delay in [None, Some(ms(0)), Some(ms(100)), Some(ms(1_000))] {
         let (ended, started, over) = race(delay, &[(0, Err("E0")), (0, Err("E1"))]);
-        let Err(FirstOkError::AllFailed(failed)) = ended else {
+        let Err(RaceError::AllFailed(failed)) = ended else {
             panic!("none succeeds");
         };
-        let errors: Vec<_> = failed.iter().map(|Failed { error, .. }| *error).collect();
+        let errors: Vec<_> = failed
+            .into_iter()
+            .filter_map(|it| it.failure.into_error())
+            .collect();
         assert_eq!((errors, started, over), (vec!["E0", "E1"], 2, ms(0)));
     }
 }

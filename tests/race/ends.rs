@@ -1,7 +1,7 @@
 use std::{error::Error, io, time::Duration};
 
 use futures::{StreamExt, future::ready, poll, stream};
-use race::{FirstOkError, NoCandidates, VirtualClock, core::Race};
+use race::{NoCandidates, RaceError, VirtualClock, core::Race};
 
 use crate::probe::{Trace, ms};
 
@@ -38,10 +38,7 @@ fn an_empty_race_is_an_answer() {
     let race = Race::of_with(clock.timer(), ms(1), none.clone());
     assert_eq!(clock.run(race.first()), Ok(Err(NoCandidates)));
     let race = Race::of_with(clock.timer(), ms(1), none);
-    assert_eq!(
-        clock.run(race.first_ok()),
-        Ok(Err(FirstOkError::NoCandidates))
-    );
+    assert_eq!(clock.run(race.first_ok()), Ok(Err(RaceError::NoCandidates)));
     assert_eq!(
         NoCandidates.to_string(),
         "no candidates to race: give at least one"
@@ -117,12 +114,12 @@ fn errors_come_in_candidate_order_whatever_failed_first() {
     let clock = VirtualClock::new();
     let run = |millis: &u64| attempt(&clock, *millis, Err("down"));
     let race = Race::new_with(clock.timer(), Duration::ZERO, run, [30, 10, 20]);
-    let Err(FirstOkError::AllFailed(failed)) = clock.run(race.first_ok()).unwrap() else {
+    let Err(RaceError::AllFailed(failed)) = clock.run(race.first_ok()).unwrap() else {
         panic!("all fail");
     };
     let order: Vec<_> = failed.iter().map(|it| (it.place, it.arg)).collect();
     assert_eq!(order, [(0, 30), (1, 10), (2, 20)]);
-    let error = FirstOkError::AllFailed(failed).to_string();
+    let error = RaceError::AllFailed(failed).to_string();
     assert_eq!(error, "all 3 attempts failed: #0: down; #1: down; #2: down");
 }
 

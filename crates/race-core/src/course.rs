@@ -6,7 +6,8 @@ use core::{
 };
 
 use crate::{
-    CatchUp, Fixed, Moment, Next, Policy, Stagger, Timer,
+    Fixed, Moment, Next, Policy, Stagger, Suppressed, Timer, What,
+    ends::{Limits, Unlimited},
     running::{Aside, Running},
     source::Source,
 };
@@ -73,51 +74,53 @@ impl<S: Source, T> Course<S, T, Fixed> {
 }
 
 impl<S: Source, T, P: Policy> Course<S, T, P> {
-    pub(crate) fn max_in_flight(mut self, max: usize) -> Self {
-        self.stagger.set_max_in_flight(max);
-        self
-    }
-
-    pub(crate) fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.stagger.set_catch_up(catch_up);
-        self
-    }
-
-    pub(crate) fn policy<Q: Policy>(self, policy: Q) -> Course<S, T, Q> {
+    pub(crate) fn map_policy<Q: Policy>(self, map: impl FnOnce(P) -> Q) -> Course<S, T, Q> {
         Course {
             candidate: self.candidate,
             source: self.source,
             source_over: self.source_over,
             pace: self.pace,
             ended: self.ended,
-            stagger: self.stagger.with_policy(policy),
+            stagger: self.stagger.map_policy(map),
             timer: self.timer,
             armed: self.armed,
             began: self.began,
         }
     }
 
+    /// Bounds on how many will still finish. A policy may start none of the candidates, so only those
+    /// that run are certain.
     pub(crate) fn size_hint(&self, running: usize) -> (usize, Option<usize>) {
-        let in_hand = running + usize::from(self.candidate.is_some());
-        let (lower, upper) = match self.source_over {
-            true => (0, Some(0)),
-            false => self.source.size_hint(),
+        let in_hand = usize::from(self.candidate.is_some());
+        let to_come = match self.source_over {
+            true => Some(0),
+            false => self.source.size_hint().1,
         };
-        let upper = upper.and_then(|upper| upper.checked_add(in_hand));
-        (lower.saturating_add(in_hand), upper)
+        let candidates = to_come.and_then(|to_come| to_come.checked_add(in_hand));
+        let starts = match (candidates, self.stagger.remaining()) {
+            (None, usize::MAX) => None,
+            (candidates, remaining) => {
+                Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
+            }
+        };
+        let upper = starts.and_then(|starts| starts.checked_add(running));
+        (running, upper)
     }
 }
 
 impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
-    /// Deliver what has finished; else start what is due; else wait.
+    /// Deliver what has finished; else start what is due; else wait. Also pending, at once, when one of the
+    /// limits runs out, which rings it.
     #[inline]
-    pub(crate) fn poll_finished<R>(
+    pub(crate) fn poll_finished<R, L>(
         &mut self,
         mut running: Pin<&mut R>,
+        limits: &mut L,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Finished<S::Arg, S::Output>>>
     where
         R: Running<S::Attempt, (S::Arg, usize)>,
+        L: Limits,
     {
         // Before the timer, so that neither starves the other of a task's cooperative budget.
         if let Poll::Ready(Some(done)) = running.as_mut().poll_ready(cx) {
@@ -129,26 +132,51 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
                 Some((_, true)) => self.armed = None, // it woke, and must be polled
                 _ => {}
             }
-        } else if !self.may_start() && running.len() > 0 {
+        } else if !L::ANY && !self.may_start() && running.len() > 0 {
             return Poll::Pending;
         }
-        self.poll_start(running, cx)
+        self.poll_start(running, limits, cx)
+    }
+
+    /// As a stream has it.
+    #[inline]
+    pub(crate) fn poll_item<R>(
+        &mut self,
+        running: Pin<&mut R>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<(S::Arg, S::Output)>>
+    where
+        R: Running<S::Attempt, (S::Arg, usize)>,
+    {
+        let finished = self.poll_finished(running, &mut Unlimited, cx);
+        finished.map(|done| {
+            done.map(|Finished { place, arg, output }| {
+                self.stagger.note(place, What::Finished);
+                (arg, output)
+            })
+        })
     }
 
     /// The only loop. A poll that found none finished goes on here.
     #[inline]
-    fn poll_start<R>(
+    fn poll_start<R, L>(
         &mut self,
         mut running: Pin<&mut R>,
+        limits: &mut L,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Finished<S::Arg, S::Output>>>
     where
         R: Running<S::Attempt, (S::Arg, usize)>,
+        L: Limits,
     {
         let mut starts = 0;
         loop {
             if running.is_full() || self.stagger.is_full(running.len()) {
-                return self.hold();
+                if self.may_start() {
+                    let bound = What::Suppressed(Suppressed::Bound);
+                    self.stagger.note(self.stagger.starts(), bound);
+                }
+                return self.hold(running, limits, cx);
             }
             if starts == STARTS_PER_POLL {
                 cx.waker().wake_by_ref();
@@ -156,33 +184,48 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             }
             let candidate = match self.poll_candidate(running.as_mut(), cx) {
                 Poll::Ready(Some(candidate)) => candidate,
-                Poll::Ready(None) if running.len() == 0 => {
-                    self.ended = true;
-                    return Poll::Ready(None);
-                }
-                Poll::Ready(None) => return self.wait(),
-                Poll::Pending => return self.hold(),
+                Poll::Ready(None) => return self.wait_or_end(running, limits, cx),
+                Poll::Pending => return self.hold(running, limits, cx),
             };
             let (timer, began) = (&self.timer, &mut self.began);
             match self.stagger.next(running.len(), || read(timer, began)) {
                 Next::Start => {}
                 Next::Until(moment) => {
+                    let moment = moment.min(limits.alarm());
                     if self.poll_timer(moment, running.as_mut(), cx).is_pending() {
                         self.candidate = Some(candidate);
                         return Poll::Pending;
                     }
                 }
-                Next::Full | Next::OnFailure => {
+                Next::Full | Next::OnFailure | Next::Over => {
                     self.candidate = Some(candidate);
-                    return self.wait();
+                    return self.wait_or_end(running, limits, cx);
                 }
+            }
+            if L::ANY && self.poll_limits(limits, running.as_mut(), cx).is_ready() {
+                self.candidate = Some(candidate);
+                return Poll::Pending;
+            }
+            let (timer, began) = (&self.timer, self.began);
+            let elapsed = || elapsed(timer, began);
+            if !self.stagger.admit(running.len(), &elapsed) {
+                self.candidate = Some(candidate);
+                return self.wait_or_end(running, limits, cx);
             }
             let (arg, attempt) = self.source.attempt(candidate);
             let place = self.stagger.started();
             starts += 1;
+            if self.stagger.is_over() {
+                self.source_over = true; // none is drawn that could not start
+            }
             let polled = running.as_mut().push_and_poll((arg, place), attempt, cx);
             if let Poll::Ready(done) = polled {
                 return self.deliver(Finished::new(done));
+            }
+            if L::ANY {
+                let now = read(&self.timer, &mut self.began);
+                self.stagger.clock(|| now);
+                limits.started(place, now);
             }
         }
     }
@@ -260,19 +303,89 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         polled
     }
 
-    /// The next start waits for something other than its time, which is not lateness.
-    fn hold<V>(&mut self) -> Poll<V> {
-        self.clock();
-        self.stagger.hold();
-        self.wait()
+    /// Is ready, and has rung, if one of the limits has run out.
+    fn poll_limits<F, A>(
+        &mut self,
+        limits: &mut impl Limits,
+        running: Pin<&mut impl Running<F, A>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()>
+    where
+        F: Future,
+    {
+        let alarm = limits.alarm();
+        if alarm == Moment::NEVER {
+            return Poll::Pending;
+        }
+        let polled = self.poll_timer(alarm, running, cx);
+        if polled.is_ready() {
+            limits.ring();
+        }
+        polled
     }
 
-    /// Nothing is due at a known time.
-    fn wait<V>(&mut self) -> Poll<V> {
+    /// The next start waits for something other than its time, which is not lateness.
+    fn hold<F: Future, A, V>(
+        &mut self,
+        running: Pin<&mut impl Running<F, A>>,
+        limits: &mut impl Limits,
+        cx: &mut Context<'_>,
+    ) -> Poll<V> {
+        self.clock();
+        self.stagger.hold();
+        self.wait(running, limits, cx)
+    }
+
+    /// Nothing can start now. If nothing runs either, nothing ever will.
+    fn wait_or_end<F: Future, A, V>(
+        &mut self,
+        running: Pin<&mut impl Running<F, A>>,
+        limits: &mut impl Limits,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<V>> {
+        if running.len() == 0 {
+            self.ended = true;
+            return Poll::Ready(None);
+        }
+        self.wait(running, limits, cx)
+    }
+
+    /// No start is due at a known time.
+    fn wait<F: Future, A, V, L: Limits>(
+        &mut self,
+        running: Pin<&mut impl Running<F, A>>,
+        limits: &mut L,
+        cx: &mut Context<'_>,
+    ) -> Poll<V> {
+        if L::ANY {
+            let timer = &self.timer;
+            limits.begin(|| timer.now());
+            if limits.alarm() != Moment::NEVER {
+                let _rung = self.poll_limits(limits, running, cx);
+                return Poll::Pending;
+            }
+        }
         if self.armed.take().is_some() {
             Pin::new(&mut self.timer).disarm();
         }
         Poll::Pending
+    }
+
+    /// No more start.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn stop(&mut self) {
+        self.stagger.stop();
+        self.source_over = true;
+        self.candidate = None;
+    }
+
+    /// None starts before `delay` has passed.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn not_before(&mut self, delay: Duration) {
+        match read(&self.timer, &mut self.began) + delay {
+            Moment::NEVER => self.stop(),
+            moment => self.stagger.not_before(moment),
+        }
     }
 
     /// Tells the stagger when the latest attempt started, if it has not been told.
@@ -291,9 +404,13 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
 
     /// How long the race has taken; zero if it was over in its first poll.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began
-            .map_or(Duration::ZERO, |began| self.timer.now().since(began))
+        elapsed(&self.timer, self.began)
     }
+}
+
+/// How long a race has taken.
+fn elapsed<T: Timer>(timer: &T, began: Option<Moment>) -> Duration {
+    began.map_or(Duration::ZERO, |began| timer.now().since(began))
 }
 
 /// Reads the clock. The first reading of a race is when it began.

@@ -11,7 +11,7 @@
 //! - a [`Stagger`] says when the next may start: a pure state machine, with a [`Policy`] for the
 //!   step;
 //! - [`Attempts`] runs them, polling only those that were woken;
-//! - [`Race`] joins these, and is a stream of every completion; [`First`] and [`FirstOk`] end it with
+//! - [`Race`] joins these, and is a stream of every completion; [`First`] and [`Decision`] end it with
 //!   the winner; [`InlineRace`] is a race without an allocator;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
 //!
@@ -21,7 +21,7 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`], [`Attempts`], [`FirstOk`] |
+//! | `alloc` | [`Race`], [`Attempts`], [`Decision`] |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
 //! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
 
@@ -46,21 +46,27 @@ extern crate std;
 pub mod source;
 
 mod moment;
+mod timer;
+
 mod policy;
 mod stagger;
-mod timer;
 
 mod attempts;
 mod course;
-mod first;
 mod racing;
 mod running;
-mod won;
-
 #[cfg(feature = "alloc")]
-mod first_ok;
+mod sync;
+
+mod ends;
+
+mod observe;
 #[cfg(feature = "alloc")]
 mod race;
+mod rules;
+
+#[cfg(feature = "adaptive")]
+mod adaptive;
 
 #[cfg(feature = "test-util")]
 pub mod conformance;
@@ -68,20 +74,33 @@ pub mod conformance;
 mod virtual_clock;
 
 pub use moment::Moment;
-pub use policy::{Fixed, Policy};
-pub use stagger::{CatchUp, Next, Stagger};
 pub use timer::Timer;
 
+pub use policy::{Backoff, Fixed, Gated, Policy, Standing, Steps, Suppressed};
+pub use stagger::{CatchUp, Next, OnFailure, Stagger};
+
 pub use attempts::InlineRace;
-pub use first::{First, NoCandidates};
-pub use won::Won;
+pub use ends::{First, NoCandidates, Won};
+pub use observe::{Clock, Event, What};
 
 #[cfg(feature = "alloc")]
-pub use self::{
+pub use {
     attempts::Attempts,
-    first_ok::{Failed, FirstOk, FirstOkError},
+    ends::{
+        By, Decision, Drain, Failed, Failure, Limited, Many, OkWins, One, QuorumError, RaceError,
+        Tally, Unlimited, Verdict,
+    },
+    observe::{Counters, Counts, Observed, Observer, Staircase},
+    policy::{Budget, Budgeted},
     race::Race,
 };
+
+#[cfg(feature = "adaptive")]
+pub use adaptive::Adaptive;
+#[cfg(feature = "coarsetime")]
+pub use observe::CoarseClock;
+#[cfg(feature = "tracing")]
+pub use observe::Traced;
 
 #[cfg(feature = "test-util")]
 pub use virtual_clock::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};

@@ -9,9 +9,10 @@ use core::{
 use futures_core::{FusedStream, Stream};
 
 use crate::{
-    Attempts, CatchUp, First, FirstOk, Fixed, Policy, Timer,
+    Attempts, By, Decision, Drain, Fixed, OkWins, Policy, Timer, Verdict,
     course::Course,
     racing::{Parts, Racing},
+    rules::rules,
     source::{Args, Arrivals, Of, Source},
 };
 
@@ -159,28 +160,17 @@ impl<S: Source, T: Timer + Unpin> Race<S, T> {
     }
 }
 
+rules! { [S: Source,] Race<S, }
+
 impl<S: Source, T, P: Policy> Race<S, T, P> {
-    /// At most `max` attempts run at once; the next start waits until one has finished. 0 is
-    /// treated as 1. Without it, as many run as have been started.
-    #[must_use]
-    pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.course = self.course.max_in_flight(max);
-        self
+    fn course_mut(&mut self) -> &mut Course<S, T, P> {
+        &mut self.course
     }
 
-    /// What becomes of starts that were missed since nobody polled; [`CatchUp::Delay`] by default.
-    #[must_use]
-    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.course = self.course.catch_up(catch_up);
-        self
-    }
-
-    /// Replaces the step. Set it before the race is polled.
-    #[must_use]
-    pub fn policy<Q: Policy>(self, policy: Q) -> Race<S, T, Q> {
+    fn map_policy<Q: Policy>(self, map: impl FnOnce(P) -> Q) -> Race<S, T, Q> {
         Race {
             attempts: self.attempts,
-            course: self.course.policy(policy),
+            course: self.course.map_policy(map),
         }
     }
 
@@ -211,20 +201,52 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx))
     }
 
-    /// The first to finish wins, and the others are cancelled.
+    /// As [`first_ok`](Self::first_ok), but those that run in the end are not cancelled: the race comes back
+    /// with the answer. It starts no more, and is the stream of what still finishes.
+    ///
+    /// For attempts that must not be dropped halfway, such as those that hold a connection that is to go
+    /// back to its pool; and no late success is lost. The race comes back with an error, too.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock};
+    /// # let clock = VirtualClock::new();
+    /// # let ms = Duration::from_millis;
+    /// # let connect = |&number: &u64| {
+    /// #     let sleep = clock.sleep(ms(100 / number));
+    /// #     async move { sleep.await; Ok::<_, std::io::Error>(number) }
+    /// # };
+    /// # let race = Race::new_with(clock.timer(), ms(0), connect, [1, 2, 4]);
+    /// # let mut pool = Vec::new();
+    /// # clock.run(async {
+    /// let (answer, mut losers) = race.first_ok_then_drain().await;
+    /// let connection = answer?.output;
+    /// while let Some((_, late)) = losers.next().await {
+    ///     pool.extend(late); // or in a task of its own
+    /// }
+    /// # assert_eq!((connection, pool), (4, vec![2, 1]));
+    /// # Ok::<(), race_core::RaceError<u64, std::io::Error>>(())
+    /// # }).unwrap().unwrap();
+    /// ```
     #[must_use = "futures do nothing unless polled"]
-    pub fn first(self) -> First<Self> {
-        First::new(self)
-    }
-
-    /// The first `Ok` wins, and the others are cancelled. When the latest started has failed, or
-    /// nothing runs any more, the next starts at once. Without an `Ok` it gives every error.
-    #[must_use = "futures do nothing unless polled"]
-    pub fn first_ok<V, E>(self) -> FirstOk<Self, E>
+    pub fn first_ok_then_drain<V, E>(self) -> Decision<Self, OkWins, Drain<S::Arg, V>>
     where
         S: Source<Output = Result<V, E>>,
     {
-        FirstOk::new(self)
+        Decision::new(self, OkWins, Drain::new())
+    }
+
+    /// As [`first_by`](Self::first_by), and the race comes back, as with
+    /// [`first_ok_then_drain`](Self::first_ok_then_drain).
+    #[must_use = "futures do nothing unless polled"]
+    pub fn first_by_then_drain<C>(
+        self,
+        classify: C,
+    ) -> Decision<Self, By<C>, Drain<S::Arg, S::Output>>
+    where
+        C: FnMut(&S::Output) -> Verdict,
+    {
+        Decision::new(self, By(classify), Drain::new())
     }
 }
 
@@ -245,8 +267,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Stream for Race<S, T, P> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let (running, course) = self.parts();
-        let finished = course.poll_finished(running, cx);
-        finished.map(|done| done.map(|done| (done.arg, done.output)))
+        course.poll_item(running, cx)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

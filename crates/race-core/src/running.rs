@@ -30,6 +30,9 @@ pub trait Running<F: Future, A> {
         cx: &mut Context<'_>,
     ) -> Poll<(A, F::Output)>;
 
+    /// Takes out one that is recognised by its argument, and drops its future.
+    fn remove(self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A>;
+
     /// A waker of its own for the timer or the source, which wakes `parent`, and whether it was woken
     /// since this was last asked; `None` if all share the parent's waker.
     fn aside(

@@ -62,9 +62,21 @@ pub use race_smol as smol;
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub use race_tokio as tokio;
 
+#[cfg(feature = "adaptive")]
+#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
+pub use race_core::Adaptive;
+#[cfg(feature = "coarsetime")]
+#[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
+pub use race_core::CoarseClock;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use race_core::Traced;
 pub use race_core::{
-    Attempts, CatchUp, Failed, First, FirstOk, FirstOkError, Fixed, InlineRace, Moment, Next,
-    NoCandidates, Policy, Stagger, Timer, Won, source,
+    Attempts, Backoff, Budget, Budgeted, By, CatchUp, Clock, Counters, Counts, Decision, Drain,
+    Event, Failed, Failure, First, Fixed, Gated, InlineRace, Limited, Many, Moment, Next,
+    NoCandidates, Observed, Observer, OkWins, OnFailure, One, Policy, QuorumError, RaceError,
+    Stagger, Staircase, Standing, Steps, Suppressed, Tally, Timer, Unlimited, Verdict, What, Won,
+    source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

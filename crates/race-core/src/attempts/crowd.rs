@@ -201,6 +201,17 @@ impl Crowd {
         }
     }
 
+    /// A slot is not to be visited, whoever has woken it. It is to be freed now.
+    pub(crate) fn forget(&mut self, slot: usize) {
+        match &mut self.others {
+            Some(others) if slot >= SLOTS => others.forget(slot - SLOTS),
+            _ => {
+                self.round &= !(1 << slot);
+                self.marked &= !(1 << slot);
+            }
+        }
+    }
+
     /// Has a slot polled in the next round, though nobody woke it.
     #[inline]
     pub(crate) fn mark(&mut self, slot: usize) {

@@ -35,8 +35,8 @@ use core::{
 use super::{
     root::{Root, STACK},
     stack::{Top, code, code_of_member},
-    sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence},
 };
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell, fence};
 
 /// How many bits of its word a group uses: all, but for loom, which looks at every interleaving.
 #[cfg(not(loom))]

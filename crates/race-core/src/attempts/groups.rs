@@ -154,6 +154,20 @@ impl Groups {
         members.taken &= !(1 << (slot % BITS));
     }
 
+    /// See [`Crowd::forget`](super::crowd::Crowd::forget).
+    pub(crate) fn forget(&mut self, slot: usize) {
+        let (index, bit) = (slot / BITS, 1 << (slot % BITS));
+        let members = &mut self.groups[index];
+        members.round &= !bit;
+        members.marked &= !bit;
+        if members.round == 0 {
+            self.awake.remove(index);
+        }
+        if members.marked == 0 {
+            self.marked.remove(index);
+        }
+    }
+
     /// Has a slot polled in the next round, though nobody woke it.
     #[inline]
     pub(crate) fn mark(&mut self, slot: usize) {

@@ -234,15 +234,30 @@ impl<F: Future, A> Attempts<F, A> {
         let Poll::Ready(output) = polled else {
             return Poll::Pending;
         };
+        Poll::Ready((self.take(slot), output))
+    }
+}
+
+impl<F, A> Attempts<F, A> {
+    /// Frees a slot, which must be taken: drops its future, and gives back the argument.
+    #[inline(always)]
+    fn take(&mut self, slot: usize) -> A {
+        let attempt = self.slots.get(slot).as_ptr();
         self.vacate(slot); // first, as dropping the future may panic
         // SAFETY: the slot was taken until now, and is free from here on: its argument is moved out and
         // its future dropped, each once.
-        let arg = unsafe {
+        unsafe {
             let arg = ptr::read(&raw const (*attempt).arg);
             ptr::drop_in_place(&raw mut (*attempt).future);
             arg
-        };
-        Poll::Ready((arg, output))
+        }
+    }
+
+    /// The slots that are taken.
+    fn taken(&self) -> impl Iterator<Item = usize> {
+        let crowd = self.crowd.iter().filter(|_| !self.alone);
+        let alone = self.alone.then_some(0);
+        alone.into_iter().chain(crowd.flat_map(|it| it.slots()))
     }
 }
 
@@ -276,6 +291,19 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
             return self.poll_first_again(cx);
         }
         polled
+    }
+
+    fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
+        let slot = self.taken().find(|&slot| {
+            // SAFETY: a slot that is taken holds an attempt, and nobody else looks at its argument.
+            is_it(unsafe { &(*self.slots.get(slot).as_ptr()).arg })
+        })?;
+        if !self.alone {
+            let crowd = self.crowd_mut();
+            crowd.forget(slot);
+            self.amid_round = crowd.is_amid_round();
+        }
+        Some(self.take(slot))
     }
 
     fn aside(

@@ -145,6 +145,14 @@ impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
         self.slot(index).poll(cx)
     }
 
+    fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
+        let mut slots = self.slots.iter();
+        let index = slots.position(|slot| slot.arg.as_ref().is_some_and(&is_it))?;
+        let mut vacate = Vacate(self.as_mut().slot(index));
+        vacate.0.future.set(None); // before its argument
+        vacate.0.arg.take()
+    }
+
     fn aside(self: Pin<&mut Self>, _: Aside, _: &Waker) -> Option<(ManuallyDrop<Waker>, bool)> {
         None
     }

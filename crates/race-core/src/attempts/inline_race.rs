@@ -10,9 +10,10 @@ use futures_core::{FusedStream, Stream};
 
 use super::inline::InlineAttempts;
 use crate::{
-    CatchUp, First, Fixed, Policy, Timer,
+    Fixed, Policy, Timer,
     course::Course,
     racing::{Parts, Racing},
+    rules::rules,
     source::{Args, Arrivals, Of, Source},
 };
 
@@ -100,27 +101,17 @@ impl<const N: usize, S: Source, T: Timer + Unpin> InlineRace<N, S, T> {
     }
 }
 
+rules! { [const N: usize, S: Source,] InlineRace<N, S, }
+
 impl<const N: usize, S: Source, T, P: Policy> InlineRace<N, S, T, P> {
-    /// At most `max` attempts run at once, and no more than `N`; 0 is treated as 1.
-    #[must_use]
-    pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.course = self.course.max_in_flight(max);
-        self
+    fn course_mut(&mut self) -> &mut Course<S, T, P> {
+        &mut self.course
     }
 
-    /// What becomes of starts that were missed since nobody polled; [`CatchUp::Delay`] by default.
-    #[must_use]
-    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.course = self.course.catch_up(catch_up);
-        self
-    }
-
-    /// Replaces the step. Set it before the race is polled.
-    #[must_use]
-    pub fn policy<Q: Policy>(self, policy: Q) -> InlineRace<N, S, T, Q> {
+    fn map_policy<Q: Policy>(self, map: impl FnOnce(P) -> Q) -> InlineRace<N, S, T, Q> {
         InlineRace {
             attempts: self.attempts,
-            course: self.course.policy(policy),
+            course: self.course.map_policy(map),
         }
     }
 
@@ -146,23 +137,6 @@ impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> InlineRace<N, S, T,
     pub fn next(mut self: Pin<&mut Self>) -> impl Future<Output = Option<(S::Arg, S::Output)>> {
         poll_fn(move |cx| self.as_mut().poll_next(cx))
     }
-
-    /// The first to finish wins, and the others are cancelled.
-    #[must_use = "futures do nothing unless polled"]
-    pub fn first(self) -> First<Self> {
-        First::new(self)
-    }
-
-    /// The first `Ok` wins, and the others are cancelled. When the latest started has failed, or nothing
-    /// runs any more, the next starts at once. The errors are kept on the heap.
-    #[cfg(feature = "alloc")]
-    #[must_use = "futures do nothing unless polled"]
-    pub fn first_ok<V, E>(self) -> crate::FirstOk<Self, E>
-    where
-        S: Source<Output = Result<V, E>>,
-    {
-        crate::FirstOk::new(self)
-    }
 }
 
 impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> Racing for InlineRace<N, S, T, P> {
@@ -185,8 +159,7 @@ impl<const N: usize, S: Source, T: Timer + Unpin, P: Policy> Stream for InlineRa
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let (running, course) = self.parts();
-        let finished = course.poll_finished(running, cx);
-        finished.map(|done| done.map(|done| (done.arg, done.output)))
+        course.poll_item(running, cx)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -29,8 +29,6 @@ mod root;
 mod slots;
 #[cfg(feature = "alloc")]
 mod stack;
-#[cfg(feature = "alloc")]
-mod sync;
 
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;

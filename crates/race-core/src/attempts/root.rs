@@ -10,8 +10,8 @@ use core::{
 use super::{
     group::{BITS, GroupHandle},
     stack::Top,
-    sync::{Ordering, spin_hint},
 };
+use crate::sync::{Ordering, spin_hint};
 
 /// The bit by which the poller turns the word of a root that has members. They are the bits below it.
 pub(crate) const MEMBERS: usize = 1 << (BITS - 1);

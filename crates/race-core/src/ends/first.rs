@@ -6,9 +6,11 @@ use core::{
 
 use pin_project_lite::pin_project;
 
+use super::Won;
 use crate::{
-    Won,
+    What,
     course::Finished,
+    ends::Unlimited,
     racing::{Arg, Output, Racing},
 };
 
@@ -42,15 +44,18 @@ impl<R: Racing> Future for First<R> {
         let mut this = self.as_mut().project();
         let race = this.race.as_mut().as_pin_mut();
         let (running, course) = race.expect("`First` was ready already").parts();
-        let Poll::Ready(finished) = course.poll_finished(running, cx) else {
+        let Poll::Ready(finished) = course.poll_finished(running, &mut Unlimited, cx) else {
             course.note_began();
             return Poll::Pending;
         };
-        let won = finished.map(|Finished { place, arg, output }| Won {
-            arg,
-            output,
-            place,
-            elapsed: course.elapsed(),
+        let won = finished.map(|Finished { place, arg, output }| {
+            course.stagger.note(place, What::Won);
+            Won {
+                arg,
+                output,
+                place,
+                elapsed: course.elapsed(),
+            }
         });
         this.race.set(None);
         Poll::Ready(won.ok_or(NoCandidates))

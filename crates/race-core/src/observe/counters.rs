@@ -1,0 +1,6 @@
+/// x
+#[derive(Debug)]
+pub struct Counters;
+/// x
+#[derive(Debug)]
+pub struct Counts;
