@@ -9,7 +9,18 @@ use std::{
 };
 
 use futures::FutureExt;
+use proptest::test_runner::Config;
 use race::{Moment, Timer, VirtualClock, VirtualTimer};
+
+/// As many cases as `PROPTEST_CASES` says, or else so many.
+pub(crate) fn cases(number: u32) -> Config {
+    let mut config = Config::default();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = number;
+    }
+    config.failure_persistence = None;
+    config
+}
 
 pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

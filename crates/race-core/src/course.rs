@@ -1,5 +1,5 @@
 use core::{
-    fmt,
+    fmt, mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -128,7 +128,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         }
         if self.armed.is_some() {
             match running.as_mut().aside(Aside::Timer, cx.waker()) {
-                Some((_, false)) if !self.stagger.is_due() => return Poll::Pending,
+                // With limits it may be armed for one of them, while a start has come into reach.
+                Some((_, false)) if !L::ANY && !self.stagger.is_due() => return Poll::Pending,
                 Some((_, true)) => self.armed = None, // it woke, and must be polled
                 _ => {}
             }
@@ -191,6 +192,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             match self.stagger.next(running.len(), || read(timer, began)) {
                 Next::Start => {}
                 Next::Until(moment) => {
+                    let timer = &self.timer;
+                    limits.begin(|| timer.now());
                     let moment = moment.min(limits.alarm());
                     if self.poll_timer(moment, running.as_mut(), cx).is_pending() {
                         self.candidate = Some(candidate);
@@ -293,13 +296,19 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     where
         F: Future,
     {
-        let timer = Pin::new(&mut self.timer);
+        let mut timer = Pin::new(&mut self.timer);
         let polled = match running.aside(Aside::Timer, cx.waker()) {
             Some((_, false)) if self.armed == Some(moment) => return Poll::Pending,
-            Some((waker, _)) => timer.poll_until(moment, &mut Context::from_waker(&waker)),
-            None => timer.poll_until(moment, cx),
+            Some((waker, _)) => {
+                let mut cx = Context::from_waker(&waker);
+                timer.as_mut().poll_until(moment, &mut cx)
+            }
+            None => timer.as_mut().poll_until(moment, cx),
         };
-        self.armed = polled.is_pending().then_some(moment);
+        let armed = mem::replace(&mut self.armed, polled.is_pending().then_some(moment));
+        if polled.is_ready() && armed.is_some_and(|armed| armed > moment) {
+            timer.disarm(); // it would wake for the later one
+        }
         polled
     }
 

@@ -175,7 +175,7 @@ impl<P: Policy> Stagger<P> {
             (catch_up, planned) => {
                 let now = now();
                 if self.min_gap > 0 {
-                    self.not_before = now + self.gap();
+                    self.not_before = self.not_before.max(now + self.gap());
                 }
                 match (catch_up, planned) {
                     (CatchUp::Burst, Some(planned)) => planned + step,
