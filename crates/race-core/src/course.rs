@@ -206,6 +206,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
                 }
             }
             if L::ANY && self.poll_limits(limits, running.as_mut(), cx).is_ready() {
+                self.stagger.put_off();
                 self.candidate = Some(candidate);
                 return Poll::Pending;
             }

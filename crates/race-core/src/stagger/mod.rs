@@ -208,6 +208,11 @@ impl<P: Policy> Stagger<P> {
         self.held = true;
     }
 
+    /// What [`next`](Self::next) has just allowed did not happen, and will be asked for again.
+    pub(crate) fn put_off(&mut self) {
+        self.held = self.excused;
+    }
+
     /// Whether the attempt whose time has come may start, as far as the policy's gates and budgets go.
     /// To be asked right before each start; a budget pays for it.
     ///
