@@ -10,7 +10,9 @@ use std::{
 };
 
 use futures::Stream;
-use race::{Attempts, InlineRace, VirtualClock, core::Race, tokio::TokioTimer};
+use race::{
+    Attempts, Backoff, Budget, InlineRace, OnFailure, VirtualClock, core::Race, tokio::TokioTimer,
+};
 
 /// Counts what this thread asks for.
 struct Counting;
@@ -122,6 +124,25 @@ fn an_empty_set_and_an_idle_race_take_nothing() {
     assert_eq!((set.len(), calls), (0, 0));
     let (race, calls, _) = counted(|| race::tokio::Race::of(STEP, [ready(1)]));
     assert_eq!((race.len(), calls), (0, 0));
+}
+
+#[test]
+fn rules_gates_and_budgets_allocate_nothing_and_an_observer_keeps_a_list() {
+    let budget = Budget::percent(10);
+    let (_, calls, _) = counted(|| {
+        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
+        let race = race.policy(Backoff::new(STEP)).budget(&budget);
+        let race = race.gate(|_| true).max_attempts(2).min_gap(STEP);
+        let mut race = race.on_failure(OnFailure::Any);
+        assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
+    });
+    assert_eq!(calls, 1);
+    let (_, calls, _) = counted(|| {
+        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
+        let mut race = race.observer(|_| {});
+        assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
+    });
+    assert_eq!(calls, 2);
 }
 
 #[test]

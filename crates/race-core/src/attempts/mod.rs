@@ -36,3 +36,5 @@ pub use inline_race::InlineRace;
 
 #[cfg(all(test, loom))]
 mod loom_tests;
+#[cfg(all(test, feature = "alloc", not(loom)))]
+mod remove_tests;
