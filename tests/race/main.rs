@@ -8,6 +8,7 @@ mod catch_up;
 mod cpython;
 mod drops;
 mod ends;
+mod in_time;
 mod inline;
 mod panics;
 mod probe;

@@ -127,8 +127,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             return self.deliver(Finished::new(done));
         }
         if self.armed.is_some() {
+            // With nothing running it may be over, and the timer be armed for no more than a deadline.
             match running.as_mut().aside(Aside::Timer, cx.waker()) {
-                Some((_, false)) if !self.stagger.is_due() => return Poll::Pending,
+                Some((_, false)) if !self.stagger.is_due() && running.len() > 0 => {
+                    return Poll::Pending;
+                }
                 Some((_, true)) => self.armed = None, // it woke, and must be polled
                 _ => {}
             }
