@@ -28,7 +28,7 @@ pub(crate) async fn connect(addresses: Vec<SocketAddr>, late: Duration) -> io::R
         let connected = TcpStream::connect(address).await;
         match &connected {
             Ok(_) => log.note(address, "is connected"),
-            Err(why) => log.note(address, why),
+            Err(why) => log.note(address, format_args!("fails: {why}")),
         }
         connected
     };

@@ -61,7 +61,7 @@ async fn compare(options: &Options) -> io::Result<()> {
         seed,
     } = *options;
     print(&format!(
-        "{requests} requests by {} clients, hedged after {delay:?}; the budget is {PERCENT} % more, and {RESERVE}\n",
+        "{requests} requests a line, by {} clients, hedged after {delay:?}; the budget is {PERCENT} % more, and {RESERVE}\n",
         load::CLIENTS,
     ))?;
     for day in [GOOD, BAD] {
