@@ -73,7 +73,7 @@ async fn compare(options: &Options) -> io::Result<()> {
         };
         let budget = Budget::percent(PERCENT).reserve(RESERVE);
 
-        // A way to ask is a line.
+        // Each way to ask, with a server of its own. Another is one more call.
         load.run("never", async |it| {
             it.race(delay).max_attempts(1).first_ok().await
         })
