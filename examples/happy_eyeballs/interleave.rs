@@ -1,0 +1,78 @@
+//! In which order addresses are tried.
+
+use std::net::SocketAddr;
+
+/// The families in turns, each in its own order (RFC 8305, section 4). The first family is that of the
+/// resolver's first address; so many of it come before the first of the other, at least one.
+pub(crate) fn interleave(addresses: Vec<SocketAddr>, first_family_count: usize) -> Vec<SocketAddr> {
+    let v6_first = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, other): (Vec<_>, Vec<_>) = addresses
+        .into_iter()
+        .partition(|address| address.is_ipv6() == v6_first);
+    let (mut first, mut other) = (first.into_iter(), other.into_iter());
+
+    let mut order: Vec<_> = first.by_ref().take(first_family_count.max(1)).collect();
+    loop {
+        let pair = [other.next(), first.next()];
+        if pair == [None, None] {
+            return order;
+        }
+        order.extend(pair.into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "6a" is an IPv6 address, "4b" an IPv4 address.
+    fn addresses(names: &str) -> Vec<SocketAddr> {
+        let address = |name: &str| {
+            let (ip, port) = match name.as_bytes() {
+                [b'6', port] => ("[2001:db8::1]", port),
+                [_, port] => ("192.0.2.1", port),
+                _ => panic!("{name}"),
+            };
+            format!("{ip}:{port}").parse().unwrap()
+        };
+        names.split_whitespace().map(address).collect()
+    }
+
+    #[track_caller]
+    fn assert_order(resolved: &str, first_family_count: usize, order: &str) {
+        let interleaved = interleave(addresses(resolved), first_family_count);
+        assert_eq!(interleaved, addresses(order));
+    }
+
+    /// The cases of aiohappyeyeballs, tests/test_impl.py.
+    #[test]
+    fn the_families_take_turns_and_the_resolvers_first_stays_first() {
+        assert_order("6a 6b 4a 4b", 1, "6a 4a 6b 4b");
+        assert_order("6a 6b 6c 4a", 1, "6a 4a 6b 6c");
+        assert_order("4a 6a 4b", 1, "4a 6a 4b");
+        assert_order("4a 6a", 1, "4a 6a");
+        assert_order("6a 4a 4b 4c", 1, "6a 4a 4b 4c");
+    }
+
+    #[test]
+    fn one_family_keeps_its_order_and_none_is_none() {
+        assert_order("4a 4b", 1, "4a 4b");
+        assert_order("6c 6a 6b", 2, "6c 6a 6b");
+        assert_order("", 1, "");
+    }
+
+    #[test]
+    fn several_of_the_first_family_can_come_first() {
+        assert_order("6a 6b 6c 4a", 2, "6a 6b 4a 6c");
+        assert_order("6a 4a 4b", 5, "6a 4a 4b");
+        assert_order("6a 6b 4a", 0, "6a 4a 6b");
+    }
+
+    /// As deno has it: who wants IPv6 first sorts before.
+    #[test]
+    fn ipv6_comes_first_if_it_is_sorted_first() {
+        let mut resolved = addresses("4a 6a 4b 6b");
+        resolved.sort_by_key(SocketAddr::is_ipv4);
+        assert_eq!(interleave(resolved, 1), addresses("6a 4a 6b 4b"));
+    }
+}

@@ -1,0 +1,34 @@
+//! What happened when, line by line.
+
+use std::{
+    cell::RefCell,
+    fmt::{Display, Write as _},
+    mem,
+    net::SocketAddr,
+    time::Instant,
+};
+
+pub(crate) struct Log {
+    began: Instant,
+    lines: RefCell<String>,
+}
+
+impl Log {
+    pub(crate) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            lines: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn note(&self, address: SocketAddr, what: impl Display) {
+        let millis = self.began.elapsed().as_millis();
+        let mut lines = self.lines.borrow_mut();
+        writeln!(lines, "{millis:5} ms  {address} {what}").expect("a string takes all");
+    }
+
+    /// Those since the last time.
+    pub(crate) fn take(&self) -> String {
+        mem::take(&mut self.lines.borrow_mut())
+    }
+}

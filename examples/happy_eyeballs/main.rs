@@ -1,0 +1,79 @@
+//! Happy Eyeballs (RFC 8305): a host has several addresses, of two families; connections to them are started
+//! a quarter of a second apart, or at once after a failure, and the first that stands is kept. One that
+//! stands late is closed in good order.
+//!
+//! `cargo run --example happy_eyeballs -- [HOST:PORT]`; without an argument it connects to three addresses
+//! of its own on loopback.
+
+mod connect;
+mod demo;
+mod interleave;
+mod log;
+mod options;
+#[path = "../shared/output.rs"]
+mod output;
+
+use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
+
+use tokio::{net::lookup_host, runtime, time::timeout};
+
+use crate::{
+    interleave::interleave,
+    options::Command,
+    output::{complain, print},
+};
+
+/// For the resolver.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many addresses of the first family are tried before the first of the other.
+const FIRST_FAMILY_COUNT: usize = 1;
+
+/// How long late connections are waited for: those of a stranger, and that of the demonstration, which
+/// comes when the system sends its request again, after 1, 3 or 7 s.
+const LATE: Duration = Duration::from_secs(1);
+const LATE_IN_DEMO: Duration = Duration::from_secs(15);
+
+fn main() -> ExitCode {
+    let ended = match options::parse(lexopt::Parser::from_env()) {
+        Ok(Command::Help) => print(options::HELP).map(|()| ExitCode::SUCCESS),
+        Ok(Command::Connect(host)) => run(host),
+        Err(error) => {
+            complain(&format!("happy_eyeballs: {error} (see --help)"));
+            return ExitCode::from(2);
+        }
+    };
+    ended.unwrap_or_else(|error| {
+        complain(&format!("happy_eyeballs: {error}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn run(host: Option<String>) -> io::Result<ExitCode> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let ended = runtime.block_on(async {
+        let (addresses, late) = match &host {
+            Some(host) => (resolve(host).await?, LATE),
+            None => {
+                print(demo::WHAT)?;
+                (demo::start().await?, LATE_IN_DEMO)
+            }
+        };
+        connect::connect(interleave(addresses, FIRST_FAMILY_COUNT), late).await
+    });
+    runtime.shutdown_background(); // the system's resolver may still be at it
+    ended
+}
+
+async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
+    let resolved = timeout(PATIENCE, lookup_host(host)).await;
+    match resolved.unwrap_or_else(|late| Err(late.into())) {
+        Ok(addresses) => Ok(addresses.collect()),
+        Err(error) => Err(io::Error::new(
+            error.kind(),
+            format!("cannot resolve {host:?}: {error}"),
+        )),
+    }
+}

@@ -1,0 +1,112 @@
+use std::net::TcpListener;
+
+use tokio::net::TcpSocket;
+
+use crate::{helps, process::run, refuses, runs_unread};
+
+/// A listener on loopback, and its port.
+fn listener() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let port = listener.local_addr().expect("it is bound").port();
+    (listener, port)
+}
+
+/// What happened to which address, without when.
+fn events(stdout: &str) -> Vec<(&str, &str)> {
+    let lines = stdout.lines().filter_map(|line| line.split_once(" ms  "));
+    lines
+        .filter_map(|(_, event)| event.split_once(' '))
+        .collect()
+}
+
+/// It needs a full queue to drop what arrives, as on Linux.
+#[cfg(target_os = "linux")]
+#[test]
+fn in_the_demonstration_the_third_wins_and_the_second_comes_late_and_is_closed() {
+    let ended = run("happy_eyeballs", &[]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+
+    let events = events(&ended.stdout);
+    let tried: Vec<_> = events
+        .iter()
+        .filter(|event| event.1 == "is tried")
+        .collect();
+    let [(refuses, _), (silent, _), (answers, _)] = tried[..] else {
+        panic!("{}", ended.stdout);
+    };
+    let of = |address: &str| -> Vec<_> {
+        let events = events.iter().filter(|event| event.0 == address);
+        events.map(|event| event.1).collect()
+    };
+    assert!(of(refuses)[1].contains("refused"), "{}", ended.stdout);
+    assert_eq!(
+        of(silent),
+        ["is tried", "is connected", "came late, and is closed"]
+    );
+    assert_eq!(of(answers), ["is tried", "is connected"]);
+    let won = format!("\n{answers} has won after ");
+    assert!(ended.stdout.contains(&won), "{}", ended.stdout);
+}
+
+#[test]
+fn a_name_with_an_address_that_listens_is_connected_to() {
+    let (listener, port) = listener();
+    let ended = run("happy_eyeballs", &[&format!("localhost:{port}")]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let won = format!("127.0.0.1:{port} has won after ");
+    assert!(ended.stdout.contains(&won), "{}", ended.stdout);
+    listener.accept().expect("it was connected to");
+}
+
+#[test]
+fn when_all_fail_each_says_why() {
+    // Bound, so that nobody else is, but not listening.
+    let socket = TcpSocket::new_v4().expect("there is IPv4");
+    let loopback = "127.0.0.1:0".parse().expect("it is an address");
+    socket.bind(loopback).expect("loopback is there");
+    let address = socket.local_addr().expect("it is bound").to_string();
+    let ended = run("happy_eyeballs", &[&address]);
+    assert_eq!(ended.code, Some(1));
+    let expected = format!("happy_eyeballs: no address can be connected to\n#0 {address}: ");
+    assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 2, "{}", ended.stderr);
+}
+
+#[test]
+fn bad_input_is_one_line_that_names_it() {
+    let cases = [
+        ("example.org", "it has no port; give HOST:PORT"),
+        (":80", "no host is before the colon"),
+        ("::1:80", "stands in brackets"),
+        ("[h]:80", "no IPv6 address is in the brackets"),
+        ("h:", "1 to 65535"),
+        ("h:0", "1 to 65535"),
+        ("h:+80", "1 to 65535"),
+        ("h:65536", "1 to 65535"),
+    ];
+    for (host, cure) in cases {
+        refuses(
+            "happy_eyeballs",
+            &[host],
+            &[&format!("host {host:?}"), cure],
+        );
+    }
+    refuses("happy_eyeballs", &["a\nb"], &["host \"a\\nb\"", "no port"]);
+    refuses(
+        "happy_eyeballs",
+        &["h:1", "i:2"],
+        &["\"i:2\"", "leave it out"],
+    );
+    refuses("happy_eyeballs", &["--frob"], &["--frob", "HOST:PORT"]);
+}
+
+#[test]
+fn help_is_no_error() {
+    helps("happy_eyeballs");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let (_listener, port) = listener();
+    runs_unread("happy_eyeballs", &[&format!("127.0.0.1:{port}")]);
+}

@@ -1,0 +1,44 @@
+//! The smaller examples as their users meet them: processes.
+
+mod happy_eyeballs;
+mod hedge;
+// The order of addresses, for its own tests.
+#[path = "../../examples/happy_eyeballs/interleave.rs"]
+mod interleave;
+#[path = "../process/mod.rs"]
+mod process;
+mod quorum;
+
+use process::{finish, run, start};
+
+/// It ends well with nobody to read what it says.
+fn runs_unread(example: &str, args: &[&str]) {
+    let mut child = start(example, args);
+    drop(child.stdout.take());
+    let ended = finish(child);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+}
+
+/// It says so in one line, which holds each of these.
+fn refuses(example: &str, args: &[&str], says: &[&str]) {
+    let ended = run(example, args);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(2), ""),
+        "{args:?}"
+    );
+    let line = ended.stderr.trim_end();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    assert!(line.starts_with(&format!("{example}: ")), "{line}");
+    for part in says {
+        assert!(line.contains(part), "{part:?} is not in {line}");
+    }
+}
+
+/// It prints its usage.
+fn helps(example: &str) {
+    let ended = run(example, &["--help"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let usage = format!("usage: {example} [");
+    assert!(ended.stdout.contains(&usage), "{}", ended.stdout);
+}

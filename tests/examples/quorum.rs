@@ -1,0 +1,40 @@
+use crate::{process::run, refuses, runs_unread};
+
+/// The lines, without how long it took.
+fn facts(stdout: &str) -> Vec<&str> {
+    stdout
+        .lines()
+        .map(|line| line.split_once(" after ").map_or(line, |(fact, _)| fact))
+        .collect()
+}
+
+#[test]
+fn three_answer_and_the_newest_counts_or_it_is_out_of_reach() {
+    let ended = run("quorum", &[]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let expected = [
+        "one stalls, one has failed:",
+        "#0 amsterdam: \"blue\", version 7",
+        "#3 dakar: \"green\", version 8",
+        "#4 eindhoven: \"blue\", version 7",
+        "so it is \"green\", version 8",
+        "",
+        "and two more have failed:",
+        "#0 amsterdam: cannot be reached",
+        "#2 cairo: the disk is full",
+        "#4 eindhoven: cannot be reached",
+        "out of reach: 3 are needed, 1 had answered",
+    ];
+    assert_eq!(facts(&ended.stdout), expected);
+}
+
+#[test]
+fn bad_input_is_one_line_that_names_it() {
+    refuses("quorum", &["5"], &["\"5\"", "no arguments"]);
+    refuses("quorum", &["--a\nb"], &["\"--a\\nb\"", "no arguments"]);
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    runs_unread("quorum", &[]);
+}
