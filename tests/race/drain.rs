@@ -104,3 +104,19 @@ fn a_connection_of_each_is_used_or_goes_back_to_the_pool() {
     });
     assert_eq!((pool.len(), closed.get()), (3, 0));
 }
+
+/// The deadline is for the answer: whoever drains takes as long as the losers do.
+#[test]
+fn the_deadline_neither_ends_nor_prolongs_the_draining() {
+    for deadline in [40, 10_000] {
+        let scenario = Scenario::new();
+        let race = scenario.race(Fixed(ms(5)), [(100, Ok("0")), (20, Ok("1"))]);
+        let late = scenario.run(async {
+            let drain = race.first_ok_then_drain().deadline(ms(deadline));
+            let (answer, losers) = drain.await;
+            assert_eq!(answer.unwrap().place, 1);
+            losers.collect::<Vec<_>>().await
+        });
+        assert_eq!((late.len(), scenario.millis()), (1, 100));
+    }
+}

@@ -12,7 +12,6 @@ mod ends;
 mod failsafe;
 mod finagle;
 mod hedgedhttp;
-mod in_time;
 mod inline;
 mod limits;
 mod panics;

@@ -23,4 +23,4 @@ pub use race_core;
 pub use timer::AsyncIoTimer;
 
 /// A race on async-io's clock. See [`race_core::Race`].
-pub type Race<S> = race_core::Race<S, AsyncIoTimer>;
+pub type Race<S, P = race_core::Fixed> = race_core::Race<S, AsyncIoTimer, P>;

@@ -375,18 +375,23 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
                 return Poll::Pending;
             }
         }
-        if self.armed.take().is_some() {
-            Pin::new(&mut self.timer).disarm();
-        }
+        self.disarm();
         Poll::Pending
     }
 
-    /// No more start.
+    fn disarm(&mut self) {
+        if self.armed.take().is_some() {
+            Pin::new(&mut self.timer).disarm();
+        }
+    }
+
+    /// No more start. Limits, if they go on, are polled anew.
     #[cfg(feature = "alloc")]
     pub(crate) fn stop(&mut self) {
         self.stagger.stop();
         self.source_over = true;
         self.candidate = None;
+        self.disarm();
     }
 
     /// None starts before `delay` has passed.

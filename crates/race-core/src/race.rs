@@ -205,7 +205,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
     /// with the answer. It starts no more, and is the stream of what still finishes.
     ///
     /// For attempts that must not be dropped halfway, such as those that hold a connection that is to go
-    /// back to its pool; and no late success is lost. The race comes back with an error, too.
+    /// back to its pool; and no late success is lost. The race comes back with an error, too. A deadline is
+    /// for the answer, not for the draining.
     ///
     /// ```
     /// # use std::time::Duration;

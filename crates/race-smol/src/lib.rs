@@ -21,4 +21,4 @@ pub use race_async_io::AsyncIoTimer as SmolTimer;
 pub use race_core;
 
 /// A race on smol's clock. See [`race_core::Race`].
-pub type Race<S> = race_core::Race<S, SmolTimer>;
+pub type Race<S, P = race_core::Fixed> = race_core::Race<S, SmolTimer, P>;

@@ -22,4 +22,4 @@ pub use race_core;
 pub use timer::TokioTimer;
 
 /// A race on tokio's clock. See [`race_core::Race`].
-pub type Race<S> = race_core::Race<S, TokioTimer>;
+pub type Race<S, P = race_core::Fixed> = race_core::Race<S, TokioTimer, P>;
