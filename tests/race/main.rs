@@ -9,6 +9,7 @@ mod cpython;
 mod drops;
 mod ends;
 mod inline;
+mod observing;
 mod panics;
 mod probe;
 mod sources;

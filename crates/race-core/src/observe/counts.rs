@@ -24,8 +24,7 @@ pub struct Counts {
     pub cancelled: u64,
     /// How long the cancelled ones had run, all together: what the extra attempts cost.
     pub wasted: Duration,
-    /// Attempts that the bound held up. It counts whenever as many run as may and there may be a further
-    /// candidate, even if that one's time has not come.
+    /// Attempts that the bound held up; see [`Suppressed::Bound`](crate::Suppressed::Bound).
     pub held_by_bound: u64,
     /// Starts that the gate refused.
     pub stopped_by_gate: u64,
