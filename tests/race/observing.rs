@@ -336,11 +336,11 @@ fn a_staircase_draws_the_race_that_it_observed() {
         .observer_with(clock.clone(), |event| stairs.borrow_mut().observe(event));
     clock.run(race.first_ok()).unwrap().unwrap();
     let picture = "
-         0             50             100            150 ms
+         0              50            100            150 ms
 #0 one   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌ cancelled
-#1 two                 ━━━━━━━✗ 503 Service Unavailable
+#1 two                  ━━━━━━✗ 503 Service Unavailable
 #2 three                      ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌ cancelled
-#3 four                                     ━━━━━━━━━━━━━━━━━━━━● won: 1056 bytes after 187 ms
+#3 four                                      ━━━━━━━━━━━━━━━━━━━● won: 1056 bytes after 187 ms
 #4 five  not started
 ";
     assert_eq!(format!("\n{}", stairs.borrow()), picture);

@@ -29,7 +29,7 @@ use crate::{Event, Moment, What};
 /// clock.run(race.first())??;
 ///
 /// assert_eq!(format!("\n{}", stairs.borrow()), "
-///          0              20              40              60 ms
+///          0               20             40              60 ms
 /// #0 one   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌ cancelled
 /// #1 two                                          ━━━━━━━━━━━━━━━━● won after 70 ms
 /// #2 three not started

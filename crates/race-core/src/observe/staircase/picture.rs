@@ -133,11 +133,11 @@ mod tests {
             ],
         );
         let picture = "
-                               0       50       100      150 ms
+                               0        50       100     150 ms
 #0 http://127.0.0.1:40401/file ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╌ cancelled
-#1 http://b/file                       ━━━━✗ 503 Service Unavailable
-#2 http://c/file                           ━━━━━━━━━━━━━━━━━━━━━╌ cancelled
-#3 http://d/file                                    ━━━━━━━━━━━━● won: 1048 bytes after 187 ms
+#1 http://b/file                        ━━━━✗ 503 Service Unavailable
+#2 http://c/file                            ━━━━━━━━━━━━━━━━━━━━╌ cancelled
+#3 http://d/file                                     ━━━━━━━━━━━● won: 1048 bytes after 187 ms
 #4 http://e/file               not started
 ";
         assert_eq!(format!("\n{stairs}"), picture);

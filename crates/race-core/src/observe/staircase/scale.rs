@@ -15,10 +15,12 @@ impl Scale {
         Self { span, columns }
     }
 
-    /// Where a time within the span is, from 0 to the number of columns.
+    /// The column that is next to a time within the span, from 0 to the number of columns. So what ends with the
+    /// race ends at its edge, even if it is told a moment before the last.
     pub(super) fn column(&self, at: Duration) -> usize {
         // No overflow: a moment has 64 bits.
-        let column = at.as_nanos() * self.columns as u128 / self.span.as_nanos();
+        let span = self.span.as_nanos();
+        let column = (at.as_nanos() * self.columns as u128 + span / 2) / span;
         usize::try_from(column).map_or(self.columns, |column| column.min(self.columns))
     }
 
@@ -72,7 +74,8 @@ mod tests {
             (scale.column(Duration::ZERO), scale.column(longest)),
             (0, 40)
         );
-        assert_eq!(scale.column(longest / 2), 19);
+        assert_eq!(scale.column(longest / 2), 20);
+        assert_eq!(scale.column(longest / 41 * 40), 39);
         assert_eq!(scale.column(Duration::MAX), 40);
     }
 }
