@@ -2,7 +2,7 @@ use coarsetime::Instant;
 
 use crate::{Clock, Moment};
 
-/// The clock of the system's ticks, for observers: about eight times cheaper to read than the exact one.
+/// The clock of the system's ticks, for observers: several times cheaper to read than the exact one.
 ///
 /// It needs no thread that keeps it up to date. What it shows is the time of the latest tick: up to 4 ms ago on
 /// most Linux systems (1 to 10, as the kernel was built), up to 16 on Windows. All clocks of this kind
