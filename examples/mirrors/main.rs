@@ -7,35 +7,23 @@
 
 mod demo;
 mod fetch;
-mod log;
 mod mirror;
 mod options;
 #[path = "../shared/output.rs"]
 mod output;
 mod paced;
 mod runtime;
-mod staircase;
 
-use std::{
-    future::poll_fn,
-    io,
-    pin::pin,
-    process::ExitCode,
-    task::Poll,
-    time::{Duration, Instant},
-};
+use std::{cell::RefCell, io, process::ExitCode};
 
 use hyper::body::Bytes;
-use race::{Timer as _, core::Race};
+use race::{Observer as _, RaceError, Staircase, Won, core::Race};
 
 use crate::{
-    fetch::fetch,
-    log::Log,
-    mirror::Mirror,
+    fetch::FetchError,
     options::{Command, Options, RuntimeName},
     output::{complain, print},
     runtime::{AsyncIo, Runtime, Smol, Tokio},
-    staircase::Lane,
 };
 
 fn main() -> ExitCode {
@@ -58,77 +46,75 @@ fn run(mut options: Options) -> io::Result<ExitCode> {
         options.mirrors = demo::start()?;
         print(demo::WHAT)?;
     }
-    let (lanes, won) = match options.runtime {
+    let (stairs, ended) = match options.runtime {
         RuntimeName::Tokio => Tokio::block_on(race::<Tokio>(&options)),
         RuntimeName::AsyncIo => AsyncIo::block_on(race::<AsyncIo>(&options)),
         RuntimeName::Smol => Smol::block_on(race::<Smol>(&options)),
     }?;
-    print(&staircase::draw(&lanes))?;
-    match won {
-        Some(body) => {
-            print(&staircase::reasons_in_full(&lanes))?;
+    match ended {
+        Ok(won) => {
+            print(&format!("{stairs:#}"))?; // and the reasons that it has no room for
             if let Some(path) = &options.output {
-                std::fs::write(path, body).map_err(|error| {
+                std::fs::write(path, won.output).map_err(|error| {
                     let path = path.display();
                     io::Error::new(error.kind(), format!("cannot write {path}: {error}"))
                 })?;
             }
             Ok(ExitCode::SUCCESS)
         }
-        None => {
-            explain(&lanes, options.timeout);
+        Err(error) => {
+            print(&stairs.to_string())?;
+            explain(&stairs, &error, &options);
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-/// What became of each mirror, and the winner's body. Whatever has not ended by then is dropped, and
-/// its connection with it.
-async fn race<R: Runtime>(options: &Options) -> (Vec<Lane>, Option<Bytes>) {
+/// The place of the winner and its body, or what went wrong with each.
+type Ended = Result<Won<usize, Bytes>, RaceError<usize, FetchError>>;
+
+/// What became of each mirror. Whatever has not ended by then is dropped, and its connection with it.
+async fn race<R: Runtime>(options: &Options) -> (Staircase, Ended) {
     let tls = fetch::tls();
-    let log = Log::new(
-        Instant::now(),
-        options.mirrors.iter().map(Mirror::to_string),
-    );
+    let mut stairs = Staircase::new();
+    for (place, mirror) in options.mirrors.iter().enumerate() {
+        stairs.name(place, mirror);
+    }
+    let stairs = RefCell::new(stairs);
     let attempt = |&place: &usize| {
-        let (mirror, log, tls) = (&options.mirrors[place], &log, &tls);
+        let (mirror, stairs, tls) = (&options.mirrors[place], &stairs, &tls);
         async move {
-            let running = log.start(place);
-            let fetched = fetch::<R>(mirror, tls).await;
-            running.end(&fetched);
+            let fetched = fetch::fetch::<R>(mirror, tls).await;
+            match &fetched {
+                Ok(body) => {
+                    let bytes = body.len();
+                    stairs
+                        .borrow_mut()
+                        .note(place, format_args!("{bytes} bytes"));
+                }
+                Err(error) => stairs.borrow_mut().note(place, error),
+            }
             fetched
         }
     };
 
-    let won = {
-        let timer = R::Timer::default();
-        let places = 0..options.mirrors.len();
-        let mut race = pin!(Race::new_with(timer, options.step, attempt, places).first_ok());
-        let mut alarm = pin!(R::Timer::default());
-        let deadline = alarm.now() + options.timeout;
-        poll_fn(|cx| match race.as_mut().poll(cx) {
-            Poll::Ready(ended) => Poll::Ready(ended.ok()),
-            Poll::Pending => alarm.as_mut().poll_until(deadline, cx).map(|()| {
-                log.give_up();
-                None
-            }),
-        })
-        .await
-    };
-    if let Some(won) = &won {
-        log.win(won.arg);
-    }
-    (log.into_lanes(), won.map(|won| won.output))
+    let places = 0..options.mirrors.len();
+    let ended = Race::new_with(R::Timer::default(), options.step, attempt, places)
+        .observer(|event| stairs.borrow_mut().observe(event))
+        .first_ok()
+        .deadline(options.timeout)
+        .await;
+    (stairs.into_inner(), ended)
 }
 
-fn explain(lanes: &[Lane], timeout: Duration) {
-    if lanes.iter().all(Lane::has_failed) {
-        complain("mirrors: every mirror has failed");
-    } else {
-        let timeout = humantime::format_duration(timeout);
+fn explain(stairs: &Staircase, error: &RaceError<usize, FetchError>, options: &Options) {
+    if let RaceError::Deadline { .. } = error {
+        let timeout = humantime::format_duration(options.timeout);
         complain(&format!("mirrors: nobody has won within {timeout}"));
+    } else {
+        complain("mirrors: every mirror has failed");
     }
-    for (place, lane) in lanes.iter().enumerate() {
-        complain(&format!("#{place} {}: {}", lane.name, lane.outcome()));
+    for (place, mirror) in options.mirrors.iter().enumerate() {
+        complain(&format!("#{place} {mirror}: {}", stairs.outcome(place)));
     }
 }

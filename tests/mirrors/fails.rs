@@ -44,7 +44,7 @@ fn when_all_fail_each_says_why_on_each_runtime() {
 }
 
 #[test]
-fn at_the_timeout_it_lists_who_has_not_ended() {
+fn at_the_timeout_it_lists_who_was_cancelled_and_who_has_not_started() {
     for runtime in RUNTIMES {
         let ((url, _told), next) = (stalls(), says(OK));
         let limits = ["--step", "1h", "--timeout", "50ms"];
@@ -54,7 +54,7 @@ fn at_the_timeout_it_lists_who_has_not_ended() {
         let lines: Vec<_> = ended.stderr.lines().collect();
         assert_eq!(lines.len(), 3, "{}", ended.stderr);
         assert_eq!(lines[0], "mirrors: nobody has won within 50ms");
-        assert_eq!(lines[1], format!("#0 {url}: unfinished"));
+        assert_eq!(lines[1], format!("#0 {url}: cancelled"));
         assert_eq!(lines[2], format!("#1 {next}: not started"));
     }
 }

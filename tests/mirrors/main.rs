@@ -10,10 +10,6 @@ mod paced;
 #[path = "../process/mod.rs"]
 mod process;
 mod server;
-// The picture, for its own tests.
-#[path = "../../examples/mirrors/staircase.rs"]
-#[expect(dead_code, reason = "some of it only the example asks for")]
-mod staircase;
 mod wins;
 
 use process::Ended;

@@ -14,6 +14,7 @@ mod finagle;
 mod hedgedhttp;
 mod inline;
 mod limits;
+mod observing;
 mod panics;
 mod polly;
 mod probe;

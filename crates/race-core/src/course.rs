@@ -173,7 +173,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         let mut starts = 0;
         loop {
             if running.is_full() || self.stagger.is_full(running.len()) {
-                if self.may_start() {
+                // Not for a candidate of whom it is known that there is none.
+                if self.may_start() && self.size_hint(0).1 != Some(0) {
                     let bound = What::Suppressed(Suppressed::Bound);
                     self.stagger.note(self.stagger.starts(), bound);
                 }

@@ -40,7 +40,7 @@ compile_error!(
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-#[cfg(feature = "test-util")]
+#[cfg(any(test, feature = "test-util"))]
 extern crate std;
 
 pub mod source;

@@ -33,7 +33,7 @@ pub enum What {
     /// It was dropped while it ran: another had won, the race had failed or was over its deadline, or was
     /// dropped itself. An attempt that panicked is among these.
     Cancelled,
-    /// It was about to start, and was not allowed to.
+    /// It was about to start, and was not allowed to. Said once, however often that is found.
     Suppressed(Suppressed),
 }
 

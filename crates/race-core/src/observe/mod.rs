@@ -8,6 +8,8 @@ mod coarse;
 #[cfg(feature = "alloc")]
 mod counters;
 #[cfg(feature = "alloc")]
+mod counts;
+#[cfg(feature = "alloc")]
 mod observed;
 #[cfg(feature = "alloc")]
 mod staircase;
@@ -23,7 +25,8 @@ pub use coarse::CoarseClock;
 pub use traced::Traced;
 #[cfg(feature = "alloc")]
 pub use {
-    counters::{Counters, Counts},
+    counters::Counters,
+    counts::Counts,
     observed::{Observed, Observer},
     staircase::Staircase,
 };

@@ -75,7 +75,8 @@ impl<F: FnMut(usize) -> Option<Duration>> Policy for F {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Suppressed {
-    /// As many ran as may run at once. It can still start when one has finished.
+    /// As many ran as may run at once. It can still start when one has finished. This is said as soon as the
+    /// bound is reached, if there may be a further candidate, whether or not its time has come.
     Bound,
     /// The gate said stop.
     Gate,
