@@ -9,10 +9,14 @@
 //!
 //! - a [`source::Source`] gives candidates;
 //! - a [`Stagger`] says when the next may start: a pure state machine, with a [`Policy`] for the
-//!   step;
+//!   step ([`Fixed`], [`Steps`], [`Backoff`], `Adaptive`, a closure), for gates and for budgets, and with
+//!   rules for what a failure starts ([`OnFailure`]) and for what was missed ([`CatchUp`]);
 //! - [`Attempts`] runs them, polling only those that were woken;
-//! - [`Race`] joins these, and is a stream of every completion; [`First`] and [`Decision`] end it with
-//!   the winner; [`InlineRace`] is a race without an allocator;
+//! - [`Race`] joins these, and is a stream of every completion; [`InlineRace`] is a race without an
+//!   allocator;
+//! - [`First`] and [`Decision`] end it: with the first, the first that is accepted by a [`Verdict`], a
+//!   quorum, and within limits of time;
+//! - an [`Observer`] is told what happens: [`Counters`], [`Staircase`], `Traced`;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
 //!
 //! # Features
@@ -21,7 +25,10 @@
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`], [`Attempts`], [`Decision`] |
+//! | `alloc` | [`Race`], [`Attempts`], [`Decision`], [`Budget`], [`Observer`] |
+//! | `adaptive` | `Adaptive`, a delay that learns; needs `std` |
+//! | `tracing` | `Traced`, an observer that emits spans and events |
+//! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
 //! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
 

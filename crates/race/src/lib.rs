@@ -44,7 +44,17 @@
 //! the feature of its row on: `cargo add race --features tokio`.
 //!
 //! What a race promises, when it starts what, and what is cancelled when, is said at
-//! [`core::Race`]; [`CatchUp`], [`core::Race::max_in_flight`] and [`core::Race::policy`] change it.
+//! [`core::Race`]. Its methods change the rules, and end it with a winner, a quorum or everything.
+//!
+//! # Further features
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `adaptive` | `Adaptive`, a delay that learns from what was slow |
+//! | `tracing` | `Traced`, an observer that emits spans and events |
+//! | `coarsetime` | `CoarseClock`, a cheap clock for observers |
+//! | `test-util` | `VirtualClock`, and the conformance suite for timers |
+//! | `portable-atomic` | atomics for targets without compare-and-swap |
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
