@@ -11,7 +11,8 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, InlineRace, OnFailure, VirtualClock, core::Race, tokio::TokioTimer,
+    Attempts, Backoff, Budget, Event, InlineRace, OnFailure, VirtualClock, core::Race,
+    tokio::TokioTimer,
 };
 
 /// Counts what this thread asks for.
@@ -143,6 +144,12 @@ fn rules_gates_and_budgets_allocate_nothing_and_an_observer_keeps_a_list() {
         assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 2);
+    let (_, calls, _) = counted(|| {
+        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
+        let mut race = race.observer(((), None::<fn(Event)>));
+        assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
+    });
+    assert_eq!(calls, 1);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! What compiles, and what a race is.
 
-use std::{error::Error, pin::pin, rc::Rc, time::Duration};
+use std::{error::Error, pin::pin, rc::Rc, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream::FusedStream};
-use race::{VirtualClock, VirtualTimer, core::Race, source::Source};
+use race::{
+    Backoff, Budget, Budgeted, Observed, VirtualClock, VirtualTimer, core::Race, source::Source,
+};
 
 use crate::probe::ms;
 
@@ -28,6 +30,22 @@ fn a_race_is_send_when_its_parts_are() {
         |_: &std::cell::Cell<u8>| async {},
         [],
     ));
+}
+
+#[test]
+fn a_race_with_every_rule_is_send_and_unpin_and_its_type_can_be_written() {
+    let clock = VirtualClock::new();
+    let budget = Arc::new(Budget::percent(10).reserve(1));
+    let attempts = [Ok::<_, ()>(1), Ok(2)].map(std::future::ready);
+    let race: Race<_, VirtualTimer, Observed<Budgeted<Backoff, Arc<Budget>>, (), VirtualClock>> =
+        Race::of_with(clock.timer(), ms(1), attempts)
+            .policy(Backoff::new(ms(1)))
+            .budget(budget)
+            .observer_with(clock.clone(), ());
+    let race = race.gate(|_| true).min_gap(ms(1)).max_attempts(2);
+    let quorum = is_unpin(is_send(race)).quorum(2).deadline(ms(9));
+    let quorum = is_unpin(is_send(quorum.attempt_timeout(ms(5))));
+    assert_eq!(clock.run(quorum).unwrap().unwrap().len(), 2);
 }
 
 // Not for what holds an `Rc`: the second impl would make the call below ambiguous.

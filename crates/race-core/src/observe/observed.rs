@@ -6,14 +6,20 @@ use crate::{Clock, Event, Moment, Policy, Standing, Suppressed, What};
 /// Is told what happens in a race.
 ///
 /// Any `FnMut(Event)` is an observer, so one that is shared is a closure around it, such as
-/// `|event| stairs.borrow_mut().observe(event)`. Two observers are a pair. `()` observes nothing, and is
-/// the same as having none but for a clock that is read.
+/// `|event| stairs.borrow_mut().observe(event)`. Two observers are a pair, and one that may be missing is an
+/// `Option`. `()` observes nothing, and costs nothing.
 ///
 /// An observer is told in the middle of a poll, and as the race is dropped: it must not block, and it
 /// should not panic.
 pub trait Observer {
     /// Something happened.
     fn observe(&mut self, event: Event);
+
+    /// Whether it is to be told at all. If not, no clock is read and no list is kept. The answer must not
+    /// change.
+    fn listens(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(Event)> Observer for F {
@@ -24,12 +30,32 @@ impl<F: FnMut(Event)> Observer for F {
 
 impl Observer for () {
     fn observe(&mut self, _: Event) {}
+
+    fn listens(&self) -> bool {
+        false
+    }
+}
+
+impl<O: Observer> Observer for Option<O> {
+    fn observe(&mut self, event: Event) {
+        if let Some(observer) = self {
+            observer.observe(event);
+        }
+    }
+
+    fn listens(&self) -> bool {
+        self.as_ref().is_some_and(O::listens)
+    }
 }
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn observe(&mut self, event: Event) {
         self.0.observe(event);
         self.1.observe(event);
+    }
+
+    fn listens(&self) -> bool {
+        self.0.listens() || self.1.listens()
     }
 }
 
@@ -95,7 +121,9 @@ impl<P: Policy, O: Observer, C: Clock> Policy for Observed<P, O, C> {
     }
 
     fn note(&mut self, place: usize, what: What) {
-        self.tell(place, what);
+        if self.observer.listens() {
+            self.tell(place, what);
+        }
         self.policy.note(place, what);
     }
 }
