@@ -23,6 +23,7 @@
 //! | --- | --- |
 //! | `alloc` | [`Race`], [`Attempts`], [`Decision`] |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
+//! | `adaptive` | [`Adaptive`], a step that is learnt; needs `std` |
 //! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
 
 #![no_std]
@@ -40,7 +41,7 @@ compile_error!(
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-#[cfg(feature = "test-util")]
+#[cfg(any(feature = "adaptive", feature = "test-util"))]
 extern crate std;
 
 pub mod source;
