@@ -3,7 +3,7 @@
 //! A hedge is sent when an attempt is slower than most, and whoever is first cancels the other. So the
 //! slow are the ones that are cancelled, and an estimator that sees winners only never learns how slow
 //! they were: it takes the tail to be shorter than it is, hedges earlier, cancels more, and sees still
-//! less. Asked for 1 % of extra load it may spend 6 % (`benches/README.md` has the figures).
+//! less. Asked for 1 % of extra load it spends 2 to 5 % (`benches/README.md` has the figures).
 //!
 //! A cancelled loser does tell something: it would have taken longer than it ran. That is a right-censored
 //! sample, and survival analysis has known since 1958 what to do with it.
