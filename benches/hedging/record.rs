@@ -17,7 +17,7 @@ pub(crate) fn run() {
     let mut rng = Rng::with_seed(1);
     let took: Vec<_> = (0..4_096).map(|_| STRAGGLERS.draw(&mut rng)).collect();
     println!("A sample, and what is learnt from it: ns each, of {SAMPLES}");
-    for memory in [1_000, 10_000, 100_000] {
+    for memory in [1_000, 5_000, 50_000] {
         let adaptive = Adaptive::extra_load(5.0).memory(memory);
         let began = Instant::now();
         for sample in 0..SAMPLES {

@@ -24,8 +24,8 @@ const FORGOTTEN: f32 = 1e-3;
 
 /// Of what the latest samples were: how long an attempt took, or how long at least.
 ///
-/// Recording takes no lock and loses nothing. Every once in a while, the one who records also learns: he
-/// takes what was recorded since and adds it to the weights, under a lock for which nobody waits.
+/// Recording takes no lock and loses nothing. Every once in a while, the one who records also learns: what
+/// was recorded since is added to the weights, under a lock for which nobody waits.
 pub(super) struct Samples {
     exact: AtomicHistogram32,
     censored: AtomicHistogram32,
