@@ -73,7 +73,7 @@ const LESSONS: u64 = 16;
 /// # How exact it is
 ///
 /// Times are told apart to a 64th, 1.6 %, up to 73 minutes, and the delay is rounded up: never more load
-/// for it. The target is met on the average: simulated, within 5 % of it on each of four shapes (the
+/// for it. The target is met on the average: simulated, within 10 % of it on each of four shapes (the
 /// figures are in `benches/README.md`). The fewer of the samples in its memory are beyond the delay, the
 /// wider it swings around it.
 ///
