@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod adaptive;
 mod bounds;
 mod broken_timers;
 mod catch_up;

@@ -30,6 +30,7 @@
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
+//! | `adaptive` | [`Adaptive`], a step that is learnt; needs `std` |
 //! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
 
 #![no_std]
@@ -47,7 +48,7 @@ compile_error!(
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-#[cfg(any(test, feature = "test-util"))]
+#[cfg(any(test, feature = "adaptive", feature = "test-util"))]
 extern crate std;
 
 pub mod source;
