@@ -1,5 +1,5 @@
 //! Hedged requests: a server on loopback that is slow now and then, asked without hedging, with a second
-//! request after a delay, and with the same within a budget. What it does to the tail, and what it costs the
+//! request after a delay, with the same within a budget, and after a delay that is learnt. What it does to the tail, and what it costs the
 //! server; on a good day, and on one on which everything is slow, which is what budgets are for.
 //!
 //! `cargo run --example hedge -- [--requests N] [--delay TIME] [--seed N]`
@@ -13,7 +13,7 @@ mod server;
 
 use std::{io, process::ExitCode};
 
-use race::Budget;
+use race::{Adaptive, Budget};
 
 use crate::{
     load::Load,
@@ -61,9 +61,12 @@ async fn compare(options: &Options) -> io::Result<()> {
         seed,
     } = *options;
     print(&format!(
-        "{requests} requests a line, by {} clients, hedged after {delay:?}; the budget is {PERCENT} % more, and {RESERVE}\n",
+        "{requests} requests a line, by {} clients, hedged after {delay:?}; the budget is {PERCENT} % more, and {RESERVE};\n\
+         the learnt delay aims at {PERCENT} % more\n",
         load::CLIENTS,
     ))?;
+    // Shared by all requests, and kept from one day to the next.
+    let adaptive = Adaptive::extra_load(PERCENT.into()).memory(1_000);
     for day in [GOOD, BAD] {
         print(&format!("\n{}\n{}", day.name, load::HEAD))?;
         let load = Load {
@@ -82,6 +85,10 @@ async fn compare(options: &Options) -> io::Result<()> {
             .await?;
         load.run("in budget", async |it| {
             it.race(delay).budget(&budget).first_ok().await
+        })
+        .await?;
+        load.run("learnt", async |it| {
+            it.race(delay).adaptive(&adaptive).first_ok().await
         })
         .await?;
     }

@@ -37,11 +37,11 @@ fn a_race_with_every_rule_is_send_and_unpin_and_its_type_can_be_written() {
     let clock = VirtualClock::new();
     let budget = Arc::new(Budget::percent(10).reserve(1));
     let attempts = [Ok::<_, ()>(1), Ok(2)].map(std::future::ready);
-    let race: Race<_, VirtualTimer, Observed<Budgeted<Backoff, Arc<Budget>>, (), VirtualClock>> =
-        Race::of_with(clock.timer(), ms(1), attempts)
-            .policy(Backoff::new(ms(1)))
-            .budget(budget)
-            .observer_with(clock.clone(), ());
+    type Rules = Observed<Budgeted<Backoff, Arc<Budget>>, (), VirtualClock>;
+    let race: Race<_, VirtualTimer, Rules> = Race::of_with(clock.timer(), ms(1), attempts)
+        .policy(Backoff::new(ms(1)))
+        .budget(budget)
+        .observer_with(clock.clone(), ());
     let race = race.gate(|_| true).min_gap(ms(1)).max_attempts(2);
     let quorum = is_unpin(is_send(race)).quorum(2).deadline(ms(9));
     let quorum = is_unpin(is_send(quorum.attempt_timeout(ms(5))));

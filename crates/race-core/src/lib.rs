@@ -26,7 +26,6 @@
 //! | feature | adds |
 //! | --- | --- |
 //! | `alloc` | [`Race`], [`Attempts`], [`Decision`], [`Budget`], [`Observer`] |
-//! | `adaptive` | `Adaptive`, a delay that learns; needs `std` |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
