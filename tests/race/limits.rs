@@ -150,3 +150,15 @@ fn a_hundred_timeouts_at_once_yield_and_end() {
     assert_eq!(ended.unwrap_err().failed().len(), 100);
     assert_eq!(scenario.millis(), 7);
 }
+
+#[test]
+fn who_has_finished_has_no_timeout_any_more() {
+    let scenario = Scenario::new();
+    let usage = Usage::default();
+    let attempts = scenario.attempts([(20, Err("E0")), (90, Ok("1"))]);
+    let timer = usage.timer(&scenario.clock);
+    let race = Race::of_with(timer, ms(10), attempts).on_failure(OnFailure::Wait);
+    let ended = scenario.run(race.first_ok().attempt_timeout(ms(95)));
+    // At 95 the first would have run out of time; nobody looks at the clock then.
+    assert_eq!((won(&ended), usage.counts().1), ((1, 100), 4));
+}

@@ -218,6 +218,9 @@ fn a_pushback_moves_starts_back_and_never_forward() {
     assert_eq!(stagger.next(3, || at(25)), Next::Until(at(35)));
     stagger.not_before(at(28));
     assert_eq!(stagger.next(3, unread), Next::Until(at(35)));
+    stagger.started();
+    stagger.make_due(); // what was asked for has been done
+    assert_eq!(stagger.next(3, unread), Next::Start);
     stagger.not_before(Moment::NEVER);
     assert_eq!(stagger.next(3, unread), Next::Over);
 }
@@ -230,6 +233,20 @@ fn waiting_for_a_pushback_owes_nothing() {
     assert_eq!(stagger.next(2, unread), Next::Until(at(100)));
     stagger.started();
     assert_eq!(stagger.next(2, || at(100)), Next::Until(at(110)));
+}
+
+#[test]
+fn a_start_that_is_put_off_is_still_excused() {
+    let mut stagger = three_run(OnFailure::Wait);
+    stagger.set_catch_up(CatchUp::Burst);
+    stagger.set_max_in_flight(3);
+    assert_eq!(stagger.next(3, unread), Next::Full);
+    assert_eq!(stagger.next(2, unread), Next::Until(at(30)));
+    stagger.put_off(); // something else came first
+    assert_eq!(stagger.next(2, unread), Next::Until(at(30)));
+    stagger.started();
+    assert_eq!(stagger.next(3, || at(100)), Next::Full);
+    assert_eq!(stagger.next(2, unread), Next::Until(at(110)));
 }
 
 #[test]
