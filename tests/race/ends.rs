@@ -120,7 +120,10 @@ fn errors_come_in_candidate_order_whatever_failed_first() {
     let order: Vec<_> = failed.iter().map(|it| (it.place, it.arg)).collect();
     assert_eq!(order, [(0, 30), (1, 10), (2, 20)]);
     let error = RaceError::AllFailed(failed).to_string();
-    assert_eq!(error, "all 3 attempts failed: #0: down; #1: down; #2: down");
+    assert_eq!(
+        error,
+        "all 3 attempts that were made failed: #0: down; #1: down; #2: down"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Timeouts of attempts, and deadlines of races.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
-use race::{Failure, Fixed, InlineRace, OnFailure, RaceError, What, core::Race};
+use race::{Failure, Fixed, InlineRace, OnFailure, RaceError, VirtualClock, What, core::Race};
 
 use crate::{
     probe::{Usage, ms},
@@ -39,7 +39,7 @@ fn each_timeout_counts_from_its_own_start() {
     }
     assert_eq!(
         RaceError::AllFailed(failed).to_string(),
-        "all 3 attempts failed: #0: timed out after 100ms; #1: timed out after 100ms; \
+        "all 3 attempts that were made failed: #0: timed out after 100ms; #1: timed out after 100ms; \
          #2: timed out after 100ms"
     );
 }
@@ -161,4 +161,36 @@ fn who_has_finished_has_no_timeout_any_more() {
     let ended = scenario.run(race.first_ok().attempt_timeout(ms(95)));
     // At 95 the first would have run out of time; nobody looks at the clock then.
     assert_eq!((won(&ended), usage.counts().1), ((1, 100), 4));
+}
+
+#[test]
+fn a_deadline_ends_what_fails_at_once_for_ever() {
+    for deadline in [0, 1, 50] {
+        let clock = VirtualClock::new();
+        let failing = std::iter::repeat_with(|| std::future::ready(Err::<(), ()>(())));
+        let race = Race::of_with(clock.timer(), ms(0), failing);
+        let mut first = Box::pin(race.first_ok().deadline(ms(deadline)));
+        let ended = clock.run(std::future::poll_fn(|cx| {
+            // So much time passes with each poll.
+            clock.advance(ms(1));
+            first.as_mut().poll(cx)
+        }));
+        assert!(matches!(ended, Ok(Err(RaceError::Deadline { .. }))));
+        assert!(clock.elapsed() <= ms(deadline + 3));
+    }
+}
+
+#[test]
+fn who_runs_before_there_is_a_limit_is_limited_from_then_on() {
+    let scenario = Scenario::new();
+    let candidates = [(HANGS, Ok("0")), (HANGS, Ok("1")), (30, Ok("2"))];
+    let mut race = scenario.race(Fixed(ms(10)), candidates).max_in_flight(2);
+    let mut alarm = Box::pin(scenario.clock.sleep(ms(25)));
+    scenario.run(async {
+        let mut next = Box::pin(race.next());
+        futures::future::select(&mut next, &mut alarm).await;
+    });
+    let ended = scenario.run(race.first_ok().attempt_timeout(ms(100)).deadline(ms(500)));
+    assert_eq!(won(&ended), (2, 155));
+    assert_eq!(scenario.all(What::TimedOut), [(0, 125), (1, 125)]);
 }

@@ -1,6 +1,7 @@
 //! The first so many.
 
-use race::{Fixed, QuorumError, Steps, Verdict, What};
+use futures::FutureExt as _;
+use race::{Budget, Fixed, QuorumError, Steps, Suppressed, Verdict, What};
 
 use crate::{
     probe::ms,
@@ -93,4 +94,36 @@ fn a_deadline_and_a_fatal_failure_give_back_what_was_accepted() {
     let error = scenario.run(quorum).unwrap_err();
     assert_eq!(error.tally().unwrap().accepted.len(), 1);
     assert!(matches!(error, QuorumError::Fatal { fatal, .. } if fatal.place == 1));
+}
+
+#[test]
+fn an_endless_row_of_successes_never_hangs_a_poll() {
+    let scenario = Scenario::new();
+    let ready = std::iter::repeat((0, Ok("ready")));
+    let race = scenario.race(Fixed(ms(0)), ready);
+    let mut quorum = Box::pin(race.quorum(usize::MAX));
+    assert!((&mut quorum).now_or_never().is_none());
+    assert_eq!(scenario.count(What::Won), 32);
+}
+
+#[test]
+fn a_budget_pays_only_for_more_than_are_needed() {
+    let budget = Budget::percent(0);
+    let scenario = Scenario::new();
+    let race = scenario.race(Fixed(ms(10)), [(5, Ok("0")), (5, Ok("1")), (5, Ok("2"))]);
+    assert_eq!(
+        scenario.run(race.budget(&budget).quorum(2)).unwrap().len(),
+        2
+    );
+    let race = scenario.race(
+        Fixed(ms(10)),
+        [(5, Ok("0")), (HANGS, Ok("1")), (5, Ok("2"))],
+    );
+    let quorum = race.budget(&budget).quorum(2).deadline(ms(100));
+    assert!(matches!(
+        scenario.run(quorum),
+        Err(QuorumError::Deadline(_))
+    ));
+    let suppressed = What::Suppressed(Suppressed::Budget);
+    assert_eq!(scenario.all(suppressed).len(), 1);
 }

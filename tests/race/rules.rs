@@ -206,16 +206,17 @@ fn a_fatal_failure_cancels_all_and_comes_back() {
         (90, Ok("3")),
     ];
     let race = scenario.race(Fixed(ms(10)), candidates);
-    let ended = scenario.run(race.first_by(|output| match *output {
-        Ok(_) => Verdict::Accept,
-        Err("forbidden") => Verdict::Fatal,
-        Err(_) => Verdict::Retryable,
+    let ended = scenario.run(race.first_ok_by(|error| match *error {
+        "forbidden" => Verdict::Fatal,
+        _ => Verdict::Retryable,
     }));
+    let message = ended.as_ref().unwrap_err().to_string();
+    assert_eq!(message, "attempt #2 failed, which is fatal: forbidden");
     let Err(RaceError::Fatal { fatal, failed, .. }) = ended else {
         panic!("{ended:?}");
     };
     assert_eq!((fatal.place, fatal.elapsed), (2, ms(35)));
-    assert_eq!(fatal.failure.into_error(), Some(Err("forbidden")));
+    assert_eq!(fatal.failure.into_error(), Some("forbidden"));
     assert_eq!(failed.len(), 1);
     assert_eq!(scenario.all(What::Cancelled), [(0, 35), (3, 35)]);
 }

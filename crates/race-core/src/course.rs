@@ -1,3 +1,5 @@
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
 use core::{
     fmt, mem,
     pin::Pin,
@@ -140,7 +142,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     }
 
     /// As a stream has it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn poll_item<R>(
         &mut self,
         running: Pin<&mut R>,
@@ -193,8 +195,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             match self.stagger.next(running.len(), || read(timer, began)) {
                 Next::Start => {}
                 Next::Until(moment) => {
-                    let timer = &self.timer;
-                    limits.begin(|| timer.now());
+                    self.begin(limits);
                     let moment = moment.min(limits.alarm());
                     if self.poll_timer(moment, running.as_mut(), cx).is_pending() {
                         self.candidate = Some(candidate);
@@ -235,6 +236,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         }
     }
 
+    #[inline]
     fn deliver<V>(&mut self, finished: V) -> Poll<Option<V>> {
         // The consumer may now take its time, so the step must count from here; except that the first
         // attempt alone is not worth a clock.
@@ -369,8 +371,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         cx: &mut Context<'_>,
     ) -> Poll<V> {
         if L::ANY {
-            let timer = &self.timer;
-            limits.begin(|| timer.now());
+            self.begin(limits);
             if limits.alarm() != Moment::NEVER {
                 let _rung = self.poll_limits(limits, running, cx);
                 return Poll::Pending;
@@ -378,6 +379,27 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         }
         self.disarm();
         Poll::Pending
+    }
+
+    /// The limits count from here, if they did not yet.
+    pub(crate) fn begin(&self, limits: &mut impl Limits) {
+        limits.begin(|| self.timer.now());
+    }
+
+    /// They count from here for those that run already, too.
+    #[cfg(feature = "alloc")]
+    #[cold]
+    pub(crate) fn limit_running<R>(&self, running: Pin<&mut R>, limits: &mut impl Limits)
+    where
+        R: Running<S::Attempt, (S::Arg, usize)>,
+    {
+        let now = self.timer.now();
+        let mut places = Vec::with_capacity(running.len());
+        running.each(|&(_, place)| places.push(place));
+        places.sort_unstable();
+        for place in places {
+            limits.started(place, now);
+        }
     }
 
     fn disarm(&mut self) {

@@ -50,6 +50,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "adaptive", feature = "test-util"))]
 extern crate std;
 
+pub mod ends;
 pub mod source;
 
 mod moment;
@@ -64,8 +65,6 @@ mod racing;
 mod running;
 #[cfg(feature = "alloc")]
 mod sync;
-
-mod ends;
 
 mod observe;
 #[cfg(feature = "alloc")]
@@ -93,10 +92,7 @@ pub use observe::{Clock, Event, What};
 #[cfg(feature = "alloc")]
 pub use {
     attempts::Attempts,
-    ends::{
-        By, Decision, Drain, Failed, Failure, Limited, Many, OkWins, One, QuorumError, RaceError,
-        Tally, Unlimited, Verdict,
-    },
+    ends::{Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
     observe::{Counters, Counts, Observed, Observer, Staircase},
     policy::{Budget, Budgeted},
     race::Race,

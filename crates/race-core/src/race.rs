@@ -9,8 +9,9 @@ use core::{
 use futures_core::{FusedStream, Stream};
 
 use crate::{
-    Attempts, By, Decision, Drain, Fixed, OkWins, Policy, Timer, Verdict,
+    Attempts, Decision, Fixed, Policy, Timer, Verdict,
     course::Course,
+    ends::{By, Drain, OkWins},
     racing::{Parts, Racing},
     rules::rules,
     source::{Args, Arrivals, Of, Source},
@@ -205,8 +206,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
     /// with the answer. It starts no more, and is the stream of what still finishes.
     ///
     /// For attempts that must not be dropped halfway, such as those that hold a connection that is to go
-    /// back to its pool; and no late success is lost. The race comes back with an error, too. A deadline is
-    /// for the answer, not for the draining.
+    /// back to its pool; and no late success is lost. The race comes back with an error, too. Limits are for
+    /// the answer, not for the draining. A candidate that was drawn and had not started is dropped.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -230,24 +231,21 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Race<S, T, P> {
     /// # }).unwrap().unwrap();
     /// ```
     #[must_use = "futures do nothing unless polled"]
-    pub fn first_ok_then_drain<V, E>(self) -> Decision<Self, OkWins, Drain<S::Arg, V>>
+    pub fn first_ok_then_drain<V, E>(self) -> Decision<Self, OkWins, Drain>
     where
         S: Source<Output = Result<V, E>>,
     {
-        Decision::new(self, OkWins, Drain::new())
+        Decision::new(self, OkWins, Drain)
     }
 
     /// As [`first_by`](Self::first_by), and the race comes back, as with
     /// [`first_ok_then_drain`](Self::first_ok_then_drain).
     #[must_use = "futures do nothing unless polled"]
-    pub fn first_by_then_drain<C>(
-        self,
-        classify: C,
-    ) -> Decision<Self, By<C>, Drain<S::Arg, S::Output>>
+    pub fn first_by_then_drain<C>(self, classify: C) -> Decision<Self, By<C>, Drain>
     where
         C: FnMut(&S::Output) -> Verdict,
     {
-        Decision::new(self, By(classify), Drain::new())
+        Decision::new(self, By(classify), Drain)
     }
 }
 

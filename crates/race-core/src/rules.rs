@@ -45,13 +45,6 @@ macro_rules! rules {
                 self
             }
 
-            /// Replaces the step, and with it the gates, budgets and observers that were set so far. Set it
-            /// first, and before the race is polled.
-            #[must_use]
-            pub fn policy<Q: $crate::Policy>(self, policy: Q) -> $($race)* T, Q> {
-                self.map_policy(|_| policy)
-            }
-
             /// Before each start but the first, when its time has come, `gate` is asked with what is known of
             /// the race: go (`true`), or stop?
             ///
@@ -74,7 +67,7 @@ macro_rules! rules {
             #[must_use]
             pub fn budget<B>(self, budget: B) -> $($race)* T, $crate::Budgeted<P, B>>
             where
-                B: core::borrow::Borrow<$crate::Budget>,
+                B: core::ops::Deref<Target = $crate::Budget>,
             {
                 self.map_policy(|policy| $crate::Budgeted::new(policy, budget))
             }
@@ -94,10 +87,19 @@ macro_rules! rules {
             {
                 self.map_policy(|policy| $crate::Observed::new(policy, clock, observer))
             }
+        }
+
+        impl<$($param)* T> $($race)* T, $crate::Fixed> {
+            /// Replaces the step. Before gates, budgets and observers, which go around it, and before the race is
+            /// polled.
+            #[must_use]
+            pub fn policy<Q: $crate::Policy>(self, policy: Q) -> $($race)* T, Q> {
+                self.map_policy(|_| policy)
+            }
 
             /// Starts each attempt when the one before it is slower than most were, as `adaptive` has learnt
             /// it, and lets it learn from this race. `adaptive` is a `&Adaptive`, or an `Arc<Adaptive>`. It
-            /// replaces the policy. The clock is that of its samples.
+            /// replaces the step. The clock is that of its samples.
             #[cfg(feature = "adaptive")]
             #[must_use]
             pub fn adaptive_with<A, C>(
@@ -110,6 +112,18 @@ macro_rules! rules {
                 C: $crate::Clock,
             {
                 self.policy(adaptive.clone()).observer_with(clock, adaptive)
+            }
+        }
+
+        #[cfg(feature = "adaptive")]
+        impl<$($param)* T: $crate::Timer + Default> $($race)* T, $crate::Fixed> {
+            /// [`adaptive_with`](Self::adaptive_with) the timer's own clock.
+            #[must_use]
+            pub fn adaptive<A>(self, adaptive: A) -> $($race)* T, $crate::Observed<A, A, T>>
+            where
+                A: $crate::Policy + $crate::Observer + Clone,
+            {
+                self.adaptive_with(T::default(), adaptive)
             }
         }
 
@@ -126,16 +140,6 @@ macro_rules! rules {
                 O: $crate::Observer,
             {
                 self.observer_with(T::default(), observer)
-            }
-
-            /// [`adaptive_with`](Self::adaptive_with) the timer's own clock.
-            #[cfg(feature = "adaptive")]
-            #[must_use]
-            pub fn adaptive<A>(self, adaptive: A) -> $($race)* T, $crate::Observed<A, A, T>>
-            where
-                A: $crate::Policy + $crate::Observer + Clone,
-            {
-                self.adaptive_with(T::default(), adaptive)
             }
         }
 
@@ -158,26 +162,41 @@ macro_rules! rules {
             #[must_use = "futures do nothing unless polled"]
             pub fn first_ok<V, E>(
                 self,
-            ) -> $crate::Decision<Self, $crate::OkWins, $crate::One<S::Arg, V>>
+            ) -> $crate::Decision<Self, $crate::ends::OkWins, $crate::ends::One>
             where
                 S: Source<Output = Result<V, E>>,
             {
-                $crate::Decision::new(self, $crate::OkWins, $crate::One::new())
+                $crate::Decision::new(self, $crate::ends::OkWins, $crate::ends::One)
+            }
+
+            /// As [`first_ok`](Self::first_ok), and `classify` says what an error means: worth another attempt,
+            /// not before a delay, or fatal to all. See [`Verdict`](crate::Verdict); an error that it accepts is
+            /// taken for retryable.
+            #[cfg(feature = "alloc")]
+            #[must_use = "futures do nothing unless polled"]
+            pub fn first_ok_by<V, E, C>(
+                self,
+                classify: C,
+            ) -> $crate::Decision<Self, $crate::ends::OkWinsBy<C>, $crate::ends::One>
+            where
+                S: Source<Output = Result<V, E>>,
+                C: FnMut(&E) -> $crate::Verdict,
+            {
+                $crate::Decision::new(self, $crate::ends::OkWinsBy(classify), $crate::ends::One)
             }
 
             /// The first output that `classify` accepts wins; as [`first_ok`](Self::first_ok), for outputs
-            /// of any type, and for those who tell a failure that is worth another attempt from one that is
-            /// not. See [`Verdict`](crate::Verdict).
+            /// of any type. Failures keep the whole output. See [`Verdict`](crate::Verdict).
             #[cfg(feature = "alloc")]
             #[must_use = "futures do nothing unless polled"]
             pub fn first_by<C>(
                 self,
                 classify: C,
-            ) -> $crate::Decision<Self, $crate::By<C>, $crate::One<S::Arg, S::Output>>
+            ) -> $crate::Decision<Self, $crate::ends::By<C>, $crate::ends::One>
             where
                 C: FnMut(&S::Output) -> $crate::Verdict,
             {
-                $crate::Decision::new(self, $crate::By(classify), $crate::One::new())
+                $crate::Decision::new(self, $crate::ends::By(classify), $crate::ends::One)
             }
 
             /// The first `needed` that are `Ok`, in the order in which they finish; the others are
@@ -190,11 +209,21 @@ macro_rules! rules {
             pub fn quorum<V, E>(
                 self,
                 needed: usize,
-            ) -> $crate::Decision<Self, $crate::OkWins, $crate::Many<S::Arg, V>>
+            ) -> $crate::Decision<Self, $crate::ends::OkWins, $crate::ends::Many<S::Arg, V>>
             where
                 S: Source<Output = Result<V, E>>,
             {
-                $crate::Decision::new(self, $crate::OkWins, $crate::Many::new(needed))
+                self.quorum_of(needed, $crate::ends::OkWins)
+            }
+
+            #[cfg(feature = "alloc")]
+            fn quorum_of<J: $crate::ends::Judge<S::Output>>(
+                mut self,
+                needed: usize,
+                judge: J,
+            ) -> $crate::Decision<Self, J, $crate::ends::Many<S::Arg, J::Value>> {
+                self.course_mut().stagger.set_needed(needed);
+                $crate::Decision::new(self, judge, $crate::ends::Many::new(needed))
             }
 
             /// The first `needed` outputs that `classify` accepts; as [`quorum`](Self::quorum).
@@ -204,11 +233,11 @@ macro_rules! rules {
                 self,
                 needed: usize,
                 classify: C,
-            ) -> $crate::Decision<Self, $crate::By<C>, $crate::Many<S::Arg, S::Output>>
+            ) -> $crate::Decision<Self, $crate::ends::By<C>, $crate::ends::Many<S::Arg, S::Output>>
             where
                 C: FnMut(&S::Output) -> $crate::Verdict,
             {
-                $crate::Decision::new(self, $crate::By(classify), $crate::Many::new(needed))
+                self.quorum_of(needed, $crate::ends::By(classify))
             }
         }
     };

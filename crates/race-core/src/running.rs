@@ -30,6 +30,9 @@ pub trait Running<F: Future, A> {
         cx: &mut Context<'_>,
     ) -> Poll<(A, F::Output)>;
 
+    /// Shows the arguments of those that run, in any order.
+    fn each(&self, show: impl FnMut(&A));
+
     /// Takes out one that is recognised by its argument, and drops its future.
     fn remove(self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A>;
 

@@ -82,11 +82,10 @@ pub use race_core::CoarseClock;
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use race_core::Traced;
 pub use race_core::{
-    Attempts, Backoff, Budget, Budgeted, By, CatchUp, Clock, Counters, Counts, Decision, Drain,
-    Event, Failed, Failure, First, Fixed, Gated, InlineRace, Limited, Many, Moment, Next,
-    NoCandidates, Observed, Observer, OkWins, OnFailure, One, Policy, QuorumError, RaceError,
-    Stagger, Staircase, Standing, Steps, Suppressed, Tally, Timer, Unlimited, Verdict, What, Won,
-    source,
+    Attempts, Backoff, Budget, Budgeted, CatchUp, Clock, Counters, Counts, Decision, Event, Failed,
+    Failure, First, Fixed, Gated, InlineRace, Moment, Next, NoCandidates, Observed, Observer,
+    OnFailure, Policy, QuorumError, RaceError, Stagger, Staircase, Standing, Steps, Suppressed,
+    Tally, Timer, Verdict, What, Won, ends, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

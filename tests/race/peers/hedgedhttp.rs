@@ -22,11 +22,16 @@ fn race(delay: u64, up_to: usize, candidates: &[Candidate]) -> (Ended, Scenario)
 #[test]
 fn d1_what_is_next_is_asked_for_each_request() {
     let scenario = Scenario::new();
-    let policy = |_: usize| Some(ms(10));
-    let race = scenario.race(policy, [(100, OK); 9]).max_attempts(5);
+    let mut asked = Vec::new();
+    let policy = |place: usize| {
+        asked.push(place);
+        Some(ms(10 * place as u64))
+    };
+    let race = scenario.race(policy, [(120, OK); 9]).max_attempts(5);
     let ended = scenario.run(race.first_ok());
-    assert_eq!(won(&ended), (0, 100));
-    assert_eq!(scenario.starts(), [0, 10, 20, 30, 40]);
+    assert_eq!(won(&ended), (0, 120));
+    assert_eq!(scenario.starts(), [0, 10, 30, 60, 100]);
+    assert_eq!(asked, [1, 2, 3, 4, 5]);
 }
 
 #[test]

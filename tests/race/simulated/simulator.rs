@@ -165,7 +165,10 @@ impl Simulator<'_> {
                 return true;
             }
         }
-        let poor = self.plan.budget.is_some() && self.savings < 100;
+        if self.plan.budget.is_none() || place < self.plan.needed.unwrap_or(1) {
+            return false;
+        }
+        let poor = self.savings < 100;
         self.savings = self.savings.saturating_sub(100);
         poor
     }

@@ -98,6 +98,7 @@ pub struct Adaptive {
     beyond: f64,
     warm_up: u64,
     memory: u32,
+    initial: Option<Duration>,
     floor: Duration,
     ceiling: Duration,
     samples: Samples,
@@ -135,6 +136,7 @@ impl Adaptive {
             },
             warm_up: 100,
             memory: 5_000,
+            initial: None,
             floor: Duration::ZERO,
             ceiling: Duration::MAX,
             samples: Samples::new(),
@@ -143,11 +145,20 @@ impl Adaptive {
         }
     }
 
-    /// No hedging until so many samples were seen; 100 unless it is said. A failure starts the next attempt
-    /// even so. 0 is treated as 1.
+    /// Nothing is learnt until so many samples were seen; 100 unless it is said. Until then there is no
+    /// hedging, but for the [`initial`](Self::initial) delay; a failure starts the next attempt even so. 0 is
+    /// treated as 1.
     #[must_use]
     pub fn warm_up(mut self, samples: u32) -> Self {
         self.warm_up = samples.into();
+        self
+    }
+
+    /// The delay while it warms up; none unless it is said. With one, a server that never answers is hedged
+    /// from the start.
+    #[must_use]
+    pub fn initial(mut self, delay: Duration) -> Self {
+        self.initial = Some(delay);
         self
     }
 
@@ -169,17 +180,18 @@ impl Adaptive {
         self
     }
 
-    /// The delay is never longer, not even than the floor. There is none unless it is said.
+    /// A delay that was learnt is never longer, not even than the floor. There is none unless it is said.
     #[must_use]
     pub fn ceiling(mut self, ceiling: Duration) -> Self {
         self.ceiling = ceiling;
         self
     }
 
-    /// The delay in force; `None` while it warms up, and if it never hedges.
+    /// The delay in force. `None` while it warms up without an initial one, and if it never hedges.
     #[must_use]
     pub fn delay(&self) -> Option<Duration> {
         match self.nanos.load(Ordering::Relaxed) {
+            NONE if self.due.load(Ordering::Relaxed) == 0 => self.initial,
             NONE => None,
             nanos => {
                 let learnt = Duration::from_nanos(nanos);

@@ -253,11 +253,13 @@ impl<F, A> Attempts<F, A> {
         }
     }
 
-    /// The slots that are taken.
-    fn taken(&self) -> impl Iterator<Item = usize> {
+    /// The slots that are taken, and their arguments.
+    fn taken(&self) -> impl Iterator<Item = (usize, &A)> {
         let crowd = self.crowd.iter().filter(|_| !self.alone);
         let alone = self.alone.then_some(0);
-        alone.into_iter().chain(crowd.flat_map(|it| it.slots()))
+        let taken = alone.into_iter().chain(crowd.flat_map(|it| it.slots()));
+        // SAFETY: a slot that is taken holds an attempt, and nobody changes its argument.
+        taken.map(|slot| (slot, unsafe { &(*self.slots.get(slot).as_ptr()).arg }))
     }
 }
 
@@ -293,11 +295,12 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
         polled
     }
 
+    fn each(&self, mut show: impl FnMut(&A)) {
+        self.taken().for_each(|(_, arg)| show(arg));
+    }
+
     fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
-        let slot = self.taken().find(|&slot| {
-            // SAFETY: a slot that is taken holds an attempt, and nobody else looks at its argument.
-            is_it(unsafe { &(*self.slots.get(slot).as_ptr()).arg })
-        })?;
+        let (slot, _) = self.taken().find(|(_, arg)| is_it(arg))?;
         if !self.alone {
             let crowd = self.crowd_mut();
             crowd.forget(slot);

@@ -145,6 +145,11 @@ impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
         self.slot(index).poll(cx)
     }
 
+    fn each(&self, show: impl FnMut(&A)) {
+        let args = self.slots.iter().filter_map(|slot| slot.arg.as_ref());
+        args.for_each(show);
+    }
+
     fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
         let mut slots = self.slots.iter();
         let index = slots.position(|slot| slot.arg.as_ref().is_some_and(&is_it))?;

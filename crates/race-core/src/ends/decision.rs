@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 
 use super::{
     Failed, Failure, Limited, Unlimited, Verdict, Won,
-    goal::{Ended, Goal},
+    goal::{Goal, Lost},
     judge::{Judge, Judged},
     limits::{Expired, Judging},
 };
@@ -22,8 +22,9 @@ use crate::{
     source::Source,
 };
 
-/// How many failures one poll takes before it yields to its executor, since each may start another.
-const FAILURES_PER_POLL: usize = 32;
+/// How many attempts that end one poll takes before it yields to its executor, since each may make room for
+/// another.
+const ENDS_PER_POLL: usize = 32;
 
 pin_project! {
     /// The future of the ends that tell success from failure: `Race::first_ok`, `first_by`, `quorum`,
@@ -44,7 +45,8 @@ pin_project! {
     ///
     /// # Panics
     ///
-    /// As polling a race does, if the classifier does, and when it is polled again after it was ready.
+    /// As polling a race does, if the classifier or the observer does, and when it is polled again after it
+    /// was ready. What the classifier was shown is lost then.
     pub struct Decision<R: Racing, J: Judge<Output<R>>, G, L = Unlimited> {
         // Taken in the end.
         #[pin]
@@ -70,9 +72,10 @@ impl<R: Racing, J: Judge<Output<R>>, G> Decision<R, J, G> {
 
 impl<R: Racing, J: Judge<Output<R>>, G, L: Judging> Decision<R, J, G, L> {
     /// An attempt that has run for this long is cancelled, and counts as a failure of the retryable kind.
-    /// Never by itself: the step starts others, and cancels none.
+    /// Without it none is: the step starts others, and cancels nobody.
     ///
-    /// Zero leaves an attempt the one poll with which it starts. Set it before the first poll.
+    /// Zero leaves an attempt the one poll with which it starts. Set it before the first poll. If the race
+    /// was read as a stream before, and attempts run already, theirs counts from that poll.
     #[must_use = "futures do nothing unless polled"]
     pub fn attempt_timeout(self, timeout: Duration) -> Decision<R, J, G, Limited> {
         let mut limited = self.limited();
@@ -80,7 +83,7 @@ impl<R: Racing, J: Judge<Output<R>>, G, L: Judging> Decision<R, J, G, L> {
         limited
     }
 
-    /// The race is over when it has gone on for this long since its first poll, whatever runs then.
+    /// The race is over when it has gone on for this long since this was first polled, whatever runs then.
     ///
     /// Zero leaves it that poll. Set it before.
     #[must_use = "futures do nothing unless polled"]
@@ -114,96 +117,129 @@ where
         let mut this = self.as_mut().project();
         let race = this.race.as_mut().as_pin_mut();
         let (mut running, course) = race.expect("the race was decided already").parts();
-        let mut failures = 0;
-        let ended = loop {
-            if this.goal.is_reached() {
-                break Ended::Reached;
+        if !this.limits.has_begun() && running.len() > 0 {
+            course.limit_running(running.as_mut(), this.limits);
+        }
+        let mut ended = 0;
+        let decided = loop {
+            if let Some(reached) = this.goal.reached_at_once() {
+                break Ok(reached);
             }
             if !this.goal.is_in_reach(|| course.size_hint(running.len()).1) {
-                break over(course);
+                break Err(over(course));
             }
-            if failures == FAILURES_PER_POLL {
+            if ended == ENDS_PER_POLL {
                 cx.waker().wake_by_ref();
                 course.note_began();
+                course.begin(this.limits);
                 return Poll::Pending;
             }
-            if running.len() == 0 {
+            if running.len() == 0 && !course.stagger.is_due() {
                 course.stagger.idle();
             }
-            let Poll::Ready(finished) = course.poll_finished(running.as_mut(), this.limits, cx)
-            else {
-                match this.limits.expired() {
+            let polled = course.poll_finished(running.as_mut(), this.limits, cx);
+            let (failed, verdict) = match polled {
+                Poll::Ready(Some(Finished { place, arg, output })) => {
+                    this.limits.finished(place);
+                    let judged = this.judge.judge(output);
+                    let elapsed = course.elapsed();
+                    match judged {
+                        Judged::Accepted(output) => {
+                            course.stagger.note(place, What::Won);
+                            let won = Won {
+                                arg,
+                                output,
+                                place,
+                                elapsed,
+                            };
+                            if let Some(reached) = this.goal.accept(won) {
+                                break Ok(reached);
+                            }
+                            ended += 1;
+                            continue;
+                        }
+                        Judged::Rejected(error, verdict) => {
+                            let failure = Failure::Error(error);
+                            let failed = Failed {
+                                arg,
+                                place,
+                                elapsed,
+                                failure,
+                            };
+                            (failed, verdict)
+                        }
+                    }
+                }
+                Poll::Ready(None) => break Err(over(course)),
+                Poll::Pending => match this.limits.expired() {
                     None => {
                         course.note_began();
                         return Poll::Pending;
                     }
-                    Some(Expired::Deadline) => break Ended::Deadline,
+                    Some(Expired::Deadline) => break Err(Lost::Deadline),
                     Some(Expired::Attempt(timed_out, after)) => {
                         let removed = running.as_mut().remove(|&(_, place)| place == timed_out);
-                        if let Some((arg, place)) = removed {
-                            course.stagger.note(place, What::TimedOut);
-                            course.stagger.failed(place, running.len());
-                            this.failed.push(Failed {
-                                arg,
-                                place,
-                                elapsed: course.elapsed(),
-                                failure: Failure::TimedOut(after),
-                            });
-                            failures += 1;
-                        }
-                        continue;
+                        let Some((arg, place)) = removed else {
+                            continue; // it panicked
+                        };
+                        let failed = Failed {
+                            arg,
+                            place,
+                            elapsed: course.elapsed(),
+                            failure: Failure::TimedOut(after),
+                        };
+                        (failed, Verdict::Retryable)
                     }
+                },
+            };
+            // All is in order before the observer is told, which may panic.
+            let (place, timed_out) = (failed.place, failed.failure.error().is_none());
+            let fatal = match verdict {
+                Verdict::Fatal => Some(failed),
+                _ => {
+                    match verdict {
+                        Verdict::NotBefore(delay) => course.not_before(delay),
+                        Verdict::NoMoreStarts => course.stop(),
+                        _ => {}
+                    }
+                    course.stagger.failed(place, running.len());
+                    this.failed.push(failed);
+                    None
                 }
             };
-            let Some(Finished { place, arg, output }) = finished else {
-                break over(course);
+            let what = match timed_out {
+                true => What::TimedOut,
+                false => What::Failed,
             };
-            this.limits.finished(place);
-            let judged = this.judge.judge(output);
-            let elapsed = course.elapsed();
-            let (error, verdict) = match judged {
-                Judged::Accepted(output) => {
-                    course.stagger.note(place, What::Won);
-                    this.goal.accept(Won {
-                        arg,
-                        output,
-                        place,
-                        elapsed,
-                    });
-                    continue;
-                }
-                Judged::Rejected(error, verdict) => (error, verdict),
-            };
-            course.stagger.note(place, What::Failed);
-            let failed = Failed {
-                arg,
-                place,
-                elapsed,
-                failure: Failure::Error(error),
-            };
-            match verdict {
-                Verdict::Fatal => break Ended::Fatal(failed),
-                Verdict::NotBefore(delay) => course.not_before(delay),
-                Verdict::NoMoreStarts => course.stop(),
-                Verdict::Accept | Verdict::Retryable => {}
+            course.stagger.note(place, what);
+            if let Some(fatal) = fatal {
+                break Err(Lost::Fatal(fatal));
             }
-            course.stagger.failed(place, running.len());
-            this.failed.push(failed);
-            failures += 1;
+            ended += 1;
         };
-        let mut failed = mem::take(this.failed);
-        failed.sort_unstable_by_key(|failed| failed.place);
-        let output = this.goal.end(ended, failed, this.race.as_mut());
+        let output = match decided {
+            Ok(reached) => this.goal.won(reached, this.race.as_mut()),
+            Err(why) => {
+                let failed = in_order(mem::take(this.failed));
+                this.goal.lost(why, failed, this.race.as_mut())
+            }
+        };
         this.race.set(None);
         Poll::Ready(output)
     }
 }
 
+#[cold]
+fn in_order<A, E>(mut failed: Vec<Failed<A, E>>) -> Vec<Failed<A, E>> {
+    failed.sort_unstable_by_key(|failed| failed.place);
+    failed
+}
+
 /// It cannot be won any more.
-fn over<S: Source, T, P: Policy, A, E>(course: &Course<S, T, P>) -> Ended<A, E> {
+fn over<S: Source, T, P: Policy, A, E>(course: &Course<S, T, P>) -> Lost<A, E> {
     match course.stagger.starts() {
-        0 if course.size_hint(0).1 == Some(0) => Ended::Empty,
-        _ => Ended::OutOfReach,
+        0 if course.size_hint(0).1 == Some(0) => Lost::Empty,
+        _ => Lost::OutOfReach,
     }
 }
 

@@ -49,12 +49,12 @@ impl<A, E: fmt::Display> fmt::Display for RaceError<A, E> {
                 return f.write_str("no attempt was left to go on");
             }
             Self::AllFailed(failed) => match failed.len() {
-                1 => f.write_str("the only attempt failed")?,
-                count => write!(f, "all {count} attempts failed")?,
+                1 => f.write_str("the only attempt that was made failed")?,
+                count => write!(f, "all {count} attempts that were made failed")?,
             },
             Self::Fatal { fatal, .. } => {
                 let Failed { place, failure, .. } = fatal;
-                return write!(f, "attempt #{place} failed for all: {failure}");
+                return write!(f, "attempt #{place} failed, which is fatal: {failure}");
             }
             Self::Deadline { .. } => f.write_str("no attempt has won within the deadline")?,
         }

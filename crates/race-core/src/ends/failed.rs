@@ -6,7 +6,7 @@ use core::{error, fmt, time::Duration};
 pub struct Failed<A, E> {
     /// Its argument; for `Race::of` its place in the iterator.
     pub arg: A,
-    /// As how manieth it started, counted from 0.
+    /// Its place: how many had started before it.
     pub place: usize,
     /// When it failed, from the start of the race's first attempt. Zero if nothing had to be waited for
     /// until then, for which no clock is read.

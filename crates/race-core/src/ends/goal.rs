@@ -11,12 +11,20 @@ pub trait Goal<R, A, V, E> {
     type Output;
 
     #[doc(hidden)]
-    fn accept(&mut self, won: Won<A, V>);
+    type Reached;
 
+    /// If it is reached before anything was accepted.
     #[doc(hidden)]
-    fn is_reached(&self) -> bool;
+    #[inline]
+    fn reached_at_once(&mut self) -> Option<Self::Reached> {
+        None
+    }
 
-    /// Whether it can be, with no more than so many attempts that may still be accepted.
+    /// Whether that was the last that it took.
+    #[doc(hidden)]
+    fn accept(&mut self, won: Won<A, V>) -> Option<Self::Reached>;
+
+    /// Whether it can be reached, with no more than so many attempts that may still be accepted.
     #[doc(hidden)]
     #[inline]
     fn is_in_reach(&self, at_most: impl FnOnce() -> Option<usize>) -> bool {
@@ -26,18 +34,21 @@ pub trait Goal<R, A, V, E> {
 
     /// The race may be taken, and is dropped if it is not.
     #[doc(hidden)]
-    fn end(
+    fn won(&mut self, reached: Self::Reached, race: Pin<&mut Option<R>>) -> Self::Output;
+
+    /// The failures are in the order of the candidates.
+    #[doc(hidden)]
+    fn lost(
         &mut self,
-        ended: Ended<A, E>,
+        why: Lost<A, E>,
         failed: Vec<Failed<A, E>>,
         race: Pin<&mut Option<R>>,
     ) -> Self::Output;
 }
 
-/// Why it has ended.
+/// Why it was not reached.
 #[derive(Debug)]
-pub enum Ended<A, E> {
-    Reached,
+pub enum Lost<A, E> {
     /// Nothing ever started.
     Empty,
     /// It cannot be reached any more.
@@ -47,44 +58,34 @@ pub enum Ended<A, E> {
 }
 
 /// The first that is accepted.
-#[derive(Clone, Debug)]
-pub struct One<A, V> {
-    won: Option<Won<A, V>>,
-}
+#[derive(Clone, Copy, Debug)]
+pub struct One;
 
-impl<A, V> One<A, V> {
-    pub(crate) fn new() -> Self {
-        Self { won: None }
-    }
-}
-
-impl<R, A, V, E> Goal<R, A, V, E> for One<A, V> {
+impl<R, A, V, E> Goal<R, A, V, E> for One {
     type Output = Result<Won<A, V>, RaceError<A, E>>;
+    type Reached = Won<A, V>;
 
     #[inline]
-    fn accept(&mut self, won: Won<A, V>) {
-        self.won = Some(won);
+    fn accept(&mut self, won: Won<A, V>) -> Option<Won<A, V>> {
+        Some(won)
     }
 
     #[inline]
-    fn is_reached(&self) -> bool {
-        self.won.is_some()
+    fn won(&mut self, reached: Won<A, V>, _: Pin<&mut Option<R>>) -> Self::Output {
+        Ok(reached)
     }
 
-    fn end(
+    fn lost(
         &mut self,
-        ended: Ended<A, E>,
+        why: Lost<A, E>,
         failed: Vec<Failed<A, E>>,
         _: Pin<&mut Option<R>>,
     ) -> Self::Output {
-        if let Some(won) = self.won.take() {
-            return Ok(won);
-        }
-        Err(match ended {
-            Ended::Empty => RaceError::NoCandidates,
-            Ended::Reached | Ended::OutOfReach => RaceError::AllFailed(failed),
-            Ended::Fatal(fatal) => RaceError::Fatal { fatal, failed },
-            Ended::Deadline => RaceError::Deadline { failed },
+        Err(match why {
+            Lost::Empty => RaceError::NoCandidates,
+            Lost::OutOfReach => RaceError::AllFailed(failed),
+            Lost::Fatal(fatal) => RaceError::Fatal { fatal, failed },
+            Lost::Deadline => RaceError::Deadline { failed },
         })
     }
 }

@@ -1,3 +1,5 @@
+use core::fmt;
+
 use super::Verdict;
 
 /// Says what an output means, and takes it apart.
@@ -35,6 +37,25 @@ impl<V, E> Judge<Result<V, E>> for OkWins {
     }
 }
 
+/// `Ok` is accepted, and a classifier says what an `Err` means. If it accepts one, that is retryable.
+#[derive(Clone, Copy)]
+pub struct OkWinsBy<C>(pub(crate) C);
+
+impl<V, E, C: FnMut(&E) -> Verdict> Judge<Result<V, E>> for OkWinsBy<C> {
+    type Value = V;
+    type Error = E;
+
+    fn judge(&mut self, output: Result<V, E>) -> Judged<V, E> {
+        match output {
+            Ok(value) => Judged::Accepted(value),
+            Err(error) => {
+                let verdict = (self.0)(&error);
+                Judged::Rejected(error, verdict)
+            }
+        }
+    }
+}
+
 /// What a classifier says.
 #[derive(Clone, Copy)]
 pub struct By<C>(pub(crate) C);
@@ -51,8 +72,14 @@ impl<O, C: FnMut(&O) -> Verdict> Judge<O> for By<C> {
     }
 }
 
-impl<C> core::fmt::Debug for By<C> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl<C> fmt::Debug for By<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("By").finish_non_exhaustive()
+    }
+}
+
+impl<C> fmt::Debug for OkWinsBy<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OkWinsBy").finish_non_exhaustive()
     }
 }

@@ -6,10 +6,6 @@ use core::time::Duration;
 use crate::Moment;
 
 /// How long attempts, and all of them together, may take. What has none is compiled to nothing.
-#[cfg_attr(
-    not(feature = "alloc"),
-    expect(unreachable_pub, reason = "`Judging` shows it")
-)]
 pub trait Limits {
     /// Whether there are any.
     const ANY: bool;
@@ -29,10 +25,6 @@ pub trait Limits {
 
 /// No limits.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    not(feature = "alloc"),
-    expect(unreachable_pub, reason = "`Judging` shows it")
-)]
 pub struct Unlimited;
 
 impl Limits for Unlimited {
@@ -69,6 +61,9 @@ pub trait Judging: Limits {
     /// With room for limits.
     fn limited(self) -> Limited;
 
+    /// Whether the race has begun, as far as they know.
+    fn has_begun(&self) -> bool;
+
     /// An attempt has finished.
     fn finished(&mut self, place: usize);
 
@@ -86,6 +81,11 @@ impl Judging for Unlimited {
             ends: None,
             rang: false,
         }
+    }
+
+    #[inline]
+    fn has_begun(&self) -> bool {
+        true
     }
 
     #[inline]
@@ -144,6 +144,10 @@ impl Limits for Limited {
 impl Judging for Limited {
     fn limited(self) -> Limited {
         self
+    }
+
+    fn has_begun(&self) -> bool {
+        self.ends.is_some()
     }
 
     fn finished(&mut self, place: usize) {

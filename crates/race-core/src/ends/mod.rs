@@ -1,4 +1,9 @@
-//! The ends of a race: what it takes to win, and what comes back.
+//! The ends of a race, and what they are made of.
+//!
+//! A [`Decision`](crate::Decision) is made of a judge, which says what an output means ([`OkWins`], [`OkWinsBy`], [`By`]), of
+//! a goal, which says what it takes and what comes back ([`One`], [`Many`], [`Drain`]), and of limits
+//! ([`Unlimited`], [`Limited`]). Their names serve to write down the type of such a future. The methods of a
+//! race make them.
 
 mod first;
 mod won;
@@ -22,11 +27,8 @@ mod quorum;
 mod verdict;
 
 pub use first::{First, NoCandidates};
+pub use limits::{Limits, Unlimited};
 pub use won::Won;
-
-pub(crate) use limits::Limits;
-#[cfg(not(feature = "alloc"))]
-pub(crate) use limits::Unlimited;
 
 #[cfg(feature = "alloc")]
 pub use {
@@ -34,9 +36,9 @@ pub use {
     drain::Drain,
     error::RaceError,
     failed::{Failed, Failure},
-    goal::One,
-    judge::{By, OkWins},
-    limits::{Limited, Unlimited},
+    goal::{Goal, One},
+    judge::{By, Judge, OkWins, OkWinsBy},
+    limits::{Judging, Limited},
     quorum::{Many, QuorumError, Tally},
     verdict::Verdict,
 };

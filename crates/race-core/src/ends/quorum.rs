@@ -4,7 +4,7 @@ use core::{error, fmt, mem, pin::Pin};
 use super::{
     Failed, NoCandidates, Won,
     error::list,
-    goal::{Ended, Goal},
+    goal::{Goal, Lost},
 };
 
 /// The first so many that are accepted.
@@ -23,13 +23,15 @@ impl<A, V> Many<A, V> {
 
 impl<R, A, V, E> Goal<R, A, V, E> for Many<A, V> {
     type Output = Result<Vec<Won<A, V>>, QuorumError<A, V, E>>;
+    type Reached = Vec<Won<A, V>>;
 
-    fn accept(&mut self, won: Won<A, V>) {
-        self.accepted.push(won);
+    fn reached_at_once(&mut self) -> Option<Vec<Won<A, V>>> {
+        (self.needed == 0).then(Vec::new)
     }
 
-    fn is_reached(&self) -> bool {
-        self.accepted.len() >= self.needed
+    fn accept(&mut self, won: Won<A, V>) -> Option<Vec<Won<A, V>>> {
+        self.accepted.push(won);
+        (self.accepted.len() >= self.needed).then(|| mem::take(&mut self.accepted))
     }
 
     fn is_in_reach(&self, at_most: impl FnOnce() -> Option<usize>) -> bool {
@@ -37,28 +39,26 @@ impl<R, A, V, E> Goal<R, A, V, E> for Many<A, V> {
         at_most().is_none_or(|most| most >= missing)
     }
 
-    fn end(
+    fn won(&mut self, reached: Vec<Won<A, V>>, _: Pin<&mut Option<R>>) -> Self::Output {
+        Ok(reached)
+    }
+
+    fn lost(
         &mut self,
-        ended: Ended<A, E>,
+        why: Lost<A, E>,
         failed: Vec<Failed<A, E>>,
         _: Pin<&mut Option<R>>,
     ) -> Self::Output {
-        let accepted = mem::take(&mut self.accepted);
-        let needed = self.needed;
-        let tally = |accepted| Tally {
-            needed,
-            accepted,
+        let tally = Tally {
+            needed: self.needed,
+            accepted: mem::take(&mut self.accepted),
             failed,
         };
-        Err(match ended {
-            Ended::Reached => return Ok(accepted),
-            Ended::Empty => QuorumError::NoCandidates,
-            Ended::OutOfReach => QuorumError::OutOfReach(tally(accepted)),
-            Ended::Fatal(fatal) => QuorumError::Fatal {
-                fatal,
-                tally: tally(accepted),
-            },
-            Ended::Deadline => QuorumError::Deadline(tally(accepted)),
+        Err(match why {
+            Lost::Empty => QuorumError::NoCandidates,
+            Lost::OutOfReach => QuorumError::OutOfReach(tally),
+            Lost::Fatal(fatal) => QuorumError::Fatal { fatal, tally },
+            Lost::Deadline => QuorumError::Deadline(tally),
         })
     }
 }
@@ -116,7 +116,7 @@ impl<A, V, E: fmt::Display> fmt::Display for QuorumError<A, V, E> {
         match self {
             Self::Fatal { fatal, .. } => {
                 let Failed { place, failure, .. } = fatal;
-                return write!(f, "attempt #{place} failed for all: {failure}");
+                return write!(f, "attempt #{place} failed, which is fatal: {failure}");
             }
             Self::Deadline(_) => f.write_str("the deadline passed with ")?,
             _ => f.write_str("no quorum is left to be had, with ")?,

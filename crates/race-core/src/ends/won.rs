@@ -6,7 +6,7 @@ pub struct Won<A, V> {
     pub arg: A,
     /// What it gave.
     pub output: V,
-    /// As how manieth it started, counted from 0.
+    /// Its place: how many had started before it.
     pub place: usize,
     /// How long the race took, from the start of its first attempt. Zero if the race was over in
     /// its first poll, for which no clock is read; and without what went before the first reading, if

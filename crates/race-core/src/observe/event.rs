@@ -6,7 +6,7 @@ use crate::{Moment, Suppressed};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// As how manieth the attempt started, or would have, counted from 0.
+    /// The place of the attempt: how many had started before it.
     pub place: usize,
     /// When it happened, by the observer's clock.
     pub at: Moment,
@@ -14,6 +14,19 @@ pub struct Event {
     pub ran: Duration,
     /// What happened.
     pub what: What,
+}
+
+impl Event {
+    /// An event, as for a test of an observer.
+    #[must_use]
+    pub fn new(place: usize, at: Moment, ran: Duration, what: What) -> Self {
+        Self {
+            place,
+            at,
+            ran,
+            what,
+        }
+    }
 }
 
 /// What happened to an attempt.

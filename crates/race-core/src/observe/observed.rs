@@ -9,8 +9,16 @@ use crate::{Clock, Event, Moment, Policy, Standing, Suppressed, What};
 /// `|event| stairs.borrow_mut().observe(event)`. Two observers are a pair, and one that may be missing is an
 /// `Option`. `()` observes nothing, and costs nothing.
 ///
+/// One that comes to a race that has begun hears of the attempts that start from then on.
+///
 /// An observer is told in the middle of a poll, and as the race is dropped: it must not block, and it
 /// should not panic.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot observe a race",
+    note = "an observer is a closure `|event: Event| ..`, `&Counters`, `Staircase`, `Traced`, \
+            `&Adaptive`, or a pair of these",
+    note = "of a `LazyLock` or another pointer, give what it points to: `&*it`"
+)]
 pub trait Observer {
     /// Something happened.
     fn observe(&mut self, event: Event);
@@ -85,29 +93,25 @@ impl<P, O: Observer, C: Clock> Observed<P, O, C> {
     }
 
     fn tell(&mut self, place: usize, what: What) {
-        let at = self.clock.now();
         let since = match what {
-            What::Started => {
-                self.running.push((place, at));
+            What::Started => None,
+            What::Suppressed(by) => {
+                if self.suppressed.replace((place, by)) == Some((place, by)) {
+                    return;
+                }
                 None
             }
-            What::Suppressed(by) if self.suppressed.replace((place, by)) == Some((place, by)) => {
-                return;
-            }
-            What::Suppressed(_) => None,
-            _ => {
-                let index = self
-                    .running
-                    .binary_search_by_key(&place, |&(place, _)| place);
-                index.ok().map(|index| self.running.remove(index).1)
-            }
+            _ => match self.running.binary_search_by_key(&place, |it| it.0) {
+                Ok(index) => Some(self.running.remove(index).1),
+                Err(_) => return, // it ran before there was an observer
+            },
         };
-        self.observer.observe(Event {
-            place,
-            at,
-            ran: since.map_or(Duration::ZERO, |since| at.since(since)),
-            what,
-        });
+        let at = self.clock.now();
+        if what == What::Started {
+            self.running.push((place, at));
+        }
+        let ran = since.map_or(Duration::ZERO, |since| at.since(since));
+        self.observer.observe(Event::new(place, at, ran, what));
     }
 }
 

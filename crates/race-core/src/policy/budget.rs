@@ -4,7 +4,7 @@
 //! the load doubles at the moment in which it can least be borne. A budget bounds what all races may do
 //! together: so and so much more than the attempts that had to be made.
 
-use core::{borrow::Borrow, fmt, time::Duration};
+use core::{fmt, ops::Deref, time::Duration};
 
 use super::{Policy, Standing, Suppressed};
 use crate::{
@@ -20,7 +20,8 @@ const SAVINGS: usize = 100;
 
 /// Bounds how many attempts beyond their first all races together may start.
 ///
-/// The first attempt of each race deposits a part of an attempt, each further one withdraws a whole. So
+/// The first attempt of each race deposits a part of an attempt, each further one withdraws a whole; but
+/// the first so many of a quorum are free. It pays for what is started after a failure, too. So
 /// of what starts, only so and so many percent come on top, beside a reserve, which a budget is full of
 /// when it is made, and what was saved up. It counts in thousandths, in integers: nothing is lost to
 /// rounding.
@@ -133,33 +134,35 @@ pub struct Budgeted<P, B> {
     budget: B,
 }
 
-impl<P, B: Borrow<Budget>> Budgeted<P, B> {
+impl<P, B: Deref<Target = Budget>> Budgeted<P, B> {
     /// `budget` is a `&Budget`, or an `Arc<Budget>`.
     pub fn new(policy: P, budget: B) -> Self {
         Self { policy, budget }
     }
 }
 
-impl<P: Policy, B: Borrow<Budget>> Policy for Budgeted<P, B> {
+impl<P: Policy, B: Deref<Target = Budget>> Policy for Budgeted<P, B> {
     fn step(&mut self, place: usize) -> Option<Duration> {
         self.policy.step(place)
     }
 
     fn admit(&mut self, standing: &Standing<'_>) -> Result<(), Suppressed> {
-        let budget = self.budget.borrow();
-        if !budget.withdraw() {
+        if standing.place < standing.needed {
+            return self.policy.admit(standing);
+        }
+        if !self.budget.withdraw() {
             return Err(Suppressed::Budget);
         }
         let admitted = self.policy.admit(standing);
         if admitted.is_err() {
-            budget.add(ATTEMPT);
+            self.budget.add(ATTEMPT);
         }
         admitted
     }
 
     fn note(&mut self, place: usize, what: What) {
         if (place, what) == (0, What::Started) {
-            self.budget.borrow().deposit();
+            self.budget.deposit();
         }
         self.policy.note(place, what);
     }
@@ -170,14 +173,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_deposits_of_six_tenths_are_six_and_not_a_hair_more() {
+    fn tower_857_ten_deposits_of_six_tenths_are_six_and_not_a_hair_more() {
         let budget = Budget::percent(60);
         (0..10).for_each(|_| budget.deposit());
         assert_eq!((0..10).filter(|_| budget.withdraw()).count(), 6);
     }
 
     #[test]
-    fn a_hundred_deposits_of_one_percent_are_one() {
+    fn finagle_n8_a_hundred_deposits_of_one_percent_are_one() {
         let budget = Budget::percent(1).reserve(300);
         assert_eq!(budget.balance(), 300);
         (0..99).for_each(|_| budget.deposit());

@@ -23,6 +23,12 @@ pub use steps::Steps;
 ///
 /// The other methods are for policies around a policy, such as those that `Race::gate` and
 /// `Race::budget` make, which hand on to it what they do not answer themselves.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say when attempts start",
+    note = "a policy is `Fixed`, `Steps`, `Backoff`, `&Adaptive`, `Arc<Adaptive>`, or a closure \
+            `|place: usize| -> Option<Duration>`",
+    note = "of a `LazyLock` or another pointer, give what it points to: `&*it`"
+)]
 pub trait Policy {
     /// How long after the attempt before it attempt `place` starts, for `place` from 1 upwards.
     ///
@@ -93,6 +99,8 @@ pub struct Standing<'a> {
     pub running: usize,
     /// How many have failed. A race that is read as a stream knows of no failures.
     pub failed: usize,
+    /// How many attempts the answer takes at least: as many as the quorum needs, or one.
+    pub needed: usize,
     pub(crate) elapsed: &'a dyn Fn() -> Duration,
 }
 
@@ -110,6 +118,7 @@ impl fmt::Debug for Standing<'_> {
             .field("place", &self.place)
             .field("running", &self.running)
             .field("failed", &self.failed)
+            .field("needed", &self.needed)
             .finish_non_exhaustive()
     }
 }

@@ -40,15 +40,18 @@ pub struct Stagger<P> {
     excused: bool,
     /// At least 1.
     max_in_flight: usize,
-    /// At least 1, and how many were started when it was stopped.
+    /// At least 1.
     max_attempts: usize,
     /// In nanoseconds; zero is none.
     min_gap: u64,
+    /// How many attempts an answer takes at least.
+    needed: u32,
+    failures: u32,
     /// How many have been started, which is also the place of the next.
     starts: usize,
-    failures: usize,
+    /// Never before `not_before`.
     due: Due,
-    /// Whatever is due, it does not start before. The epoch when it makes no difference.
+    /// Since the latest start: what becomes due does so no sooner. The epoch when it makes no difference.
     not_before: Moment,
 }
 
@@ -67,6 +70,8 @@ enum Due {
     },
     At(Moment),
     OnFailure,
+    /// No more will be.
+    Over,
 }
 
 impl<P: Policy> Stagger<P> {
@@ -82,8 +87,9 @@ impl<P: Policy> Stagger<P> {
             max_in_flight: usize::MAX,
             max_attempts: usize::MAX,
             min_gap: 0,
-            starts: 0,
+            needed: 1,
             failures: 0,
+            starts: 0,
             due: Due::Now,
             not_before: Moment::ZERO,
         }
@@ -107,6 +113,14 @@ impl<P: Policy> Stagger<P> {
     /// Bounds how many are started at all; 0 is treated as 1.
     pub fn set_max_attempts(&mut self, max: usize) {
         self.max_attempts = max.max(1);
+        if self.starts >= self.max_attempts {
+            self.stop();
+        }
+    }
+
+    /// The first `needed` attempts are none too many: no budget pays for them. One unless it is said.
+    pub fn set_needed(&mut self, needed: usize) {
+        self.needed = u32::try_from(needed).unwrap_or(u32::MAX);
     }
 
     /// No start is closer to the one before it, whatever the step, the failures or the starts that were
@@ -123,35 +137,21 @@ impl<P: Policy> Stagger<P> {
     #[inline]
     pub fn next(&mut self, running: usize, now: impl FnOnce() -> Moment) -> Next {
         self.clock(now);
-        if self.is_over() {
-            return Next::Over;
-        }
-        if self.is_full(running) {
+        if self.is_full(running) && !self.is_over() {
             self.hold();
             return Next::Full;
         }
         self.excused = core::mem::take(&mut self.held);
         match self.due {
-            Due::Now if self.not_before == Moment::ZERO => Next::Start,
-            Due::Now => self.until(self.not_before),
-            Due::At(moment) if self.not_before > moment => {
-                self.excused = true;
-                self.until(self.not_before)
-            }
+            Due::Now => Next::Start,
             Due::At(moment) => Next::Until(moment),
             Due::OnFailure | Due::After { .. } => Next::OnFailure,
+            Due::Over => Next::Over,
         }
     }
 
     fn gap(&self) -> Duration {
         Duration::from_nanos(self.min_gap)
-    }
-
-    fn until(&self, moment: Moment) -> Next {
-        match moment {
-            Moment::NEVER => Next::Over,
-            moment => Next::Until(moment),
-        }
     }
 
     /// Counts the step from `now`, if it has not been told yet when the latest attempt started.
@@ -184,7 +184,7 @@ impl<P: Policy> Stagger<P> {
                 }
             }
         };
-        self.due = match due {
+        self.due = match due.max(self.not_before) {
             Moment::NEVER => Due::OnFailure,
             due => Due::At(due),
         };
@@ -199,7 +199,7 @@ impl<P: Policy> Stagger<P> {
     /// Whether no more may be started: as many have been as may be, or it was stopped.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.starts >= self.max_attempts
+        self.due == Due::Over
     }
 
     /// The next start waits for something other than its time: a candidate, a permit. The bound is
@@ -225,7 +225,8 @@ impl<P: Policy> Stagger<P> {
         let standing = Standing {
             place: self.starts,
             running,
-            failed: self.failures,
+            failed: self.failures as usize,
+            needed: self.needed as usize,
             elapsed,
         };
         let Err(suppressed) = self.policy.admit(&standing) else {
@@ -247,7 +248,10 @@ impl<P: Policy> Stagger<P> {
             _ => None,
         };
         let step = self.policy.step(self.starts);
-        self.due = if self.min_gap > 0 {
+        self.not_before = Moment::ZERO;
+        self.due = if self.starts >= self.max_attempts {
+            Due::Over
+        } else if self.min_gap > 0 {
             let step = step.map_or(NEVER, |step| step.max(self.gap()));
             Due::After { step, planned }
         } else {
@@ -257,11 +261,11 @@ impl<P: Policy> Stagger<P> {
                 _ => Due::OnFailure,
             }
         };
-        self.not_before = Moment::ZERO;
         place
     }
 
     /// Whether the next attempt is due whatever the time, as the first is, and one after a failure.
+    #[inline]
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.due == Due::Now
@@ -273,16 +277,20 @@ impl<P: Policy> Stagger<P> {
         self.starts
     }
 
-    /// How many more may be started.
+    /// How many more may be started, at most.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        self.max_attempts.saturating_sub(self.starts)
+        match self.due {
+            Due::Over => 0,
+            _ if self.max_attempts == usize::MAX => usize::MAX,
+            _ => self.max_attempts.saturating_sub(self.starts),
+        }
     }
 
     /// Attempt `place` failed, and `running` still run: the next may be due at once, as
     /// [`OnFailure`] has it.
     pub fn failed(&mut self, place: usize, running: usize) {
-        self.failures += 1;
+        self.failures = self.failures.saturating_add(1);
         let calls = match self.on_failure {
             OnFailure::Wait => false,
             OnFailure::IfLatest => place + 1 == self.starts,
@@ -296,6 +304,7 @@ impl<P: Policy> Stagger<P> {
 
     /// Nothing runs, where failures matter: the next attempt is due at once, unless failures start
     /// nothing.
+    #[cold]
     pub fn idle(&mut self) {
         if self.on_failure != OnFailure::Wait {
             self.make_due();
@@ -305,27 +314,41 @@ impl<P: Policy> Stagger<P> {
     /// The next attempt is due at once, and the step counts anew from it.
     pub fn make_due(&mut self) {
         self.due = match self.due {
+            Due::Over => Due::Over,
             // The latest start is still to be told the time, and the gap counts from it.
             Due::After { .. } if self.min_gap > 0 => Due::After {
                 step: self.gap(),
                 planned: None,
             },
-            _ => Due::Now,
+            _ if self.not_before == Moment::ZERO => Due::Now,
+            _ => self.due_at_least(self.not_before),
         };
     }
 
     /// The next attempt does not start before this moment, whatever else makes it due. If that is
     /// [`Moment::NEVER`] none is started any more.
     pub fn not_before(&mut self, moment: Moment) {
+        self.not_before = self.not_before.max(moment);
+        self.due = match self.due {
+            _ if moment == Moment::NEVER => Due::Over,
+            Due::Now => self.due_at_least(moment),
+            Due::At(due) if due < moment => self.due_at_least(moment),
+            due => due,
+        };
+    }
+
+    /// Waiting for such a moment is not lateness.
+    fn due_at_least(&mut self, moment: Moment) -> Due {
+        self.held = true;
         match moment {
-            Moment::NEVER => self.stop(),
-            moment => self.not_before = self.not_before.max(moment),
+            Moment::NEVER => Due::Over,
+            moment => Due::At(moment),
         }
     }
 
     /// No more are started.
     pub fn stop(&mut self) {
-        self.max_attempts = self.starts;
+        self.due = Due::Over;
     }
 
     /// Tells the policy what happened to an attempt, other than its start.
@@ -345,8 +368,9 @@ impl<P: Policy> Stagger<P> {
             max_in_flight: self.max_in_flight,
             max_attempts: self.max_attempts,
             min_gap: self.min_gap,
-            starts: self.starts,
+            needed: self.needed,
             failures: self.failures,
+            starts: self.starts,
             due: self.due,
             not_before: self.not_before,
         }

@@ -32,7 +32,10 @@ impl Scale {
             secs => (secs, Duration::from_secs, "s"),
         };
         let mut steps = (0..19).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
-        let step = steps.find(|step| whole / step <= 5);
+        // No more than five, and room for each number and a space.
+        let room = format!("{whole} ").len();
+        let fits = |step: &u64| whole / step <= 5 && self.column(unit(*step)) >= room;
+        let step = steps.find(|step| fits(step) || *step > whole);
         let step = step.expect("the largest step is a quarter of what fits");
         let mut axis = String::new();
         for tick in (0..=whole / step).map(|tick| tick * step) {
@@ -64,6 +67,7 @@ mod tests {
         assert_eq!(axis(9_999_000), "0 2000 4000 6000 8000 ms");
         assert_eq!(axis(60_000_000), "0 20 40 60 s");
         assert_eq!(axis(3_000_000_000_000), "0 1000000 2000000 3000000 s");
+        assert_eq!(axis(u64::MAX / 1_000), "0 10000000000 s");
     }
 
     #[test]

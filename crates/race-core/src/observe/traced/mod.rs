@@ -27,6 +27,9 @@ use crate::{Event, Moment, Suppressed, What};
 /// `first_ok` does when it is ready; that of an attempt closes when the attempt has ended. If a filter takes
 /// the spans away, the events that are left belong to the span around the race.
 ///
+/// Fields that are filled later are shown by whoever shows a span as it closes: for `tracing_subscriber::fmt`,
+/// with `.with_span_events(FmtSpan::CLOSE)`.
+///
 /// An attempt's own spans and events are not moved into `attempt`; they are wherever the race is polled.
 ///
 /// ```
