@@ -420,6 +420,9 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     /// None starts before `delay` has passed.
     #[cfg(feature = "alloc")]
     pub(crate) fn not_before(&mut self, delay: Duration) {
+        if delay.is_zero() {
+            return;
+        }
         match read(&self.timer, &mut self.began) + delay {
             Moment::NEVER => self.stop(),
             moment => self.stagger.not_before(moment),
