@@ -11,7 +11,7 @@ use futures_core::{FusedStream, Stream};
 
 use crate::running::{Aside, Running};
 
-use super::{crowd::Crowd, slots::Slots};
+use super::{crowd::Crowd, rest::Rest, slots::Slots};
 
 /// A set of running futures that polls only those that were woken.
 ///
@@ -355,34 +355,11 @@ impl<F, A> Drop for Attempts<F, A> {
             // SAFETY: slot 0 is taken, and the set is not used again.
             unsafe { self.slots.get(0).drop_in_place() };
         } else if let Some(crowd) = &self.crowd {
-            let mut rest = Rest {
-                slots: &self.slots,
-                taken: crowd.slots(),
-            };
+            // SAFETY: these are the slots that are taken, and the set is not used again.
+            let mut rest = unsafe { Rest::new(&self.slots, crowd.slots()) };
             crowd.close(); // user code; if it panics, `rest` drops them all the same
             rest.drop_all();
         }
-    }
-}
-
-/// The attempts that are to be dropped, all of them, though one may panic.
-struct Rest<'a, T, I: Iterator<Item = usize>> {
-    slots: &'a Slots<T>,
-    taken: I,
-}
-
-impl<T, I: Iterator<Item = usize>> Rest<'_, T, I> {
-    fn drop_all(&mut self) {
-        for slot in &mut self.taken {
-            // SAFETY: the slot is taken, each comes once, and the set is not used again.
-            unsafe { self.slots.get(slot).drop_in_place() };
-        }
-    }
-}
-
-impl<T, I: Iterator<Item = usize>> Drop for Rest<'_, T, I> {
-    fn drop(&mut self) {
-        self.drop_all();
     }
 }
 

@@ -24,6 +24,8 @@ mod heap;
 #[cfg(feature = "alloc")]
 mod order;
 #[cfg(feature = "alloc")]
+mod rest;
+#[cfg(feature = "alloc")]
 mod root;
 #[cfg(feature = "alloc")]
 mod slots;
