@@ -1,6 +1,6 @@
 //! The ends of a race, and what they are made of.
 //!
-//! A [`Decision`](crate::Decision) is made of a judge, which says what an output means ([`OkWins`], [`OkWinsBy`], [`By`]), of
+//! A [`Decision`] is made of a judge, which says what an output means ([`OkWins`], [`OkWinsBy`], [`By`]), of
 //! a goal, which says what it takes and what comes back ([`One`], [`Many`], [`Drain`]), and of limits
 //! ([`Unlimited`], [`Limited`]). Their names serve to write down the type of such a future. The methods of a
 //! race make them.

@@ -41,8 +41,6 @@ pub trait Policy {
 
     /// Whether an attempt may start, now that its time has come. Never asked for the first.
     ///
-    /// A policy around others answers before them what costs nothing, and pays last or gives back.
-    ///
     /// After a refusal none starts until a failure calls for it, and then this is asked again.
     ///
     /// # Errors
