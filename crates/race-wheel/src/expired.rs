@@ -20,7 +20,7 @@ impl<V> Iterator for Expired<'_, V> {
         } = &mut *self.wheel;
         loop {
             let key = queue.pop(*now, table)?;
-            if let Some(value) = table.remove(key) {
+            if let Some(value) = table.expire(key) {
                 table.trim();
                 return Some(value);
             }

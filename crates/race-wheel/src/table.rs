@@ -6,7 +6,7 @@ use crate::{Item, Key};
 /// The values, where their keys say, and the vacancies between them.
 pub(crate) struct Table<V> {
     entries: Vec<Entry<V>>,
-    /// For each entry the last eight bits of its sequence number; others than it had, once it is vacant.
+    /// For each entry the last eight bits of its sequence number; others than it had, once it is removed.
     /// So small that most of it is in the processor's cache, when the entries are not.
     tags: Vec<u8>,
     /// The first of the vacancies, a list linked both ways; the latest to become vacant is the first.
@@ -68,6 +68,13 @@ impl<V> Table<V> {
     }
 
     pub(crate) fn remove(&mut self, key: Key) -> Option<V> {
+        let value = self.expire(key)?;
+        self.tags[key.index as usize] = !tag(key.seq.get());
+        Some(value)
+    }
+
+    /// Removes one that nothing tells of any more, so that its tag does not matter.
+    pub(crate) fn expire(&mut self, key: Key) -> Option<V> {
         let entry = self.entries.get_mut(key.index as usize)?;
         if entry.seq() != key.seq.get() {
             return None;
@@ -80,7 +87,6 @@ impl<V> Table<V> {
         if let Some(Entry::Vacant { before, .. }) = self.entries.get_mut(self.vacant as usize) {
             *before = key.index;
         }
-        self.tags[key.index as usize] = !tag(key.seq.get());
         self.vacant = key.index;
         self.len -= 1;
         match removed {
@@ -277,5 +283,11 @@ mod tests {
         assert!(table.is_live(item(new)) && table.may_be_live(item(new)));
         table.remove(new);
         assert!(!table.is_live(item(new)) && !table.may_be_live(item(new)));
+        let next = table.insert('b');
+        assert_eq!(next.index, new.index);
+        assert!(table.is_live(item(next)) && table.may_be_live(item(next)));
+        assert_eq!(table.expire(next), Some('b'));
+        let last = table.insert('c');
+        assert!(table.is_live(item(last)) && table.may_be_live(item(last)));
     }
 }

@@ -116,6 +116,34 @@ fn a_rescheduled_timer_has_a_new_key_and_the_order_of_a_new_one() {
 }
 
 #[test]
+fn of_very_many_in_a_bucket_none_is_lost_whatever_was_in_their_places() {
+    let mut wheel = wheel();
+    for round in 1..4 {
+        let scattered = |value: u64| at(round * 20_000_000 + value * 7_919 % 10_000_000);
+        let keys: Vec<_> = (0..20_000)
+            .map(|value| wheel.insert(scattered(value), value))
+            .collect();
+        let renewed = keys.iter().enumerate().map(|(value, key)| match value % 4 {
+            0 => wheel.cancel(*key).is_some(),
+            1 => wheel
+                .reschedule(*key, scattered(value as u64 + round))
+                .is_some(),
+            _ => true,
+        });
+        assert_eq!(renewed.filter(|done| *done).count(), 20_000);
+        let mut expired = poll(&mut wheel, round * 20_000_000 + 10_000_000);
+        expired.sort_unstable();
+        assert!(
+            expired
+                .into_iter()
+                .eq((0..20_000).filter(|value| value % 4 != 0))
+        );
+        // One that stays, so that the table does.
+        wheel.insert(Moment::NEVER, 0);
+    }
+}
+
+#[test]
 fn stale_keys_answer_none_for_ever() {
     let mut wheel = wheel();
     let mut stale: Vec<Key> = Vec::new();

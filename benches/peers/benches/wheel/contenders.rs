@@ -62,7 +62,10 @@ impl Timers for Wheel {
 
 /// `DelayQueue` goes by its clock, which is put forward and costs nothing.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
     runtime.expect("a runtime without I/O")
 });
 

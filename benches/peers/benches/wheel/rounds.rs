@@ -49,7 +49,10 @@ fn times<T: Timers>(deadlines: &[u64], range: u64) -> Times {
 
     // Every other one on average, but no more regularly than that.
     let mut random = Random(range);
-    let half: Vec<_> = keys.into_iter().filter(|_| random.next() % 2 == 0).collect();
+    let half: Vec<_> = keys
+        .into_iter()
+        .filter(|_| random.next() % 2 == 0)
+        .collect();
     let (cancelled, rest) = (half.len(), deadlines.len() - half.len());
     let begun = Instant::now();
     half.into_iter().for_each(|key| timers.cancel(key));

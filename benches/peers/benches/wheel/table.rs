@@ -1,6 +1,9 @@
 //! Printing.
 
-use crate::{RANGES, rounds::{Entrant, Times}};
+use crate::{
+    RANGES,
+    rounds::{Entrant, Times},
+};
 
 const WORK: [&str; 3] = ["insert", "cancel", "expire"];
 
