@@ -1,0 +1,58 @@
+//! What a timer takes from the heap.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use crate::{
+    contenders::Timers,
+    rounds::{Entrant, deadlines},
+};
+
+/// The system's allocator, counting.
+pub(crate) struct Counting;
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// There is one thread: no locked instruction, which would cost those who allocate often.
+fn count(more: usize) {
+    BYTES.store(BYTES.load(Relaxed).wrapping_add(more), Relaxed);
+}
+
+// SAFETY: all is done by the system's.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        count(layout.size().wrapping_neg());
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size.wrapping_sub(layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+/// For each entrant, with a million timers armed.
+pub(crate) fn beyond_the_values(entrants: &[Entrant], range: u64) -> Vec<f64> {
+    let deadlines = deadlines(range, 0);
+    entrants.iter().map(|it| (it.bytes)(&deadlines)).collect()
+}
+
+pub(crate) fn bytes<T: Timers>(deadlines: &[u64]) -> f64 {
+    let before = BYTES.load(Relaxed);
+    let mut timers = T::new();
+    for (value, at) in deadlines.iter().enumerate() {
+        timers.insert(*at, value as u64);
+    }
+    let bytes = BYTES.load(Relaxed) - before;
+    (bytes - deadlines.len() * size_of::<u64>()) as f64 / deadlines.len() as f64
+}

@@ -1,0 +1,61 @@
+//! A hierarchical timing wheel without a clock: millions of timers, inserted, cancelled and expired in tens of
+//! nanoseconds each.
+//!
+//! [`Wheel`] holds values until their [`Moment`] has come, and gives them in order. A [`Key`] names one, to
+//! cancel or reschedule it. The wheel is pure: time comes in as an argument, so it serves a thread that
+//! parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
+//!
+//! ```
+//! use core::time::Duration;
+//! use race_wheel::{Moment, Wheel};
+//!
+//! let mut wheel = Wheel::new(Duration::from_millis(1));
+//! for seconds in [30, 10, 20] {
+//!     wheel.insert(Moment::from(Duration::from_secs(seconds)), seconds);
+//! }
+//! let mut order = Vec::new();
+//! while let Some(deadline) = wheel.next_deadline() {
+//!     // Here a driver would wait until then.
+//!     order.extend(wheel.poll(deadline));
+//! }
+//! assert_eq!(order, [10, 20, 30]);
+//! ```
+//!
+//! It needs an allocator, no `std`, and no other crate.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod key;
+mod moment;
+
+mod item;
+mod table;
+
+mod bucket;
+mod levels;
+mod queue;
+mod sweep;
+
+mod expired;
+mod wheel;
+
+#[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
+mod wheel_tests;
+
+pub use expired::Expired;
+pub use key::Key;
+pub use moment::Moment;
+pub use wheel::Wheel;
+
+use item::Item;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
