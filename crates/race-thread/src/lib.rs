@@ -1,0 +1,29 @@
+//! Staggered racing on any executor and none: [`ThreadTimer`], and [`Race`] with that timer.
+//!
+//! One thread for the whole process drives all timers, from the first that must wait. It sleeps until the
+//! next deadline, and without one for good. So races, and [`sleep`], work in whatever polls them:
+//! `futures::executor`, `pollster`, an executor of your own.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! let race = race_thread::Race::of(Duration::from_millis(5), [30, 2, 20].map(|millis| async move {
+//!     race_thread::sleep(Duration::from_millis(millis)).await;
+//!     millis
+//! }));
+//! let won = pollster::block_on(race.first()).expect("there are three");
+//! assert_eq!((won.place, won.output), (1, 2));
+//! ```
+
+mod clock;
+mod driver;
+
+mod delay;
+mod timer;
+
+pub use delay::{Delay, sleep, sleep_until};
+pub use race_core;
+pub use timer::ThreadTimer;
+
+/// A race on a thread's clock. See [`race_core::Race`].
+pub type Race<S, P = race_core::Fixed> = race_core::Race<S, ThreadTimer, P>;
