@@ -1,7 +1,7 @@
 //! One resource from several mirrors: a staggered start, the first complete 200 wins, and the others
 //! are cancelled. What happened when is drawn as a staircase.
 //!
-//! `cargo run --example mirrors -- [--runtime tokio|async-io|smol] [URL...]`; without a URL it races
+//! `cargo run --example mirrors -- [--runtime tokio|async-io|smol|thread] [URL...]`; without a URL it races
 //! four mirrors of its own on loopback, and `--help` tells the rest. The race is the same code on
 //! each runtime: the function `race`.
 
@@ -23,7 +23,7 @@ use crate::{
     fetch::FetchError,
     options::{Command, Options, RuntimeName},
     output::{complain, print},
-    runtime::{AsyncIo, Runtime, Smol, Tokio},
+    runtime::{AsyncIo, Runtime, Smol, Thread, Tokio},
 };
 
 fn main() -> ExitCode {
@@ -49,6 +49,7 @@ fn run(mut options: Options) -> io::Result<ExitCode> {
     let (stairs, ended) = match options.runtime {
         RuntimeName::Tokio => Tokio::block_on(race::<Tokio>(&options)),
         RuntimeName::AsyncIo => AsyncIo::block_on(race::<AsyncIo>(&options)),
+        RuntimeName::Thread => Thread::block_on(race::<Thread>(&options)),
         RuntimeName::Smol => Smol::block_on(race::<Smol>(&options)),
     }?;
     match ended {

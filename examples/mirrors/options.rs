@@ -15,7 +15,7 @@ usage: mirrors [OPTIONS] [URL...]
                     without one, four mirrors on loopback are raced
   --step TIME       from one start to the next, such as 50ms or 1s; 0s starts all [50ms]
   --timeout TIME    for the whole race [10s]
-  --runtime NAME    tokio, async-io or smol [tokio]
+  --runtime NAME    tokio, async-io, smol or thread [tokio]
   --output FILE     where to write what was fetched; else only its size is shown
   --help            this text
 
@@ -41,6 +41,7 @@ pub(crate) enum RuntimeName {
     Tokio,
     AsyncIo,
     Smol,
+    Thread,
 }
 
 impl FromStr for RuntimeName {
@@ -51,7 +52,8 @@ impl FromStr for RuntimeName {
             "tokio" => Ok(Self::Tokio),
             "async-io" => Ok(Self::AsyncIo),
             "smol" => Ok(Self::Smol),
-            _ => Err("no such runtime; there are tokio, async-io and smol"),
+            "thread" => Ok(Self::Thread),
+            _ => Err("no such runtime; there are tokio, async-io, smol and thread"),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The three runtimes, down to what the race needs of them: a timer, a way to connect, and somebody
-//! who polls.
+//! The runtimes, down to what the race needs of them: a timer, a way to connect, and somebody who polls.
 
 use std::io;
 
-use race::{Timer, async_io::AsyncIoTimer, smol::SmolTimer, tokio::TokioTimer};
+use race::{
+    Timer, async_io::AsyncIoTimer, smol::SmolTimer, thread::ThreadTimer, tokio::TokioTimer,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
@@ -71,5 +72,20 @@ impl Runtime for Smol {
     async fn connect(host: &str, port: u16) -> io::Result<Connection> {
         let stream = smol::net::TcpStream::connect((host, port)).await?;
         Ok(Box::new(stream.compat()))
+    }
+}
+
+/// No runtime: the timer has its thread, the sockets of async-net have theirs, and this one polls.
+pub(crate) enum Thread {}
+
+impl Runtime for Thread {
+    type Timer = ThreadTimer;
+
+    fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
+        Ok(pollster::block_on(future))
+    }
+
+    async fn connect(host: &str, port: u16) -> io::Result<Connection> {
+        AsyncIo::connect(host, port).await
     }
 }

@@ -5,6 +5,7 @@ mod hedge;
 // The order of addresses, for its own tests.
 #[path = "../../examples/happy_eyeballs/interleave.rs"]
 mod interleave;
+mod no_runtime;
 #[path = "../process/mod.rs"]
 mod process;
 mod quorum;

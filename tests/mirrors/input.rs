@@ -29,7 +29,7 @@ fn bad_input_is_one_line_that_names_it() {
         (
             &["--runtime", "threads"],
             "\"threads\"",
-            "tokio, async-io and smol",
+            "tokio, async-io, smol and thread",
         ),
         (&["--frob"], "'--frob'", "--runtime"),
         (&["--a\nb"], "--a b", "--runtime"),

@@ -14,7 +14,7 @@ mod wins;
 
 use process::Ended;
 
-const RUNTIMES: [&str; 3] = ["tokio", "async-io", "smol"];
+const RUNTIMES: [&str; 4] = ["tokio", "async-io", "smol", "thread"];
 
 /// The line of the picture that begins like this.
 fn line<'a>(ended: &'a Ended, place: &str) -> &'a str {

@@ -63,7 +63,7 @@ impl<S: Source, T, P> Unpin for Race<S, T, P> {}
 impl<I, T> Race<Of<I>, T>
 where
     I: Iterator<Item: Future>,
-    T: Timer + Default + Unpin, // an adapter's: use race_tokio::Race, race_async_io::Race or race_smol::Race, else of_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else of_with(timer, ..)
 {
     /// Races the futures of an iterator, `step` apart. The argument of each is its place in the
     /// iterator. They are taken from it on demand, so it may be endless.
@@ -79,7 +79,7 @@ where
     I: Iterator,
     R: FnMut(&I::Item) -> F,
     F: Future,
-    T: Timer + Default + Unpin, // an adapter's: use race_tokio::Race, race_async_io::Race or race_smol::Race, else new_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else new_with(timer, ..)
 {
     /// Races `run(&arg)` for each argument, `step` apart, and gives the argument back with the
     /// output. Arguments are taken on demand, so they may be endless.
@@ -98,7 +98,7 @@ where
     A: Stream + Unpin,
     R: FnMut(&A::Item) -> F,
     F: Future,
-    T: Timer + Default + Unpin, // an adapter's: use race_tokio::Race, race_async_io::Race or race_smol::Race, else from_stream_with(timer, ..)
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else from_stream_with(timer, ..)
 {
     /// Races `run(&arg)` for each argument of a stream, no closer than `step` apart; for arguments
     /// that arrive over time. Waiting for one is not lateness. Pin a stream that is not `Unpin`.

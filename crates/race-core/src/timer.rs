@@ -36,8 +36,9 @@ use crate::Moment;
 #[diagnostic::on_unimplemented(
     message = "a race needs a `Timer`, and `{Self}` is none",
     label = "no timer for this race",
-    note = "use an adapter's race: `race_tokio::Race`, `race_async_io::Race`, `race_smol::Race` \
-            (in the `race` crate: features `tokio`, `async-io`, `smol`)",
+    note = "use `race_thread::Race`, on any executor (in the `race` crate: `race::Race`), or that of a \
+            runtime: `race_tokio::Race`, `race_async_io::Race`, `race_smol::Race` (there: features \
+            `tokio`, `async-io`, `smol`)",
     note = "or bring your own `impl Timer` by way of `Race::of_with(timer, ..)`, \
             `new_with(timer, ..)`, `from_stream_with(timer, ..)`"
 )]

@@ -2,17 +2,17 @@
 //! the fastest wins, whatever its place. For hedged requests, Happy Eyeballs, fallback chains and
 //! rate-limited fan-out.
 //!
-//! This crate is a facade. Choose your runtime by feature and race with its `Race`:
+//! It runs on any executor, and needs to be told nothing:
 //!
-#![cfg_attr(feature = "tokio", doc = "```")]
-#![cfg_attr(not(feature = "tokio"), doc = "```ignore")]
+#![cfg_attr(feature = "std", doc = "```")]
+#![cfg_attr(not(feature = "std"), doc = "```ignore")]
 //! use std::time::Duration;
-//! use race::tokio::Race;
+//! use race::Race;
 //!
-//! # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+//! # fn main() {
 //! let servers = ["one.example", "two.example", "three.example"];
 //! let race = Race::of(Duration::from_millis(50), servers.map(ask));
-//! if let Ok(won) = race.first_ok().await {
+//! if let Ok(won) = pollster::block_on(race.first_ok()) {
 //!     println!("#{} answered after {:?}: {}", won.place, won.elapsed, won.output);
 //! }
 //! # }
@@ -25,14 +25,16 @@
 //!
 //! # Which runtime, which feature
 //!
-//! Features only add: any of them may be on together, and none changes what a name means.
+//! [`Race`] has its timer on a thread of its own, one for the process. To have it on the clock of a runtime
+//! that is there anyway, race with that runtime's `Race`. Features only add: any of them may be on together, and
+//! none changes what a name means.
 //!
 //! | your runtime | feature | race with | timer, resolution | platform |
 //! | --- | --- | --- | --- | --- |
+//! | any, or none | `std`, on by default | [`race::Race`](Race), which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | wherever tokio has time |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
 //! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
-//! | another, on an operating system | `async-io` | `race::async_io::Race` | the same; it runs on a thread of its own | Unix, Windows |
 //! | bare metal, a browser, your own | none | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
 //! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
@@ -68,9 +70,16 @@ pub use race_async_io as async_io;
 #[cfg(feature = "smol")]
 #[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
 pub use race_smol as smol;
+#[cfg(feature = "std")]
+#[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+pub use race_thread as thread;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub use race_tokio as tokio;
+
+#[cfg(feature = "std")]
+#[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+pub use race_thread::Race;
 
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
