@@ -2,7 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use race::{Timer, core::Race};
+use race::{
+    Timer,
+    core::Race,
+    thread::{ThreadTimer, sleep},
+};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -46,6 +50,23 @@ fn on_smol() {
     smol::block_on(second_wins::<race::smol::SmolTimer, _>(async |latency| {
         smol::Timer::after(latency).await;
     }));
+}
+
+#[test]
+fn on_pollster_and_on_the_executor_of_futures_with_a_timer_of_their_own() {
+    pollster::block_on(second_wins::<ThreadTimer, _>(sleep));
+    futures::executor::block_on(second_wins::<ThreadTimer, _>(sleep));
+}
+
+#[test]
+fn race_is_the_one_of_the_thread_whatever_features_are_on() {
+    let attempts = [60_000, 1].map(|millis| sleep(ms(millis)));
+    let race: race::thread::Race<_> = race::Race::of(ms(20), attempts);
+    let race: Race<_, ThreadTimer> = race;
+    // It runs within any runtime, too.
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let won = runtime.block_on(async { tokio::spawn(race.first()).await });
+    assert_eq!(won.unwrap().expect("there are two").place, 1);
 }
 
 #[test]
