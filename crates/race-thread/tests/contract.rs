@@ -37,7 +37,7 @@ struct Probe {
 
 impl Wake for Probe {
     fn wake(self: Arc<Self>) {
-        *self.wakes.lock().unwrap() += 1;
+        *self.wakes.lock().expect("nobody panics under it") += 1;
         self.more.notify_all();
     }
 }
@@ -48,16 +48,16 @@ impl Probe {
     }
 
     fn wakes(&self) -> usize {
-        *self.wakes.lock().unwrap()
+        *self.wakes.lock().expect("nobody panics under it")
     }
 
     /// Until it was woken at least so often.
     fn wait(&self, count: usize) {
-        let wakes = self.wakes.lock().unwrap();
+        let wakes = self.wakes.lock().expect("nobody panics under it");
         let waited = self
             .more
             .wait_timeout_while(wakes, WATCHDOG, |wakes| *wakes < count);
-        let (wakes, _) = waited.unwrap();
+        let (wakes, _) = waited.expect("nobody panics under it");
         assert!(*wakes >= count, "woken {} of {count} times", *wakes);
     }
 }
@@ -130,19 +130,18 @@ fn by_hand<F: Future>(future: F) -> (F::Output, usize) {
 }
 
 /// Under each executor, on a thread of its own each, under the watchdog.
-fn everywhere<F: Future<Output = ()>>(make: fn() -> F)
-where
-    F: 'static,
-{
-    let executors: [(&str, fn(fn() -> F)); 3] = [
-        ("pollster", |make| pollster::block_on(make())),
-        ("futures", |make| futures::executor::block_on(make())),
-        ("by hand", |make| by_hand(make()).0),
-    ];
-    for (name, run) in executors {
+fn everywhere<F: Future<Output = ()> + 'static>(make: fn() -> F) {
+    let pollster: fn(F) = pollster::block_on;
+    let futures: fn(F) = futures::executor::block_on;
+    let own: fn(F) = |future| by_hand(future).0;
+    for (name, run) in [
+        ("pollster", pollster),
+        ("futures", futures),
+        ("by hand", own),
+    ] {
         let (done, is_done) = mpsc::channel();
         let thread = thread::spawn(move || {
-            run(make);
+            run(make());
             let _ = done.send(());
         });
         if is_done.recv_timeout(WATCHDOG) == Err(mpsc::RecvTimeoutError::Timeout) {
