@@ -7,7 +7,7 @@ use std::{
 
 use race_core::{Moment, Timer as _};
 
-use crate::{ThreadTimer, clock};
+use crate::{ThreadTimer, clock, sync::now};
 
 /// Waits for so long, from this call on. Beyond about 584 years it is for ever.
 ///
@@ -20,7 +20,7 @@ use crate::{ThreadTimer, clock};
 /// ```
 #[must_use = "futures do nothing unless polled"]
 pub fn sleep(duration: Duration) -> Delay {
-    Delay::until(clock::now() + duration)
+    Delay::until(now() + duration)
 }
 
 /// Waits until this instant, if it is not over.

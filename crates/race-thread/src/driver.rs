@@ -2,13 +2,13 @@
 //!
 //! Everything is under one lock, which is held for a few steps in the wheel and never while a waker runs. The
 //! thread says when it will look again before it goes to sleep, and who registers an earlier deadline wakes
-//! it; while it is awake that is said to be the epoch, so that nobody does, and it looks at the wheel once more before
-//! it sleeps.
+//! it. While it is awake, or one woke it, that is said to be the epoch, so that nobody else does: it looks at the
+//! wheel once more before it sleeps.
 
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::PoisonError,
     task::Waker,
     thread,
     time::Duration,
@@ -17,18 +17,25 @@ use std::{
 use race_core::Moment;
 use race_wheel::{Key, Wheel};
 
-use crate::clock;
+use crate::sync::{Condvar, Mutex, MutexGuard, now};
 
 /// What deadlines are rounded up to. The kernel is coarser.
 const RESOLUTION: Duration = Duration::from_micros(1);
 
-pub(crate) static DRIVER: Driver = Driver {
-    state: Mutex::new(State {
-        wheel: Wheel::new(RESOLUTION),
-        looks_at: None,
-    }),
-    earlier: Condvar::new(),
-};
+#[cfg(not(loom))]
+pub(crate) static DRIVER: Driver = Driver::new();
+
+// One for each interleaving. Its thread is the test's.
+#[cfg(loom)]
+loom::lazy_static! {
+    pub(crate) static ref DRIVER: Driver = Driver {
+        state: Mutex::new(State {
+            looks_at: Some(Moment::ZERO),
+            ..State::new()
+        }),
+        earlier: Condvar::new(),
+    };
+}
 
 pub(crate) struct Driver {
     state: Mutex<State>,
@@ -40,25 +47,55 @@ struct State {
     wheel: Wheel<Waker>,
     /// When the thread looks at the wheel next; none before there is a thread.
     looks_at: Option<Moment>,
+    /// How often the thread went round.
+    #[cfg(test)]
+    rounds: u64,
+    /// How often it was woken for an earlier deadline.
+    #[cfg(test)]
+    calls: u64,
+}
+
+impl State {
+    const fn new() -> Self {
+        Self {
+            wheel: Wheel::new(RESOLUTION),
+            looks_at: None,
+            #[cfg(test)]
+            rounds: 0,
+            #[cfg(test)]
+            calls: 0,
+        }
+    }
 }
 
 impl Driver {
+    #[cfg(not(loom))]
+    const fn new() -> Self {
+        Self {
+            state: Mutex::new(State::new()),
+            earlier: Condvar::new(),
+        }
+    }
+
     /// Has `waker` woken at `deadline`, which is not never.
     pub(crate) fn register(&'static self, deadline: Moment, waker: &Waker) -> Key {
         let waker = waker.clone(); // user code, before the lock
+        let deadline = round_up(deadline); // as the thread does, which may be to look then already
         let mut state = self.lock();
+        if state.looks_at.is_none() {
+            // Under the lock, so that nobody else counts on it before it is there.
+            self.start();
+            state.looks_at = Some(Moment::ZERO);
+        }
         let key = state.wheel.insert(at(deadline), waker);
-        match state.looks_at {
-            None => {
-                state.looks_at = Some(Moment::ZERO);
-                drop(state);
-                self.start();
+        if state.looks_at.is_some_and(|looks_at| deadline < looks_at) {
+            state.looks_at = Some(Moment::ZERO);
+            #[cfg(test)]
+            {
+                state.calls += 1;
             }
-            Some(looks_at) if deadline < looks_at => {
-                drop(state);
-                self.earlier.notify_one();
-            }
-            Some(_) => {}
+            drop(state);
+            self.earlier.notify_one();
         }
         key
     }
@@ -91,9 +128,7 @@ impl Driver {
 
     fn start(&'static self) {
         let thread = thread::Builder::new().name("race-timer".to_owned());
-        let started = thread.spawn(|| self.run());
-        if let Err(error) = started {
-            self.lock().looks_at = None;
+        if let Err(error) = thread.spawn(|| self.run()) {
             panic!("cannot start the thread of the timers: {error}");
         }
     }
@@ -103,23 +138,33 @@ impl Driver {
         let mut due = Vec::new();
         let mut state = self.lock();
         loop {
-            let now = clock::now();
-            due.extend(state.wheel.poll(at(now)));
-            if !due.is_empty() {
-                drop(state);
-                for waker in due.drain(..) {
-                    // One that panics is its owner's affair, and no other's.
-                    let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
-                }
-                state = self.lock();
-                continue;
-            }
-            let next = state.wheel.next_deadline();
-            let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.as_nanos()));
-            state.looks_at = Some(next);
-            state = self.sleep(state, next.since(now), next == Moment::NEVER);
-            state.looks_at = Some(Moment::ZERO);
+            state = self.go_round(state, &mut due);
         }
+    }
+
+    /// Wakes what is due, or sleeps if nothing is.
+    fn go_round<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        due: &mut Vec<Waker>,
+    ) -> MutexGuard<'a, State> {
+        #[cfg(test)]
+        {
+            state.rounds += 1;
+        }
+        let now = now();
+        due.extend(state.wheel.poll(at(now)));
+        if !due.is_empty() {
+            drop(state);
+            due.drain(..).for_each(wake);
+            return self.lock();
+        }
+        let next = state.wheel.next_deadline();
+        let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.as_nanos()));
+        state.looks_at = Some(next);
+        state = self.sleep(state, next.since(now), next == Moment::NEVER);
+        state.looks_at = Some(Moment::ZERO);
+        state
     }
 
     fn sleep<'a>(
@@ -144,6 +189,21 @@ impl Driver {
     }
 }
 
+/// If the waker panics that is its owner's affair, and no other's.
+fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // What it panicked with may panic in its turn when it is dropped, and so on: there it ends.
+        mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+    }
+}
+
+/// Up to the resolution.
+fn round_up(deadline: Moment) -> Moment {
+    let tick = RESOLUTION.as_nanos() as u64;
+    let ticks = deadline.as_nanos().div_ceil(tick);
+    Moment::from_nanos(ticks.saturating_mul(tick))
+}
+
 fn at(moment: Moment) -> race_wheel::Moment {
     race_wheel::Moment::from_nanos(moment.as_nanos())
 }
@@ -157,3 +217,11 @@ fn be_punctual() {
 
 #[cfg(not(target_os = "linux"))]
 fn be_punctual() {}
+
+#[cfg(all(test, not(loom)))]
+#[path = "driver_tests.rs"]
+mod driver_tests;
+
+#[cfg(all(test, loom))]
+#[path = "loom_tests.rs"]
+mod loom_tests;

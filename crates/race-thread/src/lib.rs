@@ -17,6 +17,7 @@
 
 mod clock;
 mod driver;
+mod sync;
 
 mod delay;
 mod timer;

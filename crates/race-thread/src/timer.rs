@@ -6,7 +6,7 @@ use std::{
 use race_core::{Moment, Timer};
 use race_wheel::Key;
 
-use crate::{clock, driver::DRIVER};
+use crate::{driver::DRIVER, sync::now};
 
 /// A [`Timer`] on a thread of its own, for any executor and none.
 ///
@@ -31,11 +31,11 @@ impl ThreadTimer {
 
 impl Timer for ThreadTimer {
     fn now(&self) -> Moment {
-        clock::now()
+        now()
     }
 
     fn poll_until(mut self: Pin<&mut Self>, deadline: Moment, cx: &mut Context<'_>) -> Poll<()> {
-        if deadline != Moment::NEVER && clock::now() < deadline {
+        if deadline != Moment::NEVER && now() < deadline {
             match self.armed {
                 Some((armed, key)) if armed == deadline && DRIVER.update(key, cx.waker()) => {}
                 _ => {
