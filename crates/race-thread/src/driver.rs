@@ -48,6 +48,29 @@ impl Driver {
         let waker = waker.clone(); // user code, before the lock
         let mut state = self.lock();
         let key = state.wheel.insert(at(deadline), waker);
+        self.look_before(deadline, state);
+        key
+    }
+
+    /// Has the one of this key woken at another deadline, if it is still registered and would wake the same
+    /// task.
+    pub(crate) fn reschedule(
+        &'static self,
+        key: Key,
+        deadline: Moment,
+        waker: &Waker,
+    ) -> Option<Key> {
+        let mut state = self.lock();
+        if !state.wheel.get(key)?.will_wake(waker) {
+            return None;
+        }
+        let key = state.wheel.reschedule(key, at(deadline))?;
+        self.look_before(deadline, state);
+        Some(key)
+    }
+
+    /// Sees to it that the thread looks at the wheel again before this deadline.
+    fn look_before(&'static self, deadline: Moment, mut state: MutexGuard<'_, State>) {
         match state.looks_at {
             None => {
                 state.looks_at = Some(Moment::ZERO);
@@ -55,12 +78,13 @@ impl Driver {
                 self.start();
             }
             Some(looks_at) if deadline < looks_at => {
+                // Who comes before it has woken need not wake it again.
+                state.looks_at = Some(Moment::ZERO);
                 drop(state);
                 self.earlier.notify_one();
             }
             Some(_) => {}
         }
-        key
     }
 
     /// Has another waker woken; false if the deadline has passed and the old one was.

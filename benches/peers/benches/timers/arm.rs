@@ -34,7 +34,8 @@ struct Contender {
 const DISTANCES: [fn() -> Duration; 2] = [anywhere, || SOON];
 
 fn anywhere() -> Duration {
-    HOUR + HOUR.mul_f64(fastrand::f64())
+    let hour = HOUR.as_nanos() as u64;
+    Duration::from_nanos(fastrand::u64(hour..2 * hour))
 }
 
 pub(crate) fn among_ten_thousand() {
@@ -74,12 +75,12 @@ pub(crate) fn among_ten_thousand() {
     );
 }
 
-/// Each peer twice: made for each turn, and kept and set anew, which needs no disarming.
+/// Each twice: disarmed at the end of a turn, and armed still when it is set again, which disarms it as well.
 fn contenders() -> Vec<Contender> {
     let mut kept = async_io::Timer::never();
     let mut kept_delay = futures_timer::Delay::new(HOUR);
     let mut kept_sleep = Box::pin(tokio::time::sleep(HOUR));
-    let mut timer = ThreadTimer::new();
+    let (mut timer, mut kept_timer) = (ThreadTimer::new(), ThreadTimer::new());
     vec![
         contender("ThreadTimer (race-thread)", Side::Ours, move |far, cx| {
             let mut timer = Pin::new(&mut timer);
@@ -87,6 +88,11 @@ fn contenders() -> Vec<Contender> {
             let polled = timer.as_mut().poll_until(deadline, cx);
             timer.disarm();
             polled.is_pending()
+        }),
+        contender("ThreadTimer, set again", Side::Ours, move |far, cx| {
+            let mut timer = Pin::new(&mut kept_timer);
+            let deadline = timer.now() + far;
+            timer.as_mut().poll_until(deadline, cx).is_pending()
         }),
         contender("Timer (async-io)", Side::Peer, |far, cx| {
             Pin::new(&mut async_io::Timer::after(far))

@@ -42,7 +42,7 @@ pub(crate) fn print(title: &str, columns: &[&str], target: f64, rows: &[Row]) {
         println!();
     }
     for ours in rows.iter().filter(|row| row.side == Side::Ours) {
-        print!("= {:<40}", "target");
+        print!("= {:<40}", ours.name);
         for (median, best) in ours.medians().iter().zip(&best) {
             let ratio = median / best;
             let verdict = if ratio <= target { "met" } else { "MISSED" };
