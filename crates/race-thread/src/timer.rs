@@ -38,9 +38,7 @@ impl Timer for ThreadTimer {
         if deadline != Moment::NEVER && clock::now() < deadline {
             let waker = cx.waker();
             let renewed = match self.armed {
-                Some((armed, key)) if armed == deadline => {
-                    DRIVER.update(key, waker).then_some(key)
-                }
+                Some((armed, key)) if armed == deadline => DRIVER.update(key, waker).then_some(key),
                 Some((_, key)) => DRIVER.reschedule(key, deadline, waker),
                 None => None,
             };

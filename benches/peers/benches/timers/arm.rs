@@ -27,11 +27,14 @@ struct Contender {
     name: &'static str,
     side: Side,
     /// Does it so many times, for deadlines that are so far.
-    run: Box<dyn FnMut(u64, fn() -> Duration)>,
+    run: Box<dyn FnMut(u64, Far)>,
 }
 
+/// How far the next deadline is.
+type Far = fn() -> Duration;
+
 /// A deadline among the others', and one that is the first of all, as that of a race's next step often is.
-const DISTANCES: [fn() -> Duration; 2] = [anywhere, || SOON];
+const DISTANCES: [Far; 2] = [anywhere, || SOON];
 
 fn anywhere() -> Duration {
     let hour = HOUR.as_nanos() as u64;
@@ -131,7 +134,7 @@ fn contender(
     side: Side,
     mut turn: impl FnMut(Duration, &mut Context<'_>) -> bool + 'static,
 ) -> Contender {
-    let run = Box::new(move |turns, far: fn() -> Duration| {
+    let run = Box::new(move |turns, far: Far| {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..turns {
             assert!(turn(far(), &mut cx), "it is long until then");
@@ -149,7 +152,7 @@ fn row(contender: &Contender) -> Row {
 }
 
 /// How many turns fill a slice.
-fn calibrate(contender: &mut Contender, far: fn() -> Duration) -> u64 {
+fn calibrate(contender: &mut Contender, far: Far) -> u64 {
     let mut turns = 64;
     loop {
         let took = time(contender, turns, far);
@@ -161,7 +164,7 @@ fn calibrate(contender: &mut Contender, far: fn() -> Duration) -> u64 {
     }
 }
 
-fn time(contender: &mut Contender, turns: u64, far: fn() -> Duration) -> Duration {
+fn time(contender: &mut Contender, turns: u64, far: Far) -> Duration {
     let begun = Instant::now();
     (contender.run)(black_box(turns), far);
     let took = begun.elapsed();
