@@ -88,6 +88,24 @@ impl Driver {
             state.looks_at = Some(Moment::ZERO);
         }
         let key = state.wheel.insert(at(deadline), waker);
+        self.look_by(deadline, state);
+        key
+    }
+
+    /// Has the same task woken at another deadline; `None` if the old one has passed, or it is another task.
+    pub(crate) fn reschedule(&self, key: Key, deadline: Moment, waker: &Waker) -> Option<Key> {
+        let deadline = round_up(deadline);
+        let mut state = self.lock();
+        if !state.wheel.get(key)?.will_wake(waker) {
+            return None;
+        }
+        let key = state.wheel.reschedule(key, at(deadline))?;
+        self.look_by(deadline, state);
+        Some(key)
+    }
+
+    /// Sees to it that the thread looks at the wheel by this deadline.
+    fn look_by(&self, deadline: Moment, mut state: MutexGuard<'_, State>) {
         if state.looks_at.is_some_and(|looks_at| deadline < looks_at) {
             state.looks_at = Some(Moment::ZERO);
             #[cfg(test)]
@@ -97,7 +115,6 @@ impl Driver {
             drop(state);
             self.earlier.notify_one();
         }
-        key
     }
 
     /// Has another waker woken; false if the deadline has passed and the old one was.

@@ -36,13 +36,17 @@ impl Timer for ThreadTimer {
 
     fn poll_until(mut self: Pin<&mut Self>, deadline: Moment, cx: &mut Context<'_>) -> Poll<()> {
         if deadline != Moment::NEVER && now() < deadline {
-            match self.armed {
-                Some((armed, key)) if armed == deadline && DRIVER.update(key, cx.waker()) => {}
-                _ => {
-                    self.as_mut().disarm();
-                    self.armed = Some((deadline, DRIVER.register(deadline, cx.waker())));
-                }
-            }
+            let waker = cx.waker();
+            let renewed = match self.armed {
+                Some((armed, key)) if armed == deadline => DRIVER.update(key, waker).then_some(key),
+                Some((_, key)) => DRIVER.reschedule(key, deadline, waker),
+                None => None,
+            };
+            let key = renewed.unwrap_or_else(|| {
+                self.as_mut().disarm();
+                DRIVER.register(deadline, waker)
+            });
+            self.armed = Some((deadline, key));
             return Poll::Pending;
         }
         self.disarm();
