@@ -9,7 +9,7 @@ use race_core::{Moment, Timer as _};
 
 use crate::{ThreadTimer, clock, sync::now};
 
-/// Waits for so long, from this call on. Beyond about 584 years it is for ever.
+/// Waits for so long, from this call on. Beyond some 560 years it is for ever.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub fn sleep(duration: Duration) -> Delay {
     Delay::until(now() + duration)
 }
 
-/// Waits until this instant, if it is not over.
+/// Waits until this instant, if it is not over. As [`sleep`] otherwise.
 #[must_use = "futures do nothing unless polled"]
 pub fn sleep_until(deadline: Instant) -> Delay {
     Delay::until(clock::moment(deadline))
@@ -63,7 +63,7 @@ impl Future for Delay {
 impl fmt::Debug for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delay")
-            .field("deadline", &self.deadline)
+            .field("left", &self.deadline.since(now()))
             .finish_non_exhaustive()
     }
 }

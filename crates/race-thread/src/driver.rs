@@ -1,6 +1,6 @@
 //! The thread that wakes, and how deadlines come to it.
 //!
-//! Everything is under one lock, which is held for a few steps in the wheel and never while a waker runs. The
+//! Everything is under one lock, which is held while the wheel is asked, and never while a waker runs. The
 //! thread says when it will look again before it goes to sleep, and who registers an earlier deadline wakes
 //! it. While it is awake, or one woke it, that is said to be the epoch, so that nobody else does: it looks at the
 //! wheel once more before it sleeps.
@@ -21,6 +21,9 @@ use crate::sync::{Condvar, Mutex, MutexGuard, now};
 
 /// What deadlines are rounded up to. The kernel is coarser.
 const RESOLUTION: Duration = Duration::from_micros(1);
+
+/// How many are taken from the wheel before they are woken and the lock is free for others.
+const TAKEN: usize = 256;
 
 #[cfg(not(loom))]
 pub(crate) static DRIVER: Driver = Driver::new();
@@ -170,7 +173,7 @@ impl Driver {
             state.rounds += 1;
         }
         let now = now();
-        due.extend(state.wheel.poll(at(now)));
+        due.extend(state.wheel.poll(at(now)).take(TAKEN));
         if !due.is_empty() {
             drop(state);
             due.drain(..).for_each(wake);
@@ -179,25 +182,28 @@ impl Driver {
         let next = state.wheel.next_deadline();
         let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.as_nanos()));
         state.looks_at = Some(next);
-        state = self.sleep(state, next.since(now), next == Moment::NEVER);
+        let time = (next != Moment::NEVER).then(|| next.since(now));
+        state = self.sleep(state, time);
         state.looks_at = Some(Moment::ZERO);
         state
     }
 
+    /// For so long, or until it is called.
     fn sleep<'a>(
         &self,
         state: MutexGuard<'a, State>,
-        time: Duration,
-        for_good: bool,
+        time: Option<Duration>,
     ) -> MutexGuard<'a, State> {
-        if for_good {
-            return self
-                .earlier
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+        match time {
+            Some(time) => {
+                let slept = self.earlier.wait_timeout(state, time);
+                slept.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => {
+                let called = self.earlier.wait(state);
+                called.unwrap_or_else(PoisonError::into_inner)
+            }
         }
-        let slept = self.earlier.wait_timeout(state, time);
-        slept.unwrap_or_else(PoisonError::into_inner).0
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

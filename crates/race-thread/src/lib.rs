@@ -1,7 +1,7 @@
 //! Staggered racing on any executor and none: [`ThreadTimer`], and [`Race`] with that timer.
 //!
 //! One thread for the whole process drives all timers, from the first that must wait. It sleeps until the
-//! next deadline, and without one for good. So races, and [`sleep`], work in whatever polls them:
+//! next deadline (or one that was cancelled lately), and without one for good. So races, and [`sleep`], work in whatever polls them:
 //! `futures::executor`, `pollster`, an executor of your own.
 //!
 //! ```

@@ -13,6 +13,9 @@ use crate::{driver::DRIVER, sync::now};
 /// Its resolution is the system's; deadlines are rounded up to the microsecond. Making one costs nothing. The
 /// first of the process that must wait starts the thread, which wakes for all.
 ///
+/// Wakers are woken on that thread, one after the other. As with any waker they must not block: one that
+/// does keeps all other timers waiting. One that panics harms nobody else.
+///
 /// # Panics
 ///
 /// Polling it panics if that thread cannot be started. The next to wait tries again.

@@ -17,13 +17,14 @@ use crate::{Expired, Key, Moment, queue::Queue, table::Table};
 ///
 /// # Cost
 ///
-/// Inserting and cancelling take constant time, but for growing memory; so does expiring, over the life of a
+/// Inserting and cancelling take constant time, but for growing and shrinking memory, and logarithmic time for
+/// what has passed already or is beyond the levels; expiring takes constant time, too, over the life of a
 /// timer, which is moved at most 5 times on its way, and once more if it was beyond the six levels of 64
 /// buckets (at a resolution of 1 ms, more than some 2.2 years away). Time in which nothing expires is jumped
 /// over. One poll may have to move many timers that expire later.
 ///
-/// A timer takes 33 bytes beyond its value, and up to a third more for room to grow (if the value's size is a
-/// multiple of 8). What is cancelled gives its value back at once; the rest of it, 16 bytes, is swept up
+/// A timer takes 25 bytes beyond its value, and up to a third more for room to grow (if the value's size is a
+/// multiple of 8); about twice that if its deadline had passed when it was armed. What is cancelled gives its value back at once; the rest of it, 16 bytes, is swept up
 /// later, four steps with each operation while more than half is such. Memory goes back after bursts: that
 /// of a span of time once it is over, that of the values when all have left by a poll, or bit by bit as long
 /// as the last of them are not armed.
