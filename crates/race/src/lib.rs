@@ -35,7 +35,7 @@
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | wherever tokio has time |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
 //! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
-//! | bare metal, a browser, your own | none | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
+//! | bare metal, a browser, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
 //! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
