@@ -1,0 +1,1 @@
+//! An async client of the `hyper-delay` server.

@@ -1,0 +1,2 @@
+//! A durable delayed-task server: clients schedule payloads for a time, and the server delivers them then, over a
+//! long-lived connection, until they are acknowledged.
