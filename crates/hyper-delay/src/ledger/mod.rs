@@ -1,0 +1,302 @@
+//! What can happen to a task on disk.
+//!
+//! The ledger takes one operation after another, looks up what the task is by then, and puts what follows into
+//! the batch in hand, so that operations of one batch see each other. Nothing of it counts before
+//! [`commit`](Ledger::commit) has returned.
+
+mod low_water;
+mod memory;
+mod numbers;
+mod op;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+pub use op::{Op, Order, Outcome, Subject};
+
+use crate::{
+    record::{self, Entry, Name, Place, Task, key},
+    store::{Batch, Durability, Space, Store, StoreError},
+};
+use low_water::LowWater;
+use memory::Memory;
+use numbers::Numbers;
+use tally::{Column, Tally};
+
+/// The one writer of the store.
+#[derive(Debug)]
+pub struct Ledger<S> {
+    store: Arc<S>,
+    batch: Batch,
+    numbers: Numbers,
+    low_water: LowWater,
+    memory: Memory,
+    tally: Tally,
+}
+
+impl<S: Store> Ledger<S> {
+    /// Takes up what a store has. What is done is remembered for `dedupe_millis`.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or a newer server has written it.
+    pub fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
+        Ok(Self {
+            numbers: Numbers::open(&*store)?,
+            low_water: LowWater::open(&*store)?,
+            memory: Memory::open(&*store, dedupe_millis)?,
+            tally: Tally::default(),
+            batch: Batch::new(),
+            store,
+        })
+    }
+
+    /// Unix milliseconds before which nothing waits.
+    #[must_use]
+    pub fn low_water(&self) -> u64 {
+        self.low_water.at()
+    }
+
+    /// Takes an operation into the batch. `now` is in Unix milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read. The batch is not to be committed then.
+    pub fn apply(&mut self, op: &Op, now: u64) -> Result<Outcome, StoreError> {
+        match op {
+            Op::Schedule(order) => self.schedule(order, now),
+            Op::Finish(subject) => self.finish(subject, now),
+            Op::Retry {
+                subject,
+                at,
+                attempt,
+                failures,
+            } => self.shift(subject, |name| Name {
+                place: Place::Waiting(*at),
+                attempt: *attempt,
+                failures: *failures,
+                ..name
+            }),
+            Op::Park(subject) => self.shift(subject, |name| Name {
+                place: match name.place {
+                    Place::Waiting(at) => Place::Parked(at),
+                    other => other,
+                },
+                ..name
+            }),
+            Op::Bury {
+                subject,
+                at,
+                attempt,
+                failures,
+            } => self.shift(subject, |name| Name {
+                place: Place::Dead(*at),
+                attempt: *attempt,
+                failures: *failures,
+                ..name
+            }),
+            Op::Count { subject, attempt } => self.shift(subject, |name| Name {
+                attempt: name.attempt.max(*attempt),
+                ..name
+            }),
+            Op::Cancel { route, id } => self.cancel(route, id),
+            Op::Kick { route, id, at } => self.kick(route, id, *at),
+            Op::NothingBefore(at) => {
+                self.low_water.raise(*at, &mut self.batch);
+                Ok(Outcome::Moved(true))
+            }
+        }
+    }
+
+    /// Writes the batch. After an error nothing that was applied has happened, as far as anyone may be told.
+    ///
+    /// # Errors
+    ///
+    /// If the store failed. There is no going on then.
+    pub fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
+        self.tally.write(&*self.store, &mut self.batch)?;
+        self.numbers.write(&mut self.batch);
+        self.memory.turn(&*self.store, &mut self.batch, now)?;
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.store.commit(batch, durability)
+    }
+
+    fn schedule(&mut self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
+        let content = Task {
+            fire_at: order.fire_at,
+            compression: order.compression,
+            payload: &order.payload,
+        };
+        let digest = content.digest();
+        let key = key::name(&order.route, &order.id);
+        let mut attempt = 0;
+        let mut replaced = None;
+        if order.named {
+            if let Some(name) = self.name(&key)? {
+                if name.digest == digest {
+                    return Ok(Outcome::Same);
+                }
+                if !order.replace {
+                    return Ok(Outcome::Taken);
+                }
+                attempt = name.attempt;
+                replaced = Some(name.seq);
+                self.remove(&order.route, &name);
+            } else if let Some(done) = self.memory.find(&*self.store, &self.batch, &key, now)? {
+                if done.digest == digest {
+                    return Ok(Outcome::Same);
+                }
+                if !order.replace {
+                    return Ok(Outcome::Taken);
+                }
+                attempt = done.attempt;
+                self.memory.forget(&mut self.batch, &key);
+            }
+        }
+        let seq = self.numbers.next();
+        let name = Name {
+            seq,
+            fire_at: order.fire_at,
+            place: Place::Waiting(order.at),
+            attempt,
+            failures: 0,
+            digest,
+        };
+        self.batch
+            .put(Space::Tasks, key::task(seq), record::encode(&content));
+        self.put(&order.route, &order.id, key, &name);
+        Ok(Outcome::Scheduled {
+            seq,
+            attempt,
+            replaced,
+        })
+    }
+
+    fn finish(&mut self, subject: &Subject, now: u64) -> Result<Outcome, StoreError> {
+        let Some((key, name)) = self.current(subject)? else {
+            return Ok(Outcome::Moved(false));
+        };
+        self.remove(&subject.route, &name);
+        self.memory
+            .remember(&mut self.batch, &key, name.attempt.max(subject.attempt), name.digest, now);
+        self.batch.remove(Space::Names, key);
+        Ok(Outcome::Moved(true))
+    }
+
+    fn cancel(&mut self, route: &str, id: &str) -> Result<Outcome, StoreError> {
+        let key = key::name(route, id);
+        let Some(name) = self.name(&key)? else {
+            return Ok(Outcome::Cancelled(None));
+        };
+        self.remove(route, &name);
+        self.batch.remove(Space::Names, key);
+        Ok(Outcome::Cancelled(Some(name.seq)))
+    }
+
+    fn kick(&mut self, route: &str, id: &str, at: u64) -> Result<Outcome, StoreError> {
+        let key = key::name(route, id);
+        match self.name(&key)? {
+            Some(name) if matches!(name.place, Place::Dead(_)) => {
+                let revived = Name {
+                    place: Place::Waiting(at),
+                    failures: 0,
+                    ..name.clone()
+                };
+                self.unlist(route, &name);
+                self.put(route, id, key, &revived);
+                Ok(Outcome::Kicked(Some((name.seq, name.attempt))))
+            }
+            _ => Ok(Outcome::Kicked(None)),
+        }
+    }
+
+    /// Moves a task to where `to` says, if it has the revision that is meant.
+    fn shift(
+        &mut self,
+        subject: &Subject,
+        to: impl FnOnce(Name) -> Name,
+    ) -> Result<Outcome, StoreError> {
+        let Some((key, name)) = self.current(subject)? else {
+            return Ok(Outcome::Moved(false));
+        };
+        self.unlist(&subject.route, &name);
+        self.put(&subject.route, &subject.id, key, &to(name));
+        Ok(Outcome::Moved(true))
+    }
+
+    /// The task by that name, if it has the revision that is meant.
+    fn current(&self, subject: &Subject) -> Result<Option<(Box<[u8]>, Name)>, StoreError> {
+        let key = key::name(&subject.route, &subject.id);
+        let name = self.name(&key)?;
+        Ok(name
+            .filter(|name| name.seq == subject.seq)
+            .map(|name| (key, name)))
+    }
+
+    /// What the batch, or else the store, says of a name.
+    fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
+        match self.batch.get(Space::Names, key) {
+            Some(value) => value.map(|value| record::decode(value)).transpose(),
+            None => match self.store.get(Space::Names, key)? {
+                Some(value) => record::decode(&value).map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Enters a task under its name and at its place.
+    fn put(&mut self, route: &str, id: &str, key: Box<[u8]>, name: &Name) {
+        let (space, place, column) = listed(route, name);
+        if let Place::Waiting(at) = name.place {
+            self.low_water.lower(at, &mut self.batch);
+        }
+        let entry = Entry {
+            route,
+            id,
+            attempt: name.attempt,
+            failures: name.failures,
+        };
+        self.batch.put(space, place, record::encode(&entry));
+        self.batch.put(Space::Names, key, record::encode(name));
+        self.tally.add(route, column, 1);
+    }
+
+    /// Takes a task from its place.
+    fn unlist(&mut self, route: &str, name: &Name) {
+        let (space, place, column) = listed(route, name);
+        self.batch.remove(space, place);
+        self.tally.add(route, column, -1);
+    }
+
+    /// Takes a task from its place, and its content from the disk.
+    fn remove(&mut self, route: &str, name: &Name) {
+        self.unlist(route, name);
+        self.batch.remove(Space::Tasks, key::task(name.seq));
+    }
+}
+
+/// Where the entry of a task is, and as what it counts.
+fn listed(route: &str, name: &Name) -> (Space, Box<[u8]>, Column) {
+    match name.place {
+        Place::Waiting(at) => (
+            Space::Waiting,
+            key::time(at, name.seq).into(),
+            Column::Waiting,
+        ),
+        Place::Parked(at) => (
+            Space::Parked,
+            key::route_time(route, at, name.seq),
+            Column::Parked,
+        ),
+        Place::Dead(at) => (
+            Space::Dead,
+            key::route_time(route, at, name.seq),
+            Column::Dead,
+        ),
+    }
+}

@@ -1,0 +1,72 @@
+use std::collections::HashMap;
+
+use crate::{
+    record::{self, Counts, key},
+    store::{Batch, Space, Store, StoreError},
+};
+
+/// Which count of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Column {
+    Waiting,
+    Parked,
+    Dead,
+}
+
+/// What a batch changes in the counts of routes: written once for each route, with the batch.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    changes: HashMap<Box<str>, [i64; 3]>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, route: &str, column: Column, by: i64) {
+        let changes = match self.changes.get_mut(route) {
+            Some(changes) => changes,
+            None => self.changes.entry(route.into()).or_default(),
+        };
+        changes[column as usize] += by;
+    }
+
+    pub(super) fn write(
+        &mut self,
+        store: &impl Store,
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        let mut sum = [0; 3];
+        for (route, changes) in self.changes.drain() {
+            for (sum, change) in sum.iter_mut().zip(changes) {
+                *sum += change;
+            }
+            apply(store, batch, key::route(&route), changes)?;
+        }
+        apply(store, batch, key::route(""), sum)
+    }
+}
+
+fn apply(
+    store: &impl Store,
+    batch: &mut Batch,
+    key: Box<[u8]>,
+    [waiting, parked, dead]: [i64; 3],
+) -> Result<(), StoreError> {
+    if (waiting, parked, dead) == (0, 0, 0) {
+        return Ok(());
+    }
+    let before: Counts = match store.get(Space::Counts, &key)? {
+        Some(value) => record::decode(&value)?,
+        None => Counts::default(),
+    };
+    let after = Counts {
+        waiting: before.waiting.saturating_add_signed(waiting),
+        parked: before.parked.saturating_add_signed(parked),
+        dead: before.dead.saturating_add_signed(dead),
+    };
+    if after.is_empty() {
+        batch.remove(Space::Counts, key);
+    } else {
+        batch.put(Space::Counts, key, record::encode(&after));
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! What is written under the keys of the store, and the keys.
+//!
+//! A record is a byte for its version, then its fields in the format of the crate `postcard`, which is specified
+//! and stable. A server reads every version that was ever released, and writes the newest.
+
+mod counts;
+mod entry;
+pub mod key;
+mod name;
+mod task;
+
+use serde::{Deserialize, Serialize};
+
+pub use counts::Counts;
+pub use entry::Entry;
+pub use name::{Done, Name, Place};
+pub use task::{Digest, Task};
+
+use crate::store::{StoreError, Value};
+
+/// The version of the records that this server writes.
+const VERSION: u8 = 1;
+
+/// A record as bytes.
+pub(crate) fn encode<R: Serialize>(record: &R) -> Value {
+    let bytes = postcard::to_extend(record, vec![VERSION]).expect("memory takes every record");
+    bytes.into()
+}
+
+/// Bytes as a record.
+pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
+    let (version, fields) = bytes
+        .split_first()
+        .ok_or_else(|| StoreError::new("read a record", "it is empty"))?;
+    if *version != VERSION {
+        let found = format!(
+            "it has version {version}, and this server knows {VERSION}: start a newer one"
+        );
+        return Err(StoreError::new("read a record", found));
+    }
+    postcard::from_bytes(fields).map_err(|error| StoreError::new("read a record", error))
+}

@@ -1,0 +1,206 @@
+//! What is on disk now, and what follows from it.
+
+use std::sync::Arc;
+
+use race_wheel::Moment;
+
+use super::{
+    Committed, Scheduler, Token,
+    delivery::due_of,
+    live::{Due, Live, State},
+};
+use crate::{
+    ledger::{Op, Order, Outcome, Subject},
+    protocol::{Code, Refusal, Reply},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    pub(super) fn committed(&mut self, committed: Committed) {
+        self.promised.committed();
+        let Committed { op, token, outcome } = committed;
+        match (op, outcome) {
+            (
+                Op::Schedule(order),
+                Outcome::Scheduled {
+                    seq,
+                    attempt,
+                    replaced,
+                },
+            ) => self.scheduled(order, seq, attempt, replaced, token),
+            (Op::Schedule(order), outcome) => self.not_scheduled(order, outcome, token),
+            (Op::Finish(subject), outcome) => {
+                self.settle(subject.seq, None);
+                self.tasks.remove(&subject.seq);
+                if let Token::Reply {
+                    consumer,
+                    tag,
+                    weight,
+                } = token
+                {
+                    let reply = Reply::Acked {
+                        id: subject.id,
+                        route: Some(subject.route),
+                        removed: outcome == Outcome::Moved(true),
+                    };
+                    self.reply(consumer, reply, tag, weight);
+                }
+            }
+            (Op::Retry { subject, .. }, Outcome::Moved(true)) => {
+                if self.is_changing(subject.seq) {
+                    self.arm_again(subject.seq, due_of(&token));
+                }
+            }
+            (Op::Park(subject), Outcome::Moved(true)) => self.parked(&subject),
+            (Op::Retry { subject, .. } | Op::Park(subject), _)
+            | (Op::Bury { subject, .. }, _) => {
+                if self.is_changing(subject.seq) {
+                    self.tasks.remove(&subject.seq);
+                }
+            }
+            (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
+                let in_flight = seq.and_then(|seq| self.drop_task(seq)).is_some();
+                let found = seq.is_some();
+                self.answer(token, || Reply::Cancelled {
+                    id,
+                    route,
+                    found,
+                    in_flight,
+                });
+            }
+            (Op::Kick { route, id, at }, Outcome::Kicked(kicked)) => {
+                if let Some((seq, attempt)) = kicked {
+                    self.arrive(seq, live(route.clone(), id.clone(), at, attempt));
+                }
+                let found = kicked.is_some();
+                self.answer(token, || Reply::Kicked { id, route, found });
+            }
+            (Op::Count { .. } | Op::NothingBefore(_), _) | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
+        }
+    }
+
+    fn scheduled(
+        &mut self,
+        order: Order,
+        seq: u64,
+        attempt: u32,
+        replaced: Option<u64>,
+        token: Token,
+    ) {
+        let mut task = live(order.route, order.id, order.at, attempt);
+        if let Some(round) = replaced.and_then(|old| self.drop_task(old))
+            && round > attempt
+        {
+            task.attempt = round;
+            let op = Op::Count {
+                subject: task.subject(seq),
+                attempt: round,
+            };
+            self.submit(op, Token::Own(None));
+        }
+        let (id, route) = (task.id.clone(), task.route.clone());
+        self.answer(token, || Reply::Ack {
+            id,
+            route,
+            fire_at: order.fire_at,
+        });
+        self.arrive(seq, task);
+    }
+
+    fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
+        self.answer(token, || match outcome {
+            Outcome::Same => Reply::Ack {
+                id: order.id,
+                route: order.route,
+                fire_at: order.fire_at,
+            },
+            _ => Reply::Error(Refusal {
+                code: Code::DuplicateId,
+                message: format!(
+                    "route {:?} has or had a task with id {:?} and other content: choose another id, or replace it with \"replace\":true",
+                    order.route, order.id
+                ),
+                id: Some(order.id),
+                route: Some(order.route),
+                tag: None,
+            }),
+        });
+    }
+
+    /// A task is on disk that was not there before.
+    fn arrive(&mut self, seq: u64, task: Live) {
+        if self.tasks.contains_key(&seq) {
+            return;
+        }
+        if task.at <= self.now.wall_millis() {
+            self.tasks.insert(seq, task);
+            self.offer(seq);
+        } else if self.is_near(task.at) {
+            self.arm(seq, task, Due::Wall);
+        } else {
+            self.window.beyond = true;
+        }
+    }
+
+    /// A retry is on disk.
+    fn arm_again(&mut self, seq: u64, due: Option<Moment>) {
+        let Some(task) = self.tasks.remove(&seq) else {
+            return;
+        };
+        if !self.is_near(task.at) {
+            self.window.beyond = true;
+            return;
+        }
+        match due {
+            Some(due) if due <= self.now.monotonic => {
+                self.tasks.insert(seq, task);
+                self.offer(seq);
+            }
+            Some(due) => self.arm(seq, task, Due::Monotonic(due)),
+            None => self.arm(seq, task, Due::Wall),
+        }
+    }
+
+    fn parked(&mut self, subject: &Subject) {
+        if !self.is_changing(subject.seq) {
+            return;
+        }
+        let Some(task) = self.tasks.remove(&subject.seq) else {
+            return;
+        };
+        if let Some(route) = self.routes.get_mut(&task.route) {
+            route.parked((task.at, subject.seq));
+            self.refill(&task.route);
+        }
+    }
+
+    fn is_changing(&self, seq: u64) -> bool {
+        self.tasks
+            .get(&seq)
+            .is_some_and(|task| matches!(task.state, State::Changing))
+    }
+
+    fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
+        if let Token::Reply {
+            consumer,
+            tag,
+            weight,
+        } = token
+        {
+            self.reply(consumer, reply(), tag, weight);
+        }
+    }
+}
+
+fn live(route: Arc<str>, id: Arc<str>, at: u64, attempt: u32) -> Live {
+    Live {
+        route,
+        id,
+        at,
+        parked: false,
+        attempt,
+        failures: 0,
+        avoid: None,
+        state: State::Changing,
+    }
+}

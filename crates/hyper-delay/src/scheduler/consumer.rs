@@ -1,0 +1,116 @@
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
+
+use race_wheel::Key;
+
+use crate::protocol::Named;
+
+/// How many deliveries that a connection left unanswered are remembered, in case the answer comes late.
+const LATE: usize = 1024;
+
+/// A connection, as the scheduler sees it.
+#[derive(Debug)]
+pub(super) struct Consumer {
+    /// What it has registered.
+    pub(super) routes: Vec<Arc<str>>,
+    /// The route it was given because it named none.
+    pub(super) own_route: Option<Arc<str>>,
+    /// How many copies it may have in flight.
+    pub(super) credit: u16,
+    /// What it has in flight: one copy of an id at a time, so that an answer that names the id alone is exact.
+    in_flight: HashMap<Arc<str>, Copy>,
+    /// What it left unanswered, oldest first.
+    late: VecDeque<(Arc<str>, Copy)>,
+    /// Which of its routes is to be served first, so that all have their turn.
+    pub(super) turn: usize,
+}
+
+/// A copy of a task that a connection was given.
+#[derive(Debug, Clone)]
+pub(super) struct Copy {
+    pub(super) route: Arc<str>,
+    pub(super) seq: u64,
+    pub(super) attempt: u32,
+    /// When its answer is overdue.
+    pub(super) timer: Option<Key>,
+}
+
+impl Copy {
+    fn is(&self, named: &Named) -> bool {
+        named.route.as_ref().is_none_or(|route| *route == self.route)
+            && named.attempt.is_none_or(|attempt| attempt == self.attempt)
+    }
+}
+
+impl Consumer {
+    pub(super) fn new(credit: u16) -> Self {
+        Self {
+            routes: Vec::new(),
+            own_route: None,
+            credit,
+            in_flight: HashMap::new(),
+            late: VecDeque::new(),
+            turn: 0,
+        }
+    }
+
+    pub(super) fn load(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight.len() < usize::from(self.credit)
+    }
+
+    /// Whether it has a copy of a task with that id, whatever its route.
+    pub(super) fn holds(&self, id: &str) -> bool {
+        self.in_flight.contains_key(id)
+    }
+
+    pub(super) fn give(&mut self, id: Arc<str>, copy: Copy) {
+        let before = self.in_flight.insert(id, copy);
+        debug_assert!(before.is_none(), "one copy of an id at a time");
+    }
+
+    /// The copy in flight that an answer names; it is no longer in flight.
+    pub(super) fn answered(&mut self, named: &Named) -> Option<Copy> {
+        self.in_flight.get(&named.id).filter(|copy| copy.is(named))?;
+        self.in_flight.remove(&named.id)
+    }
+
+    /// The copy that was left unanswered and that a late answer names.
+    pub(super) fn answered_late(&mut self, named: &Named) -> Option<Copy> {
+        let place = self
+            .late
+            .iter()
+            .rposition(|(id, copy)| *id == named.id && copy.is(named))?;
+        self.late.remove(place).map(|(_, copy)| copy)
+    }
+
+    /// Takes a copy of a revision back.
+    pub(super) fn take(&mut self, id: &str, seq: u64) -> Option<Copy> {
+        self.in_flight.get(id).filter(|copy| copy.seq == seq)?;
+        self.in_flight.remove(id)
+    }
+
+    /// The time for an answer is up: from now on it is late.
+    pub(super) fn overdue(&mut self, id: &str) -> Option<Copy> {
+        let (id, copy) = self.in_flight.remove_entry(id)?;
+        if self.late.len() == LATE {
+            self.late.pop_front();
+        }
+        let copy = Copy {
+            timer: None,
+            ..copy
+        };
+        self.late.push_back((id, copy.clone()));
+        Some(copy)
+    }
+
+    /// All that it has in flight, when it is gone.
+    pub(super) fn into_copies(self) -> impl Iterator<Item = (Arc<str>, Copy)> {
+        self.in_flight.into_iter()
+    }
+}

@@ -1,0 +1,468 @@
+//! From due to done: who gets a task, and what an answer means.
+
+use std::sync::Arc;
+
+use race_wheel::Moment;
+
+use super::{
+    ConsumerId, Job, Message, Scheduler, Timer, Token,
+    consumer::{Consumer, Copy},
+    hedge::RoundNumber,
+    live::{Copies, Live, State},
+};
+use crate::{
+    ledger::{Op, Subject},
+    protocol::{Named, Reply},
+    store::{Store, StoreError},
+};
+
+/// How many due tasks of a route are looked at that nobody can take just now, because whoever has room has
+/// another copy of the same id.
+const PATIENCE: usize = 16;
+
+/// How often in a row what is parked is read, when all of it is taken at once.
+const CHUNKS: usize = 8;
+
+/// Why nobody gets a task.
+enum Nobody {
+    HasRoom,
+    MayHaveThisId,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// A task is due: it waits for a consumer to have room, or, if none can be expected to, on disk.
+    pub(super) fn offer(&mut self, seq: u64) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        match self.routes.get_mut(&task.route) {
+            Some(route) if route.backlog.is_none() && route.ready.len() < self.settings.ready => {
+                task.state = State::Ready;
+                route.ready.insert((task.at, seq));
+                let route = task.route.clone();
+                self.dispatch(&route);
+            }
+            _ => self.park(seq),
+        }
+    }
+
+    pub(super) fn park(&mut self, seq: u64) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        task.state = State::Changing;
+        let op = Op::Park(task.subject(seq));
+        self.submit(op, Token::Own(None));
+    }
+
+    /// Gives what waits for a route to whoever has room.
+    pub(super) fn dispatch(&mut self, route: &Arc<str>) {
+        let mut skipped = 0;
+        let mut from = (0, 0);
+        while let Some(route) = self.routes.get_mut(route) {
+            let Some(place) = route.ready.range(from..).next().copied() else {
+                break;
+            };
+            let Some(task) = self.tasks.get(&place.1) else {
+                debug_assert!(false, "what is ready is in memory");
+                route.ready.remove(&place);
+                continue;
+            };
+            let candidates = route.consumers.iter().copied();
+            match choose(&self.consumers, candidates, &task.id, task.avoid) {
+                Ok(consumer) => {
+                    route.ready.remove(&place);
+                    let hedge = route.hedge.filter(|_| route.consumers.len() > 1);
+                    self.begin_round(place.1, consumer, hedge);
+                }
+                Err(Nobody::HasRoom) => break,
+                Err(Nobody::MayHaveThisId) => {
+                    skipped += 1;
+                    if skipped == PATIENCE {
+                        break;
+                    }
+                    from = (place.0, place.1 + 1);
+                }
+            }
+        }
+    }
+
+    /// Serves the routes of a connection that has room again, beginning with another each time.
+    pub(super) fn dispatch_for(&mut self, consumer: ConsumerId) {
+        let Some(state) = self.consumers.get_mut(&consumer) else {
+            return;
+        };
+        let count = state.routes.len();
+        let turn = state.turn;
+        state.turn = turn.wrapping_add(1);
+        for place in 0..count {
+            let Some(state) = self.consumers.get(&consumer) else {
+                return;
+            };
+            let Some(route) = state.routes.get((turn.wrapping_add(place)) % count) else {
+                return;
+            };
+            if self
+                .routes
+                .get(route)
+                .is_some_and(|route| !route.ready.is_empty() || route.backlog.is_some())
+            {
+                let route = route.clone();
+                self.dispatch(&route);
+                self.refill(&route);
+            }
+        }
+    }
+
+    fn begin_round(
+        &mut self,
+        seq: u64,
+        consumer: ConsumerId,
+        hedge: Option<std::time::Duration>,
+    ) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        task.attempt = task.attempt.saturating_add(1);
+        let round = hedge.map(|delay| {
+            let round = self.rounds.begin(seq, consumer);
+            self.effects.rounds.push((round, delay));
+            round.number
+        });
+        task.state = State::InFlight {
+            copies: Copies::one(consumer),
+            round,
+        };
+        self.send_copy(seq, consumer);
+    }
+
+    /// Sends a copy of a task that is in flight.
+    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
+        let (Some(task), Some(state)) =
+            (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
+        else {
+            return;
+        };
+        let timer = self.wheel.insert(
+            self.now.monotonic + self.settings.ack_timeout,
+            Timer::Answer {
+                consumer,
+                id: task.id.clone(),
+            },
+        );
+        state.give(
+            task.id.clone(),
+            Copy {
+                route: task.route.clone(),
+                seq,
+                attempt: task.attempt,
+                timer: Some(timer),
+            },
+        );
+        self.effects.messages.push((
+            consumer,
+            Message::Deliver {
+                seq,
+                route: task.route.clone(),
+                id: task.id.clone(),
+                attempt: task.attempt,
+            },
+        ));
+    }
+
+    /// Whom the next copy of a hedged round goes to: to nobody who was asked.
+    pub(super) fn next_for(&self, task: &Live, asked: &[ConsumerId]) -> Option<ConsumerId> {
+        let route = self.routes.get(&task.route)?;
+        let candidates = route
+            .consumers
+            .iter()
+            .copied()
+            .filter(|consumer| !asked.contains(consumer));
+        choose(&self.consumers, candidates, &task.id, None).ok()
+    }
+
+    /// An ack: whatever the ledger has of that revision goes.
+    pub(super) fn acked(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {
+        let Some(state) = self.consumers.get_mut(&consumer) else {
+            return;
+        };
+        let (copy, freed) = match state.answered(&named) {
+            Some(copy) => (Some(copy), true),
+            None => (state.answered_late(&named), false),
+        };
+        let Some(copy) = copy else {
+            self.unknown(consumer, named, confirm);
+            return;
+        };
+        if let Some(timer) = copy.timer {
+            self.wheel.cancel(timer);
+        }
+        let subject = Subject {
+            route: copy.route,
+            id: named.id,
+            seq: copy.seq,
+            attempt: copy.attempt,
+        };
+        self.settle(copy.seq, Some(consumer));
+        self.submit(Op::Finish(subject), confirm.unwrap_or(Token::Own(None)));
+        if freed {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    pub(super) fn nacked(&mut self, consumer: ConsumerId, named: Named, delay_ms: Option<u64>) {
+        let copy = self
+            .consumers
+            .get_mut(&consumer)
+            .and_then(|state| state.answered(&named));
+        let Some(copy) = copy else {
+            self.unknown_acks += 1;
+            return;
+        };
+        if let Some(timer) = copy.timer {
+            self.wheel.cancel(timer);
+        }
+        self.copy_failed(copy.seq, consumer, delay_ms);
+        self.dispatch_for(consumer);
+    }
+
+    /// The time for an answer is up.
+    pub(super) fn overdue(&mut self, consumer: ConsumerId, id: &str) {
+        let copy = self
+            .consumers
+            .get_mut(&consumer)
+            .and_then(|state| state.overdue(id));
+        if let Some(copy) = copy {
+            self.copy_failed(copy.seq, consumer, None);
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A copy will not be acknowledged in time. The last that fails ends the round.
+    pub(super) fn copy_failed(&mut self, seq: u64, consumer: ConsumerId, delay_ms: Option<u64>) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        let State::InFlight { copies, round } = &mut task.state else {
+            return;
+        };
+        copies.remove(consumer);
+        task.avoid = Some(consumer);
+        match *round {
+            Some(round) => self.hedge_failed(round, consumer, delay_ms),
+            None if copies.is_empty() => self.round_failed(seq, delay_ms),
+            None => {}
+        }
+    }
+
+    /// Nobody did it: the next round is put off, or the task is dead.
+    pub(super) fn round_failed(&mut self, seq: u64, delay_ms: Option<u64>) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        task.state = State::Changing;
+        task.failures = task.failures.saturating_add(1);
+        let (attempt, failures) = (task.attempt, task.failures);
+        let subject = task.subject(seq);
+        let now = self.now.wall_millis();
+        if self
+            .settings
+            .max_attempts
+            .is_some_and(|most| failures >= most)
+        {
+            let op = Op::Bury {
+                subject,
+                at: now,
+                attempt,
+                failures,
+            };
+            self.submit(op, Token::Own(None));
+            return;
+        }
+        let delay = delay_ms.unwrap_or_else(|| self.backoff(failures));
+        task_due(&mut self.tasks, seq, now.saturating_add(delay));
+        let due = self.now.monotonic + std::time::Duration::from_millis(delay);
+        let op = Op::Retry {
+            subject,
+            at: now.saturating_add(delay),
+            attempt,
+            failures,
+        };
+        self.submit(op, Token::Own(Some(due)));
+    }
+
+    /// Milliseconds to wait after so many failures: doubled with each, and drawn from the upper half of that.
+    fn backoff(&mut self, failures: u32) -> u64 {
+        let doublings = failures.saturating_sub(1).min(63);
+        let most = self
+            .settings
+            .retry_delay_millis
+            .saturating_mul(1 << doublings)
+            .min(self.settings.max_retry_delay_millis);
+        self.random.u64(most / 2..=most)
+    }
+
+    /// Ends whatever goes on with a task, which stays in memory until what was asked for is on disk. Whoever else
+    /// has a copy loses it; `answered` has none any more.
+    pub(super) fn settle(&mut self, seq: u64, answered: Option<ConsumerId>) {
+        let Some(task) = self.tasks.get_mut(&seq) else {
+            return;
+        };
+        let before = std::mem::replace(&mut task.state, State::Changing);
+        let (id, place, route) = (task.id.clone(), (task.at, seq), task.route.clone());
+        match before {
+            State::Armed { timer, .. } => {
+                self.wheel.cancel(timer);
+                self.window.armed -= 1;
+            }
+            State::Ready => {
+                if let Some(route) = self.routes.get_mut(&route) {
+                    route.ready.remove(&place);
+                }
+            }
+            State::InFlight { copies, round } => {
+                for consumer in copies.iter().filter(|other| Some(*other) != answered) {
+                    self.take_back(consumer, &id, seq);
+                }
+                self.end_round(round);
+            }
+            State::Changing => {}
+        }
+    }
+
+    fn end_round(&mut self, round: Option<RoundNumber>) {
+        if let Some(round) = round {
+            self.rounds.end(round, &mut self.effects.fates);
+        }
+    }
+
+    fn take_back(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let copy = self
+            .consumers
+            .get_mut(&consumer)
+            .and_then(|state| state.take(id, seq));
+        if let Some(copy) = copy {
+            if let Some(timer) = copy.timer {
+                self.wheel.cancel(timer);
+            }
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A task is gone from the disk, or has another revision: so it is from memory. Copies of it stay with their
+    /// consumers, whose answers then change nothing. Tells the round it was in, if it was in flight.
+    pub(super) fn drop_task(&mut self, seq: u64) -> Option<u32> {
+        let task = self.tasks.remove(&seq)?;
+        match task.state {
+            State::Armed { timer, .. } => {
+                self.wheel.cancel(timer);
+                self.window.armed -= 1;
+                None
+            }
+            State::Ready => {
+                if let Some(route) = self.routes.get_mut(&task.route) {
+                    route.ready.remove(&(task.at, seq));
+                }
+                None
+            }
+            State::InFlight { round, .. } => {
+                self.end_round(round);
+                Some(task.attempt)
+            }
+            State::Changing => None,
+        }
+    }
+
+    fn unknown(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {
+        self.unknown_acks += 1;
+        if let Some(Token::Reply { tag, weight, .. }) = confirm {
+            let reply = Reply::Acked {
+                id: named.id,
+                route: named.route,
+                removed: false,
+            };
+            self.reply(consumer, reply, tag, weight);
+        }
+    }
+
+    pub(super) fn submit(&mut self, op: Op, token: Token) {
+        self.promised.submitted(&op);
+        self.effects.jobs.push(Job { op, token });
+    }
+
+    pub(super) fn reply(
+        &mut self,
+        consumer: ConsumerId,
+        reply: Reply,
+        tag: Option<Arc<str>>,
+        weight: u32,
+    ) {
+        let message = Message::Reply { reply, tag, weight };
+        self.effects.messages.push((consumer, message));
+    }
+
+    /// Reads what is parked for a route, as far as there is room for it.
+    pub(super) fn refill(&mut self, route: &Arc<str>) {
+        for _ in 0..CHUNKS {
+            match self.try_refill(route) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.fail(error);
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(super) fn fail(&mut self, error: StoreError) {
+        self.effects.failed.get_or_insert(error);
+    }
+}
+
+fn task_due(tasks: &mut rustc_hash::FxHashMap<u64, Live>, seq: u64, at: u64) {
+    if let Some(task) = tasks.get_mut(&seq) {
+        task.at = at;
+        task.parked = false;
+    }
+}
+
+/// The least busy of those that have room and no copy of that id; whoever let it down last only if there is
+/// nobody else.
+fn choose(
+    consumers: &rustc_hash::FxHashMap<ConsumerId, Consumer>,
+    candidates: impl Iterator<Item = ConsumerId>,
+    id: &str,
+    avoid: Option<ConsumerId>,
+) -> Result<ConsumerId, Nobody> {
+    let mut best: Option<((bool, usize), ConsumerId)> = None;
+    let mut nobody = Nobody::HasRoom;
+    for candidate in candidates {
+        let Some(consumer) = consumers.get(&candidate) else {
+            continue;
+        };
+        if !consumer.has_room() {
+            continue;
+        }
+        if consumer.holds(id) {
+            nobody = Nobody::MayHaveThisId;
+            continue;
+        }
+        let rank = (avoid == Some(candidate), consumer.load());
+        if best.is_none_or(|(least, _)| rank < least) {
+            best = Some((rank, candidate));
+        }
+        if rank == (false, 0) {
+            break;
+        }
+    }
+    best.map(|(_, consumer)| consumer).ok_or(nobody)
+}
+
+/// When a retry of this token is due.
+pub(super) const fn due_of(token: &Token) -> Option<Moment> {
+    match token {
+        Token::Own(due) => *due,
+        Token::Reply { .. } => None,
+    }
+}

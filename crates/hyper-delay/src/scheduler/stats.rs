@@ -1,0 +1,79 @@
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use super::{ConsumerId, Scheduler, live::State};
+use crate::{
+    protocol::{Counts, Reply, RouteStats, Stats},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    /// Adds what only memory knows to the counts of what is on disk.
+    pub(super) fn stats(
+        &mut self,
+        consumer: ConsumerId,
+        mut stats: Box<Stats>,
+        route: Option<Arc<str>>,
+        after: Option<Arc<str>>,
+        tag: Option<Arc<str>>,
+        weight: u32,
+    ) {
+        stats.connections = self.consumers.len() as u64;
+        stats.unknown_acks = self.unknown_acks;
+        let last = stats.routes.last().map(|last| last.route.clone());
+        let listed = |name: &Arc<str>| match &route {
+            Some(route) => name == route,
+            None => {
+                after.as_ref().is_none_or(|after| name > after)
+                    && (!stats.more || last.as_ref().is_some_and(|last| name <= last))
+            }
+        };
+        let mut routes: BTreeMap<Arc<str>, RouteStats> = mem::take(&mut stats.routes)
+            .into_iter()
+            .map(|row| (row.route.clone(), row))
+            .collect();
+        for (name, state) in self.routes.iter().filter(|(name, _)| listed(name)) {
+            row(&mut routes, name).consumers = state.consumers.len() as u64;
+        }
+        for task in self.tasks.values() {
+            if matches!(task.state, State::InFlight { .. }) {
+                stats.counts.in_flight += 1;
+                if listed(&task.route) {
+                    row(&mut routes, &task.route).counts.in_flight += 1;
+                }
+            }
+        }
+        stats.routes = routes.into_values().collect();
+        let most = self.settings.max_line_bytes;
+        stats.more |= cut(&mut stats.routes, most);
+        self.reply(consumer, Reply::Stats(stats), tag, weight);
+    }
+}
+
+fn row<'a>(
+    routes: &'a mut BTreeMap<Arc<str>, RouteStats>,
+    name: &Arc<str>,
+) -> &'a mut RouteStats {
+    routes.entry(name.clone()).or_insert_with(|| RouteStats {
+        route: name.clone(),
+        counts: Counts::default(),
+        consumers: 0,
+    })
+}
+
+/// Drops what would not fit into a line, and tells whether there was such.
+fn cut(routes: &mut Vec<RouteStats>, line: usize) -> bool {
+    /// What surrounds the routes, and what a route takes beside its name, with numbers as long as they get.
+    const LINE: usize = 512;
+    const ROW: usize = 192;
+    let mut room = line.saturating_sub(LINE);
+    let fits = routes.iter().take(1000).take_while(|row| {
+        let name: usize = row.route.escape_debug().count() * 2;
+        let fits = room >= ROW + name;
+        room = room.saturating_sub(ROW + name);
+        fits
+    });
+    let count = fits.count();
+    let cut = count < routes.len();
+    routes.truncate(count);
+    cut
+}

@@ -1,0 +1,139 @@
+use std::{fmt, ops::ControlFlow, path::Path};
+
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
+};
+
+use super::{Batch, Durability, Space, Store, StoreError, Value, Visit};
+
+/// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
+/// that are on their way.
+const MEMTABLE: u64 = 4 << 20;
+
+/// Blocks of sorted files that were read lately, over all spaces.
+const CACHE: u64 = 16 << 20;
+
+/// All that was written since the oldest memtable that has not gone to a file; replayed at the next start. The
+/// least that the library allows.
+const JOURNALS: u64 = 64 << 20;
+
+/// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for little memory.
+pub struct Embedded {
+    database: Database,
+    spaces: Vec<Keyspace>,
+}
+
+impl Embedded {
+    /// Opens the store in a directory, which it makes if there is none. One process at a time can have it.
+    ///
+    /// # Errors
+    ///
+    /// If another process has it, or the disk cannot be read or written, or what is there is damaged before
+    /// its end. (A write that was cut short at the end was never acknowledged, and is left out.)
+    pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::new("open", OpenError {
+            directory: directory.display().to_string(),
+            source,
+        });
+        let database = Database::builder(directory)
+            .cache_size(CACHE)
+            .max_journaling_size(JOURNALS)
+            .worker_threads(1)
+            .open()
+            .map_err(failed)?;
+        let spaces = Space::ALL
+            .into_iter()
+            .map(|space| database.keyspace(space.name(), || options(space)))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        Ok(Self { database, spaces })
+    }
+
+    fn space(&self, space: Space) -> &Keyspace {
+        &self.spaces[space as usize]
+    }
+}
+
+/// Filters only where keys are asked for that are not there; indexes and filters in blocks that can leave memory.
+fn options(space: Space) -> KeyspaceCreateOptions {
+    let filter = match space {
+        Space::Names | Space::DoneEven | Space::DoneOdd => {
+            FilterPolicyEntry::Bloom(fjall::config::BloomConstructionPolicy::BitsPerKey(10.0))
+        }
+        _ => FilterPolicyEntry::None,
+    };
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(MEMTABLE)
+        .data_block_size_policy(BlockSizePolicy::all(8 << 10))
+        .filter_policy(FilterPolicy::all(filter))
+        .filter_block_partitioning_policy(PartitioningPolicy::all(true))
+        .index_block_partitioning_policy(PartitioningPolicy::all(true))
+        .filter_block_pinning_policy(PinningPolicy::all(false))
+        .index_block_pinning_policy(PinningPolicy::all(false))
+}
+
+impl Store for Embedded {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value>, StoreError> {
+        self.space(space)
+            .get(key)
+            .map_err(|error| StoreError::new("read", error))
+    }
+
+    fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        for guard in self.space(space).range(from..) {
+            let (key, value) = guard
+                .into_inner()
+                .map_err(|error| StoreError::new("read", error))?;
+            if let ControlFlow::Break(()) = visit(&key, &value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, mut batch: Batch, durability: Durability) -> Result<(), StoreError> {
+        let mut writes = self.database.batch().durability(Some(match durability {
+            Durability::Written => PersistMode::Buffer,
+            Durability::Synced => PersistMode::SyncData,
+        }));
+        for (space, key, value) in batch.drain() {
+            match value {
+                Some(value) => writes.insert(self.space(space), key, value),
+                None => writes.remove(self.space(space), key),
+            }
+        }
+        writes
+            .commit()
+            .map_err(|error| StoreError::new("write", error))
+    }
+
+    fn clear(&self, space: Space) -> Result<(), StoreError> {
+        self.space(space)
+            .clear()
+            .map_err(|error| StoreError::new("clear a space", error))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.database
+            .persist(PersistMode::SyncData)
+            .map_err(|error| StoreError::new("sync", error))
+    }
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").finish_non_exhaustive()
+    }
+}
+
+/// Why a directory could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[error("data_dir {directory}: {}", match source {
+    fjall::Error::Locked => "another process has it; stop that one, or give this one a data_dir of its own".to_owned(),
+    other => other.to_string(),
+})]
+struct OpenError {
+    directory: String,
+    source: fjall::Error,
+}

@@ -1,0 +1,146 @@
+//! What is on disk, as the rest of the server sees it: sorted spaces of keys, written in atomic batches.
+
+mod batch;
+mod embedded;
+#[cfg(test)]
+pub(crate) mod fake;
+
+use std::ops::ControlFlow;
+
+pub use batch::Batch;
+pub use embedded::Embedded;
+
+/// A sorted space of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Space {
+    /// Sequence number to content.
+    Tasks,
+    /// Route and id to where the task is.
+    Names,
+    /// Time and sequence number to an entry: what waits.
+    Waiting,
+    /// Route, time and sequence number to an entry: what is due and has nobody to take it.
+    Parked,
+    /// Route, time of death and sequence number to an entry.
+    Dead,
+    /// Names of tasks that are done, in two generations that take turns.
+    DoneEven,
+    /// The other generation.
+    DoneOdd,
+    /// Route to how many tasks it has in each state.
+    Counts,
+    /// Sequence numbers, the low-water mark, the version.
+    Meta,
+}
+
+impl Space {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Tasks,
+        Self::Names,
+        Self::Waiting,
+        Self::Parked,
+        Self::Dead,
+        Self::DoneEven,
+        Self::DoneOdd,
+        Self::Counts,
+        Self::Meta,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Names => "names",
+            Self::Waiting => "waiting",
+            Self::Parked => "parked",
+            Self::Dead => "dead",
+            Self::DoneEven => "done-even",
+            Self::DoneOdd => "done-odd",
+            Self::Counts => "counts",
+            Self::Meta => "meta",
+        }
+    }
+}
+
+/// How far a batch has to go before [`Store::commit`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// To the operating system: it survives the end of the process.
+    Written,
+    /// To the disk: it survives the loss of power.
+    Synced,
+}
+
+/// The disk did not do what was asked. This is never mended by going on: what is in memory and what is on
+/// disk may differ now.
+#[derive(Debug, thiserror::Error)]
+#[error("the store failed to {what}: {source}; look at the disk, then start the server again")]
+pub struct StoreError {
+    pub(crate) what: &'static str,
+    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl StoreError {
+    pub(crate) fn new(
+        what: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self {
+            what,
+            source: source.into(),
+        }
+    }
+}
+
+/// A value, as the store keeps it: cheap to clone.
+pub type Value = fjall::Slice;
+
+/// What gets each key and value of a scan, and says whether to go on.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
+/// Sorted spaces of keys on a disk.
+///
+/// Implementations must:
+///
+/// - apply a batch whole or not at all, also over a crash;
+/// - keep the order of batches over a crash: if one is there, so are all before it;
+/// - have what is `Synced` on the disk when `commit` returns, with all that was committed before it;
+/// - show what is committed to every read that starts later, from any thread;
+/// - after an error in writing, refuse to write.
+pub trait Store: Send + Sync + 'static {
+    /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value>, StoreError>;
+
+    /// Visits the keys from `from` on, in their order, until there are no more or `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
+
+    /// Writes a batch.
+    ///
+    /// # Errors
+    ///
+    /// If it could not be written, or synced. It may be there after the next start, or not.
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError>;
+
+    /// Removes every key of a space, in constant time. It need not be atomic with any batch.
+    ///
+    /// # Errors
+    ///
+    /// If the disk failed.
+    fn clear(&self, space: Space) -> Result<(), StoreError>;
+
+    /// Brings all that was committed to the disk.
+    ///
+    /// # Errors
+    ///
+    /// If the disk failed.
+    fn sync(&self) -> Result<(), StoreError>;
+}
