@@ -1,0 +1,67 @@
+//! Which routes are hedged.
+
+use std::collections::BTreeMap;
+
+/// The delay of the key that is the route, or of the longest prefix of it.
+pub(super) fn delay(delays: &BTreeMap<String, u64>, route: &str) -> Option<u64> {
+    // A key with a `*` at its end is no route's.
+    let exact = delays.get(route).filter(|_| !route.ends_with('*'));
+    let prefix = || {
+        let prefixes = delays
+            .iter()
+            .filter_map(|(key, delay)| Some((key.strip_suffix('*')?, delay)));
+        let matching = prefixes.filter(|(prefix, _)| route.starts_with(prefix));
+        matching
+            .max_by_key(|(prefix, _)| prefix.len())
+            .map(|(_, delay)| delay)
+    };
+    exact.or_else(prefix).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delays(keys: &[(&str, u64)]) -> BTreeMap<String, u64> {
+        keys.iter()
+            .map(|(key, delay)| ((*key).to_owned(), *delay))
+            .collect()
+    }
+
+    #[test]
+    fn the_longest_match_counts() {
+        let delays = delays(&[
+            ("*", 1),
+            ("pay-*", 2),
+            ("pay-eu-*", 3),
+            ("pay-eu-1", 4),
+            ("mail", 5),
+        ]);
+        for (route, wanted) in [
+            ("", 1),
+            ("pay", 1),
+            ("pay-", 2),
+            ("pay-us", 2),
+            ("pay-eu-", 3),
+            ("pay-eu-12", 3),
+            ("pay-eu-1", 4),
+            ("mail", 5),
+            ("mail2", 1),
+        ] {
+            assert_eq!(delay(&delays, route), Some(wanted), "{route}");
+        }
+    }
+
+    #[test]
+    fn a_route_that_nothing_matches_is_not_hedged() {
+        assert_eq!(delay(&delays(&[]), "a"), None);
+        assert_eq!(delay(&delays(&[("a*", 1), ("b", 2)]), "c"), None);
+    }
+
+    #[test]
+    fn a_key_that_ends_with_a_star_is_always_a_prefix() {
+        let delays = delays(&[("a*", 1), ("a**", 2)]);
+        assert_eq!(delay(&delays, "a*"), Some(2));
+        assert_eq!(delay(&delays, "ab"), Some(1));
+    }
+}

@@ -1,0 +1,124 @@
+//! A JSON object that is taken apart field by field.
+
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, MapAccess, Visitor},
+};
+use serde_json::Value;
+
+use super::ConfigError;
+
+/// The entries of an object. Unlike `serde_json`'s own it has no name twice.
+pub(super) struct Object(BTreeMap<String, Value>);
+
+/// What is left of the object of a file.
+pub(super) struct Fields<'a> {
+    file: &'a str,
+    left: BTreeMap<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn read(file: &'a str, json: &str) -> Result<Self, ConfigError> {
+        let object = serde_json::from_str(json).map_err(|source| ConfigError::BadJson {
+            file: file.to_owned(),
+            source,
+        });
+        object.map(|Object(left)| Self {
+            file,
+            left,
+            known: Vec::new(),
+        })
+    }
+
+    /// Takes a field out; `null` counts as absent. `read` may say what to give instead.
+    pub(super) fn take<T>(
+        &mut self,
+        field: &'static str,
+        default: T,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<T, ConfigError> {
+        self.known.push(field);
+        match self.left.remove(field) {
+            None | Some(Value::Null) => Ok(default),
+            Some(value) => read(&value).map_err(|cure| self.bad(field, &value, cure)),
+        }
+    }
+
+    /// Takes a whole number out; `unit` says of what.
+    pub(super) fn number<T: TryFrom<u64>>(
+        &mut self,
+        field: &'static str,
+        default: T,
+        unit: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<T, ConfigError> {
+        self.take(field, default, |value| number(value, unit, range))
+    }
+
+    pub(super) fn bad(&self, field: &str, value: &Value, cure: String) -> ConfigError {
+        ConfigError::BadField {
+            file: self.file.to_owned(),
+            field: field.to_owned(),
+            value: value.to_string(),
+            cure,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// If something is left that nobody has taken.
+    pub(super) fn finish(self) -> Result<(), ConfigError> {
+        match self.left.into_keys().next() {
+            None => Ok(()),
+            Some(field) => Err(ConfigError::UnknownField {
+                file: self.file.to_owned(),
+                field,
+                known: self.known.join(", "),
+            }),
+        }
+    }
+}
+
+/// A whole number in a range, or what to give instead.
+pub(super) fn number<T: TryFrom<u64>>(
+    value: &Value,
+    unit: &str,
+    range: RangeInclusive<u64>,
+) -> Result<T, String> {
+    let number = value.as_u64().filter(|number| range.contains(number));
+    number
+        .and_then(|number| T::try_from(number).ok())
+        .ok_or_else(|| format!("give {unit} from {} to {}", range.start(), range.end()))
+}
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries).map(Self)
+    }
+}
+
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = BTreeMap<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with each field once")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = BTreeMap::new();
+        while let Some((field, value)) = map.next_entry::<String, Value>()? {
+            if entries.contains_key(&field) {
+                return Err(A::Error::custom(format_args!(
+                    "{field} is there twice: give it once"
+                )));
+            }
+            entries.insert(field, value);
+        }
+        Ok(entries)
+    }
+}

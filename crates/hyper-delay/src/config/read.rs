@@ -1,0 +1,172 @@
+//! Reading the fields, each with its range.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    AllowedHosts, Config, ConfigError, Sync,
+    hosts::Host,
+    object::{Fields, number},
+    sync,
+};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+impl Config {
+    /// Reads a configuration; `file` is its name in errors.
+    ///
+    /// # Errors
+    ///
+    /// If it is not JSON, or has a field that does not exist or with a value that it cannot have.
+    pub fn from_json(file: &str, json: &str) -> Result<Self, ConfigError> {
+        let mut fields = Fields::read(file, json)?;
+        let config = Self::take(&mut fields)?;
+        config.check(&fields)?;
+        fields.finish()?;
+        Ok(config)
+    }
+
+    fn take(f: &mut Fields<'_>) -> Result<Self, ConfigError> {
+        let default = Self::default();
+        let ms = "milliseconds";
+        Ok(Self {
+            data_dir: f.take("data_dir", default.data_dir, folder)?,
+            bind_addr: f.take("bind_addr", default.bind_addr, address)?,
+            allowed_hosts: f.take("allowed_hosts", default.allowed_hosts, hosts)?,
+            max_connections: f.number(
+                "max_connections",
+                default.max_connections,
+                "a number",
+                1..=1_000_000,
+            )?,
+            max_line_bytes: f.number(
+                "max_line_bytes",
+                default.max_line_bytes,
+                "bytes",
+                1_024..=1 << 24,
+            )?,
+            connection_write_channel: f.number(
+                "connection_write_channel",
+                default.connection_write_channel,
+                "a number",
+                1..=65_536,
+            )?,
+            sync: f.take("sync", default.sync, mode)?,
+            tick_ms: f.number("tick_ms", default.tick_ms, ms, 1..=1_000)?,
+            window_ms: f.number("window_ms", default.window_ms, ms, 1_000..=DAY_MS)?,
+            window_tasks: f.number(
+                "window_tasks",
+                default.window_tasks,
+                "a number",
+                1_000..=100_000_000,
+            )?,
+            ready_channel_capacity: f.number(
+                "ready_channel_capacity",
+                default.ready_channel_capacity,
+                "a number",
+                1..=1 << 20,
+            )?,
+            max_delay_days: f.number(
+                "max_delay_days",
+                default.max_delay_days,
+                "days",
+                1..=36_500,
+            )?,
+            dedupe_seconds: f.number(
+                "dedupe_seconds",
+                default.dedupe_seconds,
+                "seconds",
+                0..=604_800,
+            )?,
+            credit: f.number("credit", default.credit, "a number", 1..=u16::MAX.into())?,
+            ack_timeout_ms: f.number("ack_timeout_ms", default.ack_timeout_ms, ms, 1..=DAY_MS)?,
+            retry_delay_ms: f.number("retry_delay_ms", default.retry_delay_ms, ms, 1..=DAY_MS)?,
+            max_retry_delay_ms: f.number(
+                "max_retry_delay_ms",
+                default.max_retry_delay_ms,
+                ms,
+                1..=DAY_MS,
+            )?,
+            max_attempts: f.take("max_attempts", default.max_attempts, |value| {
+                number(value, "a number", 1..=u32::MAX.into()).map(Some)
+            })?,
+            hedge: f.take("hedge", default.hedge, hedge)?,
+        })
+    }
+
+    /// What one field allows another.
+    fn check(&self, fields: &Fields<'_>) -> Result<(), ConfigError> {
+        if self.max_retry_delay_ms < self.retry_delay_ms {
+            let cure = format!(
+                "give at least retry_delay_ms, which is {}",
+                self.retry_delay_ms
+            );
+            return Err(fields.bad("max_retry_delay_ms", &json!(self.max_retry_delay_ms), cure));
+        }
+        if let Some((key, delay)) = self
+            .hedge
+            .iter()
+            .find(|(_, delay)| **delay >= self.ack_timeout_ms)
+        {
+            let cure = format!(
+                "give less than ack_timeout_ms, which is {}",
+                self.ack_timeout_ms
+            );
+            return Err(fields.bad(&format!("hedge of {key:?}"), &json!(delay), cure));
+        }
+        Ok(())
+    }
+}
+
+fn folder(value: &Value) -> Result<PathBuf, String> {
+    let path = value
+        .as_str()
+        .filter(|path| !path.is_empty() && !path.contains('\0'));
+    path.map(PathBuf::from)
+        .ok_or_else(|| "give the path of a folder".to_owned())
+}
+
+fn address(value: &Value) -> Result<SocketAddr, String> {
+    let address = value.as_str().and_then(|text| text.parse().ok());
+    address.ok_or_else(|| {
+        "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (a name is not looked up)".to_owned()
+    })
+}
+
+fn mode(value: &Value) -> Result<Sync, String> {
+    let mode = value.as_str().and_then(Sync::parse);
+    mode.ok_or_else(|| sync::WANTED.to_owned())
+}
+
+fn hosts(value: &Value) -> Result<AllowedHosts, String> {
+    let list = value
+        .as_array()
+        .ok_or("give a list of addresses and ranges")?;
+    let hosts: Result<Vec<Host>, String> = list
+        .iter()
+        .map(|entry| {
+            let text = entry.as_str().unwrap_or_default();
+            text.parse()
+                .map_err(|cure| format!("{entry} in it: {cure}"))
+        })
+        .collect();
+    hosts.map(AllowedHosts::new)
+}
+
+fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {
+    let object = value
+        .as_object()
+        .ok_or("give an object of routes or prefixes with their delays")?;
+    let entry = |(key, value): (&String, &Value)| {
+        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+            return Err(format!(
+                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+            ));
+        }
+        let delay = number(value, "milliseconds", 1..=DAY_MS);
+        let delay = delay.map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
+        Ok((key.clone(), delay))
+    };
+    object.iter().map(entry).collect()
+}

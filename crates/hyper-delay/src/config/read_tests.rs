@@ -1,0 +1,196 @@
+//! What each field can be.
+
+use std::time::Duration;
+
+use super::{AllowedHosts, Config, ConfigError, Sync};
+
+fn read(json: &str) -> Result<Config, ConfigError> {
+    Config::from_json("f", json)
+}
+
+fn error(json: &str) -> String {
+    read(json).expect_err(json).to_string()
+}
+
+#[test]
+fn an_empty_object_and_nulls_are_the_defaults() {
+    assert_eq!(read("{}").unwrap(), Config::default());
+    let names = serde_json::to_value(Config::default()).unwrap();
+    for name in names.as_object().unwrap().keys() {
+        assert_eq!(
+            read(&format!("{{\"{name}\":null}}")).unwrap(),
+            Config::default(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn every_number_has_its_range() {
+    for (field, unit, least, most) in [
+        ("tick_ms", "milliseconds", 1, 1_000),
+        ("window_ms", "milliseconds", 1_000, 86_400_000),
+        ("window_tasks", "a number", 1_000, 100_000_000),
+        ("ready_channel_capacity", "a number", 1, 1_048_576),
+        ("connection_write_channel", "a number", 1, 65_536),
+        ("max_connections", "a number", 1, 1_000_000),
+        ("max_line_bytes", "bytes", 1_024, 16_777_216),
+        ("max_delay_days", "days", 1, 36_500),
+        ("dedupe_seconds", "seconds", 0, 604_800),
+        ("credit", "a number", 1, 65_535),
+        ("ack_timeout_ms", "milliseconds", 1, 86_400_000),
+        ("retry_delay_ms", "milliseconds", 1, 86_400_000),
+        ("max_retry_delay_ms", "milliseconds", 1, 86_400_000),
+        ("max_attempts", "a number", 1, u64::from(u32::MAX)),
+    ] {
+        // So that the two delays do not stand in each other's way.
+        let other = match field {
+            "retry_delay_ms" => r#","max_retry_delay_ms":86400000"#,
+            "max_retry_delay_ms" => r#","retry_delay_ms":1"#,
+            _ => "",
+        };
+        for value in [least, most] {
+            let config = read(&format!("{{\"{field}\":{value}{other}}}")).unwrap();
+            assert_eq!(serde_json::to_value(config).unwrap()[field], value);
+        }
+        let beyond = [(most + 1).to_string(), (i128::from(least) - 1).to_string()];
+        for value in beyond
+            .iter()
+            .map(String::as_str)
+            .chain(["1.5", "\"5\"", "true", "[]"])
+        {
+            let json = format!("{{\"{field}\":{value}{other}}}");
+            assert_eq!(
+                error(&json),
+                format!("f: {field} is {value}: give {unit} from {least} to {most}")
+            );
+        }
+    }
+}
+
+#[test]
+fn the_longest_wait_is_not_shorter_than_the_first() {
+    assert!(read(r#"{"retry_delay_ms":60000}"#).is_ok());
+    assert_eq!(
+        error(r#"{"retry_delay_ms":60001}"#),
+        "f: max_retry_delay_ms is 60000: give at least retry_delay_ms, which is 60001"
+    );
+}
+
+#[test]
+fn addresses_and_folders_are_checked() {
+    let config = read(r#"{"bind_addr":"[::]:0","data_dir":"/x"}"#).unwrap();
+    assert_eq!(
+        (config.bind_addr.port(), config.data_dir.to_str()),
+        (0, Some("/x"))
+    );
+    for value in ["\"localhost:7000\"", "\"127.0.0.1\"", "7000"] {
+        let text = error(&format!("{{\"bind_addr\":{value}}}"));
+        assert!(
+            text.starts_with(&format!(
+                "f: bind_addr is {value}: give an address and a port"
+            )),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        error(r#"{"data_dir":""}"#),
+        "f: data_dir is \"\": give the path of a folder"
+    );
+}
+
+#[test]
+fn sync_is_one_of_three() {
+    let config = read(r#"{"sync":"interval:50ms"}"#).unwrap();
+    assert_eq!(config.sync, Sync::Interval(Duration::from_millis(50)));
+    let text = error(r#"{"sync":"interval:2m"}"#);
+    assert_eq!(
+        text,
+        "f: sync is \"interval:2m\": give \"always\", \"never\", or \"interval:\" and a time from 1ms to 60s such as \"interval:50ms\""
+    );
+}
+
+#[test]
+fn hosts_are_addresses_and_ranges() {
+    assert_eq!(
+        read(r#"{"allowed_hosts":[]}"#).unwrap().allowed_hosts,
+        AllowedHosts::default()
+    );
+    let config = read(r#"{"allowed_hosts":["10.0.0.0/8"]}"#).unwrap();
+    assert!(config.allowed_hosts.allows([10, 1, 2, 3].into()));
+    let text = error(r#"{"allowed_hosts":["10.0.0.1","localhost"]}"#);
+    let begin = "f: allowed_hosts is [\"10.0.0.1\",\"localhost\"]: \"localhost\" in it: this is a name, and";
+    assert!(text.starts_with(begin), "{text}");
+    assert!(error(r#"{"allowed_hosts":[7]}"#).contains("7 in it: give an address"));
+    assert!(error(r#"{"allowed_hosts":"::1"}"#).ends_with("give a list of addresses and ranges"));
+}
+
+#[test]
+fn hedges_are_delays_by_route_or_prefix() {
+    let config = read(r#"{"hedge":{"pay-*":50,"pay-1":70}}"#).unwrap();
+    assert_eq!(config.hedge_of("pay-1"), Some(Duration::from_millis(70)));
+    assert_eq!(config.hedge_of("pay-2"), Some(Duration::from_millis(50)));
+    assert_eq!(config.hedge_of("mail"), None);
+    let long = "x".repeat(128);
+    assert!(read(&format!(r#"{{"hedge":{{"{long}":1,"{long}*":1,"*":1}}}}"#)).is_ok());
+    for (json, cure) in [
+        (
+            "{\"a\":0}".to_owned(),
+            "0 for \"a\" in it: give milliseconds from 1 to 86400000",
+        ),
+        (
+            "{\"a\":\"5\"}".to_owned(),
+            "\"5\" for \"a\" in it: give milliseconds from 1 to 86400000",
+        ),
+        (
+            "{\"\":5}".to_owned(),
+            "\"\" in it: give a route of 1 to 128 bytes, or the beginning of one and *",
+        ),
+        (
+            format!("{{\"{long}x\":5}}"),
+            "in it: give a route of 1 to 128 bytes, or the beginning of one and *",
+        ),
+        (
+            "[5]".to_owned(),
+            "give an object of routes or prefixes with their delays",
+        ),
+    ] {
+        let text = error(&format!("{{\"hedge\":{json}}}"));
+        assert!(
+            text.starts_with(&format!("f: hedge is {json}: ")) && text.ends_with(cure),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        error(r#"{"hedge":{"a":500},"ack_timeout_ms":500}"#),
+        "f: hedge of \"a\" is 500: give less than ack_timeout_ms, which is 500"
+    );
+}
+
+#[test]
+fn a_field_that_does_not_exist_is_named() {
+    let text = error(r#"{"tick":1}"#);
+    assert!(
+        text.starts_with("f: tick is no field: give data_dir, bind_addr, "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_is_one_object_with_each_field_once() {
+    for json in ["", "[]", "7", "{", "{} {}", "{\"credit\":1,}"] {
+        assert!(error(json).starts_with("f: not a JSON object: "), "{json}");
+    }
+    let text = error(r#"{"credit":1,"credit":2}"#);
+    assert!(
+        text.contains("credit is there twice: give it once"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_printed_can_be_read_again() {
+    let json = r#"{"sync":"interval:1s 5ms","hedge":{"a*":5},"max_attempts":3,"allowed_hosts":["10.0.0.0/8"]}"#;
+    let config = read(json).unwrap();
+    assert_eq!(read(&config.to_string()).unwrap(), config);
+}

@@ -1,0 +1,99 @@
+//! The line that carries a task to its consumer.
+
+use std::io;
+
+use super::{Compression, object::Object, payload};
+
+/// A copy of a task, to be sent to one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery<'a> {
+    /// The id of the task.
+    pub id: &'a str,
+    /// Its route.
+    pub route: &'a str,
+    /// When it was due, in Unix milliseconds, as it was scheduled.
+    pub fire_at: u64,
+    /// The label of the payload.
+    pub compression: Compression,
+    /// What was scheduled, decoded.
+    pub payload: &'a [u8],
+    /// The number of the round, from 1.
+    pub attempt: u32,
+}
+
+impl Delivery<'_> {
+    /// Appends the line and its `\n`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.reserve(self.payload.len() / 3 * 4 + 192 + self.id.len() + self.route.len());
+        self.write(out, self.attempt, |out| payload::encode(self.payload, out));
+        out.push(b'\n');
+    }
+
+    /// How long the line can get, its end not counted: its exact length when `attempt` is the highest
+    /// there is. Counted without a look at the payload.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        let mut count = Count(payload::length(self.payload));
+        self.write(&mut count, u32::MAX, |_| ());
+        count.0
+    }
+
+    fn write<W: io::Write>(&self, out: &mut W, attempt: u32, base64: impl FnOnce(&mut W)) {
+        Object::line("delivery", out)
+            .field("id", self.id)
+            .field("route_key", self.route)
+            .field("fire_at", &self.fire_at)
+            .quoted("payload_base64", base64)
+            .field("compression", self.compression.as_str())
+            .field("attempt", &attempt)
+            .close();
+    }
+}
+
+/// Counts what is written, and forgets it.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELIVERY: Delivery<'_> = Delivery {
+        id: "order \"17\"",
+        route: "service-A",
+        fire_at: 1_732_616_400_000,
+        compression: Compression::Lz4,
+        payload: b"hello",
+        attempt: 1,
+    };
+
+    #[test]
+    fn a_delivery_is_written_as_the_protocol_says() {
+        let mut out = Vec::new();
+        DELIVERY.encode(&mut out);
+        let line = r#"{"kind":"delivery","id":"order \"17\"","route_key":"service-A","fire_at":1732616400000,"payload_base64":"aGVsbG8=","compression":"lz4","attempt":1}"#;
+        assert_eq!(out, format!("{line}\n").into_bytes());
+    }
+
+    #[test]
+    fn the_longest_is_exact_at_the_highest_attempt() {
+        let mut out = Vec::new();
+        let last = Delivery {
+            attempt: u32::MAX,
+            ..DELIVERY
+        };
+        last.encode(&mut out);
+        assert_eq!(DELIVERY.longest(), out.len() - 1);
+        assert_eq!(last.longest(), out.len() - 1);
+    }
+}

@@ -1,0 +1,186 @@
+//! One field of a line, as it came, and what may be read from it.
+
+use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use super::Code;
+
+/// The longest id, route and tag, in bytes.
+const NAME: usize = 128;
+
+/// How much of a value a message shows, in bytes.
+const SHOWN: usize = 64;
+
+/// Numbers from here on are not exact in every client's language.
+pub(super) const EXACT: u64 = 1 << 53;
+
+/// What is wrong with a line: a refusal without the line's names.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) code: Code,
+    pub(super) message: String,
+}
+
+/// A field that is present, or not.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) name: &'static str,
+    pub(super) raw: Option<&'a RawValue>,
+}
+
+impl<'a> Field<'a> {
+    /// An id or a route.
+    pub(super) fn name(self) -> Result<Option<Arc<str>>, Fault> {
+        self.read(|raw| {
+            let wanted = "give a string of 1 to 128 bytes";
+            match text(raw) {
+                Some(text) if (1..=NAME).contains(&text.len()) => Ok(Arc::from(text)),
+                Some(text) if !text.is_empty() => Err(self.bad_length(text.len(), raw, wanted)),
+                _ => Err(self.bad(raw, wanted)),
+            }
+        })
+    }
+
+    /// A tag: as a name, but it may be empty.
+    pub(super) fn tag(self) -> Result<Option<Arc<str>>, Fault> {
+        self.read(|raw| {
+            let wanted = "give a string of at most 128 bytes";
+            match text(raw) {
+                Some(text) if text.len() <= NAME => Ok(Arc::from(text)),
+                Some(text) => Err(self.bad_length(text.len(), raw, wanted)),
+                None => Err(self.bad(raw, wanted)),
+            }
+        })
+    }
+
+    /// A text of any length.
+    pub(super) fn text(self) -> Result<Option<Cow<'a, str>>, Fault> {
+        self.read(|raw| text(raw).ok_or_else(|| self.bad(raw, "give a string")))
+    }
+
+    /// A whole number; `what` says which.
+    pub(super) fn number(
+        self,
+        what: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, Fault> {
+        self.read(|raw| {
+            number(raw, &range).ok_or_else(|| {
+                self.bad(
+                    raw,
+                    &format!("give {what} from {}, as a whole number", shown(&range)),
+                )
+            })
+        })
+    }
+
+    /// A whole number, possibly as a decimal string; `what` says which.
+    pub(super) fn number_or_text(
+        self,
+        what: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, Fault> {
+        let Some(raw) = self.raw.map(RawValue::get) else {
+            return Ok(None);
+        };
+        match text(raw).and_then(|digits| number(&digits, &range)) {
+            Some(value) => Ok(Some(value)),
+            None => self.number(what, range),
+        }
+    }
+
+    /// `true` or `false`, which it also is when absent.
+    pub(super) fn flag(self) -> Result<bool, Fault> {
+        let value = self.read(|raw| match raw {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.bad(raw, "give true or false")),
+        })?;
+        Ok(value.unwrap_or_default())
+    }
+
+    /// One of these values by its name.
+    pub(super) fn one_of<T: Copy>(
+        self,
+        values: &[T],
+        name: impl Fn(T) -> &'static str,
+    ) -> Result<Option<T>, Fault> {
+        self.read(|raw| {
+            let text = text(raw);
+            let value = values
+                .iter()
+                .find(|value| text.as_deref() == Some(name(**value)));
+            value.copied().ok_or_else(|| {
+                let names: Vec<_> = values
+                    .iter()
+                    .map(|value| format!("\"{}\"", name(*value)))
+                    .collect();
+                self.bad(raw, &format!("give {}", names.join(" or ")))
+            })
+        })
+    }
+
+    /// # Errors
+    ///
+    /// `missing_field` if `value`, read from this field, is absent.
+    pub(super) fn required<T>(self, value: Option<T>, wanted: &str) -> Result<T, Fault> {
+        value.ok_or_else(|| Fault {
+            code: Code::MissingField,
+            message: format!("{} is missing: give {wanted}", self.name),
+        })
+    }
+
+    fn bad(self, raw: &str, wanted: &str) -> Fault {
+        self.fault(&clipped(raw), wanted)
+    }
+
+    fn bad_length(self, length: usize, raw: &str, wanted: &str) -> Fault {
+        let shown = format!("{}, {length} bytes long", clipped(raw));
+        self.fault(&shown, wanted)
+    }
+
+    fn fault(self, shown: &str, wanted: &str) -> Fault {
+        Fault {
+            code: Code::BadField,
+            message: format!("{} is {shown}: {wanted}", self.name),
+        }
+    }
+
+    fn read<T>(self, read: impl FnOnce(&'a str) -> Result<T, Fault>) -> Result<Option<T>, Fault> {
+        self.raw.map(|raw| read(raw.get())).transpose()
+    }
+}
+
+/// The text of a JSON string, borrowed if nothing in it is escaped.
+fn text(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    match memchr::memchr(b'\\', inner.as_bytes()) {
+        None => Some(Cow::Borrowed(inner)),
+        // Only half of a surrogate pair is an error here.
+        Some(_) => serde_json::from_str(raw).ok().map(Cow::Owned),
+    }
+}
+
+/// Digits only: JSON would allow a sign, a fraction and an exponent.
+fn number(raw: &str, range: &RangeInclusive<u64>) -> Option<u64> {
+    let digits = raw.bytes().all(|byte| byte.is_ascii_digit());
+    let value = raw.parse().ok().filter(|_| digits)?;
+    range.contains(&value).then_some(value)
+}
+
+fn shown(range: &RangeInclusive<u64>) -> String {
+    match *range.end() {
+        EXACT => format!("{} to 2^53", range.start()),
+        end => format!("{} to {end}", range.start()),
+    }
+}
+
+/// What of it is short enough to be shown.
+pub(super) fn clipped(raw: &str) -> Cow<'_, str> {
+    if raw.len() <= SHOWN {
+        return Cow::Borrowed(raw);
+    }
+    let end = (0..=SHOWN).rev().find(|end| raw.is_char_boundary(*end));
+    Cow::Owned(format!("{}…", &raw[..end.unwrap_or_default()]))
+}

@@ -1,0 +1,81 @@
+//! Every field that a request can have, as it came.
+
+use serde::Deserialize;
+use serde_json::{error::Category, value::RawValue};
+
+use super::{
+    Code,
+    field::{Fault, Field, clipped},
+};
+
+/// One pass over the line finds where each field begins and ends. A field is looked into only if the
+/// request has it, so that what it does not know is ignored, however it looks.
+#[derive(Default, Deserialize)]
+pub(super) struct Fields<'a> {
+    #[serde(borrow)]
+    kind: Option<&'a RawValue>,
+    tag: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    route_key: Option<&'a RawValue>,
+    fire_at: Option<&'a RawValue>,
+    payload_base64: Option<&'a RawValue>,
+    compression: Option<&'a RawValue>,
+    replace: Option<&'a RawValue>,
+    attempt: Option<&'a RawValue>,
+    confirm: Option<&'a RawValue>,
+    delay_ms: Option<&'a RawValue>,
+    credit: Option<&'a RawValue>,
+    mode: Option<&'a RawValue>,
+    after: Option<&'a RawValue>,
+    limit: Option<&'a RawValue>,
+}
+
+/// One method a field, of its name.
+macro_rules! fields {
+    ($($name:ident)*) => {
+        impl<'a> Fields<'a> {
+            $(pub(super) fn $name(&self) -> Field<'a> {
+                Field { name: stringify!($name), raw: self.$name }
+            })*
+        }
+    };
+}
+
+fields!(kind tag id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit);
+
+impl<'a> Fields<'a> {
+    /// # Errors
+    ///
+    /// If the line is not one JSON object in UTF-8, or has one of these fields twice.
+    pub(super) fn read(line: &'a [u8]) -> Result<Self, Fault> {
+        let text = std::str::from_utf8(line).map_err(|error| Fault {
+            code: Code::BadUtf8,
+            message: format!(
+                "byte {} of the line is not UTF-8: send the text in UTF-8",
+                error.valid_up_to() + 1
+            ),
+        })?;
+        let cure = "send one JSON object on one line";
+        // An array would do for serde.
+        let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
+        if !start.starts_with('{') {
+            return Err(bad_json(format!("the line is {}: {cure}", clipped(text))));
+        }
+        serde_json::from_str(text).map_err(|error| {
+            let column = error.column();
+            match error.classify() {
+                Category::Data => bad_json(format!("{error}: give each field once")),
+                _ => bad_json(format!(
+                    "not JSON at byte {column} of the line, {error}: {cure}"
+                )),
+            }
+        })
+    }
+}
+
+fn bad_json(message: String) -> Fault {
+    Fault {
+        code: Code::BadJson,
+        message,
+    }
+}

@@ -1,0 +1,48 @@
+//! The line protocol, pure: bytes in, values out, and back. No sockets, no clock, no configuration.
+//!
+//! `PROTOCOL.md` is normative for it. [`Lines`] splits what a connection reads into lines, [`parse`] makes
+//! a [`Line`] of one or a [`Refusal`], and [`Reply`] and [`Delivery`] write the lines of the server:
+//!
+//! ```
+//! use hyper_delay::protocol::{Lines, Reply, Request, parse};
+//!
+//! let mut lines = Lines::new(65_536);
+//! lines.room().extend_from_slice(b"{\"kind\":\"ping\",\"tag\":\"7\"}\r\n{\"kind\"");
+//! let line = parse(lines.next().unwrap().unwrap()).unwrap();
+//! assert_eq!(line.request, Request::Ping);
+//! assert!(lines.next().is_none(), "the second line has not ended yet");
+//!
+//! let mut out = Vec::new();
+//! Reply::Pong.encode(line.tag.as_deref(), &mut out);
+//! assert_eq!(out, b"{\"kind\":\"pong\",\"tag\":\"7\"}\n");
+//! ```
+
+mod compression;
+mod payload;
+
+mod lines;
+
+mod refusal;
+mod request;
+
+mod field;
+mod fields;
+mod parse;
+
+mod object;
+
+mod delivery;
+mod reply;
+mod stats;
+
+pub use compression::Compression;
+pub use delivery::Delivery;
+pub use lines::{Lines, TooLong};
+pub use parse::parse;
+pub use refusal::{Code, Refusal};
+pub use reply::{DeadTask, Reason, Reply};
+pub use request::{Line, Mode, Named, Request, Schedule};
+pub use stats::{Counts, RouteStats, Stats};
+
+#[cfg(test)]
+mod refusal_tests;

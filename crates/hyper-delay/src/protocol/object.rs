@@ -1,0 +1,132 @@
+//! Writing one JSON object as a line, field by field.
+
+use std::io;
+
+use serde::Serialize;
+
+/// An object that is being written into a sink. [`close`](Self::close) ends it.
+pub(super) struct Object<'a, W> {
+    out: &'a mut W,
+    /// What goes before the next field.
+    next: &'static [u8],
+}
+
+impl<'a, W: io::Write> Object<'a, W> {
+    /// One without a `kind`, inside another.
+    pub(super) fn nested(out: &'a mut W) -> Self {
+        Self { out, next: b"{" }
+    }
+
+    /// A line: it begins with its `kind`, which needs no escapes.
+    pub(super) fn line(kind: &'static str, out: &'a mut W) -> Self {
+        put(out, b"{\"kind\":\"");
+        put(out, kind.as_bytes());
+        Self { out, next: b"\"," }
+    }
+
+    /// A name needs no escapes either.
+    pub(super) fn field<T: Serialize + ?Sized>(mut self, name: &'static str, value: &T) -> Self {
+        let out = self.name(name);
+        serde_json::to_writer(out, value).expect("texts, numbers and lists of them are JSON");
+        self
+    }
+
+    /// Left out if there is none.
+    pub(super) fn maybe<T: Serialize>(self, name: &'static str, value: Option<T>) -> Self {
+        match value {
+            Some(value) => self.field(name, &value),
+            None => self,
+        }
+    }
+
+    /// A text that needs no escapes, written by `write`.
+    pub(super) fn quoted(mut self, name: &'static str, write: impl FnOnce(&mut W)) -> Self {
+        let out = self.name(name);
+        put(out, b"\"");
+        write(out);
+        put(out, b"\"");
+        self
+    }
+
+    /// A list of objects.
+    pub(super) fn list<T>(
+        mut self,
+        name: &'static str,
+        items: &[T],
+        write: impl Fn(&T, Object<'_, W>),
+    ) -> Self {
+        let out = self.name(name);
+        put(out, b"[");
+        for (position, item) in items.iter().enumerate() {
+            if position > 0 {
+                put(out, b",");
+            }
+            write(item, Object::nested(out));
+        }
+        put(out, b"]");
+        self
+    }
+
+    pub(super) fn close(self) {
+        // Nothing but the kind, or nothing at all, is before this end.
+        match self.next {
+            b"\"," => put(self.out, b"\"}"),
+            b"{" => put(self.out, b"{}"),
+            _ => put(self.out, b"}"),
+        }
+    }
+
+    fn name(&mut self, name: &'static str) -> &mut W {
+        put(self.out, self.next);
+        put(self.out, b"\"");
+        put(self.out, name.as_bytes());
+        put(self.out, b"\":");
+        self.next = b",";
+        self.out
+    }
+}
+
+fn put<W: io::Write>(out: &mut W, bytes: &[u8]) {
+    out.write_all(bytes).expect("memory takes all");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_object_may_have_any_number_of_fields() {
+        assert_eq!(written(|out| Object::nested(out).close()), "{}");
+        assert_eq!(
+            written(|out| Object::line("k", out).close()),
+            r#"{"kind":"k"}"#
+        );
+        let two = |out: &mut Vec<u8>| {
+            Object::line("k", out)
+                .field("a", &1)
+                .field("b", "2")
+                .close();
+        };
+        assert_eq!(written(two), r#"{"kind":"k","a":1,"b":"2"}"#);
+        let one = |out: &mut Vec<u8>| {
+            Object::nested(out)
+                .maybe("a", None::<u8>)
+                .maybe("b", Some(true))
+                .close();
+        };
+        assert_eq!(written(one), r#"{"b":true}"#);
+    }
+
+    #[test]
+    fn texts_are_escaped() {
+        let text = "\"\\\n\u{1}é\u{7f}";
+        let line = written(|out| Object::nested(out).field("a", text).close());
+        assert_eq!(line, "{\"a\":\"\\\"\\\\\\n\\u0001é\u{7f}\"}");
+    }
+}

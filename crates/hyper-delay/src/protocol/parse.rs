@@ -1,0 +1,162 @@
+//! Reading one line of a client.
+
+use std::sync::Arc;
+
+use super::{
+    Code, Compression, Line, Mode, Named, Refusal, Request, Schedule,
+    field::{EXACT, Fault, Field, clipped},
+    fields::Fields,
+    payload,
+};
+
+/// How many dead letters are listed when the request does not say.
+const LIMIT: u64 = 100;
+
+/// Reads one line, its end not included.
+///
+/// Fields that the request does not have are ignored, however they look and however deep they nest; those
+/// that are `null` count as absent.
+///
+/// # Errors
+///
+/// A [`Refusal`] that says what to send instead, with the id, the route and the tag of the line as far as
+/// those can be read.
+pub fn parse(line: &[u8]) -> Result<Line, Refusal> {
+    let fields = Fields::read(line).map_err(|fault| Refusal::new(fault.code, fault.message))?;
+    read(&fields).map_err(|fault| refused(&fields, fault))
+}
+
+fn read(fields: &Fields<'_>) -> Result<Line, Fault> {
+    Ok(Line {
+        tag: fields.tag().tag()?,
+        request: request(fields)?,
+    })
+}
+
+fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
+    let kind = fields.kind().text()?;
+    let kind = fields
+        .kind()
+        .required(kind, "the name of a request, such as \"schedule\"")?;
+    Ok(match &*kind {
+        "schedule" => Request::Schedule(schedule(fields)?),
+        "ack" => Request::Ack {
+            delivery: named(fields)?,
+            confirm: fields.confirm().flag()?,
+        },
+        "nack" => Request::Nack {
+            delivery: named(fields)?,
+            delay_ms: fields.delay_ms().number("milliseconds", 0..=EXACT)?,
+        },
+        "register" => Request::Register {
+            route: name(fields.route_key())?,
+            credit: small(fields.credit().number("deliveries", 1..=u16::MAX.into())?),
+            mode: fields
+                .mode()
+                .one_of(&[Mode::Shared, Mode::Exclusive], Mode::as_str)?
+                .unwrap_or_default(),
+        },
+        "unregister" => Request::Unregister {
+            route: name(fields.route_key())?,
+        },
+        "cancel" => Request::Cancel {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+        },
+        "ping" => Request::Ping,
+        "stats" => Request::Stats {
+            route: fields.route_key().name()?,
+            after: fields.after().name()?,
+        },
+        "dead" => Request::Dead {
+            route: name(fields.route_key())?,
+            after: fields.after().name()?,
+            limit: {
+                let limit = fields.limit().number("a number of tasks", 1..=1_000)?;
+                small(limit.or(Some(LIMIT))).expect("there is one")
+            },
+        },
+        "kick" => Request::Kick {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+        },
+        other => return Err(unknown(other)),
+    })
+}
+
+fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
+    let what = "Unix milliseconds";
+    let fire_at = fields.fire_at().number_or_text(what, 0..=EXACT)?;
+    Ok(Schedule {
+        id: fields.id().name()?,
+        route: fields.route_key().name()?,
+        fire_at: fields.fire_at().required(fire_at, what)?,
+        compression: fields
+            .compression()
+            .one_of(
+                &[Compression::None, Compression::Lz4, Compression::Zstd],
+                Compression::as_str,
+            )?
+            .unwrap_or_default(),
+        replace: fields.replace().flag()?,
+        payload: match fields.payload_base64().text()? {
+            Some(text) => payload::decode(&text).map_err(|error| bad_base64(&text, &error))?,
+            None => Box::default(),
+        },
+    })
+}
+
+fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
+    let attempt = fields
+        .attempt()
+        .number("the attempt of the delivery", 1..=u32::MAX.into())?;
+    Ok(Named {
+        id: name(fields.id())?,
+        route: fields.route_key().name()?,
+        attempt: attempt.map(|attempt| u32::try_from(attempt).expect("it is in the range")),
+    })
+}
+
+fn name(field: Field<'_>) -> Result<Arc<str>, Fault> {
+    field.required(field.name()?, "a string of 1 to 128 bytes")
+}
+
+fn small(number: Option<u64>) -> Option<u16> {
+    number.map(|number| u16::try_from(number).expect("it is in the range"))
+}
+
+fn bad_base64(text: &str, error: &str) -> Fault {
+    Fault {
+        code: Code::BadBase64,
+        message: format!(
+            "payload_base64 is \"{}\", {error}: give base64 with the standard alphabet",
+            clipped(text)
+        ),
+    }
+}
+
+fn unknown(kind: &str) -> Fault {
+    Fault {
+        code: Code::UnknownKind,
+        message: format!(
+            "kind is \"{}\": give register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick",
+            clipped(kind)
+        ),
+    }
+}
+
+/// The slow second look at a line that is wrong.
+fn refused(fields: &Fields<'_>, fault: Fault) -> Refusal {
+    let Fault { code, message } = fault;
+    Refusal {
+        code,
+        message,
+        id: fields.id().name().unwrap_or_default(),
+        route: fields.route_key().name().unwrap_or_default(),
+        tag: fields.tag().tag().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! Payloads as base64: the standard alphabet, written with padding, read with or without.
+
+use base64::{
+    Engine as _,
+    alphabet::STANDARD,
+    encoded_len,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// # Errors
+///
+/// What is wrong with it, in the words of the library.
+pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
+    let digits = text.trim_end_matches('=').len();
+    // Of the exact size, so that the box is made without a second allocation.
+    let mut payload = vec![0; digits * 3 / 4];
+    match BASE64.decode_slice(text, &mut payload) {
+        Ok(length) => {
+            payload.truncate(length);
+            Ok(payload.into_boxed_slice())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Appends it to `out`, without a copy of its own.
+pub(super) fn encode(payload: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + length(payload), 0);
+    let written = BASE64.encode_slice(payload, &mut out[start..]);
+    debug_assert_eq!(written, Ok(length(payload)));
+}
+
+/// How many bytes [`encode`] appends.
+pub(super) fn length(payload: &[u8]) -> usize {
+    encoded_len(payload.len(), true)
+        .expect("a payload in memory is far shorter than the address space")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_may_be_there_or_missing() {
+        for (text, payload) in [
+            ("", ""),
+            ("aA", "h"),
+            ("aA=", "h"),
+            ("aA==", "h"),
+            ("aGU", "he"),
+            ("aGU=", "he"),
+            ("aGVs", "hel"),
+            ("aGVsbG8=", "hello"),
+            ("aGVsbG8", "hello"),
+        ] {
+            assert_eq!(decode(text).as_deref(), Ok(payload.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_base64_is_refused() {
+        for text in [
+            "a", "=", "====", "aA===", "a-_a", "aGU*", " aGVs", "aGVs\n", "aB==", "aGVs====", "é",
+        ] {
+            assert!(decode(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_length_is_known_before_it_is_written() {
+        for bytes in 0..20 {
+            let payload = vec![0xa5; bytes];
+            let mut out = b"before".to_vec();
+            encode(&payload, &mut out);
+            assert_eq!(out.len(), 6 + length(&payload));
+            let text = std::str::from_utf8(&out[6..]).unwrap();
+            assert_eq!(decode(text).as_deref(), Ok(&payload[..]));
+        }
+    }
+}
