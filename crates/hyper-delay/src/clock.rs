@@ -1,3 +1,5 @@
+//! Time, by the wall and monotonic.
+
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use race_wheel::Moment;

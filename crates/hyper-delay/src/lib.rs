@@ -1,5 +1,29 @@
 //! A durable delayed-task server: clients schedule payloads for a time, and the server delivers them then, over a
 //! long-lived connection, until they are acknowledged.
+//!
+//! [`run`] is the server; the binary `hyper-delay` is this and a command line. `PROTOCOL.md` says what is spoken,
+//! `CONFIGURATION.md` what can be set.
+//!
+//! ```text
+//! connection ──line──▶ protocol ──▶ scheduler ──job──▶ committer ──▶ ledger ──▶ store
+//!      ▲                                │ ▲                │
+//!      └────────── replies, deliveries ─┘ └── committed ───┘
+//! ```
 
 pub mod config;
 pub mod protocol;
+
+pub mod clock;
+pub mod ledger;
+pub mod record;
+pub mod scheduler;
+pub mod store;
+
+mod committer;
+mod connection;
+mod driver;
+mod hedging;
+mod outbox;
+mod server;
+
+pub use server::{ServeError, run, run_with};

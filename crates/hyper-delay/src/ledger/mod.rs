@@ -9,8 +9,6 @@ mod memory;
 mod numbers;
 mod op;
 mod tally;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -18,7 +16,7 @@ pub use op::{Op, Order, Outcome, Subject};
 
 use crate::{
     record::{self, Entry, Name, Place, Task, key},
-    store::{Batch, Durability, Space, Store, StoreError},
+    store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
 use low_water::LowWater;
 use memory::Memory;
@@ -182,8 +180,13 @@ impl<S: Store> Ledger<S> {
             return Ok(Outcome::Moved(false));
         };
         self.remove(&subject.route, &name);
-        self.memory
-            .remember(&mut self.batch, &key, name.attempt.max(subject.attempt), name.digest, now);
+        self.memory.remember(
+            &mut self.batch,
+            &key,
+            name.attempt.max(subject.attempt),
+            name.digest,
+            now,
+        );
         self.batch.remove(Space::Names, key);
         Ok(Outcome::Moved(true))
     }
@@ -230,7 +233,7 @@ impl<S: Store> Ledger<S> {
     }
 
     /// The task by that name, if it has the revision that is meant.
-    fn current(&self, subject: &Subject) -> Result<Option<(Box<[u8]>, Name)>, StoreError> {
+    fn current(&self, subject: &Subject) -> Result<Option<(Bytes, Name)>, StoreError> {
         let key = key::name(&subject.route, &subject.id);
         let name = self.name(&key)?;
         Ok(name
@@ -250,7 +253,7 @@ impl<S: Store> Ledger<S> {
     }
 
     /// Enters a task under its name and at its place.
-    fn put(&mut self, route: &str, id: &str, key: Box<[u8]>, name: &Name) {
+    fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
         let (space, place, column) = listed(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.batch);
@@ -281,7 +284,7 @@ impl<S: Store> Ledger<S> {
 }
 
 /// Where the entry of a task is, and as what it counts.
-fn listed(route: &str, name: &Name) -> (Space, Box<[u8]>, Column) {
+fn listed(route: &str, name: &Name) -> (Space, Bytes, Column) {
     match name.place {
         Place::Waiting(at) => (
             Space::Waiting,

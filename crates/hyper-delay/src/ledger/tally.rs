@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::{
     record::{self, Counts, key},
-    store::{Batch, Space, Store, StoreError},
+    store::{Batch, Bytes, Space, Store, StoreError},
 };
 
 /// Which count of a route.
@@ -48,7 +48,7 @@ impl Tally {
 fn apply(
     store: &impl Store,
     batch: &mut Batch,
-    key: Box<[u8]>,
+    key: Bytes,
     [waiting, parked, dead]: [i64; 3],
 ) -> Result<(), StoreError> {
     if (waiting, parked, dead) == (0, 0, 0) {

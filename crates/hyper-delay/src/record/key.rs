@@ -1,7 +1,7 @@
 //! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before it, so that no
 //! route is the beginning of another's keys.
 
-use crate::store::StoreError;
+use crate::store::{Bytes, StoreError};
 
 /// The content of a task.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn time(at: u64, seq: u64) -> [u8; 16] {
 
 /// A task's name.
 #[must_use]
-pub fn name(route: &str, id: &str) -> Box<[u8]> {
+pub fn name(route: &str, id: &str) -> Bytes {
     let mut key = of_route(route, id.len());
     key.extend_from_slice(id.as_bytes());
     key.into()
@@ -28,13 +28,13 @@ pub fn name(route: &str, id: &str) -> Box<[u8]> {
 
 /// What the keys of a route begin with.
 #[must_use]
-pub fn route(route: &str) -> Box<[u8]> {
+pub fn route(route: &str) -> Bytes {
     of_route(route, 0).into()
 }
 
 /// A place in the order of time of one route.
 #[must_use]
-pub fn route_time(route: &str, at: u64, seq: u64) -> Box<[u8]> {
+pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
     let mut key = of_route(route, 16);
     key.extend_from_slice(&time(at, seq));
     key.into()

@@ -16,13 +16,13 @@ pub use entry::Entry;
 pub use name::{Done, Name, Place};
 pub use task::{Digest, Task};
 
-use crate::store::{StoreError, Value};
+use crate::store::{Bytes, StoreError};
 
 /// The version of the records that this server writes.
 const VERSION: u8 = 1;
 
 /// A record as bytes.
-pub(crate) fn encode<R: Serialize>(record: &R) -> Value {
+pub(crate) fn encode<R: Serialize>(record: &R) -> Bytes {
     let bytes = postcard::to_extend(record, vec![VERSION]).expect("memory takes every record");
     bytes.into()
 }
@@ -33,9 +33,8 @@ pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, Store
         .split_first()
         .ok_or_else(|| StoreError::new("read a record", "it is empty"))?;
     if *version != VERSION {
-        let found = format!(
-            "it has version {version}, and this server knows {VERSION}: start a newer one"
-        );
+        let found =
+            format!("it has version {version}, and this server knows {VERSION}: start a newer one");
         return Err(StoreError::new("read a record", found));
     }
     postcard::from_bytes(fields).map_err(|error| StoreError::new("read a record", error))

@@ -1,13 +1,13 @@
 //! What is parked on disk for a route that has consumers, and comes back in order of time as they have room.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::hash_map::Entry, ops::ControlFlow, sync::Arc};
 
 use super::{
     Scheduler,
     live::{Live, State},
 };
 use crate::{
-    record::{self, Entry, key},
+    record::{self, key},
     store::{Space, Store, StoreError},
 };
 
@@ -55,9 +55,9 @@ impl<S: Store> Scheduler<S> {
             _ => None,
         };
         for (seq, task) in found {
-            if !self.tasks.contains_key(&seq) {
+            if let Entry::Vacant(vacant) = self.tasks.entry(seq) {
                 route.ready.insert((task.at, seq));
-                self.tasks.insert(seq, task);
+                vacant.insert(task);
             }
         }
         self.dispatch(name);
@@ -67,7 +67,7 @@ impl<S: Store> Scheduler<S> {
 
 fn parked(route: &Arc<str>, key: &[u8], value: &[u8]) -> Result<(u64, Live), StoreError> {
     let (at, seq) = key::time_of(key)?;
-    let entry: Entry<'_> = record::decode(value)?;
+    let entry: record::Entry<'_> = record::decode(value)?;
     let task = Live {
         route: route.clone(),
         id: entry.id.into(),

@@ -52,8 +52,7 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             (Op::Park(subject), Outcome::Moved(true)) => self.parked(&subject),
-            (Op::Retry { subject, .. } | Op::Park(subject), _)
-            | (Op::Bury { subject, .. }, _) => {
+            (Op::Retry { subject, .. } | Op::Park(subject), _) | (Op::Bury { subject, .. }, _) => {
                 if self.is_changing(subject.seq) {
                     self.tasks.remove(&subject.seq);
                 }
@@ -75,7 +74,8 @@ impl<S: Store> Scheduler<S> {
                 let found = kicked.is_some();
                 self.answer(token, || Reply::Kicked { id, route, found });
             }
-            (Op::Count { .. } | Op::NothingBefore(_), _) | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
+            (Op::Count { .. } | Op::NothingBefore(_), _)
+            | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
         }
     }
 

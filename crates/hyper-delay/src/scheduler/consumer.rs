@@ -39,7 +39,10 @@ pub(super) struct Copy {
 
 impl Copy {
     fn is(&self, named: &Named) -> bool {
-        named.route.as_ref().is_none_or(|route| *route == self.route)
+        named
+            .route
+            .as_ref()
+            .is_none_or(|route| *route == self.route)
             && named.attempt.is_none_or(|attempt| attempt == self.attempt)
     }
 }
@@ -76,7 +79,9 @@ impl Consumer {
 
     /// The copy in flight that an answer names; it is no longer in flight.
     pub(super) fn answered(&mut self, named: &Named) -> Option<Copy> {
-        self.in_flight.get(&named.id).filter(|copy| copy.is(named))?;
+        self.in_flight
+            .get(&named.id)
+            .filter(|copy| copy.is(named))?;
         self.in_flight.remove(&named.id)
     }
 

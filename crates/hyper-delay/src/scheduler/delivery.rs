@@ -114,12 +114,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn begin_round(
-        &mut self,
-        seq: u64,
-        consumer: ConsumerId,
-        hedge: Option<std::time::Duration>,
-    ) {
+    fn begin_round(&mut self, seq: u64, consumer: ConsumerId, hedge: Option<std::time::Duration>) {
         let Some(task) = self.tasks.get_mut(&seq) else {
             return;
         };
@@ -138,8 +133,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Sends a copy of a task that is in flight.
     pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
-        let (Some(task), Some(state)) =
-            (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
+        let (Some(task), Some(state)) = (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
         else {
             return;
         };

@@ -5,20 +5,17 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{
-    ConsumerId, Scheduler,
-    live::State,
-};
+use super::{ConsumerId, Scheduler, live::State};
 use crate::store::Store;
 
 /// A hedged round, by a number that is never used again.
-pub type RoundNumber = u64;
+pub(super) type RoundNumber = u64;
 
 /// A copy of a hedged round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Round {
     /// Which round.
-    pub number: RoundNumber,
+    pub number: u64,
     /// Which copy of it: 0 is the first.
     pub place: usize,
 }
@@ -137,9 +134,9 @@ impl<S: Store> Scheduler<S> {
         let Some(copies) = self.rounds.rounds.remove(&number) else {
             return;
         };
-        let in_round = self.tasks.get(&copies.seq).is_some_and(|task| {
-            matches!(task.state, State::InFlight { round, .. } if round == Some(number))
-        });
+        let in_round = self.tasks.get(&copies.seq).is_some_and(
+            |task| matches!(task.state, State::InFlight { round, .. } if round == Some(number)),
+        );
         if in_round {
             self.round_failed(copies.seq, copies.delay_ms);
         }

@@ -20,8 +20,6 @@ mod requests;
 mod route;
 mod settings;
 mod stats;
-#[cfg(test)]
-mod tests;
 mod tick;
 mod window;
 
@@ -70,10 +68,7 @@ enum Timer {
     /// A task is due.
     Due(u64),
     /// An answer is overdue.
-    Answer {
-        consumer: ConsumerId,
-        id: Arc<str>,
-    },
+    Answer { consumer: ConsumerId, id: Arc<str> },
 }
 
 impl<S: Store> Scheduler<S> {

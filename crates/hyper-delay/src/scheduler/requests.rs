@@ -3,10 +3,7 @@
 use std::{mem, sync::Arc};
 
 use super::{
-    Ask, ConsumerId, Message, Scheduler, Token,
-    consumer::Consumer,
-    live::State,
-    route::Route,
+    Ask, ConsumerId, Message, Scheduler, Token, consumer::Consumer, live::State, route::Route,
 };
 use crate::{
     ledger::{Op, Order},
@@ -78,7 +75,9 @@ impl<S: Store> Scheduler<S> {
                             route: delivery.route,
                             ..Refusal::new(
                                 Code::BadField,
-                                format!("delay_ms is {delay}: give at most {most}, which is max_delay_days"),
+                                format!(
+                                    "delay_ms is {delay}: give at most {most}, which is max_delay_days"
+                                ),
                             )
                         };
                         self.reply(consumer, Reply::Error(refusal), tag, weight);
@@ -147,7 +146,10 @@ impl<S: Store> Scheduler<S> {
             .or_insert_with(|| Route::new(hedge));
         let exclusive = mode == Mode::Exclusive;
         let losers: Vec<ConsumerId> = if exclusive || route.exclusive {
-            route.consumers.extract_if(.., |other| *other != consumer).collect()
+            route
+                .consumers
+                .extract_if(.., |other| *other != consumer)
+                .collect()
         } else {
             Vec::new()
         };
@@ -281,7 +283,7 @@ impl<S: Store> Scheduler<S> {
         if let Some(route) = &state.own_route {
             return route.clone();
         }
-        let route: Arc<str> = format!("conn-{}", uuid::Uuid::new_v4().simple()).into();
+        let route: Arc<str> = format!("conn-{}", uuid::Uuid::now_v7().simple()).into();
         state.own_route = Some(route.clone());
         self.bind(consumer, &route, Mode::Shared);
         route

@@ -49,10 +49,7 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-fn row<'a>(
-    routes: &'a mut BTreeMap<Arc<str>, RouteStats>,
-    name: &Arc<str>,
-) -> &'a mut RouteStats {
+fn row<'a>(routes: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &'a mut RouteStats {
     routes.entry(name.clone()).or_insert_with(|| RouteStats {
         route: name.clone(),
         counts: Counts::default(),

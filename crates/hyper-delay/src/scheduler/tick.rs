@@ -76,8 +76,7 @@ impl<S: Store> Scheduler<S> {
         if more || self.wants_to_read() {
             return Next::Now;
         }
-        let glance = (self.window.beyond || self.window.armed > 0)
-            .then(|| now.monotonic + GLANCE);
+        let glance = (self.window.beyond || self.window.armed > 0).then(|| now.monotonic + GLANCE);
         match self.wheel.next_deadline().into_iter().chain(glance).min() {
             Some(at) => Next::At(at),
             None => Next::Never,
@@ -94,7 +93,7 @@ impl<S: Store> Scheduler<S> {
         let mark = in_memory
             .map(|task| task.at)
             .chain(self.promised.earliest())
-            .chain([self.window.read_from()])
+            .chain([self.window.read_from(), self.now.wall_millis()])
             .min()
             .unwrap_or(0);
         if mark > self.mark {

@@ -5,7 +5,7 @@ use fjall::{
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
 
-use super::{Batch, Durability, Space, Store, StoreError, Value, Visit};
+use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit};
 
 /// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
 /// that are on their way.
@@ -32,10 +32,15 @@ impl Embedded {
     /// If another process has it, or the disk cannot be read or written, or what is there is damaged before
     /// its end. (A write that was cut short at the end was never acknowledged, and is left out.)
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let failed = |source| StoreError::new("open", OpenError {
-            directory: directory.display().to_string(),
-            source,
-        });
+        let failed = |source| {
+            StoreError::new(
+                "open",
+                OpenError {
+                    directory: directory.display().to_string(),
+                    source,
+                },
+            )
+        };
         let database = Database::builder(directory)
             .cache_size(CACHE)
             .max_journaling_size(JOURNALS)
@@ -74,7 +79,7 @@ fn options(space: Space) -> KeyspaceCreateOptions {
 }
 
 impl Store for Embedded {
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value>, StoreError> {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.space(space)
             .get(key)
             .map_err(|error| StoreError::new("read", error))

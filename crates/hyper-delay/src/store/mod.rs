@@ -2,8 +2,6 @@
 
 mod batch;
 mod embedded;
-#[cfg(test)]
-pub(crate) mod fake;
 
 use std::ops::ControlFlow;
 
@@ -93,8 +91,8 @@ impl StoreError {
     }
 }
 
-/// A value, as the store keeps it: cheap to clone.
-pub type Value = fjall::Slice;
+/// A key or a value, as the store keeps it: short ones in place, long ones shared.
+pub type Bytes = fjall::Slice;
 
 /// What gets each key and value of a scan, and says whether to go on.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
@@ -114,7 +112,7 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     ///
     /// If the disk cannot be read.
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value>, StoreError>;
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
     /// Visits the keys from `from` on, in their order, until there are no more or `visit` breaks.
     ///

@@ -1,0 +1,155 @@
+//! The scheduler's thread: gives it what happens and the time, and carries out what it says.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender},
+    },
+};
+
+use tokio::sync::oneshot;
+
+use crate::{
+    clock::Clock,
+    hedging,
+    outbox::Outbox,
+    scheduler::{ConsumerId, Effects, Fate, Input, Job, Next, Round, Scheduler},
+    store::{Store, StoreError},
+};
+
+/// Events that are taken before time is looked at again.
+const BURST: usize = 256;
+
+/// What can happen to the scheduler.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// What it is told.
+    Input(Input),
+    /// There is a connection, to be written to by this.
+    Connected(ConsumerId, Arc<Outbox>),
+    /// A connection has nothing more to be told.
+    Gone(ConsumerId),
+    /// A hedged round wants a copy sent, and to be told what came of it.
+    Copy(Round, oneshot::Sender<Fate>),
+    /// No connection reads any more: once all they asked for is on disk and answered, this is the end.
+    Drain,
+    /// The committer has failed.
+    Failed(StoreError),
+}
+
+/// Everything around a scheduler.
+pub(crate) struct Driver<S> {
+    pub(crate) scheduler: Scheduler<S>,
+    pub(crate) events: Receiver<Event>,
+    /// For the races of hedged rounds to answer.
+    pub(crate) sender: Sender<Event>,
+    pub(crate) jobs: Sender<Vec<Job>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) outboxes: HashMap<ConsumerId, Arc<Outbox>>,
+    pub(crate) fates: HashMap<Round, oneshot::Sender<Fate>>,
+}
+
+impl<S: Store> Driver<S> {
+    /// Runs until it is drained, or the disk fails.
+    pub(crate) fn run(mut self) -> Result<(), StoreError> {
+        let result = self.serve();
+        for outbox in self.outboxes.values() {
+            outbox.close();
+        }
+        result
+    }
+
+    fn serve(&mut self) -> Result<(), StoreError> {
+        let mut draining = false;
+        loop {
+            let next = self.scheduler.tick(self.clock.now());
+            self.carry_out()?;
+            if draining && self.scheduler.is_settled() {
+                return Ok(());
+            }
+            let first = match next {
+                Next::Now => self.events.try_recv().ok(),
+                Next::Never => self.events.recv().ok(),
+                Next::At(at) => {
+                    let wait = at.since(self.clock.now().monotonic);
+                    self.events.recv_timeout(wait).ok()
+                }
+            };
+            let Some(mut event) = first else {
+                continue;
+            };
+            let now = self.clock.now();
+            for _ in 0..BURST {
+                match event {
+                    Event::Input(input) => self.scheduler.handle(input, now),
+                    Event::Connected(consumer, outbox) => {
+                        self.outboxes.insert(consumer, outbox);
+                        self.scheduler.handle(Input::Opened(consumer), now);
+                    }
+                    Event::Gone(consumer) => {
+                        self.outboxes.remove(&consumer);
+                    }
+                    Event::Copy(round, fate) => {
+                        self.fates.insert(round, fate);
+                        self.scheduler.handle(Input::Copy(round), now);
+                    }
+                    Event::Drain => draining = true,
+                    Event::Failed(error) => return Err(error),
+                }
+                match self.events.try_recv() {
+                    Ok(another) => event = another,
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self) -> Result<(), StoreError> {
+        let Effects {
+            jobs,
+            messages,
+            rounds,
+            fates,
+            failed,
+        } = self.scheduler.take_effects();
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !jobs.is_empty() && self.jobs.send(jobs).is_err() {
+            return Err(self.why_the_committer_ended());
+        }
+        let mut woken = Vec::new();
+        for (consumer, message) in messages {
+            if let Some(outbox) = self.outboxes.get(&consumer)
+                && outbox.push(message)
+            {
+                woken.push(outbox);
+            }
+        }
+        for outbox in woken {
+            outbox.wake();
+        }
+        for (round, fate) in fates {
+            if let Some(sender) = self.fates.remove(&round) {
+                let _ = sender.send(fate);
+            }
+        }
+        for (round, delay) in rounds {
+            self.runtime
+                .spawn(hedging::run(round, delay, self.sender.clone()));
+        }
+        Ok(())
+    }
+
+    /// Its last word is on its way.
+    fn why_the_committer_ended(&self) -> StoreError {
+        while let Ok(event) = self.events.recv() {
+            if let Event::Failed(error) = event {
+                return error;
+            }
+        }
+        StoreError::new("write", "the committer has ended")
+    }
+}
