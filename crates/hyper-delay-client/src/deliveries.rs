@@ -1,0 +1,63 @@
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use crate::engine::{Command, Handle, Listened};
+use crate::wire::Tag;
+use crate::{End, Unanswered};
+
+/// The deliveries of a route, one after another: what [`listen`](crate::Client::listen) is made of.
+/// [`Client::deliveries`](crate::Client::deliveries) makes one.
+///
+/// Dropping it unregisters the route and gives back what has come and was not taken. What
+/// was taken can still be answered.
+#[derive(Debug)]
+pub struct Deliveries {
+    pub(crate) route: String,
+    pub(crate) serial: Tag,
+    pub(crate) queue: mpsc::Receiver<Unanswered>,
+    pub(crate) listened: Arc<Listened>,
+    pub(crate) handle: Arc<Handle>,
+}
+
+impl Deliveries {
+    /// The next delivery; `None` when there are no more, for the reason that [`end`](Self::end)
+    /// tells. Waits over losses of the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, it has taken no delivery.
+    pub async fn next(&mut self) -> Option<Unanswered> {
+        if matches!(self.end(), Some(End::Closed)) {
+            self.queue.close();
+            // Each is given back.
+            while self.queue.try_recv().is_ok() {}
+        }
+        self.queue.recv().await
+    }
+
+    /// Why no more deliveries come; `None` while they do.
+    #[must_use]
+    pub fn end(&self) -> Option<&End> {
+        self.listened.end()
+    }
+
+    /// The route.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
+    }
+
+    /// How many deliveries the server lets this client have without an answer, over all its routes.
+    #[must_use]
+    pub fn credit(&self) -> u16 {
+        self.listened.credit()
+    }
+}
+
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        let (route, serial) = (std::mem::take(&mut self.route), self.serial);
+        self.handle.command(Command::Unregister { route, serial });
+    }
+}

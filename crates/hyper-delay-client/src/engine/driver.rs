@@ -1,0 +1,249 @@
+use std::future::pending;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::watch::{Look, Watch};
+use super::{Command, Connection, Session};
+use crate::backoff::Backoff;
+use crate::settings::Settings;
+use crate::wire::{LineTooLong, Lines};
+
+/// How many commands are taken at once.
+const BATCH: usize = 256;
+
+/// While more than this is to be written, no further command is taken.
+const ENOUGH: usize = 256 * 1024;
+
+/// How long, at the end, to wait for the server to close its side. To leave sooner could take back
+/// what was written last.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Runs a client until it is closed, or all who could ask something of it are gone.
+pub(crate) async fn drive(
+    settings: Settings,
+    commands: mpsc::UnboundedReceiver<Command>,
+    session: Session,
+    connection: Connection,
+) {
+    let mut driver = Driver {
+        settings,
+        commands,
+        session,
+        batch: Vec::new(),
+        abandoned: false,
+    };
+    let mut connection = Some(connection);
+    while let Some(current) = connection.take() {
+        driver.session.resume();
+        match driver.serve(current).await {
+            Served::Lost(reason) => {
+                tracing::info!(address = driver.settings.address, %reason, "lost the connection");
+                driver.session.lost();
+                connection = driver.reconnect().await;
+            }
+            Served::Done(stream) => say_goodbye(stream).await,
+        }
+    }
+    driver.end();
+}
+
+#[derive(Debug)]
+struct Driver {
+    settings: Settings,
+    commands: mpsc::UnboundedReceiver<Command>,
+    session: Session,
+    batch: Vec<Command>,
+    /// Whether all who could ask something are gone.
+    abandoned: bool,
+}
+
+enum Served {
+    Lost(io::Error),
+    Done(TcpStream),
+}
+
+impl Driver {
+    async fn serve(&mut self, connection: Connection) -> Served {
+        let Connection {
+            mut stream,
+            mut lines,
+        } = connection;
+        match self.exchange(&mut stream, &mut lines).await {
+            Ok(()) => Served::Done(stream),
+            Err(error) => Served::Lost(error),
+        }
+    }
+
+    /// Until the client is closed, or the connection lost.
+    async fn exchange(&mut self, stream: &mut TcpStream, lines: &mut Lines) -> io::Result<()> {
+        let Self {
+            settings,
+            commands,
+            session,
+            batch,
+            abandoned,
+        } = self;
+        let (mut read, mut write) = stream.split();
+        let mut writable = true;
+        let mut watch = Watch::new(settings, Instant::now());
+        let mut timer = pin!(sleep(Duration::MAX));
+
+        // What came with the pong.
+        read_all(lines, session)?;
+        while !session.finished() {
+            if let Some(wake) = earliest(watch.deadline(), session.deadline()) {
+                // Mostly deadlines move back: then the timer fires early, and is set again.
+                if wake < timer.deadline() || timer.is_elapsed() {
+                    timer.as_mut().reset(wake);
+                }
+            }
+            let room = !*abandoned && session.unwritten().len() < ENOUGH;
+            let unwritten = writable && !session.unwritten().is_empty();
+            // Reading and taking commands come before writing, so that one write has all there is.
+            tokio::select! {
+                biased;
+                () = timer.as_mut(), if !timer.is_elapsed() => {
+                    let now = Instant::now();
+                    if session.expire(now) {
+                        break;
+                    }
+                    match watch.look(now) {
+                        Look::Alive => {}
+                        Look::Ping => session.ping(),
+                        Look::Dead => return Err(io::ErrorKind::TimedOut.into()),
+                    }
+                }
+                filled = lines.fill(&mut read) => {
+                    if filled? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    watch.heard(Instant::now());
+                    read_all(lines, session)?;
+                }
+                count = commands.recv_many(batch, BATCH), if room => {
+                    let now = Instant::now();
+                    if count == 0 {
+                        *abandoned = true;
+                        session.abandon(now);
+                    }
+                    for command in batch.drain(..) {
+                        session.take(command, now);
+                    }
+                }
+                written = write.write(session.unwritten()), if unwritten => match written {
+                    Ok(bytes) => session.wrote(bytes),
+                    // A server that ends may have left answers to be read.
+                    Err(error) => {
+                        tracing::debug!(%error, "cannot write; reading what is left");
+                        writable = false;
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// `None` if the client has ended meanwhile.
+    async fn reconnect(&mut self) -> Option<Connection> {
+        let Self {
+            settings,
+            commands,
+            session,
+            batch,
+            ..
+        } = self;
+        let mut backoff = Backoff::new(settings.first_delay, settings.max_delay);
+        loop {
+            let mut opening = pin!(async {
+                sleep(backoff.next(fastrand::f64())).await;
+                Connection::open(settings).await
+            });
+            let opened = loop {
+                if session.finished() {
+                    return None;
+                }
+                tokio::select! {
+                    opened = &mut opening => break opened,
+                    count = commands.recv_many(batch, BATCH) => {
+                        if count == 0 {
+                            return None;
+                        }
+                        let now = Instant::now();
+                        for command in batch.drain(..) {
+                            session.take(command, now);
+                        }
+                    }
+                    () = until(session.deadline()) => {
+                        if session.expire(Instant::now()) {
+                            return None;
+                        }
+                    }
+                }
+            };
+            match opened {
+                Ok(connection) => {
+                    tracing::info!(address = settings.address, "connected again");
+                    return Some(connection);
+                }
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    tracing::warn!(%error, cause, "cannot connect; trying again");
+                }
+            }
+        }
+    }
+
+    /// Whatever still waits is told that the client is closed.
+    fn end(mut self) {
+        let (mut closers, open) = self.session.end();
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            match command {
+                Command::Close(closer) => closers.push(closer),
+                // Its reply is dropped, which says that the client is closed.
+                other => drop(other),
+            }
+        }
+        for closer in closers {
+            let _ = closer.send(open);
+        }
+    }
+}
+
+/// Hands every whole line to the session.
+fn read_all(lines: &mut Lines, session: &mut Session) -> io::Result<()> {
+    let too_long = |error: LineTooLong| io::Error::new(io::ErrorKind::InvalidData, error);
+    while let Some(line) = lines.next().map_err(too_long)? {
+        session.line(line);
+    }
+    Ok(())
+}
+
+/// Says that nothing more comes, and waits for the server to do the same.
+async fn say_goodbye(mut stream: TcpStream) {
+    let goodbye = async {
+        stream.shutdown().await?;
+        let mut rest = [0; 4096];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    // Either way it is over.
+    let _ = timeout(LINGER, goodbye).await;
+}
+
+fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    [one, other].into_iter().flatten().min()
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,105 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Deserialize;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::{Command, Outgoing, Sending};
+use crate::RequestError;
+use crate::settings::Settings;
+use crate::wire::{Reply, Request, Tag};
+
+/// How much of an answer that is not understood is told.
+const TOLD: usize = 256;
+
+/// The way to a client's task. When the last is gone, so is the task.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    commands: mpsc::UnboundedSender<Command>,
+    tags: AtomicU64,
+    room: Arc<Semaphore>,
+    max_line_bytes: usize,
+}
+
+impl Handle {
+    pub(crate) fn new(settings: &Settings, commands: mpsc::UnboundedSender<Command>) -> Self {
+        Self {
+            commands,
+            tags: AtomicU64::new(0),
+            room: Arc::new(Semaphore::new(settings.outstanding)),
+            max_line_bytes: settings.max_line_bytes,
+        }
+    }
+
+    /// One that no request has had.
+    pub(crate) fn tag(&self) -> Tag {
+        Tag(self.tags.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// False if the client is closed.
+    pub(crate) fn command(&self, command: Command) -> bool {
+        self.commands.send(command).is_ok()
+    }
+
+    /// Sends a request when there is room for it, and waits for the reply.
+    pub(crate) async fn request<R: Reply>(
+        &self,
+        mut request: Request<'_>,
+        sending: Sending,
+    ) -> Result<R, RequestError> {
+        // An answer to a delivery is bounded by the credit; waiting here it could hold that up.
+        let room = match sending {
+            Sending::On(_) => None,
+            Sending::Again | Sending::Once => {
+                let room = Arc::clone(&self.room).acquire_owned().await;
+                Some(room.expect("the semaphore is never closed"))
+            }
+        };
+        let tag = self.tag();
+        request.tag = Some(tag);
+        let line = request.line();
+        self.check(&line)?;
+
+        let (reply, answer) = oneshot::channel();
+        let outgoing = Outgoing {
+            tag,
+            line,
+            sending,
+            reply,
+            _room: room,
+        };
+        if !self.command(Command::Request(outgoing)) {
+            return Err(RequestError::Closed);
+        }
+        // If the client's task has dropped it, it is at its end.
+        let line = answer.await.unwrap_or(Err(RequestError::Closed))?;
+        understand(&line)
+    }
+
+    /// Whether the line, which has its end, is one that may be sent.
+    pub(crate) fn check(&self, line: &[u8]) -> Result<(), RequestError> {
+        let (bytes, limit) = (line.len() - 1, self.max_line_bytes);
+        if bytes > limit {
+            Err(RequestError::TooLong { bytes, limit })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn understand<R: Reply>(line: &[u8]) -> Result<R, RequestError> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+
+    let garbled = |source| {
+        let answer = String::from_utf8_lossy(&line[..line.len().min(TOLD)]).into_owned();
+        RequestError::Garbled { answer, source }
+    };
+    let Kind { kind } = serde_json::from_slice(line).map_err(|error| garbled(Some(error)))?;
+    if kind != R::KIND {
+        return Err(garbled(None));
+    }
+    serde_json::from_slice(line).map_err(|error| garbled(Some(error)))
+}

@@ -1,0 +1,283 @@
+use std::sync::Weak;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::outstanding::Outstanding;
+use super::routes::Routes;
+use super::{Command, Handle, Outgoing, Sending, Unclosed};
+use crate::settings::Settings;
+use crate::wire::{Arrived, Head, Registered, Request, Tag, Unregistered};
+use crate::{Code, End, ListenError, Refusal, RequestError, Unanswered};
+
+/// What a client knows of its requests and routes, over all its connections.
+#[derive(Debug)]
+pub(crate) struct Session {
+    outstanding: Outstanding,
+    routes: Routes,
+    /// The number of the connection that is, or was last.
+    connection: u64,
+    up: bool,
+    /// What is to be written; from `written` on.
+    out: Vec<u8>,
+    written: usize,
+    /// Deliveries of this connection that have no answer.
+    held: usize,
+    closing: Option<Closing>,
+    close_timeout: Duration,
+    /// Weak, as a client ends when all who could ask something of it are gone.
+    handle: Weak<Handle>,
+}
+
+#[derive(Debug)]
+struct Closing {
+    deadline: Option<Instant>,
+    replies: Vec<oneshot::Sender<Unclosed>>,
+}
+
+impl Session {
+    pub(crate) fn new(settings: &Settings, handle: Weak<Handle>) -> Self {
+        Self {
+            outstanding: Outstanding::new(settings.request_timeout),
+            routes: Routes::default(),
+            connection: 0,
+            up: false,
+            out: Vec::new(),
+            written: 0,
+            held: 0,
+            closing: None,
+            close_timeout: settings.close_timeout,
+            handle,
+        }
+    }
+
+    /// There is a connection: registers what is listened to, and sends what has no answer.
+    pub(super) fn resume(&mut self) {
+        self.connection += 1;
+        self.up = true;
+        self.routes.resume(&mut self.out);
+        self.outstanding.resume(&mut self.out);
+    }
+
+    /// The connection is gone, and with it what it was to answer.
+    pub(super) fn lost(&mut self) {
+        self.up = false;
+        self.discard_unwritten();
+        self.held = 0;
+        self.routes.lost();
+        self.outstanding.lost();
+    }
+
+    pub(super) fn take(&mut self, command: Command, now: Instant) {
+        match command {
+            Command::Request(outgoing) => self.request(outgoing, now),
+            Command::Register(registration) if self.closing.is_some() => {
+                let (route, source) = (registration.route, RequestError::Closed);
+                let error = ListenError::Register { route, source };
+                let _ = registration.reply.send(Err(error));
+            }
+            Command::Register(registration) => {
+                let out = if self.up { Some(&mut self.out) } else { None };
+                self.routes.add(registration, out);
+            }
+            Command::Unregister { route, serial } => {
+                if self.routes.remove(&route, serial) {
+                    self.unregister(&route);
+                }
+            }
+            Command::Answer { connection, line } => {
+                if self.answers(connection) {
+                    self.out.extend_from_slice(&line);
+                }
+            }
+            Command::Close(reply) => self.close(reply, now),
+        }
+    }
+
+    fn request(&mut self, outgoing: Outgoing, now: Instant) {
+        let error = match outgoing.sending {
+            Sending::On(connection) if self.answers(connection) => None,
+            Sending::On(_) => Some(RequestError::Disconnected),
+            _ if self.closing.is_some() => Some(RequestError::Closed),
+            _ => None,
+        };
+        match error {
+            Some(error) => {
+                let _ = outgoing.reply.send(Err(error));
+            }
+            None => {
+                let out = if self.up { Some(&mut self.out) } else { None };
+                self.outstanding.add(outgoing, now, out);
+            }
+        }
+    }
+
+    /// Takes note that a delivery of `connection` has its answer. False if that is gone: then so
+    /// is the delivery, and the server has taken it back.
+    fn answers(&mut self, connection: u64) -> bool {
+        let current = self.up && connection == self.connection;
+        if current {
+            self.held = self.held.saturating_sub(1);
+        }
+        current
+    }
+
+    fn unregister(&mut self, route: &str) {
+        if self.up {
+            let request = Request {
+                route_key: Some(route),
+                ..Request::of("unregister")
+            };
+            self.out.extend_from_slice(&request.line());
+        }
+    }
+
+    /// A line has come. Whatever is in it, the connection goes on.
+    pub(super) fn line(&mut self, line: &[u8]) {
+        if let Err(error) = self.read(line) {
+            let beginning = String::from_utf8_lossy(&line[..line.len().min(128)]);
+            tracing::warn!(%error, %beginning, "a line of the server is not understood");
+        }
+    }
+
+    fn read(&mut self, line: &[u8]) -> Result<(), serde_json::Error> {
+        let head: Head<'_> = serde_json::from_slice(line)?;
+        match (head.kind(), head.tag()) {
+            ("delivery", _) => {
+                let delivery = serde_json::from_slice::<Arrived<'_>>(line)?.delivery()?;
+                // Without a handle there is nobody left who could listen.
+                if let Some(handle) = self.handle.upgrade() {
+                    self.held += 1;
+                    self.routes
+                        .deliver(Unanswered::new(delivery, self.connection, handle));
+                }
+            }
+            ("error", tag) => self.refused(tag, serde_json::from_slice(line)?),
+            ("registered", Some(serial)) => {
+                if !self
+                    .routes
+                    .registered(serial, &serde_json::from_slice::<Registered>(line)?)
+                {
+                    tracing::debug!("a route was registered that nobody listens to any more");
+                }
+            }
+            ("unregistered", _) => self.unregistered(serde_json::from_slice(line)?),
+            (_, Some(tag)) => {
+                self.outstanding.settle(tag, Ok(line));
+            }
+            (kind, None) => tracing::trace!(kind, "ignored a line"),
+        }
+        Ok(())
+    }
+
+    fn refused(&mut self, tag: Option<Tag>, refusal: Refusal) {
+        let Some(tag) = tag else {
+            tracing::warn!(%refusal, "the server refused a line");
+            return;
+        };
+        // A server that ends closes the connection; the next one is asked again.
+        if refusal.code == Code::ShuttingDown
+            && (self.outstanding.postpone(tag) || self.routes.is_asked(tag))
+        {
+            return;
+        }
+        if !self.routes.refused(tag, &refusal) {
+            self.outstanding
+                .settle(tag, Err(RequestError::Refused(refusal)));
+        }
+    }
+
+    fn unregistered(&mut self, Unregistered { route_key, reason }: Unregistered) {
+        match reason.as_str() {
+            // The answer to our own request: the route has left the table before it.
+            "asked" => {}
+            "replaced" => self.routes.unregistered(&route_key, End::Replaced),
+            _ => self
+                .routes
+                .unregistered(&route_key, End::Unregistered { reason }),
+        }
+    }
+
+    /// Ends the routes; requests and deliveries may still be answered.
+    fn close(&mut self, reply: oneshot::Sender<Unclosed>, now: Instant) {
+        for route in self.routes.close() {
+            self.unregister(&route);
+        }
+        let deadline = now.checked_add(self.close_timeout);
+        let closing = self.closing.get_or_insert(Closing {
+            deadline,
+            replies: Vec::new(),
+        });
+        closing.replies.push(reply);
+    }
+
+    /// All who could ask something are gone: what they have asked is still written.
+    pub(super) fn abandon(&mut self, now: Instant) {
+        self.outstanding.fail_all();
+        self.held = 0;
+        let deadline = now.checked_add(self.close_timeout);
+        self.closing.get_or_insert(Closing {
+            deadline,
+            replies: Vec::new(),
+        });
+    }
+
+    /// Whether the client is closed, and nothing more is to come.
+    pub(super) fn finished(&self) -> bool {
+        self.closing.is_some()
+            && self.outstanding.is_empty()
+            && self.held == 0
+            && self.unwritten().is_empty()
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let close = self.closing.as_ref().and_then(|closing| closing.deadline);
+        [self.outstanding.deadline(), close]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Fails requests whose time is up. True if the time to close is, too.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        self.outstanding.expire(now);
+        let close = self.closing.as_ref().and_then(|closing| closing.deadline);
+        close.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// The end: whoever still waits is told. Says who asked for it, and what was open.
+    pub(super) fn end(&mut self) -> (Vec<oneshot::Sender<Unclosed>>, Unclosed) {
+        let open = Unclosed {
+            requests: self.outstanding.len(),
+            deliveries: self.held,
+        };
+        self.outstanding.fail_all();
+        self.routes.close();
+        let replies = self
+            .closing
+            .take()
+            .map_or_else(Vec::new, |closing| closing.replies);
+        (replies, open)
+    }
+
+    pub(super) fn ping(&mut self) {
+        self.out.extend_from_slice(&Request::of("ping").line());
+    }
+
+    pub(super) fn unwritten(&self) -> &[u8] {
+        &self.out[self.written..]
+    }
+
+    pub(super) fn wrote(&mut self, bytes: usize) {
+        self.written += bytes;
+        if self.unwritten().is_empty() {
+            self.discard_unwritten();
+        }
+    }
+
+    pub(super) fn discard_unwritten(&mut self) {
+        self.out.clear();
+        self.written = 0;
+    }
+}

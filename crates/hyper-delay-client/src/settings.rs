@@ -1,0 +1,33 @@
+use std::time::Duration;
+
+/// What a client is told when it is built. See [`Builder`](crate::Builder) for what each means.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) address: String,
+    pub(crate) outstanding: usize,
+    pub(crate) max_line_bytes: usize,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) request_timeout: Option<Duration>,
+    pub(crate) close_timeout: Duration,
+    pub(crate) first_delay: Duration,
+    pub(crate) max_delay: Duration,
+    pub(crate) keepalive: Option<Duration>,
+    pub(crate) keepalive_timeout: Duration,
+}
+
+impl Settings {
+    pub(crate) fn new(address: String) -> Self {
+        Self {
+            address,
+            outstanding: 1024,
+            max_line_bytes: 65_536,
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Some(Duration::from_secs(30)),
+            close_timeout: Duration::from_secs(5),
+            first_delay: Duration::from_millis(100),
+            max_delay: Duration::from_secs(10),
+            keepalive: Some(Duration::from_secs(15)),
+            keepalive_timeout: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::engine::{Command, Listened, Registration};
+use crate::wire::Request;
+use crate::{Client, Deliveries, ListenError, RequestError};
+
+/// A route about to be registered: `.await` does it. See [`Client::deliveries`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is registered until it is awaited"]
+pub struct Subscribe {
+    client: Client,
+    route: String,
+    credit: Option<u16>,
+    exclusive: bool,
+}
+
+impl Subscribe {
+    pub(crate) fn new(client: Client, route: String) -> Self {
+        Self {
+            client,
+            route,
+            credit: None,
+            exclusive: false,
+        }
+    }
+
+    /// How many deliveries may be without an answer, from 1. By default the server's, 256.
+    ///
+    /// It is the connection's, over all routes of this client: the value given last holds. A
+    /// route that needs a limit of its own needs a client of its own.
+    pub fn credit(mut self, deliveries: u16) -> Self {
+        self.credit = Some(deliveries);
+        self
+    }
+
+    /// Takes the route from all who share it; by default it is shared. Whoever registers it next takes
+    /// it from this one, which ends with [`Replaced`](crate::End::Replaced). A client that has been
+    /// cut off and comes back registers anew: it is then the one that takes it.
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
+    }
+
+    async fn register(self) -> Result<Deliveries, ListenError> {
+        let Self {
+            client,
+            route,
+            credit,
+            exclusive,
+        } = self;
+        let limit = client.request_timeout();
+        let handle = client.into_handle();
+        let failed = |route, source| ListenError::Register { route, source };
+
+        let serial = handle.tag();
+        let request = Request {
+            tag: Some(serial),
+            route_key: Some(&route),
+            credit,
+            mode: exclusive.then_some("exclusive"),
+            ..Request::of("register")
+        };
+        let line = request.line();
+        if let Err(source) = handle.check(&line) {
+            return Err(failed(route, source));
+        }
+
+        // The room in it is bounded by the credit, which is told later. This is the most there is.
+        let (sender, queue) = mpsc::channel(usize::from(u16::MAX));
+        let listened = Arc::new(Listened::new(credit));
+        let (reply, answer) = oneshot::channel();
+        let registration = Registration {
+            route: route.clone(),
+            serial,
+            line,
+            queue: sender,
+            listened: Arc::clone(&listened),
+            reply,
+        };
+        if !handle.command(Command::Register(registration)) {
+            return Err(failed(route, RequestError::Closed));
+        }
+        // From here on its end unregisters the route, also if this is cancelled.
+        let deliveries = Deliveries {
+            route: route.clone(),
+            serial,
+            queue,
+            listened,
+            handle,
+        };
+        let answer = match limit {
+            None => answer.await,
+            Some(limit) => match timeout(limit, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Err(failed(route, RequestError::TimedOut { limit })),
+            },
+        };
+        match answer {
+            Ok(registered) => registered.map(|()| deliveries),
+            Err(_) => Err(failed(route, RequestError::Closed)),
+        }
+    }
+}
+
+/// # Cancel safety
+///
+/// Dropped before it resolves, the route is unregistered again.
+impl IntoFuture for Subscribe {
+    type Output = Result<Deliveries, ListenError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.register())
+    }
+}

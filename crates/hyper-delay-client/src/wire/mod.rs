@@ -1,0 +1,10 @@
+//! The lines themselves: what is sent, what comes, and where one ends.
+
+mod lines;
+mod payload;
+mod reply;
+mod request;
+
+pub(crate) use lines::{LineTooLong, Lines};
+pub(crate) use reply::{Arrived, Head, Registered, Reply, Unregistered, or_default};
+pub(crate) use request::{Request, Tag};

@@ -1,0 +1,124 @@
+use std::borrow::Cow;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+
+use super::{Tag, payload};
+use crate::{Compression, Delivery};
+
+/// A string that is borrowed from the line where it can be.
+#[derive(Debug, Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// What every line has: enough to know whose it is.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Head<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    tag: Option<Text<'a>>,
+}
+
+impl Head<'_> {
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind.0
+    }
+
+    /// The tag, if it is one of ours.
+    pub(crate) fn tag(&self) -> Option<Tag> {
+        self.tag.as_ref()?.0.parse().ok().map(Tag)
+    }
+}
+
+/// The answer to a request.
+pub(crate) trait Reply: DeserializeOwned {
+    /// The `kind` of the line that it is.
+    const KIND: &'static str;
+}
+
+/// The answer to `register`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Registered {
+    pub(crate) credit: Option<u64>,
+}
+
+/// A route is not this connection's any more.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Unregistered {
+    pub(crate) route_key: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) reason: String,
+}
+
+/// A task that has arrived.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Arrived<'a> {
+    id: String,
+    route_key: String,
+    fire_at: u64,
+    attempt: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    compression: Compression,
+    #[serde(borrow)]
+    payload_base64: Option<Text<'a>>,
+}
+
+impl Arrived<'_> {
+    pub(crate) fn delivery(self) -> Result<Delivery, serde_json::Error> {
+        let payload = match &self.payload_base64 {
+            Some(text) => payload::decode(&text.0).map_err(serde_json::Error::custom)?,
+            None => Vec::new(),
+        };
+        let Self {
+            id,
+            route_key,
+            fire_at,
+            attempt,
+            compression,
+            ..
+        } = self;
+        Ok(Delivery::new(
+            id,
+            route_key,
+            payload,
+            fire_at,
+            attempt,
+            compression,
+        ))
+    }
+}
+
+/// For `#[serde(default)]` fields: `null` counts as absent.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arrived, Head, Tag};
+
+    #[test]
+    fn a_head_is_read_whatever_else_is_there() {
+        let head: Head<'_> =
+            serde_json::from_str(r#"{"new":[1],"tag":"17","id":5,"kind":"a\u0062"}"#).unwrap();
+        assert_eq!((head.kind(), head.tag()), ("ab", Some(Tag(17))));
+        let foreign: Head<'_> = serde_json::from_str(r#"{"tag":"x","kind":"a"}"#).unwrap();
+        assert_eq!(foreign.tag(), None);
+        assert!(serde_json::from_str::<Head<'_>>(r#"{"kind":5}"#).is_err());
+    }
+
+    #[test]
+    fn a_delivery_may_lack_what_is_optional() {
+        let line =
+            r#"{"id":"a","route_key":"r","fire_at":5,"attempt":1,"compression":null,"new":{}}"#;
+        let delivery = serde_json::from_str::<Arrived<'_>>(line)
+            .unwrap()
+            .delivery()
+            .unwrap();
+        assert_eq!((delivery.id(), delivery.payload()), ("a", &b""[..]));
+    }
+}

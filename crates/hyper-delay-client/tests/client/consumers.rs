@@ -1,0 +1,203 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_delay_client::{Client, ListenError, Nack};
+use serde_json::json;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
+
+use crate::fake::{Fake, Peer, soon};
+
+/// Handles "fail" by failing, "later" by asking for a minute, "panic" by panicking.
+fn listen(client: &Client) -> JoinHandle<Result<(), ListenError>> {
+    let listen = client.listen("r", |delivery| async move {
+        assert_eq!(delivery.payload(), b"hello");
+        match delivery.id() {
+            "fail" => Err("it did not work".into()),
+            "later" => Err(Nack::after(Duration::from_secs(60))),
+            "panic" => panic!("as the test wants it"),
+            _ => Ok(()),
+        }
+    });
+    tokio::spawn(listen.into_future())
+}
+
+async fn listening() -> (Fake, Peer, Client, JoinHandle<Result<(), ListenError>>) {
+    let (fake, mut peer, client) = Fake::with_client().await;
+    let listening = listen(&client);
+    peer.register().await;
+    (fake, peer, client, listening)
+}
+
+#[tokio::test]
+async fn what_is_handled_is_acknowledged_with_its_route_and_attempt() {
+    let (_fake, mut peer, _client, _listening) = listening().await;
+    peer.deliver("a", 3).await;
+    let ack = peer.read().await;
+    assert_eq!(
+        ack,
+        json!({"kind": "ack", "id": "a", "route_key": "r", "attempt": 3})
+    );
+}
+
+#[tokio::test]
+async fn what_fails_is_given_back_for_the_servers_backoff() {
+    let (_fake, mut peer, _client, _listening) = listening().await;
+    peer.deliver("fail", 1).await;
+    let nack = peer.read().await;
+    assert_eq!(
+        nack,
+        json!({"kind": "nack", "id": "fail", "route_key": "r", "attempt": 1})
+    );
+}
+
+#[tokio::test]
+async fn what_fails_with_a_delay_is_given_back_with_it() {
+    let (_fake, mut peer, _client, _listening) = listening().await;
+    peer.deliver("later", 2).await;
+    let nack = peer.expect("nack").await;
+    assert_eq!(
+        (&nack["attempt"], &nack["delay_ms"]),
+        (&json!(2), &json!(60_000))
+    );
+}
+
+#[tokio::test]
+async fn what_panics_is_given_back_and_the_others_go_on() {
+    let (_fake, mut peer, _client, listening) = listening().await;
+    peer.deliver("panic", 1).await;
+    assert_eq!(peer.expect("nack").await["id"], "panic");
+    peer.deliver("a", 1).await;
+    assert_eq!(peer.expect("ack").await["id"], "a");
+    assert!(!listening.is_finished());
+}
+
+#[tokio::test]
+async fn as_many_are_handled_at_a_time_as_the_credit_allows() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let (started, go) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
+    let listen = {
+        let (started, go) = (Arc::clone(&started), Arc::clone(&go));
+        client.listen("r", move |_| {
+            let (started, go) = (Arc::clone(&started), Arc::clone(&go));
+            async move {
+                started.add_permits(1);
+                go.notified().await;
+                Ok::<_, Nack>(())
+            }
+        })
+    };
+    tokio::spawn(listen.credit(2).into_future());
+    assert_eq!(peer.register().await["credit"], 2);
+    for id in ["a", "b", "c"] {
+        peer.deliver(id, 1).await;
+    }
+    soon(started.acquire_many(2)).await.unwrap().forget();
+    // The third waits for one of the two.
+    assert_eq!(started.available_permits(), 0);
+    go.notify_one();
+    peer.expect("ack").await;
+    soon(started.acquire()).await.unwrap().forget();
+    go.notify_waiters();
+    peer.expect("ack").await;
+    peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn what_comes_beyond_the_credit_is_given_back() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let subscribing = tokio::spawn(client.deliveries("r").credit(1).into_future());
+    peer.register().await;
+    let mut deliveries = soon(subscribing).await.unwrap().unwrap();
+    peer.deliver("a", 1).await;
+    peer.deliver("b", 1).await;
+    assert_eq!(peer.expect("nack").await["id"], "b");
+    assert_eq!(soon(deliveries.next()).await.unwrap().id(), "a");
+}
+
+#[tokio::test]
+async fn an_ack_can_be_confirmed() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let listen = client
+        .listen("r", |_| async { Ok::<_, Nack>(()) })
+        .confirm()
+        .credit(1);
+    tokio::spawn(listen.into_future());
+    peer.register().await;
+    peer.deliver("a", 1).await;
+    peer.deliver("b", 1).await;
+    let ack = peer.expect("ack").await;
+    assert_eq!((&ack["id"], &ack["confirm"]), (&json!("a"), &json!(true)));
+    // Until then it counts as being handled, and the next one waits.
+    let tag = &ack["tag"];
+    peer.send(&format!(
+        r#"{{"kind":"acked","tag":{tag},"id":"a","route_key":"r","removed":true}}"#
+    ))
+    .await;
+    assert_eq!(peer.expect("ack").await["id"], "b");
+}
+
+#[tokio::test]
+async fn a_route_that_another_has_taken_ends_the_listener_and_is_not_registered_again() {
+    let (fake, mut peer, client, listening) = listening().await;
+    peer.send(r#"{"kind":"unregistered","route_key":"r","reason":"replaced"}"#)
+        .await;
+    let ended = soon(listening).await.unwrap();
+    assert!(
+        matches!(ended, Err(ListenError::Replaced { .. })),
+        "{ended:?}"
+    );
+
+    drop(peer);
+    let mut peer = fake.accept().await;
+    tokio::spawn(async move { client.ping().await });
+    peer.expect("ping").await;
+}
+
+#[tokio::test]
+async fn a_route_that_is_refused_ends_the_listener() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let listening = listen(&client);
+    let tag = peer.expect("register").await["tag"].clone();
+    peer.send(&format!(
+        r#"{{"kind":"error","tag":{tag},"code":"bad_field","message":"no"}}"#
+    ))
+    .await;
+    let ended = soon(listening).await.unwrap();
+    assert!(
+        matches!(ended, Err(ListenError::Register { .. })),
+        "{ended:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_client_listens_to_a_route_once() {
+    let (_fake, _peer, client, _listening) = listening().await;
+    let again = soon(client.deliveries("r").into_future()).await;
+    assert!(
+        matches!(again, Err(ListenError::AlreadyListening { .. })),
+        "{again:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_listener_that_is_dropped_gives_back_what_it_handles() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let started = Arc::new(Notify::new());
+    let listen = {
+        let started = Arc::clone(&started);
+        client.listen("r", move |_| {
+            started.notify_one();
+            std::future::pending::<Result<(), Nack>>()
+        })
+    };
+    let listening = tokio::spawn(listen.into_future());
+    peer.register().await;
+    peer.deliver("a", 1).await;
+    soon(started.notified()).await;
+    listening.abort();
+    let (one, two) = (peer.read().await, peer.read().await);
+    let mut kinds = [one["kind"].as_str().unwrap(), two["kind"].as_str().unwrap()];
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["nack", "unregister"]);
+}

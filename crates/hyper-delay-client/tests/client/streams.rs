@@ -1,0 +1,132 @@
+use hyper_delay_client::{Client, Deliveries, End, Nack, RequestError};
+use serde_json::json;
+
+use crate::fake::{Fake, Peer, soon};
+
+async fn subscribed() -> (Fake, Peer, Client, Deliveries) {
+    let (fake, mut peer, client) = Fake::with_client().await;
+    let subscribing = tokio::spawn(client.deliveries("r").into_future());
+    peer.register().await;
+    let deliveries = soon(subscribing).await.unwrap().unwrap();
+    (fake, peer, client, deliveries)
+}
+
+#[tokio::test]
+async fn a_delivery_is_what_the_server_sent() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    peer.send(
+        r#"{"kind":"delivery","id":"a","route_key":"r","fire_at":5,"payload_base64":"/wA","compression":"lz4","attempt":7,"hue":"red"}"#,
+    )
+    .await;
+    let delivery = soon(deliveries.next()).await.unwrap();
+    assert_eq!(
+        (delivery.id(), delivery.route(), delivery.attempt()),
+        ("a", "r", 7)
+    );
+    assert_eq!(
+        (delivery.payload(), delivery.fire_at_millis()),
+        (&[0xff, 0][..], 5)
+    );
+    assert_eq!(delivery.compression().as_str(), "lz4");
+    assert!(!delivery.lateness().is_zero());
+    delivery.ack();
+    peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_dropped_is_given_back() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    peer.deliver("a", 2).await;
+    drop(soon(deliveries.next()).await.unwrap());
+    let nack = peer.read().await;
+    assert_eq!(
+        nack,
+        json!({"kind": "nack", "id": "a", "route_key": "r", "attempt": 2})
+    );
+}
+
+#[tokio::test]
+async fn deliveries_that_were_not_taken_are_given_back_when_nobody_is_left_to() {
+    let (_fake, mut peer, client, deliveries) = subscribed().await;
+    peer.deliver("a", 1).await;
+    // The answer comes after the delivery.
+    let ping = async {
+        let tag = peer.expect("ping").await["tag"].clone();
+        peer.send(&format!(r#"{{"kind":"pong","tag":{tag}}}"#))
+            .await;
+    };
+    tokio::join!(async { soon(client.ping()).await.unwrap() }, ping);
+    drop(deliveries);
+    peer.expect("unregister").await;
+    assert_eq!(peer.expect("nack").await["id"], "a");
+}
+
+#[tokio::test]
+async fn a_confirmed_ack_tells_whether_it_removed_the_task() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    for removed in [true, false] {
+        peer.deliver("a", 1).await;
+        let delivery = soon(deliveries.next()).await.unwrap();
+        let confirm = async {
+            let tag = peer.expect("ack").await["tag"].clone();
+            peer.send(&format!(
+                r#"{{"kind":"acked","tag":{tag},"removed":{removed}}}"#
+            ))
+            .await;
+        };
+        let (confirmed, ()) = tokio::join!(delivery.ack_confirmed(), confirm);
+        assert_eq!(confirmed.unwrap(), removed);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_a_delivery_of_a_lost_connection_is_not_sent() {
+    let (fake, mut peer, client, mut deliveries) = subscribed().await;
+    for id in ["a", "b", "c"] {
+        peer.deliver(id, 1).await;
+    }
+    let mut lost = Vec::new();
+    for _ in 0..3 {
+        lost.push(soon(deliveries.next()).await.unwrap());
+    }
+    drop(peer);
+    let mut peer = fake.accept().await;
+    peer.register().await;
+    lost.pop().unwrap().ack();
+    lost.pop().unwrap().nack(Nack::backoff());
+    let failed = soon(lost.pop().unwrap().ack_confirmed()).await;
+    assert!(
+        matches!(failed, Err(RequestError::Disconnected)),
+        "{failed:?}"
+    );
+    tokio::spawn(async move { client.ping().await });
+    peer.expect("ping").await;
+}
+
+#[tokio::test]
+async fn what_came_before_the_route_was_taken_can_still_be_answered() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    peer.deliver("a", 1).await;
+    peer.send(r#"{"kind":"unregistered","route_key":"r","reason":"replaced"}"#)
+        .await;
+    let delivery = soon(deliveries.next()).await.unwrap();
+    assert!(soon(deliveries.next()).await.is_none());
+    assert_eq!(deliveries.end(), Some(&End::Replaced));
+    delivery.ack();
+    peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn a_route_can_be_registered_again_at_once() {
+    let (_fake, mut peer, client, deliveries) = subscribed().await;
+    drop(deliveries);
+    let again = tokio::spawn(client.deliveries("r").exclusive().into_future());
+    peer.expect("unregister").await;
+    peer.send(r#"{"kind":"unregistered","route_key":"r","reason":"asked"}"#)
+        .await;
+    assert_eq!(peer.register().await["mode"], "exclusive");
+    let mut deliveries = soon(again).await.unwrap().unwrap();
+    peer.deliver("a", 1).await;
+    soon(deliveries.next()).await.unwrap().ack();
+    peer.expect("ack").await;
+}
