@@ -129,9 +129,11 @@ final class ListenTest {
             Fake.Peer server = fake.connect(new ClientOptions().credit(2));
             AtomicInteger running = new AtomicInteger();
             AtomicInteger most = new AtomicInteger();
+            CountDownLatch began = new CountDownLatch(2);
             CountDownLatch finish = new CountDownLatch(1);
             fake.client.listen("r", Handler.of(delivery -> {
                 most.accumulateAndGet(running.incrementAndGet(), Math::max);
+                began.countDown();
                 finish.await();
                 running.decrementAndGet();
             }));
@@ -141,6 +143,7 @@ final class ListenTest {
                 server.deliver("" + i, 1);
             }
             server.next("nack", "5", 1);
+            began.await();
             finish.countDown();
             for (int i = 1; i <= 4; i++) {
                 server.next("ack");
