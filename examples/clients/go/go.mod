@@ -1,0 +1,3 @@
+module hyperdelay
+
+go 1.19

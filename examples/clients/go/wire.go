@@ -1,0 +1,99 @@
+package hyperdelay
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// request has the fields of all requests; those of zero value are not sent.
+type request struct {
+	Kind        string `json:"kind"`
+	Tag         string `json:"tag,omitempty"`
+	ID          string `json:"id,omitempty"`
+	Route       string `json:"route_key,omitempty"`
+	FireAt      *int64 `json:"fire_at,omitempty"`
+	Compression string `json:"compression,omitempty"`
+	Payload     string `json:"payload_base64,omitempty"`
+	Replace     bool   `json:"replace,omitempty"`
+	Credit      int    `json:"credit,omitempty"`
+	Mode        string `json:"mode,omitempty"`
+	Attempt     int64  `json:"attempt,omitempty"`
+	Confirm     bool   `json:"confirm,omitempty"`
+	DelayMS     *int64 `json:"delay_ms,omitempty"`
+	After       string `json:"after,omitempty"`
+}
+
+// line is the request as it is sent, its end included.
+func (r *request) line(max int) ([]byte, error) {
+	for _, field := range []struct{ name, value string }{
+		{"id", r.ID}, {"route", r.Route}, {"compression", r.Compression}, {"after", r.After},
+	} {
+		if !utf8.ValidString(field.value) {
+			return nil, fmt.Errorf("hyperdelay: the %s %q is not UTF-8: encode it", field.name, field.value)
+		}
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r); err != nil {
+		return nil, err
+	}
+	if length := line.Len() - 1; length > max {
+		return nil, &LineTooLongError{Bytes: length, Max: max}
+	}
+	return line.Bytes(), nil
+}
+
+// header is what every line from the server is looked at for first. The other fields are decoded when the kind is known: a
+// kind that this client does not know may use them otherwise.
+type header struct {
+	Kind string `json:"kind"`
+	Tag  string `json:"tag"`
+}
+
+type errorLine struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	ID      string `json:"id"`
+	Route   string `json:"route_key"`
+}
+
+type unregisteredLine struct {
+	Route  string `json:"route_key"`
+	Reason string `json:"reason"`
+}
+
+type deliveryLine struct {
+	ID          string `json:"id"`
+	Route       string `json:"route_key"`
+	FireAt      int64  `json:"fire_at"`
+	Payload     string `json:"payload_base64"`
+	Compression string `json:"compression"`
+	Attempt     int64  `json:"attempt"`
+}
+
+// decodeBase64 takes the standard alphabet, with padding or without.
+func decodeBase64(text string) ([]byte, error) {
+	return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+}
+
+// asServerError is the error that a line of the kind "error" tells of.
+func asServerError(line []byte) error {
+	var e errorLine
+	if err := json.Unmarshal(line, &e); err != nil {
+		return fmt.Errorf("hyperdelay: the server answered an error that cannot be read: %w", err)
+	}
+	return &ServerError{Code: e.Code, Message: e.Message, ID: e.ID, Route: e.Route}
+}
+
+// codeOf is the code of an error of the server, and "" for all others.
+func codeOf(err error) string {
+	if e, ok := err.(*ServerError); ok {
+		return e.Code
+	}
+	return ""
+}

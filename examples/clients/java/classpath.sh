@@ -1,0 +1,12 @@
+# Sourced by the scripts beside it: sets jars to the jars that the client needs, where Debian's packages put them.
+jars=""
+for name in netty-common netty-buffer netty-resolver netty-transport netty-codec netty-handler \
+    jackson-core jackson-databind jackson-annotations; do
+    jar="/usr/share/java/$name.jar"
+    if [ ! -e "$jar" ]; then
+        echo "$jar is missing: apt-get install libnetty-java libjackson2-core-java libjackson2-databind-java" \
+            "libjackson2-annotations-java" >&2
+        exit 1
+    fi
+    jars="$jars${jars:+:}$jar"
+done

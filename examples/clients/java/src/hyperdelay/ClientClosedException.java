@@ -1,0 +1,10 @@
+package hyperdelay;
+
+/** The client was closed, before the call or while it waited. */
+public final class ClientClosedException extends HyperDelayException {
+    private static final long serialVersionUID = 1;
+
+    ClientClosedException() {
+        super("the client is closed: connect another");
+    }
+}

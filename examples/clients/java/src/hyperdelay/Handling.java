@@ -1,0 +1,153 @@
+package hyperdelay;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Iterator;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
+
+/**
+ * Runs handlers, as many at a time as there is credit, and answers for them. More deliveries than the credit may wait: the
+ * server forgets those that were not answered in time, while their handlers still run here. For the client's thread.
+ */
+final class Handling {
+    private record Waiting(Subscription subscription, Delivery delivery) {}
+
+    private final int credit;
+    private final int maxLineBytes;
+    private final Executor handlers;
+    private final Executor loop;
+    /** Told of a subscription that is stopped and has no handler any more. */
+    private final Consumer<Subscription> idle;
+    private final Queue<Waiting> waiting = new ArrayDeque<>();
+    private int running;
+
+    Handling(ClientOptions options, Executor loop, Consumer<Subscription> idle) {
+        credit = options.credit;
+        maxLineBytes = options.maxLineBytes;
+        handlers = options.handlers;
+        this.loop = loop;
+        this.idle = idle;
+    }
+
+    void take(Subscription subscription, Delivery delivery) {
+        try {
+            delivery.decode();
+        } catch (IllegalArgumentException e) {
+            HyperDelayClient.LOG.log(Level.WARNING, "the payload of " + delivery + " cannot be read", e);
+            giveBack(delivery, null);
+            return;
+        }
+        if (running < credit) {
+            start(subscription, delivery);
+        } else if (waiting.size() < credit) {
+            waiting.add(new Waiting(subscription, delivery));
+        } else {
+            giveBack(delivery, null);
+        }
+    }
+
+    /** Forgets the deliveries that wait and have ended with their session. */
+    void ended(Session session) {
+        waiting.removeIf(one -> one.delivery.session == session);
+    }
+
+    /** Gives back the deliveries that wait. */
+    void stopped(Subscription subscription) {
+        for (Iterator<Waiting> all = waiting.iterator(); all.hasNext(); ) {
+            Waiting one = all.next();
+            if (one.subscription == subscription) {
+                all.remove();
+                giveBack(one.delivery, Duration.ZERO);
+            }
+        }
+    }
+
+    private void start(Subscription subscription, Delivery delivery) {
+        running++;
+        subscription.running++;
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        done.whenCompleteAsync((nothing, failure) -> finished(subscription, delivery, failure), loop);
+        try {
+            handlers.execute(() -> run(subscription.handler, delivery, done));
+        } catch (RejectedExecutionException e) {
+            done.completeExceptionally(e);
+        }
+    }
+
+    /** On a thread of the handlers. */
+    private static void run(Handler handler, Delivery delivery, CompletableFuture<Void> done) {
+        try {
+            CompletionStage<?> stage = handler.handle(delivery);
+            if (stage == null) {
+                done.complete(null);
+            } else {
+                stage.whenComplete((value, failure) -> {
+                    if (failure == null) {
+                        done.complete(null);
+                    } else {
+                        done.completeExceptionally(failure);
+                    }
+                });
+            }
+        } catch (Throwable failure) {
+            done.completeExceptionally(failure);
+        }
+    }
+
+    private void finished(Subscription subscription, Delivery delivery, Throwable failure) {
+        running--;
+        subscription.running--;
+        if (failure == null) {
+            if (delivery.takeAnswer()) {
+                tell(delivery.session, delivery.answer("ack"));
+            }
+        } else {
+            Duration delay = delayOf(failure);
+            if (delay == null) {
+                HyperDelayClient.LOG.log(Level.WARNING, "the handler of " + delivery + " failed", failure);
+            }
+            giveBack(delivery, delay);
+        }
+        if (!waiting.isEmpty()) {
+            Waiting next = waiting.remove();
+            start(next.subscription, next.delivery);
+        }
+        if (subscription.stopped && subscription.running == 0) {
+            idle.accept(subscription);
+        }
+    }
+
+    /** With null for the delay, after the server's backoff. */
+    void giveBack(Delivery delivery, Duration delay) {
+        if (delivery.takeAnswer()) {
+            ObjectNode nack = delivery.answer("nack");
+            if (delay != null) {
+                nack.put("delay_ms", delay.toMillis());
+            }
+            tell(delivery.session, nack);
+        }
+    }
+
+    /** Sends what gets no answer. It is not sent again on another session: a delivery ends with its own. */
+    private void tell(Session session, ObjectNode answer) {
+        if (session.isOpen()) {
+            session.send(Wire.line(answer, maxLineBytes));
+        }
+    }
+
+    private static Duration delayOf(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof RetryAfterException retry) {
+                return retry.delay();
+            }
+        }
+        return null;
+    }
+}

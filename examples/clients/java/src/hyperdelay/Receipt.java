@@ -1,0 +1,6 @@
+package hyperdelay;
+
+import java.time.Instant;
+
+/** Tells that a task is on the server's disk. */
+public record Receipt(String id, String route, Instant fireAt) {}

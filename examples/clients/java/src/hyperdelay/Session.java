@@ -1,0 +1,152 @@
+package hyperdelay;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.handler.codec.LineBasedFrameDecoder;
+import io.netty.handler.codec.TooLongFrameException;
+import io.netty.handler.flush.FlushConsolidationHandler;
+import io.netty.handler.timeout.IdleStateEvent;
+import io.netty.handler.timeout.IdleStateHandler;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * One connection, from its hello to its end. What was registered on it and what was delivered over it ends with it. All of it
+ * is for the client's thread.
+ */
+final class Session extends SimpleChannelInboundHandler<ByteBuf> {
+    private static final byte[] HELLO = bytes("{\"kind\":\"ping\",\"tag\":\"hello\"}\n");
+    private static final byte[] PING = bytes("{\"kind\":\"ping\"}\n");
+
+    /** What a session tells its client, once it has been greeted. */
+    interface Owner {
+        void take(Session session, JsonNode line);
+
+        void ended(Session session, Throwable why);
+    }
+
+    /** Completes when the server has answered the hello: one that it refuses is accepted by its kernel all the same. */
+    final CompletableFuture<Session> greeted = new CompletableFuture<>();
+    private final ClientOptions options;
+    private final Owner owner;
+    private Channel channel;
+    private Throwable why;
+
+    Session(ClientOptions options, Owner owner) {
+        this.options = options;
+        this.owner = owner;
+    }
+
+    ChannelInitializer<Channel> initializer() {
+        return new ChannelInitializer<>() {
+            @Override
+            protected void initChannel(Channel channel) {
+                channel.pipeline().addLast(
+                    new FlushConsolidationHandler(256, true),
+                    new IdleStateHandler(options.keepAlive.toMillis(), 0, 0, TimeUnit.MILLISECONDS),
+                    new LineBasedFrameDecoder(options.maxLineBytes),
+                    Session.this);
+            }
+        };
+    }
+
+    void send(byte[] line) {
+        channel.writeAndFlush(Unpooled.wrappedBuffer(line));
+    }
+
+    /** Ends it, for the reason that is given first. */
+    void end(Throwable why) {
+        if (this.why == null) {
+            this.why = why;
+        }
+        greeted.completeExceptionally(this.why);
+        if (channel != null) {
+            channel.close();
+        }
+    }
+
+    boolean isOpen() {
+        return why == null && channel != null && channel.isActive();
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext context) {
+        channel = context.channel();
+        if (why == null) {
+            send(HELLO);
+        } else {
+            channel.close();
+        }
+    }
+
+    @Override
+    protected void channelRead0(ChannelHandlerContext context, ByteBuf bytes) {
+        if (!bytes.isReadable() || why != null) {
+            return;
+        }
+        JsonNode line;
+        try {
+            line = Wire.parse(ByteBufUtil.getBytes(bytes));
+        } catch (IOException e) {
+            String start = bytes.toString(bytes.readerIndex(), Math.min(80, bytes.readableBytes()), StandardCharsets.UTF_8);
+            if (greeted.isDone()) {
+                HyperDelayClient.LOG.log(Level.WARNING, "the line ''{0}'' from the server was ignored: {1}", start, e);
+            } else {
+                end(new HyperDelayException("answered '" + start + "', which is not hyper-delay: is the port right?"));
+            }
+            return;
+        }
+        if (greeted.isDone()) {
+            owner.take(this, line);
+        } else if (Wire.text(line, "kind").equals("error")) {
+            end(new ServerException(line));
+        } else if (Wire.text(line, "tag").equals("hello")) {
+            greeted.complete(this);
+        }
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext context, Object event) {
+        if (event instanceof IdleStateEvent idle) {
+            if (idle.isFirst()) {
+                send(PING);
+            } else {
+                end(new HyperDelayException("the server was silent for " + options.keepAlive.multipliedBy(2)));
+            }
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+        if (cause instanceof TooLongFrameException) {
+            HyperDelayClient.LOG.log(Level.WARNING, "a line of more than {0} bytes from the server was dropped: set"
+                + " ClientOptions.maxLineBytes to its max_line_bytes", options.maxLineBytes);
+        } else {
+            end(cause);
+        }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext context) {
+        boolean known = greeted.isDone() && !greeted.isCompletedExceptionally();
+        end(new HyperDelayException(known
+            ? "the server closed the connection"
+            : "the server closed the connection at once: is this host in its allowed_hosts?"));
+        if (known) {
+            owner.ended(this, why);
+        }
+    }
+
+    private static byte[] bytes(String line) {
+        return line.getBytes(StandardCharsets.UTF_8);
+    }
+}

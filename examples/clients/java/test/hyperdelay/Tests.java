@@ -1,0 +1,45 @@
+package hyperdelay;
+
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.logging.Level;
+import java.util.logging.Logger;
+
+/** Runs every test: each method of the classes below that has no parameters, is static and is not private. */
+final class Tests {
+    private static final List<Class<?>> CLASSES =
+        List.of(ScheduleTest.class, ListenTest.class, ReconnectTest.class, WireTest.class);
+
+    private Tests() {}
+
+    public static void main(String[] args) throws IllegalAccessException {
+        // What the client logs is expected here: lost connections, handlers that fail.
+        Logger.getLogger("").setLevel(Level.OFF);
+        int failed = 0;
+        int passed = 0;
+        for (Class<?> tests : CLASSES) {
+            Method[] methods = tests.getDeclaredMethods();
+            Arrays.sort(methods, Comparator.comparing(Method::getName));
+            for (Method test : methods) {
+                if (test.getParameterCount() > 0 || Modifier.isPrivate(test.getModifiers()) || test.isSynthetic()) {
+                    continue;
+                }
+                try {
+                    test.invoke(null);
+                    passed++;
+                    System.out.println("ok      " + test.getName());
+                } catch (InvocationTargetException e) {
+                    failed++;
+                    System.out.println("FAILED  " + test.getName());
+                    e.getCause().printStackTrace(System.out);
+                }
+            }
+        }
+        System.out.println(passed + " passed, " + failed + " failed");
+        System.exit(failed == 0 && passed > 0 ? 0 : 1);
+    }
+}
