@@ -1,0 +1,129 @@
+//! What holds for any bytes that a client sends. The property tests and the fuzz target share it.
+
+mod request;
+
+use hyper_delay::protocol::{Delivery, Line, Lines, Refusal, Reply, Request, Schedule, parse};
+use serde_json::Value;
+
+pub(crate) use request::encode;
+
+/// Long enough for any line here, and so short that some are too long.
+const LIMITS: [usize; 2] = [65_536, 40];
+
+/// Runs everything through the splitter and the parser, and asserts what they promise.
+pub(crate) fn check(bytes: &[u8]) {
+    for limit in LIMITS {
+        let wanted = model(limit, bytes);
+        assert_eq!(split(limit, [bytes]), wanted);
+        let piece = bytes.len() % 13 + 1;
+        assert_eq!(split(limit, bytes.chunks(piece)), wanted);
+    }
+    for line in model(usize::MAX, bytes).into_iter().flatten() {
+        match parse(&line) {
+            Ok(line) => check_line(&line),
+            Err(refusal) => check_refusal(&refusal),
+        }
+    }
+}
+
+/// The lines that come out when these pieces go in; `None` for one that is too long.
+pub(crate) fn split<'a>(
+    limit: usize,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Vec<Option<Vec<u8>>> {
+    let mut lines = Lines::new(limit);
+    let mut found = Vec::new();
+    for piece in pieces {
+        lines.room().extend_from_slice(piece);
+        while let Some(line) = lines.next() {
+            found.push(line.ok().map(<[u8]>::to_vec));
+        }
+    }
+    found
+}
+
+/// The same by the words of the protocol, with all bytes at hand.
+fn model(limit: usize, bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let mut lines: Vec<_> = bytes.split(|byte| *byte == b'\n').collect();
+    let rest = lines
+        .pop()
+        .expect("there is one more piece than there are ends");
+    let content = |line: &'_ [u8]| line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+    let whole = lines
+        .into_iter()
+        .map(content)
+        .filter(|line| !line.is_empty());
+    let rest = Some(content(rest)).filter(|rest| rest.len() > limit);
+    let all = whole.chain(rest);
+    all.map(|line| (line.len() <= limit).then_some(line))
+        .collect()
+}
+
+fn check_line(line: &Line) {
+    let text = encode(line);
+    assert_eq!(
+        parse(&text).as_ref(),
+        Ok(line),
+        "{}",
+        String::from_utf8_lossy(&text)
+    );
+    if let Request::Schedule(schedule) = &line.request {
+        check_delivery(schedule);
+    }
+}
+
+fn check_delivery(schedule: &Schedule) {
+    for attempt in [1, u32::MAX] {
+        let delivery = Delivery {
+            id: schedule.id.as_deref().unwrap_or("id"),
+            route: schedule.route.as_deref().unwrap_or("route"),
+            fire_at: schedule.fire_at,
+            compression: schedule.compression,
+            payload: &schedule.payload,
+            attempt,
+        };
+        let mut out = Vec::new();
+        delivery.encode(&mut out);
+        let object = one_object(&out);
+        assert_eq!(object["id"], delivery.id);
+        assert_eq!(object["route_key"], delivery.route);
+        let exact = attempt == u32::MAX;
+        assert!(if exact {
+            out.len() - 1 == delivery.longest()
+        } else {
+            out.len() <= delivery.longest()
+        });
+
+        // What is delivered can be scheduled again as it is.
+        let again = String::from_utf8(out).expect("it is JSON");
+        let again = again.replacen("\"kind\":\"delivery\"", "\"kind\":\"schedule\"", 1);
+        let again = parse(again.trim_end_matches('\n').as_bytes()).expect("it has every field");
+        let Request::Schedule(again) = again.request else {
+            panic!("{again:?}")
+        };
+        assert_eq!(again.payload, schedule.payload);
+        assert_eq!(
+            (again.fire_at, again.compression),
+            (schedule.fire_at, schedule.compression)
+        );
+    }
+}
+
+fn check_refusal(refusal: &Refusal) {
+    assert!(refusal.message.len() < 400, "{refusal}");
+    let mut out = Vec::new();
+    Reply::Error(refusal.clone()).encode(None, &mut out);
+    let object = one_object(&out);
+    assert_eq!(object["code"], refusal.code.as_str());
+    assert_eq!(object["message"], refusal.message);
+    assert_eq!(
+        object.get("tag").and_then(Value::as_str),
+        refusal.tag.as_deref()
+    );
+}
+
+fn one_object(line: &[u8]) -> Value {
+    let text = line.strip_suffix(b"\n").expect("a line ends");
+    assert!(!text.contains(&b'\n'));
+    serde_json::from_slice(text).expect("a line is JSON")
+}

@@ -1,0 +1,43 @@
+//! The corpus of the fuzz target, as an ordinary test.
+
+mod wire;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use hyper_delay::protocol::parse;
+
+/// The name of a file begins with what is the answer to each of its lines: `good`, or the code of an error. Those of `mixed`
+/// files differ.
+#[test]
+fn every_line_of_the_corpus_gets_the_answer_that_its_file_is_named_after() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/lines");
+    let mut answers = BTreeSet::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        wire::check(&bytes);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let (wanted, _) = name.split_once('-').expect(name);
+        answers.insert(wanted.to_owned());
+        for line in wire::split(65_536, [&bytes[..]]) {
+            let answer = match line.map(|line| parse(&line)) {
+                Some(Ok(_)) => "good",
+                Some(Err(refusal)) => refusal.code.as_str(),
+                None => "line_too_long",
+            };
+            assert!(wanted == answer || wanted == "mixed", "{name}: {answer}");
+        }
+    }
+    let all = [
+        "bad_base64",
+        "bad_field",
+        "bad_json",
+        "bad_utf8",
+        "good",
+        "line_too_long",
+        "missing_field",
+        "mixed",
+        "unknown_kind",
+    ];
+    assert_eq!(answers, all.map(str::to_owned).into());
+}

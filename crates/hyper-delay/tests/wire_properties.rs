@@ -1,0 +1,169 @@
+//! Properties of the line protocol, over bytes and requests of every kind.
+
+mod wire;
+
+use std::sync::Arc;
+
+use hyper_delay::protocol::{Compression, Line, Mode, Named, Request, Schedule, parse};
+use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
+
+/// Pieces that lines are made of, the wrong ones too.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ",",
+    "\"",
+    "\\",
+    "\\u00e9",
+    "\\ud800",
+    "é",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "null",
+    "true",
+    "-5",
+    "1e3",
+    "5.5",
+    "0",
+    "9007199254740993",
+    "1732616400000",
+    "\"kind\":",
+    "\"schedule\"",
+    "\"ack\"",
+    "\"register\"",
+    "\"dead\"",
+    "\"id\":",
+    "\"route_key\":",
+    "\"fire_at\":",
+    "\"payload_base64\":",
+    "\"aGVsbG8\"",
+    "\"aGVsbG8=\"",
+    "\"tag\":",
+    "\"x\"",
+    "\"\"",
+    "{\"kind\":\"ping\"}\n",
+    "{\"kind\":\"schedule\",\"fire_at\":1,",
+    "\"compression\":\"lz4\"",
+    "\"new\":[{}]",
+];
+
+/// An id, a route, or text of any other use: any characters, at most 128 bytes.
+fn name() -> impl Strategy<Value = Arc<str>> {
+    let plain = string_regex("[a-z0-9-]{1,128}").expect("it is one");
+    let wild = vec(any::<char>(), 1..=32).prop_map(String::from_iter);
+    prop_oneof![plain, wild].prop_map(Arc::from)
+}
+
+fn named() -> impl Strategy<Value = Named> {
+    (name(), of(name()), of(1..=u32::MAX)).prop_map(|(id, route, attempt)| Named {
+        id,
+        route,
+        attempt,
+    })
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    let label = select(vec![Compression::None, Compression::Lz4, Compression::Zstd]);
+    let payload = vec(any::<u8>(), 0..200).prop_map(Vec::into_boxed_slice);
+    let task = (
+        of(name()),
+        of(name()),
+        0..=1_u64 << 53,
+        label,
+        payload,
+        any::<bool>(),
+    );
+    task.prop_map(
+        |(id, route, fire_at, compression, payload, replace)| Schedule {
+            id,
+            route,
+            fire_at,
+            compression,
+            payload,
+            replace,
+        },
+    )
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let mode = select(vec![Mode::Shared, Mode::Exclusive]);
+    prop_oneof![
+        (name(), of(1..=u16::MAX), mode).prop_map(|(route, credit, mode)| Request::Register {
+            route,
+            credit,
+            mode
+        }),
+        name().prop_map(|route| Request::Unregister { route }),
+        schedule().prop_map(Request::Schedule),
+        (named(), any::<bool>()).prop_map(|(delivery, confirm)| Request::Ack { delivery, confirm }),
+        (named(), of(0..=1_u64 << 53))
+            .prop_map(|(delivery, delay_ms)| Request::Nack { delivery, delay_ms }),
+        (name(), name()).prop_map(|(route, id)| Request::Cancel { route, id }),
+        Just(Request::Ping),
+        (of(name()), of(name())).prop_map(|(route, after)| Request::Stats { route, after }),
+        (name(), of(name()), 1..=1_000_u16).prop_map(|(route, after, limit)| Request::Dead {
+            route,
+            after,
+            limit
+        }),
+        (name(), name()).prop_map(|(route, id)| Request::Kick { route, id }),
+    ]
+}
+
+fn line() -> impl Strategy<Value = Line> {
+    let tag = of(prop_oneof![Just(Arc::from("")), name()]);
+    (tag, request()).prop_map(|(tag, request)| Line { tag, request })
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_split_and_read_or_refused(bytes in vec(any::<u8>(), 0..300)) {
+        wire::check(&bytes);
+    }
+
+    #[test]
+    fn anything_like_json_is_split_and_read_or_refused(pieces in vec(select(PIECES), 0..40)) {
+        wire::check(pieces.concat().as_bytes());
+    }
+
+    #[test]
+    fn every_request_is_read_as_it_was_written(line in line()) {
+        let mut text = wire::encode(&line);
+        prop_assert_eq!(parse(&text), Ok(line));
+        text.push(b'\n');
+        wire::check(&text);
+    }
+
+    #[test]
+    fn a_request_that_is_cut_or_damaged_is_read_or_refused(
+        line in line(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut text = wire::encode(&line);
+        let at = at.index(text.len());
+        prop_assert!(parse(&text[..at]).is_err());
+        text[at] = byte;
+        text.push(b'\n');
+        wire::check(&text);
+    }
+
+    #[test]
+    fn lines_are_the_same_wherever_the_bytes_are_cut(
+        pieces in vec(select(&["\n", "\r", "x", "line", "{\"kind\":\"ping\"}"][..]), 0..60),
+        cuts in vec(any::<prop::sample::Index>(), 0..10),
+        limit in 0..20_usize,
+    ) {
+        let bytes = pieces.concat().into_bytes();
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let parts = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]);
+        prop_assert_eq!(wire::split(limit, parts), wire::split(limit, [&bytes[..]]));
+    }
+}
