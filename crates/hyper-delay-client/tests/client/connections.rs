@@ -136,7 +136,7 @@ async fn a_server_that_has_no_room_says_so() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_are_answered_over_a_connection_that_is_cut_again_and_again() {
     let (fake, mut peer, client) = Fake::with_client().await;
     let server = tokio::spawn(async move {
