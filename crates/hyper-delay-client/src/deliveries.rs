@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
-
-use crate::engine::{Command, Handle, Listened};
+use crate::engine::{Command, Handle, Inbox};
 use crate::wire::Tag;
 use crate::{End, Unanswered};
 
@@ -15,31 +13,26 @@ use crate::{End, Unanswered};
 pub struct Deliveries {
     pub(crate) route: String,
     pub(crate) serial: Tag,
-    pub(crate) queue: mpsc::Receiver<Unanswered>,
-    pub(crate) listened: Arc<Listened>,
+    pub(crate) inbox: Arc<Inbox>,
     pub(crate) handle: Arc<Handle>,
 }
 
 impl Deliveries {
     /// The next delivery; `None` when there are no more, for the reason that [`end`](Self::end)
-    /// tells. Waits over losses of the connection.
+    /// tells. Waits over losses of the connection; what had come before one and was not taken is
+    /// not given out, as the server has taken it back.
     ///
     /// # Cancel safety
     ///
     /// Dropped before it resolves, it has taken no delivery.
     pub async fn next(&mut self) -> Option<Unanswered> {
-        if matches!(self.end(), Some(End::Closed)) {
-            self.queue.close();
-            // Each is given back.
-            while self.queue.try_recv().is_ok() {}
-        }
-        self.queue.recv().await
+        self.inbox.take().await
     }
 
     /// Why no more deliveries come; `None` while they do.
     #[must_use]
     pub fn end(&self) -> Option<&End> {
-        self.listened.end()
+        self.inbox.end()
     }
 
     /// The route.
@@ -51,13 +44,15 @@ impl Deliveries {
     /// How many deliveries the server lets this client have without an answer, over all its routes.
     #[must_use]
     pub fn credit(&self) -> u16 {
-        self.listened.credit()
+        self.inbox.credit()
     }
 }
 
 impl Drop for Deliveries {
     fn drop(&mut self) {
         let (route, serial) = (std::mem::take(&mut self.route), self.serial);
+        // First, so that what is given back does not come again by this way.
         self.handle.command(Command::Unregister { route, serial });
+        self.inbox.finish(End::Closed);
     }
 }

@@ -2,10 +2,10 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::engine::{Command, Listened, Registration};
+use crate::engine::{Command, Inbox, Registration};
 use crate::wire::Request;
 use crate::{Client, Deliveries, ListenError, RequestError};
 
@@ -70,16 +70,13 @@ impl Subscribe {
             return Err(failed(route, source));
         }
 
-        // The room in it is bounded by the credit, which is told later. This is the most there is.
-        let (sender, queue) = mpsc::channel(usize::from(u16::MAX));
-        let listened = Arc::new(Listened::new(credit));
+        let inbox = Arc::new(Inbox::new(credit));
         let (reply, answer) = oneshot::channel();
         let registration = Registration {
             route: route.clone(),
             serial,
             line,
-            queue: sender,
-            listened: Arc::clone(&listened),
+            inbox: Arc::clone(&inbox),
             reply,
         };
         if !handle.command(Command::Register(registration)) {
@@ -89,8 +86,7 @@ impl Subscribe {
         let deliveries = Deliveries {
             route: route.clone(),
             serial,
-            queue,
-            listened,
+            inbox,
             handle,
         };
         let answer = match limit {

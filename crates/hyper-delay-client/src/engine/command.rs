@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::Listened;
+use super::Inbox;
 use crate::wire::Tag;
-use crate::{ListenError, RequestError, Unanswered};
+use crate::{ListenError, RequestError};
 
 /// What the rest of the client asks of its task.
 #[derive(Debug)]
@@ -55,8 +55,7 @@ pub(crate) struct Registration {
     /// Names the registration, and tags its request.
     pub(crate) serial: Tag,
     pub(crate) line: Vec<u8>,
-    pub(crate) queue: mpsc::Sender<Unanswered>,
-    pub(crate) listened: Arc<Listened>,
+    pub(crate) inbox: Arc<Inbox>,
     pub(crate) reply: oneshot::Sender<Result<(), ListenError>>,
 }
 

@@ -1,39 +1,11 @@
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::Registration;
+use super::{Inbox, Registration};
 use crate::wire::{Registered, Tag};
 use crate::{End, ListenError, Refusal, RequestError, Unanswered};
-
-/// The server's credit, unless it tells another.
-const CREDIT: u16 = 256;
-
-/// What a listener sees of its registration.
-#[derive(Debug)]
-pub(crate) struct Listened {
-    credit: AtomicU16,
-    end: OnceLock<End>,
-}
-
-impl Listened {
-    pub(crate) fn new(credit: Option<u16>) -> Self {
-        Self {
-            credit: AtomicU16::new(credit.unwrap_or(CREDIT)),
-            end: OnceLock::new(),
-        }
-    }
-
-    pub(crate) fn credit(&self) -> u16 {
-        self.credit.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn end(&self) -> Option<&End> {
-        self.end.get()
-    }
-}
 
 /// The routes that are listened to.
 #[derive(Debug, Default)]
@@ -46,8 +18,7 @@ struct Route {
     serial: Tag,
     /// Registers it.
     line: Vec<u8>,
-    queue: mpsc::Sender<Unanswered>,
-    listened: Arc<Listened>,
+    inbox: Arc<Inbox>,
     /// Whoever waits for the first registration.
     reply: Option<oneshot::Sender<Result<(), ListenError>>>,
     /// Whether this connection's registration has its answer yet.
@@ -59,16 +30,11 @@ impl Route {
     fn room(&self) -> usize {
         // Before the answer the server's credit is not known, and 65,535 is the most it can be.
         let credit = if self.registered {
-            self.listened.credit()
+            self.inbox.credit()
         } else {
             u16::MAX
         };
         usize::from(credit)
-    }
-
-    fn end(self, end: End) {
-        // It is set once: the route leaves the table with it.
-        let _ = self.listened.end.set(end);
     }
 }
 
@@ -79,8 +45,7 @@ impl Routes {
             route: name,
             serial,
             line,
-            queue,
-            listened,
+            inbox,
             reply,
         } = registration;
         if self.by_name.contains_key(&name) {
@@ -91,8 +56,7 @@ impl Routes {
         let route = Route {
             serial,
             line,
-            queue,
-            listened,
+            inbox,
             reply,
             registered: false,
         };
@@ -125,7 +89,7 @@ impl Routes {
         };
         if let Some(credit) = answer.credit {
             let credit = u16::try_from(credit.max(1)).unwrap_or(u16::MAX);
-            route.listened.credit.store(credit, Ordering::Relaxed);
+            route.inbox.set_credit(credit);
         }
         route.registered = true;
         if let Some(reply) = route.reply.take() {
@@ -147,7 +111,7 @@ impl Routes {
                     source,
                 }));
             }
-            route.end(End::Refused(refusal.clone()));
+            route.inbox.finish(End::Refused(refusal.clone()));
         }
         true
     }
@@ -163,7 +127,7 @@ impl Routes {
     pub(super) fn unregistered(&mut self, name: &str, end: End) {
         if self.by_name.get(name).is_some_and(|route| route.registered) {
             if let Some(route) = self.by_name.remove(name) {
-                route.end(end);
+                route.inbox.finish(end);
             }
         }
     }
@@ -171,22 +135,25 @@ impl Routes {
     /// Hands a delivery to its listener. It is given back, by being dropped, if there is none, or if
     /// as many wait as the credit allows: then the server has given up some of them already.
     pub(super) fn deliver(&self, unanswered: Unanswered) {
-        match self.by_name.get(unanswered.route()) {
-            Some(route) if waiting(&route.queue) < route.room() => {
-                let _ = route.queue.try_send(unanswered);
-            }
-            _ => tracing::debug!(
-                route = unanswered.route(),
-                id = unanswered.id(),
+        let left = match self.by_name.get(unanswered.route()) {
+            Some(route) => route.inbox.put(unanswered, route.room()).err(),
+            None => Some(unanswered),
+        };
+        if let Some(unanswered) = left {
+            let (route, id) = (unanswered.route(), unanswered.id());
+            tracing::debug!(
+                route,
+                id,
                 "nobody has room for the delivery; it is given back"
-            ),
+            );
         }
     }
 
-    /// The connection is gone.
+    /// The connection is gone, and what came by it is of no use.
     pub(super) fn lost(&mut self) {
         for route in self.by_name.values_mut() {
             route.registered = false;
+            route.inbox.clear();
         }
     }
 
@@ -205,7 +172,7 @@ impl Routes {
         routes
             .into_iter()
             .map(|(name, route)| {
-                route.end(End::Closed);
+                route.inbox.finish(End::Closed);
                 name
             })
             .collect()
@@ -218,8 +185,4 @@ impl Routes {
             .find(|(_, route)| route.serial == serial);
         found.map(|(name, _)| name.clone())
     }
-}
-
-fn waiting(queue: &mpsc::Sender<Unanswered>) -> usize {
-    queue.max_capacity() - queue.capacity()
 }

@@ -51,11 +51,16 @@ async fn what_is_asked_while_there_is_no_connection_waits_for_one() {
 #[tokio::test]
 async fn a_cancel_that_may_have_been_read_is_not_sent_again() {
     let (fake, mut peer, client) = Fake::with_client().await;
-    let cancelling = tokio::spawn(async move { client.cancel("r", "a").await });
+    let cancelling = tokio::spawn({
+        let client = client.clone();
+        async move { client.cancel("r", "a").await }
+    });
     peer.expect("cancel").await;
     drop(peer);
-    let _peer = fake.accept().await;
+    let mut peer = fake.accept().await;
     let failed = soon(cancelling).await.unwrap();
+    tokio::spawn(async move { client.ping().await });
+    peer.expect("ping").await;
     assert!(
         matches!(failed, Err(RequestError::Disconnected)),
         "{failed:?}"
@@ -131,7 +136,7 @@ async fn a_server_that_has_no_room_says_so() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_are_answered_over_a_connection_that_is_cut_again_and_again() {
     let (fake, mut peer, client) = Fake::with_client().await;
     let server = tokio::spawn(async move {

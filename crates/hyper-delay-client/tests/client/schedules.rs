@@ -179,11 +179,16 @@ async fn what_a_server_that_ends_refuses_is_asked_of_the_next() {
 #[tokio::test]
 async fn a_schedule_without_a_route_is_not_sent_again() {
     let (fake, mut peer, client) = Fake::with_client().await;
-    let scheduling = tokio::spawn(async move { client.schedule(Task::new("")).await });
+    let scheduling = tokio::spawn({
+        let client = client.clone();
+        async move { client.schedule(Task::new("")).await }
+    });
     assert_eq!(peer.expect("schedule").await.get("route_key"), None);
     drop(peer);
-    let _peer = fake.accept().await;
+    let mut peer = fake.accept().await;
     let failed = soon(scheduling).await.unwrap();
+    tokio::spawn(async move { client.ping().await });
+    peer.expect("ping").await;
     assert!(
         matches!(failed, Err(RequestError::Disconnected)),
         "{failed:?}"

@@ -104,6 +104,24 @@ async fn an_answer_to_a_delivery_of_a_lost_connection_is_not_sent() {
 }
 
 #[tokio::test]
+async fn a_delivery_that_was_not_taken_before_the_connection_was_lost_is_not_given_out() {
+    let (fake, mut peer, client, mut deliveries) = subscribed().await;
+    peer.deliver("a", 1).await;
+    // The answer comes after the delivery.
+    let ping = async {
+        let tag = peer.expect("ping").await["tag"].clone();
+        peer.send(&format!(r#"{{"kind":"pong","tag":{tag}}}"#))
+            .await;
+    };
+    tokio::join!(async { soon(client.ping()).await.unwrap() }, ping);
+    drop(peer);
+    let mut peer = fake.accept().await;
+    peer.register().await;
+    peer.deliver("a", 2).await;
+    assert_eq!(soon(deliveries.next()).await.unwrap().attempt(), 2);
+}
+
+#[tokio::test]
 async fn what_came_before_the_route_was_taken_can_still_be_answered() {
     let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
     peer.deliver("a", 1).await;
