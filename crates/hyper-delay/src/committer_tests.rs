@@ -133,7 +133,8 @@ fn a_sync_that_fails_later_ends_it_with_what_was_told_kept() {
     let store = Arc::new(Fake::default());
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        let running = scope.spawn(|| over(&store, Sync::Always, &receiver));
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, &receiver));
         sender.send(vec![job(1)]).unwrap();
         wait_until(|| store.asked().syncs == 1);
         store.syncs(Syncs::Fail);
