@@ -20,6 +20,8 @@ mod requests;
 mod route;
 mod settings;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod tick;
 mod window;
 

@@ -1,0 +1,111 @@
+//! What is in memory is bounded, whatever is on disk.
+
+use super::{World, world::START};
+use crate::{protocol::Request, store::Space};
+
+#[test]
+fn overdue_tasks_without_a_consumer_leave_memory() {
+    let mut world = World::new(60_000, 64, 16);
+    for task in 0..500 {
+        world.schedule(&format!("{task:03}"), START + task);
+    }
+    world.run(1000);
+    assert_eq!(world.in_memory(), 0);
+    assert_eq!(world.on_disk(Space::Parked), 500);
+    assert_eq!(world.on_disk(Space::Waiting), 0);
+
+    let consumer = world.connect(&["route"]);
+    let mut most = 0;
+    let mut acked = 0;
+    while acked < 500 {
+        world.settle();
+        most = most.max(world.in_memory());
+        let (_, id, attempt, _) = world.deliveries[acked].clone();
+        world.ack(consumer, &id, attempt);
+        acked += 1;
+    }
+    world.settle();
+    assert!(most <= 256 + 16 + 16, "{most} in memory");
+    let order: Vec<String> = world
+        .deliveries
+        .iter()
+        .map(|(_, id, ..)| id.to_string())
+        .collect();
+    assert!(order.is_sorted(), "in order of time");
+    assert_eq!(order.len(), 500);
+    assert_eq!(world.on_disk(Space::Parked), 0);
+    assert_eq!(world.on_disk(Space::Tasks), 0);
+}
+
+#[test]
+fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
+    let mut world = World::new(60_000, 64, 16);
+    let consumer = world.connect(&[]);
+    world.ask(
+        consumer,
+        Request::Register {
+            route: "route".into(),
+            credit: Some(1),
+            mode: crate::protocol::Mode::Shared,
+        },
+    );
+    for task in 0..500 {
+        world.schedule(&format!("{task:03}"), START + task);
+    }
+    world.run(1000);
+    assert!(world.in_memory() <= 17, "{}", world.in_memory());
+    for acked in 0..500 {
+        let (_, id, attempt, _) = world.deliveries[acked].clone();
+        assert_eq!(*id, format!("{acked:03}"));
+        world.ack(consumer, &id, attempt);
+        world.settle();
+    }
+    assert_eq!(world.deliveries.len(), 500);
+}
+
+#[test]
+fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
+    let mut world = World::new(60_000, 64, 16);
+    for task in 0..5000 {
+        world.schedule(&format!("{task}"), START + 1000 + task % 100);
+    }
+    world.step(super::Step::Commit);
+    world.restart();
+    world.pass(500_000);
+    world.connect(&["other"]);
+    world.ask(
+        0,
+        Request::Schedule(crate::protocol::Schedule {
+            id: None,
+            route: Some("other".into()),
+            fire_at: 0,
+            compression: crate::protocol::Compression::None,
+            payload: Box::default(),
+            replace: false,
+        }),
+    );
+    world.tick();
+    world.step(super::Step::Commit);
+    world.step(super::Step::Tell);
+    assert_eq!(
+        world.deliveries.len(),
+        1,
+        "before the overdue ones are read"
+    );
+    world.run(1000);
+    assert_eq!(world.on_disk(Space::Parked), 5000);
+    assert_eq!(world.in_memory(), 1);
+}
+
+#[test]
+fn an_idle_scheduler_waits_for_nothing() {
+    let mut world = World::new(60_000, 64, 16);
+    assert_eq!(world.settle(), super::super::Next::Never);
+    let consumer = world.connect(&["route"]);
+    world.schedule("task", START + 10);
+    world.run(10);
+    world.ack(consumer, &"task".into(), 1);
+    // The wheel may still ask to be looked at for the answer that has come.
+    world.run(31_000);
+    assert_eq!(world.settle(), super::super::Next::Never);
+}
