@@ -6,6 +6,10 @@ use hyper_delay::config::Config;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
+/// The allocator of the system keeps what compactions have used.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new("info,fjall=warn,lsm_tree=warn"));

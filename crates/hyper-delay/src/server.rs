@@ -12,6 +12,7 @@ use std::{
 };
 
 use tokio::{
+    io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     sync::{oneshot, watch},
     task::JoinSet,
@@ -192,7 +193,7 @@ async fn accept<S: Store>(
         }
         if connections.len() >= shared.config.max_connections {
             tracing::warn!(%address, "refused: there are max_connections connections");
-            refuse(&stream, shared.config.max_connections);
+            tokio::spawn(refuse(stream, shared.config.max_connections));
             continue;
         }
         next += 1;
@@ -201,13 +202,15 @@ async fn accept<S: Store>(
     }
 }
 
-/// Tells a connection that it is one too many, if it can be told at once.
-fn refuse(stream: &TcpStream, most: usize) {
+/// Tells a connection that it is one too many.
+async fn refuse(mut stream: TcpStream, most: usize) {
     let message =
         format!("there are {most} connections, which is max_connections: close some, or raise it");
     let mut line = Vec::new();
     Reply::Error(Refusal::new(Code::TooManyConnections, message)).encode(None, &mut line);
-    let _ = stream.try_write(&line);
+    if stream.try_write(&line).is_ok() && stream.shutdown().await.is_ok() {
+        connection::linger(&mut stream).await;
+    }
 }
 
 type Ended = Result<Result<(), StoreError>, oneshot::error::RecvError>;

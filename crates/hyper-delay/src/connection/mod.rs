@@ -4,9 +4,17 @@ mod ask_disk;
 mod reader;
 mod writer;
 
-use std::sync::{Arc, mpsc::Sender};
+use std::{
+    sync::{Arc, mpsc::Sender},
+    time::Duration,
+};
 
-use tokio::{net::TcpStream, sync::watch};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    net::TcpStream,
+    sync::watch,
+    time::timeout,
+};
 
 use crate::{
     config::Config,
@@ -29,7 +37,7 @@ pub(crate) struct Shared<S> {
 /// answer has been written, or when it cannot be written to.
 pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
+    let (mut read, write) = stream.into_split();
     let outbox = Arc::new(Outbox::new(shared.config.connection_write_channel));
     let connected = Event::Connected(id, outbox.clone());
     if shared.events.send(connected).is_err() {
@@ -37,7 +45,7 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
     }
     let mut writer = tokio::spawn(writer::run(shared.clone(), outbox.clone(), write));
     let why = tokio::select! {
-        why = reader::run(&shared, id, &outbox, read) => why,
+        why = reader::run(&shared, id, &outbox, &mut read) => why,
         why = &mut writer => why.unwrap_or("the writer panicked"),
     };
     tracing::debug!(connection = id, why, "the connection ends");
@@ -50,6 +58,16 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
         }
         outbox.close();
         let _ = writer.await;
+        linger(&mut read).await;
     }
     let _ = shared.events.send(Event::Gone(id));
+}
+
+/// Reads what still comes, for a moment. To close a socket that has unread bytes is to reset the connection, and
+/// that can destroy what the other side has not read yet.
+pub(crate) async fn linger(read: &mut (impl AsyncRead + Unpin)) {
+    const MOMENT: Duration = Duration::from_secs(1);
+    let mut bytes = [0; 4096];
+    let to_the_end = async { while matches!(read.read(&mut bytes).await, Ok(1..)) {} };
+    let _ = timeout(MOMENT, to_the_end).await;
 }

@@ -1,4 +1,4 @@
-use std::{mem, sync::Arc};
+use std::{io::ErrorKind, mem, sync::Arc};
 
 use tokio::net::tcp::OwnedReadHalf;
 
@@ -6,7 +6,7 @@ use super::{Shared, ask_disk};
 use crate::{
     driver::Event,
     outbox::Outbox,
-    protocol::{Code, Lines, Refusal, Reply, Request, parse},
+    protocol::{Code, Line, Lines, Refusal, Reply, Request, parse},
     scheduler::{Ask, ConsumerId, Input, Message},
     store::Store,
 };
@@ -14,12 +14,15 @@ use crate::{
 /// After so many errors in a row the connection is closed: whatever is at the other end does not speak this.
 const PATIENCE: usize = 100;
 
+/// How often is read once the server is about to end, at most, to refuse what has come.
+const LAST_READS: usize = 16;
+
 /// Reads until the end, and tells why that was.
 pub(super) async fn run<S: Store>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &Arc<Outbox>,
-    read: OwnedReadHalf,
+    read: &mut OwnedReadHalf,
 ) -> &'static str {
     let mut lines = Lines::new(shared.config.max_line_bytes);
     let mut ending = shared.ending.clone();
@@ -29,19 +32,30 @@ pub(super) async fn run<S: Store>(
         outbox,
         asks: Vec::new(),
         errors: 0,
+        over: false,
     };
+    let mut last_reads = 0;
     loop {
-        tokio::select! {
-            biased;
-            _ = ending.wait_for(|ending| *ending) => return "the server is about to end",
-            ready = read.readable() => if ready.is_err() {
-                return "it cannot be read from";
-            },
+        if reader.over {
+            last_reads += 1;
+        } else {
+            tokio::select! {
+                biased;
+                _ = ending.wait_for(|ending| *ending) => reader.over = true,
+                ready = read.readable() => if ready.is_err() {
+                    return "it cannot be read from";
+                },
+            }
         }
         match read.try_read_buf(lines.room()) {
             Ok(0) => return "it was closed",
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if reader.over {
+                    return "the server is about to end";
+                }
+                continue;
+            }
             Err(_) => return "it broke",
         }
         while let Some(line) = lines.next() {
@@ -49,6 +63,7 @@ pub(super) async fn run<S: Store>(
                 Ok(line) => reader.line(line).await,
                 Err(too_long) => {
                     let refusal = Refusal::new(Code::LineTooLong, too_long.to_string());
+                    reader.errors += 1;
                     reader.refuse(refusal, 1).await;
                 }
             }
@@ -56,9 +71,22 @@ pub(super) async fn run<S: Store>(
                 return "it made a hundred errors in a row";
             }
         }
-        if !reader.flush() {
+        if !reader.flush() || last_reads == LAST_READS {
             return "the server is over";
         }
+    }
+}
+
+fn too_late(line: &Line) -> Refusal {
+    let (route, id) = line.request.names();
+    Refusal {
+        id: id.cloned(),
+        route: route.cloned(),
+        tag: line.tag.clone(),
+        ..Refusal::new(
+            Code::ShuttingDown,
+            "the server is about to end: send it again to the next",
+        )
     }
 }
 
@@ -70,6 +98,8 @@ struct Reader<'a, S> {
     asks: Vec<Ask>,
     /// In a row.
     errors: usize,
+    /// The server is about to end: nothing new is begun.
+    over: bool,
 }
 
 impl<S: Store> Reader<'_, S> {
@@ -77,9 +107,15 @@ impl<S: Store> Reader<'_, S> {
         let weight = self.outbox.weight(line.len());
         let line = match parse(line) {
             Ok(line) => line,
-            Err(refusal) => return self.refuse(refusal, weight).await,
+            Err(refusal) => {
+                self.errors += 1;
+                return self.refuse(refusal, weight).await;
+            }
         };
         self.errors = 0;
+        if self.over {
+            return self.refuse(too_late(&line), weight).await;
+        }
         self.take(weight).await;
         match line.request {
             Request::Stats { route, after } => {
@@ -114,7 +150,6 @@ impl<S: Store> Reader<'_, S> {
     }
 
     async fn refuse(&mut self, refusal: Refusal, weight: u32) {
-        self.errors += 1;
         self.take(weight).await;
         let message = Message::Reply {
             tag: refusal.tag.clone(),

@@ -83,6 +83,25 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// The route and the id that it names, if it does.
+    #[must_use]
+    pub const fn names(&self) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+        match self {
+            Self::Register { route, .. }
+            | Self::Unregister { route }
+            | Self::Dead { route, .. } => (Some(route), None),
+            Self::Schedule(Schedule { route, id, .. }) => (route.as_ref(), id.as_ref()),
+            Self::Ack { delivery, .. } | Self::Nack { delivery, .. } => {
+                (delivery.route.as_ref(), Some(&delivery.id))
+            }
+            Self::Cancel { route, id } | Self::Kick { route, id } => (Some(route), Some(id)),
+            Self::Stats { route, .. } => (route.as_ref(), None),
+            Self::Ping => (None, None),
+        }
+    }
+}
+
 /// How an ack or a nack names its delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
