@@ -40,6 +40,7 @@ pub(crate) fn run<S: Store>(
         Sync::Interval(_) | Sync::Never => Durability::Written,
     };
     let mut dirty = Dirty::new(sync);
+    let mut pace = Pace::default();
     loop {
         let first = match dirty.wait() {
             None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -66,9 +67,11 @@ pub(crate) fn run<S: Store>(
             if committed.len() >= GROUP || bytes >= GROUP_BYTES {
                 break;
             }
-            group = jobs.try_recv().ok();
+            group = pace.next(jobs, committed.len());
         }
+        pace.begins(committed.len());
         ledger.commit(durability, now)?;
+        pace.ended();
         dirty.written();
         tracing::trace!(jobs = committed.len(), bytes, "committed");
         tell(committed);
@@ -134,3 +137,46 @@ impl Dirty {
 #[cfg(test)]
 #[path = "committer_tests.rs"]
 mod tests;
+
+/// How long a group waits for more.
+///
+/// Those who were answered last are likely to ask again, and soon. If as many have not come, the group waits for
+/// them, at most half as long as a commit takes: so groups of many clients grow together rather than split, and
+/// each pays for fewer syncs. A client that is alone never waits.
+#[derive(Default)]
+struct Pace {
+    /// Jobs in the last group.
+    last: usize,
+    /// What a commit takes, smoothed.
+    commit: Duration,
+    begun: Option<Instant>,
+    /// Until when the group under way waits.
+    until: Option<Instant>,
+}
+
+impl Pace {
+    /// What comes next, if that is soon enough.
+    fn next(&mut self, jobs: &Receiver<Vec<Job>>, have: usize) -> Option<Vec<Job>> {
+        if let Ok(next) = jobs.try_recv() {
+            return Some(next);
+        }
+        if have >= self.last {
+            return None;
+        }
+        let now = Instant::now();
+        let until = *self.until.get_or_insert(now + self.commit / 2);
+        jobs.recv_timeout(until.saturating_duration_since(now)).ok()
+    }
+
+    fn begins(&mut self, jobs: usize) {
+        self.last = jobs;
+        self.until = None;
+        self.begun = Some(Instant::now());
+    }
+
+    fn ended(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.commit = (self.commit * 7 + begun.elapsed()) / 8;
+        }
+    }
+}
