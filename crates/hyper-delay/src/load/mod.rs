@@ -30,3 +30,4 @@ pub use figures::{Figures, Quantiles};
 pub use plan::{Mode, Plan};
 pub use run::run;
 pub use tally::Tally;
+pub use wire::Wire;

@@ -19,17 +19,22 @@ const LONGEST: usize = 16 << 20;
 
 /// Bytes on their way out, and lines that have come in.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub struct Wire {
     stream: TcpStream,
     lines: Lines,
     /// What is to be sent.
-    pub(super) out: Vec<u8>,
+    pub out: Vec<u8>,
     /// How much of it is.
     sent: usize,
 }
 
 impl Wire {
-    pub(super) async fn connect(address: &str) -> Result<Self, LoadError> {
+    /// Connects to a host and a port.
+    ///
+    /// # Errors
+    ///
+    /// If nobody is there.
+    pub async fn connect(address: &str) -> Result<Self, LoadError> {
         let connected = async {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
@@ -49,10 +54,14 @@ impl Wire {
 
     /// Sends as much as there is room for, and waits until something has come.
     ///
+    /// # Errors
+    ///
+    /// If the connection is broken or closed.
+    ///
     /// # Cancel safety
     ///
     /// Nothing is lost when it is dropped.
-    pub(super) async fn turn(&mut self) -> Result<(), LoadError> {
+    pub async fn turn(&mut self) -> Result<(), LoadError> {
         poll_fn(|context| {
             self.send(context)?;
             match pin!(self.stream.read_buf(self.lines.room())).poll(context)? {
@@ -76,11 +85,14 @@ impl Wire {
         Ok(())
     }
 
+    /// The next line that has come, whatever it says.
+    pub fn line(&mut self) -> Option<Result<&[u8], LoadError>> {
+        let line = self.lines.next()?;
+        Some(line.map_err(|too_long| LoadError::Answer(too_long.to_string())))
+    }
+
     /// The next line that has come.
     pub(super) fn next(&mut self) -> Option<Result<Reply, LoadError>> {
-        Some(match self.lines.next()? {
-            Ok(line) => Reply::read(line),
-            Err(too_long) => Err(LoadError::Answer(too_long.to_string())),
-        })
+        Some(self.line()?.and_then(Reply::read))
     }
 }
