@@ -2,7 +2,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::SystemTime;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, RequestError, time};
@@ -21,7 +21,8 @@ pub struct DeadLetters {
 }
 
 /// A task that has failed as often as the server allows. [`Client::kick`] revives it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// Serialized, it has the names of the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// The task's name within its route.

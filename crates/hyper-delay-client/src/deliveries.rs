@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::engine::{Command, Handle, Inbox};
 use crate::wire::Tag;
-use crate::{End, Unanswered};
+use crate::{End, ListenError, RequestError, Unanswered};
 
 /// The deliveries of a route, one after another: what [`listen`](crate::Client::listen) is made of.
 /// [`Client::deliveries`](crate::Client::deliveries) makes one.
@@ -33,6 +33,27 @@ impl Deliveries {
     #[must_use]
     pub fn end(&self) -> Option<&End> {
         self.inbox.end()
+    }
+
+    /// Why no more deliveries come, unless that is because the client was closed, or more do come.
+    ///
+    /// # Errors
+    ///
+    /// The server has taken the route away, or not given it back after a reconnect.
+    pub fn outcome(&self) -> Result<(), ListenError> {
+        let route = self.route.clone();
+        match self.end() {
+            None | Some(End::Closed) => Ok(()),
+            Some(End::Replaced) => Err(ListenError::Replaced { route }),
+            Some(End::Unregistered { reason }) => Err(ListenError::Unregistered {
+                route,
+                reason: reason.clone(),
+            }),
+            Some(End::Refused(refusal)) => {
+                let source = RequestError::Refused(refusal.clone());
+                Err(ListenError::Register { route, source })
+            }
+        }
     }
 
     /// The route.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::unanswered::Answer;
-use crate::{Delivery, End, ListenError, Nack, RequestError, Subscribe};
+use crate::{Delivery, ListenError, Nack, Subscribe};
 
 /// A handler about to be put to work: `.await` does it, for as long as the route is this client's.
 /// See [`Client::listen`](crate::Client::listen).
@@ -80,19 +80,7 @@ where
         while let Some(ended) = running.join_next().await {
             note(ended);
         }
-        let route = deliveries.route().to_owned();
-        match deliveries.end() {
-            None | Some(End::Closed) => Ok(()),
-            Some(End::Replaced) => Err(ListenError::Replaced { route }),
-            Some(End::Unregistered { reason }) => Err(ListenError::Unregistered {
-                route,
-                reason: reason.clone(),
-            }),
-            Some(End::Refused(refusal)) => {
-                let source = RequestError::Refused(refusal.clone());
-                Err(ListenError::Register { route, source })
-            }
-        }
+        deliveries.outcome()
     }
 }
 

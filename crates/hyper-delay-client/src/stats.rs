@@ -1,13 +1,13 @@
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, RequestError};
 
-/// How many tasks a server has, by state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// How many tasks a server has, by state. Serialized, it has the names of the protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -37,8 +37,8 @@ pub struct Stats {
     pub more: bool,
 }
 
-/// How many tasks a route has, by state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// How many tasks a route has, by state. Serialized, it has the names of the protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct RouteStats {

@@ -26,4 +26,7 @@ mod hedging;
 mod outbox;
 mod server;
 
+#[doc(hidden)]
+pub mod load;
+
 pub use server::{ServeError, run, run_with};

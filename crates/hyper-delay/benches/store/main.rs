@@ -1,0 +1,34 @@
+//! What durable scheduling costs: the disk alone, the store alone, and the whole server beside beanstalkd, in turn.
+//!
+//! `cargo bench --bench store` is all of it, in under three minutes; `-- store` or `-- server` a part.
+
+#[path = "../process/mod.rs"]
+#[expect(dead_code, reason = "the other benchmark uses the rest")]
+mod process;
+
+mod median;
+mod raw;
+mod written;
+
+mod alone;
+
+mod beanstalkd;
+mod round;
+mod table;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let Some(words) = process::words() else {
+        println!("run it with: cargo bench --bench store");
+        return Ok(());
+    };
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
+    if wanted("store") {
+        alone::run()?;
+    }
+    if wanted("server") {
+        table::run()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+/// The median; of an even number, the lower one of the two in the middle. Zero of none.
+pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.into_iter().collect();
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len().saturating_sub(1) / 2;
+    figures.get(middle).copied().unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! The whole server beside beanstalkd: rounds, and the table of their medians.
+
+use crate::{
+    Failure,
+    beanstalkd::Beanstalkd,
+    median::median,
+    process::{self, Server},
+    raw::Raw,
+    round::{Load, MANY, ONE, PAYLOAD, Pair, Round, THROUGH, round},
+};
+
+const ROUNDS: usize = 5;
+
+/// What is written raw in a sync.
+const RAW: usize = 300;
+
+pub(crate) fn run() -> Result<(), Failure> {
+    let directory = process::directory()?;
+    let mut raw = Raw::new(directory.path(), "raw", RAW)?;
+    let server = Server::start(directory.path())?;
+    let peer = Beanstalkd::start()?;
+    let runtime = process::runtime()?;
+    let mut rounds = Vec::new();
+    for number in 1..=ROUNDS {
+        eprintln!("round {number} of {ROUNDS}");
+        rounds.push(runtime.block_on(round(&mut raw, &server, peer.as_ref()))?);
+    }
+    println!("## The server beside beanstalkd -f 0\n");
+    if peer.is_none() {
+        println!(
+            "beanstalkd is not installed (`apt-get install beanstalkd`): its column stays empty.\n"
+        );
+    }
+    println!(
+        "Payloads of {PAYLOAD} bytes; medians of {ROUNDS} rounds, in turn. The disk alone: {:.0} writes of {RAW} bytes with fdatasync a second.\n",
+        of(&rounds, |round| round.raw)
+    );
+    println!("| | hyper-delay | beanstalkd | ratio | target |");
+    println!("| --- | --- | --- | --- | --- |");
+    let shape = |load: Load| {
+        let Load {
+            connections,
+            pipeline,
+            ..
+        } = load;
+        let s = if connections == 1 { "" } else { "s" };
+        format!("{connections} connection{s}, {pipeline} under way on each")
+    };
+    let rate = |name: &str, pick: fn(&Round) -> Pair, target: &str| {
+        let ours = of(&rounds, |round| pick(round).ours);
+        let peer = peer_of(&rounds, pick);
+        let ratio = rounds.iter().filter_map(|round| {
+            let Pair { ours, peer } = pick(round);
+            peer.map(|peer| ours / peer)
+        });
+        let ratio = peer.map(|_| format!("{:.1}", median(ratio)));
+        println!(
+            "| {name} | **{ours:.0}** | {} | {} | {target} |",
+            shown(peer, 0),
+            ratio.unwrap_or_default()
+        );
+    };
+    let many = format!("durable schedule acks/s, {}", shape(MANY));
+    rate(&many, |round| round.many, "10 times");
+    let one = format!("durable schedule acks/s, {}", shape(ONE));
+    rate(&one, |round| round.one, "10 times");
+    let through = format!("schedule, deliver, ack; tasks/s, {}", shape(THROUGH));
+    rate(&through, |round| round.through, "40,000");
+    for (name, pick, target) in [
+        (
+            "processor time of the server for a durable ack, pipelined, us",
+            (|round| round.cpu) as fn(&Round) -> Pair,
+            "15",
+        ),
+        ("the same of the load, us", |round| round.load, "about 2"),
+    ] {
+        println!(
+            "| {name} | **{:.1}** | {} | | {target} |",
+            of(&rounds, |round| pick(round).ours),
+            shown(peer_of(&rounds, pick), 1)
+        );
+    }
+    println!(
+        "| lateness at 1,000 due/s, p50, ms | **{:.2}** | whole seconds | | |",
+        of(&rounds, |round| round.late.0)
+    );
+    println!(
+        "| lateness at 1,000 due/s, p99, ms | **{:.2}** | whole seconds | | 2 |",
+        of(&rounds, |round| round.late.1)
+    );
+    Ok(())
+}
+
+fn of(rounds: &[Round], pick: impl Fn(&Round) -> f64) -> f64 {
+    median(rounds.iter().map(pick))
+}
+
+fn peer_of(rounds: &[Round], pick: fn(&Round) -> Pair) -> Option<f64> {
+    let figures: Option<Vec<f64>> = rounds.iter().map(|round| pick(round).peer).collect();
+    figures.map(median)
+}
+
+fn shown(figure: Option<f64>, digits: usize) -> String {
+    figure.map_or_else(String::new, |figure| format!("{figure:.digits$}"))
+}

@@ -1,0 +1,36 @@
+use clap::Args;
+
+use super::{
+    Failure,
+    remote::{Remote, print},
+};
+
+/// Remove a task, whatever its state; fail if there is none.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay cancel service-A order-17")]
+pub(super) struct Cancel {
+    /// The route of the task.
+    route: String,
+    /// Its name within the route.
+    id: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Cancel {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Self { route, id, remote } = self;
+        let cancelled = remote.connect().await?.cancel(&route, &id).await?;
+        if !cancelled.found {
+            return Err(Failure::NoTask { route, id });
+        }
+        print(&format!(
+            "{id} on {route} is cancelled{}",
+            if cancelled.in_flight {
+                "; a consumer has it, whose ack will remove nothing"
+            } else {
+                ""
+            }
+        ))
+    }
+}

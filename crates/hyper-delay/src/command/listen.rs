@@ -1,0 +1,137 @@
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use clap::Args;
+use hyper_delay_client::{Client, Deliveries, Delivery, ListenError, Unanswered};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use super::{
+    Failure,
+    remote::{Remote, print, print_json},
+    signal, value,
+};
+
+/// Print the deliveries of routes, and acknowledge each once it is printed.
+///
+/// A payload is printed as text if it is UTF-8, and else in base64. It ends at Ctrl-C, or when another consumer takes
+/// a route for itself.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay listen service-A service-B --json")]
+pub(super) struct Listen {
+    /// The routes.
+    #[arg(required = true, value_name = "ROUTE")]
+    routes: Vec<String>,
+    /// How many deliveries may be without an ack. By default the server's credit; with --count, 1.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    credit: Option<u16>,
+    /// Take the routes from all other consumers.
+    #[arg(long)]
+    exclusive: bool,
+    /// End after so many deliveries.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print a line of JSON for each.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Listen {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let end = signal::end()?;
+        let client = self.remote.connect().await?;
+        tokio::select! {
+            listened = self.listen(&client) => listened?,
+            () = end => {}
+        }
+        Ok(client.close().await?)
+    }
+
+    async fn listen(&self, client: &Client) -> Result<(), Failure> {
+        // With room for one, nothing is taken from the server that may not be printed any more.
+        let credit = self.credit.or(self.count.map(|_| 1));
+        let (sender, mut queue) = mpsc::channel(1);
+        let mut routes = tokio::task::JoinSet::new();
+        for route in &self.routes {
+            let mut subscribe = client.deliveries(route.clone());
+            if let Some(credit) = credit {
+                subscribe = subscribe.credit(credit);
+            }
+            if self.exclusive {
+                subscribe = subscribe.exclusive();
+            }
+            routes.spawn(forward(subscribe.await?, sender.clone()));
+        }
+        drop(sender);
+        let mut left = self.count;
+        loop {
+            let delivery = tokio::select! {
+                biased;
+                Some(delivery) = queue.recv() => delivery,
+                Some(ended) = routes.join_next() => {
+                    return Ok(ended.expect("forwarding does not panic")?);
+                }
+                else => return Ok(()),
+            };
+            self.show(&delivery)?;
+            left = left.map(|left| left - 1);
+            if left == Some(0) {
+                // The routes go first, so that this ack makes no room for another delivery.
+                routes.shutdown().await;
+                delivery.ack_confirmed().await?;
+                return Ok(());
+            }
+            delivery.ack();
+        }
+    }
+
+    fn show(&self, delivery: &Delivery) -> Result<(), Failure> {
+        let late = delivery.lateness();
+        let text = std::str::from_utf8(delivery.payload());
+        if self.json {
+            return print_json(&in_json(delivery, text.ok(), late));
+        }
+        let payload = match text {
+            Ok(text) => text.to_owned(),
+            Err(_) => format!("base64:{}", STANDARD.encode(delivery.payload())),
+        };
+        print(&format!(
+            "{} {} attempt {}, {} late: {payload}",
+            delivery.route(),
+            delivery.id(),
+            delivery.attempt(),
+            value::millis(late),
+        ))
+    }
+}
+
+fn in_json(delivery: &Delivery, text: Option<&str>, late: Duration) -> serde_json::Value {
+    let mut line = json!({
+        "id": delivery.id(),
+        "route_key": delivery.route(),
+        "fire_at": delivery.fire_at_millis(),
+        "compression": delivery.compression().as_str(),
+        "attempt": delivery.attempt(),
+        "late_ms": late.as_secs_f64() * 1_000.0,
+    });
+    match text {
+        Some(text) => line["payload"] = text.into(),
+        None => line["payload_base64"] = STANDARD.encode(delivery.payload()).into(),
+    }
+    line
+}
+
+/// Hands on the deliveries of a route, until there are no more.
+async fn forward(
+    mut deliveries: Deliveries,
+    queue: mpsc::Sender<Unanswered>,
+) -> Result<(), ListenError> {
+    while let Some(delivery) = deliveries.next().await {
+        if queue.send(delivery).await.is_err() {
+            break;
+        }
+    }
+    deliveries.outcome()
+}

@@ -1,0 +1,27 @@
+use std::time::Instant;
+
+use clap::Args;
+
+use super::{
+    Failure,
+    remote::{Remote, print},
+    value,
+};
+
+/// Ask whether the server is there, and how long it takes to say so.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay ping --addr 127.0.0.1:7000")]
+pub(super) struct Ping {
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Ping {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let client = self.remote.connect().await?;
+        let asked = Instant::now();
+        client.ping().await?;
+        let took = value::millis(asked.elapsed());
+        print(&format!("pong from {} after {took}", self.remote.addr))
+    }
+}

@@ -1,0 +1,81 @@
+//! Times, as people write them and as they read them.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// The most that the protocol has for a time.
+const LATEST: u64 = 1 << 53;
+
+/// A span such as `5s`, `90m` or `1h 30m`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; give a time such as 500ms, 5s or 1h 30m"))
+}
+
+/// Unix milliseconds, from their digits or from a time as RFC 3339 has it.
+pub(super) fn moment(text: &str) -> Result<u64, String> {
+    const CURE: &str =
+        "give a time such as 2030-01-31T08:00:00Z or milliseconds since 1970 from 0 to 2^53";
+    let millis = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        // What is due within a millisecond is due at its end.
+        let time: Timestamp = text.parse().map_err(|error| format!("{error}; {CURE}"))?;
+        u64::try_from(
+            time.as_nanosecond()
+                .max(0)
+                .unsigned_abs()
+                .div_ceil(1_000_000),
+        )
+        .ok()
+    };
+    millis
+        .filter(|millis| *millis <= LATEST)
+        .ok_or_else(|| CURE.to_owned())
+}
+
+/// Unix milliseconds as RFC 3339 has them, if it can.
+pub(super) fn shown(millis: u64) -> String {
+    let time = i64::try_from(millis)
+        .ok()
+        .and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.map_or_else(|| millis.to_string(), |time| format!("{time:.3}"))
+}
+
+/// Milliseconds with as many digits as matter.
+pub(super) fn millis(time: Duration) -> String {
+    let millis = time.as_secs_f64() * 1_000.0;
+    let digits = match millis {
+        ..1.0 => 3,
+        1.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{millis:.digits$} ms")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_milliseconds_or_rfc_3339() {
+        assert_eq!(moment("1732616400000"), Ok(1_732_616_400_000));
+        assert_eq!(moment("2024-11-26T10:20:00Z"), Ok(1_732_616_400_000));
+        assert_eq!(
+            moment("2024-11-26T11:20:00.0001+01:00"),
+            Ok(1_732_616_400_001)
+        );
+        assert_eq!(moment("1960-01-01T00:00:00Z"), Ok(0));
+        for text in ["", "soon", "-1", "2024-11-26", "9007199254740993"] {
+            assert!(moment(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_shown_as_rfc_3339() {
+        assert_eq!(shown(1_732_616_400_007), "2024-11-26T10:20:00.007Z");
+        assert_eq!(shown(1 << 53), (1_u64 << 53).to_string());
+    }
+}

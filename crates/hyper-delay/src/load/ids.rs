@@ -1,0 +1,50 @@
+//! The names of the tasks of a connection: as long as they would be elsewhere, and with a number to be read back.
+
+use std::io::Write as _;
+
+/// How many digits a number has at the end of an id.
+const DIGITS: usize = 8;
+
+/// The route of a connection, and the ids of its tasks.
+#[derive(Debug)]
+pub(super) struct Ids {
+    route: String,
+}
+
+impl Ids {
+    pub(super) fn new(name: &str, connection: u32) -> Self {
+        Self {
+            route: format!("{name}-{connection:04x}"),
+        }
+    }
+
+    pub(super) fn route(&self) -> &str {
+        &self.route
+    }
+
+    /// Appends the id of a task.
+    pub(super) fn write(&self, number: u32, out: &mut Vec<u8>) {
+        write!(out, "{}-{number:0DIGITS$x}", self.route).expect("a vector takes everything");
+    }
+}
+
+/// The number of the task that has this id.
+pub(super) fn number(id: &[u8]) -> Option<u32> {
+    let digits = id.len().checked_sub(DIGITS)?;
+    let digits = std::str::from_utf8(&id[digits..]).ok()?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_is_read_back_from_an_id() {
+        let mut id = Vec::new();
+        Ids::new("bench", 3).write(0xab_cdef, &mut id);
+        assert_eq!(id, b"bench-0003-00abcdef");
+        assert_eq!(number(&id), Some(0xab_cdef));
+        assert_eq!(number(b"short"), None);
+    }
+}

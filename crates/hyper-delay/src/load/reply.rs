@@ -1,0 +1,118 @@
+//! What the server says, as far as the load wants to know it.
+
+use serde::Deserialize;
+
+use super::{LoadError, ids};
+
+/// A line of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// A route is bound.
+    Registered,
+    /// A task is on disk.
+    Ack(u32),
+    /// A task has come.
+    Delivery(Delivered),
+    /// The removal of a task is on disk.
+    Acked,
+    /// A task is cancelled.
+    Cancelled,
+}
+
+/// Which task has come, in which round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Delivered {
+    pub(super) number: u32,
+    pub(super) attempt: u32,
+}
+
+impl Reply {
+    pub(super) fn read(line: &[u8]) -> Result<Self, LoadError> {
+        quick(line)
+            .or_else(|| thorough(line))
+            .ok_or_else(|| LoadError::Answer(String::from_utf8_lossy(line).into_owned()))
+    }
+}
+
+/// The lines that come by the million, with their fields in the order in which this server writes them.
+fn quick(line: &[u8]) -> Option<Reply> {
+    let named = |after_kind: &'static [u8]| {
+        let rest = line.strip_prefix(after_kind)?;
+        ids::number(&rest[..memchr::memchr(b'"', rest)?])
+    };
+    if let Some(number) = named(br#"{"kind":"ack","id":""#) {
+        return Some(Reply::Ack(number));
+    }
+    let number = named(br#"{"kind":"delivery","id":""#)?;
+    let at = memchr::memrchr(b':', line)?;
+    let attempt = line[at + 1..].strip_suffix(b"}")?;
+    line[..at].strip_suffix(br#","attempt""#)?;
+    let attempt = std::str::from_utf8(attempt).ok()?.parse().ok()?;
+    Some(Reply::Delivery(Delivered { number, attempt }))
+}
+
+/// Any line that the protocol allows.
+fn thorough(line: &[u8]) -> Option<Reply> {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        kind: std::borrow::Cow<'a, str>,
+        #[serde(borrow)]
+        id: Option<std::borrow::Cow<'a, str>>,
+        attempt: Option<u32>,
+    }
+    let fields: Fields<'_> = serde_json::from_slice(line).ok()?;
+    let number = || ids::number(fields.id.as_ref()?.as_bytes());
+    Some(match &*fields.kind {
+        "registered" => Reply::Registered,
+        "ack" => Reply::Ack(number()?),
+        "delivery" => Reply::Delivery(Delivered {
+            number: number()?,
+            attempt: fields.attempt?,
+        }),
+        "acked" => Reply::Acked,
+        "cancelled" => Reply::Cancelled,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_in_any_order_of_their_fields() {
+        let delivery = Reply::Delivery(Delivered {
+            number: 10,
+            attempt: 3,
+        });
+        for (line, wanted) in [
+            (
+                r#"{"kind":"ack","id":"b-0001-0000000a","fire_at":7}"#,
+                Reply::Ack(10),
+            ),
+            (
+                r#"{"fire_at":7,"id":"b-0001-0000000a","kind":"ack"}"#,
+                Reply::Ack(10),
+            ),
+            (
+                r#"{"kind":"delivery","id":"b-0001-0000000a","attempt":3}"#,
+                delivery,
+            ),
+            (
+                r#"{"kind":"delivery","id":"b-0001-0000000a","attempt":3,"new":1}"#,
+                delivery,
+            ),
+            (r#"{"kind":"acked","id":"x","removed":true}"#, Reply::Acked),
+        ] {
+            assert_eq!(Reply::read(line.as_bytes()).unwrap(), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_told_as_it_came() {
+        let line = r#"{"kind":"error","code":"too_long","message":"less"}"#;
+        let error = Reply::read(line.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(line), "{error}");
+    }
+}
