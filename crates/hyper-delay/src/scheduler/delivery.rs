@@ -330,7 +330,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn take_back(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+    /// A copy that nobody is to answer any more: its credit returns.
+    pub(super) fn take_back(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
         let copy = self
             .consumers
             .get_mut(&consumer)
