@@ -29,6 +29,13 @@ enum Nobody {
     MayHaveThisId,
 }
 
+/// What was dropped.
+pub(super) struct Dropped {
+    /// Rounds it had, with the one under way, whether that is on disk or not.
+    pub(super) attempt: u32,
+    pub(super) in_flight: bool,
+}
+
 impl<S: Store> Scheduler<S> {
     /// A task is due: it waits for a consumer to have room, or, if none can be expected to, on disk.
     pub(super) fn offer(&mut self, seq: u64) {
@@ -345,27 +352,27 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task is gone from the disk, or has another revision: so it is from memory. Copies of it stay with their
-    /// consumers, whose answers then change nothing. Tells the round it was in, if it was in flight.
-    pub(super) fn drop_task(&mut self, seq: u64) -> Option<u32> {
+    /// consumers, whose answers then change nothing.
+    pub(super) fn drop_task(&mut self, seq: u64) -> Option<Dropped> {
         let task = self.tasks.remove(&seq)?;
+        let in_flight = matches!(task.state, State::InFlight { .. });
         match task.state {
             State::Armed { timer, .. } => {
                 self.wheel.cancel(timer);
                 self.window.armed -= 1;
-                None
             }
             State::Ready => {
                 if let Some(route) = self.routes.get_mut(&task.route) {
                     route.ready.remove(&(task.at, seq));
                 }
-                None
             }
-            State::InFlight { round, .. } => {
-                self.end_round(round);
-                Some(task.attempt)
-            }
-            State::Changing => None,
+            State::InFlight { round, .. } => self.end_round(round),
+            State::Changing => {}
         }
+        Some(Dropped {
+            attempt: task.attempt,
+            in_flight,
+        })
     }
 
     fn unknown(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {
