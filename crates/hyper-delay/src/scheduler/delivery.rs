@@ -79,7 +79,7 @@ impl<S: Store> Scheduler<S> {
             match choose(&self.consumers, candidates, &task.id, task.avoid) {
                 Ok(consumer) => {
                     route.ready.remove(&place);
-                    let hedge = route.hedge.filter(|_| route.consumers.len() > 1);
+                    let hedge = route.hedge;
                     self.begin_round(place.1, consumer, hedge);
                 }
                 Err(Nobody::HasRoom) => break,
