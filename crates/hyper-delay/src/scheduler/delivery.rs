@@ -126,8 +126,9 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         task.attempt = task.attempt.saturating_add(1);
+        let until = self.now.monotonic + self.settings.ack_timeout;
         let round = hedge.map(|delay| {
-            let round = self.rounds.begin(seq, consumer);
+            let round = self.rounds.begin(seq, consumer, until);
             self.effects.rounds.push((round, delay));
             round.number
         });
@@ -135,17 +136,17 @@ impl<S: Store> Scheduler<S> {
             copies: Copies::one(consumer),
             round,
         };
-        self.send_copy(seq, consumer);
+        self.send_copy(seq, consumer, until);
     }
 
-    /// Sends a copy of a task that is in flight.
-    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
+    /// Sends a copy of a task that is in flight, to be answered by then.
+    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId, until: Moment) {
         let (Some(task), Some(state)) = (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
         else {
             return;
         };
         let timer = self.wheel.insert(
-            self.now.monotonic + self.settings.ack_timeout,
+            until,
             Timer::Answer {
                 consumer,
                 id: task.id.clone(),
@@ -234,8 +235,19 @@ impl<S: Store> Scheduler<S> {
             .get_mut(&consumer)
             .and_then(|state| state.overdue(id));
         if let Some(copy) = copy {
-            self.copy_failed(copy.seq, consumer, None);
+            match self.hedged(copy.seq, consumer) {
+                Some(round) => self.hedge_overdue(round, consumer),
+                None => self.copy_failed(copy.seq, consumer, None),
+            }
             self.dispatch_for(consumer);
+        }
+    }
+
+    /// The hedged round under way, if a consumer has a copy of it.
+    fn hedged(&self, seq: u64, consumer: ConsumerId) -> Option<RoundNumber> {
+        match &self.tasks.get(&seq)?.state {
+            State::InFlight { copies, round } if copies.iter().any(|has| has == consumer) => *round,
+            _ => None,
         }
     }
 
