@@ -185,6 +185,10 @@ impl<S: Store> Scheduler<S> {
 
     /// An ack: whatever the ledger has of that revision goes.
     pub(super) fn acked(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {
+        if self.lost_is_answered(consumer, &named) {
+            self.unknown(consumer, named, confirm);
+            return;
+        }
         let Some(state) = self.consumers.get_mut(&consumer) else {
             return;
         };
@@ -219,6 +223,7 @@ impl<S: Store> Scheduler<S> {
             .and_then(|state| state.answered(&named));
         let Some(copy) = copy else {
             self.unknown_acks += 1;
+            self.lost_is_answered(consumer, &named);
             return;
         };
         if let Some(timer) = copy.timer {
@@ -230,10 +235,14 @@ impl<S: Store> Scheduler<S> {
 
     /// The time for an answer is up.
     pub(super) fn overdue(&mut self, consumer: ConsumerId, id: &str) {
-        let copy = self
-            .consumers
-            .get_mut(&consumer)
-            .and_then(|state| state.overdue(id));
+        let Some(state) = self.consumers.get_mut(&consumer) else {
+            return;
+        };
+        if state.forget(id) {
+            self.dispatch_for(consumer);
+            return;
+        }
+        let copy = state.overdue(id);
         if let Some(copy) = copy {
             match self.hedged(copy.seq, consumer) {
                 Some(round) => self.hedge_overdue(round, consumer),
@@ -335,7 +344,7 @@ impl<S: Store> Scheduler<S> {
             }
             State::InFlight { copies, round } => {
                 for consumer in copies.iter().filter(|other| Some(*other) != answered) {
-                    self.take_back(consumer, &id, seq);
+                    self.lose(consumer, &id, seq);
                 }
                 self.end_round(round);
             }
@@ -349,12 +358,30 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A copy that nobody is to answer any more: its credit returns.
-    pub(super) fn take_back(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
-        let copy = self
-            .consumers
-            .get_mut(&consumer)
-            .and_then(|state| state.take(id, seq));
+    fn lose(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let state = self.consumers.get_mut(&consumer);
+        if state.is_some_and(|state| state.lose(id, seq)) {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A copy that nobody will answer: its credit returns, and its id is free.
+    pub(super) fn unsent(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let state = self.consumers.get_mut(&consumer);
+        let copy = state.and_then(|state| state.unsent(id, seq));
+        self.release(consumer, copy);
+    }
+
+    /// A copy is answered that somebody else has done: the answer is ignored, and the id is free.
+    fn lost_is_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
+        let state = self.consumers.get_mut(&consumer);
+        let copy = state.and_then(|state| state.answered_lost(named));
+        let found = copy.is_some();
+        self.release(consumer, copy);
+        found
+    }
+
+    fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
         if let Some(copy) = copy {
             if let Some(timer) = copy.timer {
                 self.wheel.cancel(timer);
