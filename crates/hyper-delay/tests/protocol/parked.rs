@@ -2,18 +2,31 @@ use serde_json::json;
 
 use crate::common::{Peer, Server, echo, now, schedule};
 
-/// Schedules tasks for times soon to come, in no order of time, named by their place in it.
-fn out_of_order(producer: &mut Peer, count: u64) {
-    let start = now() + 300;
-    let tags: Vec<String> = (0..count)
-        .map(|place| {
-            let place = place * 37 % count;
-            producer.ask_later(&schedule("a", &place.to_string(), start + place / 2))
-        })
-        .collect();
-    for tag in tags {
-        assert_eq!(producer.answer(&tag)["kind"], "ack");
+/// Schedules tasks for times soon to come, in no order of time, named by their place in it. Tells the last time.
+fn out_of_order(producer: &mut Peer, count: u64) -> u64 {
+    let mut lead = 300;
+    // A task is due when it is scheduled if its time has passed by then: so all must be there in time.
+    loop {
+        let start = now() + lead;
+        let tags: Vec<String> = (0..count)
+            .map(|place| {
+                let place = place * 37 % count;
+                let line = schedule("a", &place.to_string(), start + place / 2);
+                producer.ask_later(&line.replacen('{', r#"{"replace":true,"#, 1))
+            })
+            .collect();
+        for tag in tags {
+            assert_eq!(producer.answer(&tag)["kind"], "ack");
+        }
+        if now() < start {
+            return start + count / 2;
+        }
+        lead *= 2;
     }
+}
+
+fn parked(producer: &mut Peer, count: u64) {
+    out_of_order(producer, count);
     producer.stats_until("a", |stats| stats["parked"] == count);
 }
 
@@ -34,7 +47,7 @@ fn in_order(peer: &mut Peer, count: u64) {
 fn what_is_parked_comes_on_register_in_order_of_time_within_credit() {
     let server = Server::start(json!({}));
     let mut producer = server.peer();
-    out_of_order(&mut producer, 100);
+    parked(&mut producer, 100);
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":3"#);
     let first = [(); 3].map(|()| peer.delivery());
@@ -53,7 +66,7 @@ fn what_is_parked_comes_on_register_in_order_of_time_within_credit() {
 fn what_is_parked_comes_in_order_though_little_is_held_in_memory() {
     let server = Server::start(json!({"ready_channel_capacity": 4, "window_tasks": 1000}));
     let mut producer = server.peer();
-    out_of_order(&mut producer, 2000);
+    parked(&mut producer, 2000);
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":10"#);
     in_order(&mut peer, 2000);
@@ -67,11 +80,8 @@ fn tasks_wait_in_order_of_time_while_the_consumer_has_no_room() {
     peer.due("a", "first");
     let first = peer.delivery();
     let mut producer = server.peer();
-    let start = now() + 300;
-    for place in (0..50).rev() {
-        producer.plan("a", &place.to_string(), start + place);
-    }
-    producer.plan("b", "mark", start + 50);
+    let last = out_of_order(&mut producer, 50);
+    producer.plan("b", "mark", last + 1);
     producer.stats_until("b", |stats| stats["parked"] == 1);
     peer.send(echo("ack", &first));
     in_order(&mut peer, 50);
@@ -81,7 +91,7 @@ fn tasks_wait_in_order_of_time_while_the_consumer_has_no_room() {
 fn a_second_consumer_takes_part_of_what_is_parked() {
     let server = Server::start(json!({}));
     let mut producer = server.peer();
-    out_of_order(&mut producer, 20);
+    parked(&mut producer, 20);
     let mut first = server.peer();
     first.register_with("a", r#""credit":8"#);
     let mut second = server.peer();

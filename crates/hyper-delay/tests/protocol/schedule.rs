@@ -114,7 +114,7 @@ fn a_task_whose_delivery_would_not_fit_into_a_line_is_refused() {
         .to_string();
     assert!((1012..=1015).contains(&line.len()), "{}", line.len());
     // A name with escapes takes more room in the delivery than in memory.
-    let name = "\\u0001".repeat(100);
+    let name = "\\u0001".repeat(110);
     assert_eq!(peer.code(&with(&name, 300)), "too_long");
 }
 
