@@ -178,7 +178,6 @@ async fn accept<S: Store>(
     const PAUSE: Duration = Duration::from_millis(50);
     let mut next = 0;
     loop {
-        while connections.try_join_next().is_some() {}
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -191,6 +190,7 @@ async fn accept<S: Store>(
             tracing::warn!(%address, "refused: the host is not in allowed_hosts");
             continue;
         }
+        while connections.try_join_next().is_some() {}
         if connections.len() >= shared.config.max_connections {
             tracing::warn!(%address, "refused: there are max_connections connections");
             tokio::spawn(refuse(stream, shared.config.max_connections));

@@ -43,7 +43,7 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
     if shared.events.send(connected).is_err() {
         return;
     }
-    let mut writer = tokio::spawn(writer::run(shared.clone(), outbox.clone(), write));
+    let mut writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
     let why = tokio::select! {
         why = reader::run(&shared, id, &outbox, &mut read) => why,
         why = &mut writer => why.unwrap_or("the writer panicked"),

@@ -68,6 +68,7 @@ pub(super) async fn run<S: Store>(
                 }
             }
             if reader.errors == PATIENCE {
+                reader.flush();
                 return "it made a hundred errors in a row";
             }
         }

@@ -4,10 +4,11 @@ use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, time::timeout};
 
 use super::Shared;
 use crate::{
+    driver::Event,
     outbox::Outbox,
     protocol::Delivery,
     record::{self, Task, key},
-    scheduler::Message,
+    scheduler::{ConsumerId, Input, Message},
     store::{Space, Store, StoreError},
 };
 
@@ -20,6 +21,7 @@ const CHUNK: usize = 64 << 10;
 /// Writes until the outbox is closed and empty, and tells why it stopped.
 pub(super) async fn run<S: Store>(
     shared: Arc<Shared<S>>,
+    id: ConsumerId,
     outbox: Arc<Outbox>,
     mut write: OwnedWriteHalf,
 ) -> &'static str {
@@ -36,7 +38,7 @@ pub(super) async fn run<S: Store>(
         let mut weight = 0;
         let mut left = messages.drain(..).peekable();
         while let Some(message) = left.next() {
-            match encode(&*shared.store, message, &mut bytes) {
+            match encode(&shared, id, message, &mut bytes) {
                 Ok(of_this) => weight += of_this,
                 Err(error) => {
                     tracing::error!(%error, "a delivery could not be read");
@@ -59,7 +61,12 @@ pub(super) async fn run<S: Store>(
 }
 
 /// Appends the line of a message, and tells how much room its request took.
-fn encode(store: &impl Store, message: Message, bytes: &mut Vec<u8>) -> Result<u32, StoreError> {
+fn encode<S: Store>(
+    shared: &Shared<S>,
+    consumer: ConsumerId,
+    message: Message,
+    bytes: &mut Vec<u8>,
+) -> Result<u32, StoreError> {
     match message {
         Message::Reply { reply, tag, weight } => {
             reply.encode(tag.as_deref(), bytes);
@@ -72,19 +79,23 @@ fn encode(store: &impl Store, message: Message, bytes: &mut Vec<u8>) -> Result<u
             id,
             attempt,
         } => {
-            // If it is gone, it was acknowledged, cancelled or replaced on the way: nothing is to be delivered.
-            if let Some(value) = store.get(Space::Tasks, &key::task(seq))? {
-                let task: Task<'_> = record::decode(&value)?;
-                Delivery {
-                    id: &id,
-                    route: &route,
-                    fire_at: task.fire_at,
-                    compression: task.compression,
-                    payload: task.payload,
-                    attempt,
-                }
-                .encode(bytes);
+            // If it is gone, it was acknowledged, cancelled or replaced on the way: nothing is to be delivered, and
+            // nobody will answer.
+            let Some(value) = shared.store.get(Space::Tasks, &key::task(seq))? else {
+                let unsent = Input::Unsent { consumer, seq, id };
+                let _ = shared.events.send(Event::Input(unsent));
+                return Ok(0);
+            };
+            let task: Task<'_> = record::decode(&value)?;
+            Delivery {
+                id: &id,
+                route: &route,
+                fire_at: task.fire_at,
+                compression: task.compression,
+                payload: task.payload,
+                attempt,
             }
+            .encode(bytes);
             Ok(0)
         }
     }

@@ -2,7 +2,11 @@
 
 use std::io;
 
-use super::{Compression, object::Object, payload};
+use super::{
+    Compression,
+    object::{Count, Object},
+    payload,
+};
 
 /// A copy of a task, to be sent to one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,20 +51,6 @@ impl Delivery<'_> {
             .field("compression", self.compression.as_str())
             .field("attempt", &attempt)
             .close();
-    }
-}
-
-/// Counts what is written, and forgets it.
-struct Count(usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

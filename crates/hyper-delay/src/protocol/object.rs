@@ -130,3 +130,17 @@ mod tests {
         assert_eq!(line, "{\"a\":\"\\\"\\\\\\n\\u0001é\u{7f}\"}");
     }
 }
+
+/// Counts what is written, and forgets it.
+pub(super) struct Count(pub(super) usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::object::Object;
+use super::object::{Count, Object};
 
 /// The counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,12 +49,24 @@ impl Stats {
             .fields(object)
             .field("connections", &self.connections)
             .field("unknown_acks", &self.unknown_acks)
-            .list("routes", &self.routes, |route, object| {
-                let object = object.field("route_key", &*route.route);
-                let object = route.counts.fields(object);
-                object.field("consumers", &route.consumers).close();
-            })
+            .list("routes", &self.routes, RouteStats::write)
             .field("more", &self.more)
+    }
+}
+
+impl RouteStats {
+    /// How many bytes of a line it takes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        let mut count = Count(0);
+        self.write(Object::nested(&mut count));
+        count.0
+    }
+
+    fn write<W: io::Write>(&self, object: Object<'_, W>) {
+        let object = object.field("route_key", &*self.route);
+        let object = self.counts.fields(object);
+        object.field("consumers", &self.consumers).close();
     }
 }
 

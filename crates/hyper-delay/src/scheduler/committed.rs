@@ -58,7 +58,8 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
-                let in_flight = seq.and_then(|seq| self.drop_task(seq)).is_some();
+                let dropped = seq.and_then(|seq| self.drop_task(seq));
+                let in_flight = dropped.is_some_and(|dropped| dropped.in_flight);
                 let found = seq.is_some();
                 self.answer(token, || Reply::Cancelled {
                     id,
@@ -88,13 +89,13 @@ impl<S: Store> Scheduler<S> {
         token: Token,
     ) {
         let mut task = live(order.route, order.id, order.at, attempt);
-        if let Some(round) = replaced.and_then(|old| self.drop_task(old))
-            && round > attempt
+        if let Some(dropped) = replaced.and_then(|old| self.drop_task(old))
+            && dropped.attempt > attempt
         {
-            task.attempt = round;
+            task.attempt = dropped.attempt;
             let op = Op::Count {
                 subject: task.subject(seq),
-                attempt: round,
+                attempt: dropped.attempt,
             };
             self.submit(op, Token::Own(None));
         }

@@ -21,6 +21,9 @@ pub(super) struct Consumer {
     pub(super) credit: u16,
     /// What it has in flight: one copy of an id at a time, so that an answer that names the id alone is exact.
     in_flight: HashMap<Arc<str>, Copy>,
+    /// Copies of tasks that somebody else has done: they take no credit, and an answer is ignored. Until it comes, or
+    /// is overdue, no other copy of the id does.
+    lost: HashMap<Arc<str>, Copy>,
     /// What it left unanswered, oldest first.
     late: VecDeque<(Arc<str>, Copy)>,
     /// Which of its routes is to be served first, so that all have their turn.
@@ -54,6 +57,7 @@ impl Consumer {
             own_route: None,
             credit,
             in_flight: HashMap::new(),
+            lost: HashMap::new(),
             late: VecDeque::new(),
             turn: 0,
         }
@@ -69,7 +73,7 @@ impl Consumer {
 
     /// Whether it has a copy of a task with that id, whatever its route.
     pub(super) fn holds(&self, id: &str) -> bool {
-        self.in_flight.contains_key(id)
+        self.in_flight.contains_key(id) || self.lost.contains_key(id)
     }
 
     pub(super) fn give(&mut self, id: Arc<str>, copy: Copy) {
@@ -94,10 +98,36 @@ impl Consumer {
         self.late.remove(place).map(|(_, copy)| copy)
     }
 
-    /// Takes a copy of a revision back.
-    pub(super) fn take(&mut self, id: &str, seq: u64) -> Option<Copy> {
-        self.in_flight.get(id).filter(|copy| copy.seq == seq)?;
-        self.in_flight.remove(id)
+    /// Takes back a copy of a revision that was not sent.
+    pub(super) fn unsent(&mut self, id: &str, seq: u64) -> Option<Copy> {
+        let copies = [&mut self.in_flight, &mut self.lost];
+        copies.into_iter().find_map(|copies| {
+            copies.get(id).filter(|copy| copy.seq == seq)?;
+            copies.remove(id)
+        })
+    }
+
+    /// Somebody else has done it: its credit returns. Tells whether it had a copy.
+    pub(super) fn lose(&mut self, id: &str, seq: u64) -> bool {
+        let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
+        if copy.is_some()
+            && let Some((id, copy)) = self.in_flight.remove_entry(id)
+        {
+            self.lost.insert(id, copy);
+            return true;
+        }
+        false
+    }
+
+    /// The copy that somebody else has done, and that an answer names.
+    pub(super) fn answered_lost(&mut self, named: &Named) -> Option<Copy> {
+        self.lost.get(&named.id).filter(|copy| copy.is(named))?;
+        self.lost.remove(&named.id)
+    }
+
+    /// Forgets a copy that somebody else has done.
+    pub(super) fn forget(&mut self, id: &str) -> bool {
+        self.lost.remove(id).is_some()
     }
 
     /// The time for an answer is up: from now on it is late.
@@ -114,8 +144,8 @@ impl Consumer {
         Some(copy)
     }
 
-    /// All that it has in flight, when it is gone.
+    /// All that it could have answered, when it is gone.
     pub(super) fn into_copies(self) -> impl Iterator<Item = (Arc<str>, Copy)> {
-        self.in_flight.into_iter()
+        self.in_flight.into_iter().chain(self.lost)
     }
 }

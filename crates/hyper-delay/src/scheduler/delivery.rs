@@ -29,6 +29,13 @@ enum Nobody {
     MayHaveThisId,
 }
 
+/// What was dropped.
+pub(super) struct Dropped {
+    /// Rounds it had, with the one under way, whether that is on disk or not.
+    pub(super) attempt: u32,
+    pub(super) in_flight: bool,
+}
+
 impl<S: Store> Scheduler<S> {
     /// A task is due: it waits for a consumer to have room, or, if none can be expected to, on disk.
     pub(super) fn offer(&mut self, seq: u64) {
@@ -72,7 +79,7 @@ impl<S: Store> Scheduler<S> {
             match choose(&self.consumers, candidates, &task.id, task.avoid) {
                 Ok(consumer) => {
                     route.ready.remove(&place);
-                    let hedge = route.hedge.filter(|_| route.consumers.len() > 1);
+                    let hedge = route.hedge;
                     self.begin_round(place.1, consumer, hedge);
                 }
                 Err(Nobody::HasRoom) => break,
@@ -119,8 +126,9 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         task.attempt = task.attempt.saturating_add(1);
+        let until = self.now.monotonic + self.settings.ack_timeout;
         let round = hedge.map(|delay| {
-            let round = self.rounds.begin(seq, consumer);
+            let round = self.rounds.begin(seq, consumer, until);
             self.effects.rounds.push((round, delay));
             round.number
         });
@@ -128,17 +136,17 @@ impl<S: Store> Scheduler<S> {
             copies: Copies::one(consumer),
             round,
         };
-        self.send_copy(seq, consumer);
+        self.send_copy(seq, consumer, until);
     }
 
-    /// Sends a copy of a task that is in flight.
-    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
+    /// Sends a copy of a task that is in flight, to be answered by then.
+    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId, until: Moment) {
         let (Some(task), Some(state)) = (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
         else {
             return;
         };
         let timer = self.wheel.insert(
-            self.now.monotonic + self.settings.ack_timeout,
+            until,
             Timer::Answer {
                 consumer,
                 id: task.id.clone(),
@@ -177,6 +185,10 @@ impl<S: Store> Scheduler<S> {
 
     /// An ack: whatever the ledger has of that revision goes.
     pub(super) fn acked(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {
+        if self.lost_is_answered(consumer, &named) {
+            self.unknown(consumer, named, confirm);
+            return;
+        }
         let Some(state) = self.consumers.get_mut(&consumer) else {
             return;
         };
@@ -211,6 +223,7 @@ impl<S: Store> Scheduler<S> {
             .and_then(|state| state.answered(&named));
         let Some(copy) = copy else {
             self.unknown_acks += 1;
+            self.lost_is_answered(consumer, &named);
             return;
         };
         if let Some(timer) = copy.timer {
@@ -222,13 +235,28 @@ impl<S: Store> Scheduler<S> {
 
     /// The time for an answer is up.
     pub(super) fn overdue(&mut self, consumer: ConsumerId, id: &str) {
-        let copy = self
-            .consumers
-            .get_mut(&consumer)
-            .and_then(|state| state.overdue(id));
-        if let Some(copy) = copy {
-            self.copy_failed(copy.seq, consumer, None);
+        let Some(state) = self.consumers.get_mut(&consumer) else {
+            return;
+        };
+        if state.forget(id) {
             self.dispatch_for(consumer);
+            return;
+        }
+        let copy = state.overdue(id);
+        if let Some(copy) = copy {
+            match self.hedged(copy.seq, consumer) {
+                Some(round) => self.hedge_overdue(round, consumer),
+                None => self.copy_failed(copy.seq, consumer, None),
+            }
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// The hedged round under way, if a consumer has a copy of it.
+    fn hedged(&self, seq: u64, consumer: ConsumerId) -> Option<RoundNumber> {
+        match &self.tasks.get(&seq)?.state {
+            State::InFlight { copies, round } if copies.iter().any(|has| has == consumer) => *round,
+            _ => None,
         }
     }
 
@@ -316,7 +344,7 @@ impl<S: Store> Scheduler<S> {
             }
             State::InFlight { copies, round } => {
                 for consumer in copies.iter().filter(|other| Some(*other) != answered) {
-                    self.take_back(consumer, &id, seq);
+                    self.lose(consumer, &id, seq);
                 }
                 self.end_round(round);
             }
@@ -330,11 +358,30 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn take_back(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
-        let copy = self
-            .consumers
-            .get_mut(&consumer)
-            .and_then(|state| state.take(id, seq));
+    fn lose(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let state = self.consumers.get_mut(&consumer);
+        if state.is_some_and(|state| state.lose(id, seq)) {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A copy that nobody will answer: its credit returns, and its id is free.
+    pub(super) fn unsent(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let state = self.consumers.get_mut(&consumer);
+        let copy = state.and_then(|state| state.unsent(id, seq));
+        self.release(consumer, copy);
+    }
+
+    /// A copy is answered that somebody else has done: the answer is ignored, and the id is free.
+    fn lost_is_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
+        let state = self.consumers.get_mut(&consumer);
+        let copy = state.and_then(|state| state.answered_lost(named));
+        let found = copy.is_some();
+        self.release(consumer, copy);
+        found
+    }
+
+    fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
         if let Some(copy) = copy {
             if let Some(timer) = copy.timer {
                 self.wheel.cancel(timer);
@@ -344,27 +391,27 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A task is gone from the disk, or has another revision: so it is from memory. Copies of it stay with their
-    /// consumers, whose answers then change nothing. Tells the round it was in, if it was in flight.
-    pub(super) fn drop_task(&mut self, seq: u64) -> Option<u32> {
+    /// consumers, whose answers then change nothing.
+    pub(super) fn drop_task(&mut self, seq: u64) -> Option<Dropped> {
         let task = self.tasks.remove(&seq)?;
+        let in_flight = matches!(task.state, State::InFlight { .. });
         match task.state {
             State::Armed { timer, .. } => {
                 self.wheel.cancel(timer);
                 self.window.armed -= 1;
-                None
             }
             State::Ready => {
                 if let Some(route) = self.routes.get_mut(&task.route) {
                     route.ready.remove(&(task.at, seq));
                 }
-                None
             }
-            State::InFlight { round, .. } => {
-                self.end_round(round);
-                Some(task.attempt)
-            }
-            State::Changing => None,
+            State::InFlight { round, .. } => self.end_round(round),
+            State::Changing => {}
         }
+        Some(Dropped {
+            attempt: task.attempt,
+            in_flight,
+        })
     }
 
     fn unknown(&mut self, consumer: ConsumerId, named: Named, confirm: Option<Token>) {

@@ -3,6 +3,7 @@
 //! The race itself, which says when the next copy is due, runs beside the scheduler (`crate::hedging`). Here is
 //! who has which copy, and what came of it.
 
+use race_wheel::Moment;
 use rustc_hash::FxHashMap;
 
 use super::{ConsumerId, Scheduler, live::State};
@@ -45,18 +46,21 @@ struct Copies {
     asked: Vec<ConsumerId>,
     /// Of whom nothing more is to be expected.
     failed: Vec<bool>,
+    /// When the round has failed, whoever was asked when.
+    until: Moment,
     /// What the last that gave it back wants.
     delay_ms: Option<u64>,
 }
 
 impl Rounds {
-    pub(super) fn begin(&mut self, seq: u64, consumer: ConsumerId) -> Round {
+    pub(super) fn begin(&mut self, seq: u64, consumer: ConsumerId, until: Moment) -> Round {
         let number = self.next;
         self.next += 1;
         let copies = Copies {
             seq,
             asked: vec![consumer],
             failed: vec![false],
+            until,
             delay_ms: None,
         };
         self.rounds.insert(number, copies);
@@ -89,7 +93,7 @@ impl<S: Store> Scheduler<S> {
             }
             return;
         }
-        let seq = copies.seq;
+        let (seq, until) = (copies.seq, copies.until);
         let next = self
             .tasks
             .get(&seq)
@@ -107,7 +111,7 @@ impl<S: Store> Scheduler<S> {
         {
             copies.push(consumer);
         }
-        self.send_copy(seq, consumer);
+        self.send_copy(seq, consumer, until);
     }
 
     /// A copy of a hedged round has failed; the race decides what follows.
@@ -127,6 +131,19 @@ impl<S: Store> Scheduler<S> {
                 .fates
                 .push((Round { number, place }, Fate::Failed));
         }
+    }
+
+    /// The time for an answer is up: the race is over, whoever could still be asked.
+    pub(super) fn hedge_overdue(&mut self, number: RoundNumber, consumer: ConsumerId) {
+        let Some(copies) = self.rounds.rounds.get(&number) else {
+            return;
+        };
+        let seq = copies.seq;
+        self.rounds.end(number, &mut self.effects.fates);
+        if let Some(task) = self.tasks.get_mut(&seq) {
+            task.avoid = Some(consumer);
+        }
+        self.round_failed(seq, None);
     }
 
     /// The race is lost: every copy has failed, and there was nobody left to ask.

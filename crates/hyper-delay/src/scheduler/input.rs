@@ -38,6 +38,15 @@ pub enum Input {
     },
     /// What is on disk now, in the order in which it was asked for.
     Committed(Vec<Committed>),
+    /// A delivery was not sent: by the time it would have been, its revision was gone.
+    Unsent {
+        /// To which connection.
+        consumer: ConsumerId,
+        /// Which revision.
+        seq: u64,
+        /// Of which task.
+        id: Arc<str>,
+    },
     /// A hedged round wants its next copy sent.
     Copy(Round),
     /// Every copy of a hedged round has failed, and there is nobody left to ask.

@@ -280,12 +280,15 @@ impl<S: Store> Scheduler<S> {
         if let [route] = state.routes.as_slice() {
             return route.clone();
         }
-        if let Some(route) = &state.own_route {
-            return route.clone();
+        let own = state
+            .own_route
+            .get_or_insert_with(|| format!("conn-{}", uuid::Uuid::now_v7().simple()).into());
+        let route = own.clone();
+        if !state.routes.contains(&route) {
+            self.bind(consumer, &route, Mode::Shared);
+            self.refill(&route);
+            self.dispatch_for(consumer);
         }
-        let route: Arc<str> = format!("conn-{}", uuid::Uuid::now_v7().simple()).into();
-        state.own_route = Some(route.clone());
-        self.bind(consumer, &route, Mode::Shared);
         route
     }
 }

@@ -42,10 +42,19 @@ impl<S: Store> Scheduler<S> {
                 }
             }
         }
-        stats.routes = routes.into_values().collect();
-        let most = self.settings.max_line_bytes;
-        stats.more |= cut(&mut stats.routes, most);
-        self.reply(consumer, Reply::Stats(stats), tag, weight);
+        let mut routes = routes.into_values().collect();
+        let mut reply = Reply::Stats(stats);
+        let mut line = Vec::new();
+        reply.encode(tag.as_deref(), &mut line);
+        let cut = cut(
+            &mut routes,
+            self.settings.max_line_bytes.saturating_sub(line.len()),
+        );
+        if let Reply::Stats(stats) = &mut reply {
+            stats.routes = routes;
+            stats.more |= cut;
+        }
+        self.reply(consumer, reply, tag, weight);
     }
 }
 
@@ -57,16 +66,12 @@ fn row<'a>(routes: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &
     })
 }
 
-/// Drops what would not fit into a line, and tells whether there was such.
-fn cut(routes: &mut Vec<RouteStats>, line: usize) -> bool {
-    /// What surrounds the routes, and what a route takes beside its name, with numbers as long as they get.
-    const LINE: usize = 512;
-    const ROW: usize = 192;
-    let mut room = line.saturating_sub(LINE);
+/// Drops what would not fit into so many bytes, and tells whether there was such.
+fn cut(routes: &mut Vec<RouteStats>, mut room: usize) -> bool {
     let fits = routes.iter().take(1000).take_while(|row| {
-        let name: usize = row.route.escape_debug().count() * 2;
-        let fits = room >= ROW + name;
-        room = room.saturating_sub(ROW + name);
+        let length = row.length() + 1;
+        let fits = room >= length;
+        room = room.saturating_sub(length);
         fits
     });
     let count = fits.count();

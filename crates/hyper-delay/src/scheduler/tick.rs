@@ -50,6 +50,7 @@ impl<S: Store> Scheduler<S> {
                     self.committed(committed);
                 }
             }
+            Input::Unsent { consumer, seq, id } => self.unsent(consumer, &id, seq),
             Input::Copy(round) => self.hedge_copy(round),
             Input::Lost(round) => self.hedge_lost(round.number),
         }

@@ -1,0 +1,37 @@
+use serde_json::json;
+
+use crate::{
+    bulk::{all_done, schedule_all, take_all},
+    common::{Server, now, schedule},
+};
+
+/// A consumer is away while so many tasks fall due, and then comes back.
+fn away(count: usize) {
+    let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
+    let start = now() + 1_000;
+    // In order of time, whether they are due when they are scheduled or later.
+    schedule_all(&server, count, move |id| {
+        schedule("a", &id.to_string(), start + id as u64 / 100)
+    });
+    let mut peer = server.peer();
+    let stats = peer.stats_until("a", |stats| stats["parked"] == count);
+    assert_eq!(
+        (&stats["waiting"], &stats["in_flight"]),
+        (&json!(0), &json!(0))
+    );
+    peer.register_with("a", r#""credit":1000"#);
+    let ids = take_all(&mut peer, count);
+    assert!(ids.into_iter().eq(0..count), "in order of time, each once");
+    all_done(peer, &server, "a");
+}
+
+#[test]
+fn what_falls_due_while_the_consumer_is_away_comes_in_order_when_it_is_back() {
+    away(200_000);
+}
+
+#[test]
+#[ignore = "takes minutes without optimization"]
+fn a_million_tasks_fall_due_while_the_consumer_is_away() {
+    away(1_000_000);
+}

@@ -1,0 +1,87 @@
+use std::{
+    io::Write,
+    net::{Shutdown, TcpStream},
+    sync::mpsc,
+    thread,
+};
+
+use serde_json::Value;
+
+use crate::common::{Peer, Server};
+
+/// Lines are written in pieces of this size.
+const CHUNK: usize = 64 << 10;
+
+/// Schedules many tasks on one connection, which reads and writes at a time.
+pub(crate) fn schedule_all(
+    server: &Server,
+    count: usize,
+    line: impl Fn(usize) -> String + Send + 'static,
+) {
+    let mut peer = server.peer();
+    let writer = peer.stream().try_clone().expect("it is open");
+    let sending = thread::spawn(move || write_all(&writer, (0..count).map(line)));
+    for _ in 0..count {
+        let reply = peer.line().expect("it is answered");
+        assert!(reply.starts_with(r#"{"kind":"ack""#), "{reply}");
+    }
+    sending.join().expect("it does not panic");
+}
+
+fn write_all(mut stream: &TcpStream, lines: impl Iterator<Item = String>) {
+    let mut bytes = String::new();
+    for line in lines {
+        bytes.push_str(&line);
+        bytes.push('\n');
+        if bytes.len() >= CHUNK {
+            stream
+                .write_all(bytes.as_bytes())
+                .expect("the server takes it");
+            bytes.clear();
+        }
+    }
+    stream
+        .write_all(bytes.as_bytes())
+        .expect("the server takes it");
+}
+
+/// Takes so many deliveries, whose ids are numbers, and acknowledges each; tells their ids in the order in which they came.
+pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
+    let writer = peer.stream().try_clone().expect("it is open");
+    let (acks, taken) = mpsc::channel::<usize>();
+    // It must read on while its acks wait to be read.
+    let sending = thread::spawn(move || {
+        while let Ok(first) = taken.recv() {
+            let ids = std::iter::once(first).chain(taken.try_iter().take(1000));
+            write_all(
+                &writer,
+                ids.map(|id| format!(r#"{{"kind":"ack","id":"{id}"}}"#)),
+            );
+        }
+    });
+    let mut ids = Vec::with_capacity(count);
+    while ids.len() < count {
+        let line = peer.line().expect("there is more to come");
+        let delivery: Value = serde_json::from_str(&line).expect("it is JSON");
+        assert_eq!(
+            (&delivery["kind"], &delivery["attempt"]),
+            (&Value::from("delivery"), &Value::from(1))
+        );
+        let id = delivery["id"].as_str().and_then(|id| id.parse().ok());
+        let id = id.expect("it is a number");
+        acks.send(id).expect("acks are sent");
+        ids.push(id);
+    }
+    drop(acks);
+    sending.join().expect("it does not panic");
+    ids
+}
+
+/// Nothing more comes, and nothing is left.
+pub(crate) fn all_done(mut peer: Peer, server: &Server, route: &str) {
+    peer.quiet();
+    let stats = peer.stats_until(route, |stats| stats["waiting"] == 0 && stats["parked"] == 0);
+    assert_eq!(stats["in_flight"], 0);
+    peer.stream().shutdown(Shutdown::Both).expect("it is open");
+    assert_eq!(server.peer().all_stats()["unknown_acks"], 0);
+}

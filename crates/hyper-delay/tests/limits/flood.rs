@@ -1,0 +1,69 @@
+use std::{
+    collections::BTreeSet,
+    io::{ErrorKind, Write},
+    thread,
+    time::Duration,
+};
+
+use serde_json::json;
+
+use crate::common::Server;
+
+/// Far more than sockets hold.
+const TOO_MUCH: usize = 512 << 20;
+
+#[test]
+fn a_connection_that_reads_no_replies_is_read_no_more_and_loses_none() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let mut writer = peer.stream().try_clone().expect("it is open");
+    writer
+        .set_write_timeout(Some(Duration::from_secs(3)))
+        .expect("it is a socket");
+    // As long as its reply, nearly.
+    let line = |number: usize| {
+        let tag = "\\u0001".repeat(120);
+        format!("{{\"kind\":\"ping\",\"tag\":\"{number:08}{tag}\"}}\n")
+    };
+    let mut sent = 0;
+    let rest = loop {
+        let bytes = line(sent).into_bytes();
+        sent += 1;
+        assert!(sent * bytes.len() < TOO_MUCH, "it is read on and on");
+        if let Some(written) = write(&mut writer, &bytes) {
+            break bytes[written..].to_vec();
+        }
+    };
+    // Others are served meanwhile.
+    server.peer().quiet();
+    writer.set_write_timeout(None).expect("it is a socket");
+    let sending = thread::spawn(move || writer.write_all(&rest));
+    let numbers: BTreeSet<usize> = (0..sent)
+        .map(|_| {
+            let pong = peer.kind("pong");
+            let tag = pong["tag"].as_str().expect("it is a text");
+            tag[..8].parse().expect("it is a number")
+        })
+        .collect();
+    assert!(numbers.into_iter().eq(0..sent));
+    sending
+        .join()
+        .expect("it does not panic")
+        .expect("all is taken");
+    peer.quiet();
+}
+
+/// Writes until nothing more is taken; tells how much was, if it was not all.
+fn write(writer: &mut impl Write, bytes: &[u8]) -> Option<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match writer.write(&bytes[written..]) {
+            Ok(more) => written += more,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Some(written);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    None
+}

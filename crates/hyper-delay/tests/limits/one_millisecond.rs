@@ -1,0 +1,20 @@
+use serde_json::json;
+
+use crate::{
+    bulk::{all_done, schedule_all, take_all},
+    common::{Server, now, schedule},
+};
+
+#[test]
+fn a_hundred_thousand_tasks_of_one_millisecond_arrive_once_each() {
+    const COUNT: usize = 100_000;
+    let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
+    let mut peer = server.peer();
+    peer.register_with("a", r#""credit":65535"#);
+    let at = now() + 5_000;
+    schedule_all(&server, COUNT, move |id| schedule("a", &id.to_string(), at));
+    let mut ids = take_all(&mut peer, COUNT);
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..COUNT));
+    all_done(peer, &server, "a");
+}

@@ -1,0 +1,83 @@
+use serde_json::{Value, json};
+
+use crate::common::{Peer, Server};
+
+#[test]
+fn a_host_that_is_not_allowed_is_closed_before_a_byte_is_read() {
+    let server = Server::start(json!({"allowed_hosts": ["10.0.0.0/8"]}));
+    for _ in 0..3 {
+        assert_eq!(server.peer().line(), None);
+    }
+}
+
+#[test]
+fn a_host_in_a_range_is_allowed() {
+    let server = Server::start(json!({"allowed_hosts": ["10.0.0.0/8", "127.0.0.0/8"]}));
+    server.peer().quiet();
+}
+
+#[test]
+fn beyond_max_connections_a_connection_is_told_and_closed() {
+    let server = Server::start(json!({"max_connections": 2}));
+    let mut peers = [server.peer(), server.peer()];
+    for peer in &mut peers {
+        peer.quiet();
+    }
+    let mut third = server.peer();
+    let error: Value = third.kind("error");
+    assert_eq!(error["code"], "too_many_connections");
+    assert!(error["message"].is_string());
+    assert_eq!(third.line(), None);
+    for peer in &mut peers {
+        peer.quiet();
+    }
+}
+
+#[test]
+fn the_place_of_an_ended_connection_is_free() {
+    let server = Server::start(json!({"max_connections": 1}));
+    let mut accepted = 0;
+    for _ in 0..10 {
+        let mut peer = until_accepted(&server, &mut accepted);
+        peer.quiet();
+        peer.say_no_more();
+        assert_eq!(peer.line(), None);
+    }
+    // Between its end and its place being free a moment may pass, but not till the next one comes.
+    assert!(accepted > 1, "only {accepted} of 10 were accepted at once");
+}
+
+/// Connects until there is a place, and counts whether there was one at once.
+fn until_accepted(server: &Server, at_once: &mut u32) -> Peer {
+    for tries in 0..1000 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let mut peer = server.peer();
+        peer.stream().set_nonblocking(false).expect("it is open");
+        let tag = peer.try_ping();
+        if let Some(true) = tag {
+            *at_once += u32::from(tries == 0);
+            return peer;
+        }
+    }
+    panic!("no place gets free");
+}
+
+impl Peer {
+    /// Whether it is served.
+    fn try_ping(&mut self) -> Option<bool> {
+        use std::io::Write;
+        let _ = self.stream().write_all(b"{\"kind\":\"ping\"}\n");
+        Some(self.line()?.contains("pong"))
+    }
+}
+
+#[test]
+fn connections_are_counted() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let others: Vec<Peer> = (0..5).map(|_| server.consumer("a")).collect();
+    assert_eq!(peer.all_stats()["connections"], 6);
+    assert_eq!(peer.stats("a")["consumers"], 5);
+    drop(others);
+    peer.until(Peer::all_stats, |stats| stats["connections"] == 1);
+}

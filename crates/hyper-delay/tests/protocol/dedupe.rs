@@ -1,0 +1,119 @@
+use std::{thread::sleep, time::Duration};
+
+use serde_json::json;
+
+use crate::common::{Server, later, replace, schedule};
+
+#[test]
+fn the_same_again_is_acknowledged_and_nothing_doubles() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let at = later();
+    for _ in 0..3 {
+        peer.plan("a", "1", at);
+    }
+    assert_eq!(peer.stats("a")["waiting"], 1);
+}
+
+#[test]
+fn the_same_again_in_one_go_is_acknowledged_and_nothing_doubles() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    let line = schedule("a", "1", 1);
+    let tags = [(); 5].map(|()| peer.ask_later(&line));
+    for tag in &tags {
+        assert_eq!(peer.answer(tag)["kind"], "ack");
+    }
+    peer.delivery();
+    peer.quiet();
+}
+
+#[test]
+fn the_same_again_while_it_is_in_flight_or_done_is_acknowledged_and_nothing_comes() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    let delivery = peer.delivery();
+    peer.due("a", "1");
+    peer.quiet();
+    assert!(peer.removes(&delivery));
+    peer.due("a", "1");
+    peer.quiet();
+    assert_eq!(peer.stats("a")["waiting"], 0);
+}
+
+#[test]
+fn other_content_for_a_name_that_is_taken_is_refused() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let with = |at: u64, rest: &str| {
+        format!(r#"{{"kind":"schedule","id":"1","route_key":"a","fire_at":{at}{rest}}}"#)
+    };
+    let at = later();
+    peer.plan("a", "1", at);
+    for other in [
+        with(at + 1, ""),
+        with(at, r#","payload_base64":"aGVsbG8=""#),
+        with(at, r#","compression":"lz4""#),
+    ] {
+        let error = peer.ask(&other);
+        assert_eq!(error["code"], "duplicate_id");
+        assert_eq!(
+            (&error["id"], &error["route_key"]),
+            (&json!("1"), &json!("a"))
+        );
+    }
+    peer.plan("b", "1", at + 1);
+    assert_eq!(peer.stats("a")["waiting"], 1);
+}
+
+#[test]
+fn other_content_while_it_is_in_flight_or_done_is_refused() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    let delivery = peer.delivery();
+    let other = schedule("a", "1", 2);
+    assert_eq!(peer.code(&other), "duplicate_id");
+    assert!(peer.removes(&delivery));
+    assert_eq!(peer.code(&other), "duplicate_id");
+}
+
+#[test]
+fn a_task_that_is_done_can_be_replaced() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    let delivery = peer.delivery();
+    assert!(peer.removes(&delivery));
+    assert_eq!(peer.ask(&replace("a", "1", "aGVsbG8="))["kind"], "ack");
+    let next = peer.delivery();
+    assert_eq!(next["payload_base64"], "aGVsbG8=");
+    assert_eq!(next["attempt"], 2);
+    assert!(peer.removes(&next));
+}
+
+#[test]
+fn a_task_that_is_done_is_forgotten_in_time() {
+    let server = Server::start(json!({"dedupe_seconds": 1}));
+    let mut peer = server.consumer("a");
+    for _ in 0..3 {
+        peer.due("a", "1");
+        let delivery = peer.delivery();
+        assert_eq!(delivery["attempt"], 1);
+        assert!(peer.removes(&delivery));
+        sleep(Duration::from_millis(1100));
+    }
+    assert_eq!(peer.ask(&schedule("a", "1", 2))["kind"], "ack");
+}
+
+#[test]
+fn nothing_is_remembered_for_no_time() {
+    let server = Server::start(json!({"dedupe_seconds": 0}));
+    let mut peer = server.consumer("a");
+    for at in [1, 1, 2] {
+        peer.plan("a", "1", at);
+        let delivery = peer.delivery();
+        assert!(peer.removes(&delivery));
+    }
+}

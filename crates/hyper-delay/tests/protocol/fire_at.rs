@@ -1,0 +1,72 @@
+use serde_json::json;
+
+use crate::common::{Server, later, now};
+
+fn with(fire_at: &str) -> String {
+    format!(r#"{{"kind":"schedule","route_key":"a","fire_at":{fire_at}}}"#)
+}
+
+#[test]
+fn fire_at_may_be_a_number_or_its_digits() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let at = later();
+    for fire_at in [format!("{at}"), format!("\"{at}\"")] {
+        let ack = peer.ask(&with(&fire_at));
+        assert_eq!((&ack["kind"], &ack["fire_at"]), (&json!("ack"), &json!(at)));
+    }
+}
+
+#[test]
+fn any_other_fire_at_is_refused() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    for fire_at in [
+        "-1",
+        "-0",
+        "1.5",
+        "1.0",
+        "1e12",
+        "9007199254740993",
+        "99999999999999999999999999",
+        "true",
+        "[]",
+        "{}",
+        r#""""#,
+        r#""-1""#,
+        r#""+1""#,
+        r#"" 1""#,
+        r#""1.0""#,
+        r#""1e3""#,
+        r#""tomorrow""#,
+        r#""9007199254740993""#,
+    ] {
+        assert_eq!(peer.code(&with(fire_at)), "bad_field", "{fire_at}");
+    }
+    assert_eq!(peer.code(&with("null")), "missing_field");
+}
+
+#[test]
+fn what_is_past_is_due_now_and_keeps_its_time() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    for fire_at in [0, 1, now() - 1, now()] {
+        peer.ask(&with(&fire_at.to_string()));
+        assert_eq!(peer.delivery()["fire_at"], fire_at);
+    }
+}
+
+#[test]
+fn what_is_too_far_ahead_is_refused() {
+    let server = Server::start(json!({"max_delay_days": 2}));
+    let mut peer = server.peer();
+    let most = now() + 2 * 86_400_000;
+    assert_eq!(peer.code(&with("9007199254740992")), "bad_field");
+    assert_eq!(peer.code(&with(&(most + 60_000).to_string())), "bad_field");
+    assert_eq!(peer.ask(&with(&most.to_string()))["kind"], "ack");
+    let most = 2 * 86_400_000;
+    let nack = |delay| format!(r#"{{"kind":"nack","id":"1","delay_ms":{delay}}}"#);
+    assert_eq!(peer.code(&nack(most + 1)), "bad_field");
+    peer.send(nack(most));
+    peer.quiet();
+}

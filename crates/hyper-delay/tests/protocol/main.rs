@@ -1,0 +1,35 @@
+//! Every line of `PROTOCOL.md`, in bytes over loopback sockets.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod errors;
+mod lines;
+
+mod register;
+mod sharing;
+
+mod dedupe;
+mod fire_at;
+mod own_route;
+mod schedule;
+
+mod ack;
+mod late;
+mod nack;
+mod retry;
+mod same_id;
+
+mod cancel;
+mod hedge;
+mod hedge_end;
+mod orders;
+mod parked;
+mod replace;
+
+mod dead;
+mod stats;
+
+mod connections;
+mod restart;
+mod shutdown;

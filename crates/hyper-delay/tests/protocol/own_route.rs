@@ -1,0 +1,70 @@
+use serde_json::{Value, json};
+
+use crate::common::{Peer, Server};
+
+fn without_route(peer: &mut Peer) -> Value {
+    let ack = peer.ask(r#"{"kind":"schedule","fire_at":1}"#);
+    assert_eq!(ack["kind"], "ack", "{ack}");
+    ack["route_key"].clone()
+}
+
+#[test]
+fn without_a_route_the_one_that_is_registered_is_meant() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    assert_eq!(without_route(&mut peer), "a");
+    assert_eq!(peer.delivery()["route_key"], "a");
+}
+
+#[test]
+fn without_any_the_connection_gets_one_of_its_own() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let route = without_route(&mut peer);
+    assert!(
+        route
+            .as_str()
+            .is_some_and(|route| route.starts_with("conn-"))
+    );
+    assert_eq!(peer.delivery()["route_key"], route);
+    assert_eq!(without_route(&mut peer), route);
+    assert_ne!(without_route(&mut server.peer()), route);
+    // Another connection may schedule for it.
+    server
+        .peer()
+        .due(route.as_str().expect("it is a text"), "from elsewhere");
+    peer.find(|line| line["kind"] == "delivery" && line["id"] == "from elsewhere");
+}
+
+#[test]
+fn with_several_routes_the_connection_has_one_of_its_own_too() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    peer.register("b");
+    let route = without_route(&mut peer);
+    assert!(
+        route
+            .as_str()
+            .is_some_and(|route| route.starts_with("conn-"))
+    );
+    for registered in ["a", "b"] {
+        let request = format!(r#"{{"kind":"unregister","route_key":"{registered}"}}"#);
+        peer.ask(&request);
+        assert_eq!(without_route(&mut peer), route);
+    }
+}
+
+#[test]
+fn its_own_route_comes_back_with_the_life_of_the_connection() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let own = without_route(&mut peer);
+    peer.register("a");
+    peer.ask(&format!(r#"{{"kind":"unregister","route_key":{own}}}"#));
+    assert_eq!(without_route(&mut peer), "a");
+    peer.ask(r#"{"kind":"unregister","route_key":"a"}"#);
+    assert_eq!(without_route(&mut peer), own);
+    // It is registered again.
+    let name = own.as_str().expect("it is a text");
+    assert_eq!(peer.stats(name)["consumers"], 1);
+}

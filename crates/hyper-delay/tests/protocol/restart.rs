@@ -1,0 +1,138 @@
+use serde_json::{Value, json};
+
+use crate::common::{Server, all, echo, echo_with, later, now, replace, schedule};
+
+fn config() -> Value {
+    json!({"sync": "always", "max_attempts": 2, "retry_delay_ms": 1})
+}
+
+#[test]
+fn waiting_parked_and_dead_tasks_survive() {
+    let server = Server::start(config());
+    let mut peer = server.consumer("a");
+    peer.due("a", "dead");
+    for _ in 0..2 {
+        let delivery = peer.delivery();
+        peer.send(echo("nack", &delivery));
+    }
+    peer.stats_until("a", |stats| stats["dead"] == 1);
+    let soon = now() + 1500;
+    peer.plan("a", "soon", soon);
+    peer.plan("a", "later", later());
+    for id in ["p1", "p2"] {
+        peer.due("parked", id);
+    }
+    peer.stats_until("parked", |stats| stats["parked"] == 2);
+    let graves = peer.ask(r#"{"kind":"dead","route_key":"a"}"#);
+
+    let server = server.restart(config());
+    let mut peer = server.consumer("a");
+    let stats = peer.all_stats();
+    assert_eq!(
+        [&stats["waiting"], &stats["parked"], &stats["dead"]],
+        [&json!(2), &json!(2), &json!(1)]
+    );
+    let same = peer.ask(r#"{"kind":"dead","route_key":"a"}"#);
+    assert_eq!(same["tasks"], graves["tasks"]);
+    let delivery = peer.delivery();
+    assert_eq!(
+        (&delivery["id"], &delivery["fire_at"]),
+        (&json!("soon"), &json!(soon))
+    );
+    assert!(now() >= soon);
+    assert!(peer.removes(&delivery));
+    let mut other = server.consumer("parked");
+    let parked = [other.delivery(), other.delivery()];
+    assert_eq!(all(&parked, "id"), ["p1", "p2"]);
+    peer.ask(r#"{"kind":"kick","id":"dead","route_key":"a"}"#);
+    assert_eq!(peer.delivery()["attempt"], 3);
+}
+
+#[test]
+fn what_fell_due_meanwhile_comes() {
+    let server = Server::start(config());
+    let mut peer = server.peer();
+    let at = now() + 200;
+    for id in 0..50 {
+        peer.plan("a", &id.to_string(), at + id);
+    }
+    let server = server.restart(config());
+    let mut peer = server.consumer("a");
+    for _ in 0..50 {
+        let delivery = peer.delivery();
+        assert!(peer.removes(&delivery));
+    }
+    peer.quiet();
+}
+
+#[test]
+fn what_is_done_is_remembered() {
+    let server = Server::start(config());
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    let delivery = peer.delivery();
+    assert!(peer.removes(&delivery));
+
+    let server = server.restart(config());
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    peer.quiet();
+    assert_eq!(peer.code(&schedule("a", "1", 2)), "duplicate_id");
+    peer.ask(&replace("a", "1", "bmV3"));
+    assert_eq!(peer.delivery()["attempt"], 2);
+}
+
+#[test]
+fn what_was_in_flight_has_failed() {
+    let server = Server::start(json!({"retry_delay_ms": 1}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    assert_eq!(peer.delivery()["attempt"], 1);
+    let server = server.restart(json!({}));
+    assert_eq!(peer.rest(), Vec::<Value>::new());
+    let mut peer = server.consumer("a");
+    assert_eq!(peer.delivery()["attempt"], 2);
+}
+
+#[test]
+fn the_time_of_the_next_round_survives() {
+    let server = Server::start(json!({}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    peer.due("a", "2");
+    let start = std::time::Instant::now();
+    for delay in [1500, 3_600_000] {
+        let delivery = peer.delivery();
+        peer.send(echo_with(
+            "nack",
+            &delivery,
+            &format!(r#""delay_ms":{delay}"#),
+        ));
+    }
+    peer.quiet();
+    let server = server.restart(json!({}));
+    let mut peer = server.consumer("a");
+    let delivery = peer.delivery();
+    assert!(start.elapsed() >= std::time::Duration::from_millis(1490));
+    assert_eq!(
+        (&delivery["id"], &delivery["attempt"]),
+        (&json!("1"), &json!(2))
+    );
+    peer.quiet();
+    assert_eq!(peer.stats("a")["waiting"], 2);
+}
+
+#[test]
+fn what_was_replaced_or_cancelled_stays_so() {
+    let server = Server::start(config());
+    let mut peer = server.peer();
+    for id in ["replaced", "cancelled"] {
+        peer.due("a", id);
+    }
+    peer.ask(&replace("a", "replaced", "bmV3"));
+    peer.ask(r#"{"kind":"cancel","id":"cancelled","route_key":"a"}"#);
+    let server = server.restart(config());
+    let mut peer = server.consumer("a");
+    assert_eq!(peer.delivery()["payload_base64"], "bmV3");
+    peer.quiet();
+}

@@ -1,0 +1,74 @@
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::{Server, echo};
+
+#[test]
+fn the_wait_doubles_with_each_failure_up_to_the_longest() {
+    let server = Server::start(json!({"retry_delay_ms": 40, "max_retry_delay_ms": 320}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    let mut delivery = peer.delivery();
+    for least in [20, 40, 80, 160, 160, 160] {
+        let start = Instant::now();
+        peer.send(echo("nack", &delivery));
+        delivery = peer.delivery();
+        assert!(start.elapsed() >= Duration::from_millis(least - 10));
+    }
+    // The last delay is bounded from above only by the patience of the peer: it is not 40 << 40 ms.
+    for _ in 0..3 {
+        peer.send(echo("nack", &delivery));
+        delivery = peer.delivery();
+    }
+    assert_eq!(delivery["attempt"], 10);
+}
+
+#[test]
+fn what_an_ended_connection_has_in_flight_goes_to_another() {
+    let server = Server::start(json!({"retry_delay_ms": 1}));
+    let mut first = server.consumer("a");
+    let mut producer = server.peer();
+    for id in 0..10 {
+        producer.due("a", &id.to_string());
+        assert_eq!(first.delivery()["attempt"], 1);
+    }
+    let mut second = server.consumer("a");
+    second.quiet();
+    drop(first);
+    let mut ids: Vec<u64> = (0..10)
+        .map(|_| {
+            let delivery = second.delivery();
+            assert_eq!(delivery["attempt"], 2);
+            assert!(second.removes(&delivery));
+            let id = delivery["id"].as_str().expect("it is a text");
+            id.parse().expect("it is a number")
+        })
+        .collect();
+    ids.sort_unstable();
+    assert!(ids.into_iter().eq(0..10));
+    second.quiet();
+}
+
+#[test]
+fn what_a_connection_had_in_flight_that_says_no_more_has_failed() {
+    let server = Server::start(json!({"retry_delay_ms": 1}));
+    let mut first = server.consumer("a");
+    first.due("a", "1");
+    first.delivery();
+    first.say_no_more();
+    assert_eq!(first.rest(), Vec::<serde_json::Value>::new());
+    assert_eq!(server.consumer("a").delivery()["attempt"], 2);
+}
+
+#[test]
+fn an_answer_before_the_end_of_its_connection_counts() {
+    let server = Server::start(json!({"retry_delay_ms": 1}));
+    let mut first = server.consumer("a");
+    first.due("a", "1");
+    let delivery = first.delivery();
+    first.send(echo("ack", &delivery));
+    drop(first);
+    let mut other = server.peer();
+    other.stats_until("a", |stats| stats.is_null());
+}

@@ -1,0 +1,50 @@
+use std::net::TcpStream;
+
+use serde_json::json;
+
+use crate::common::{Server, later, schedule};
+
+#[test]
+fn the_server_ends_without_waiting_for_consumers() {
+    let mut server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
+    let mut peer = server.consumer("a");
+    peer.due("a", "1");
+    peer.delivery();
+    let ended = server.ask_to_stop().join().expect("it does not panic");
+    assert!(ended.is_ok());
+    assert_eq!(peer.line(), None);
+    assert!(TcpStream::connect(server.address).is_err());
+}
+
+#[test]
+fn a_server_without_connections_ends() {
+    drop(Server::start(json!({})));
+}
+
+#[test]
+fn exactly_what_was_answered_is_there_after_the_end() {
+    for round in 0..5 {
+        let mut server = Server::start(json!({"sync": "always"}));
+        let mut peer = server.peer();
+        let mut writer = peer.stream().try_clone().expect("it is open");
+        let sending = std::thread::spawn(move || {
+            use std::io::Write;
+            let at = later();
+            // Until the server reads no more.
+            (0..).find(|id| writeln!(writer, "{}", schedule("a", &format!("{id}"), at)).is_err())
+        });
+        for _ in 0..=round * 300 {
+            assert_eq!(peer.kind("ack")["route_key"], "a");
+        }
+        let ending = server.ask_to_stop();
+        let answered = round * 300 + 1 + peer.rest().len();
+        drop(peer);
+        ending
+            .join()
+            .expect("it does not panic")
+            .expect("it ends in order");
+        sending.join().expect("it does not panic");
+        let server = server.again(json!({}));
+        assert_eq!(server.peer().stats("a")["waiting"], answered);
+    }
+}
