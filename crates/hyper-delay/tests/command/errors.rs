@@ -1,0 +1,95 @@
+use std::{fs, net::TcpListener};
+
+use crate::process::{Server, alone, program, run};
+
+#[test]
+fn without_a_server_every_command_names_the_address_and_the_cure() {
+    // Bound, so that nobody else is, and closed again: nobody listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = closed.local_addr().unwrap().to_string();
+    drop(closed);
+    for line in [
+        &["schedule", "x", "--route", "a"][..],
+        &["listen", "a"],
+        &["cancel", "a", "x"],
+        &["stats"],
+        &["dead", "a"],
+        &["ping"],
+        &["bench", "schedule", "--tasks", "1"],
+    ] {
+        let line = [line, &["--addr", &address]].concat();
+        let error = alone(&line).failed(1);
+        assert!(error.starts_with("error: cannot connect to "), "{error}");
+        assert!(error.contains(&address), "{error}");
+        assert!(error.contains("server"), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_command_line_that_makes_no_sense_is_exit_code_2() {
+    for line in [
+        &["--nonsense"][..],
+        &["nonsense"],
+        &["schedule"],
+        &["schedule", "x", "--route", "a", "--in", "soon"],
+        &["schedule", "x", "--route", "a", "--at", "tomorrow"],
+        &["schedule", "x", "--route", "a", "--in", "1s", "--at", "1"],
+        &["schedule", "x", "--route", "a", "--compression", "zip"],
+        &["schedule", "x", "--route", "a", "--replace"],
+        &["listen"],
+        &["listen", "a", "--credit", "0"],
+        &["listen", "a", "--count", "0"],
+        &["dead", "a", "--kick", "x", "--kick-all"],
+        &["bench", "nonsense"],
+        &["bench", "schedule", "--connections", "0"],
+        &["--check-config", "ping"],
+    ] {
+        let error = alone(line).failed(2);
+        assert!(error.starts_with("error: "), "{line:?}: {error}");
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_named_with_a_cure() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let json = format!("{{\"bind_addr\":\"{address}\"}}");
+    fs::write(directory.path().join("config.json"), json).unwrap();
+    let error = run(&mut program(directory.path(), &[]), b"").failed(1);
+    assert!(
+        error.contains(&format!("error: bind_addr is {address}")),
+        "{error}"
+    );
+    assert!(error.contains("end the program that has it"), "{error}");
+}
+
+#[test]
+fn a_directory_that_another_server_has_is_named_with_a_cure() {
+    let server = Server::start("");
+    let error = server.run(&["serve"]).failed(1);
+    assert!(error.contains("data_dir data/db"), "{error}");
+    assert!(error.contains("another process has it"), "{error}");
+}
+
+#[test]
+fn what_the_server_refuses_is_told() {
+    let server = Server::start("");
+    let late = ["schedule", "x", "--route", "a", "--in", "1h", "--id", "i"];
+    server.run(&late).done();
+    let error = server
+        .run(&["schedule", "y", "--route", "a", "--in", "1h", "--id", "i"])
+        .failed(1);
+    assert!(
+        error.starts_with("error: refused (duplicate_id): "),
+        "{error}"
+    );
+    let error = server.run(&["cancel", "a", "no"]).failed(1);
+    assert!(error.contains(r#"route "a" has no task "no""#), "{error}");
+    let error = server.run(&["dead", "a", "--kick", "i"]).failed(1);
+    assert!(
+        error.contains(r#"route "a" has no dead letter "i""#),
+        "{error}"
+    );
+}

@@ -1,0 +1,35 @@
+use crate::process::alone;
+
+const COMMANDS: [&str; 8] = [
+    "serve", "schedule", "listen", "cancel", "stats", "dead", "ping", "bench",
+];
+
+#[test]
+fn every_command_has_a_help_with_an_example() {
+    for command in COMMANDS {
+        let help = alone(&[command, "--help"]).done();
+        assert!(help.contains("Example"), "{help}");
+        assert!(help.contains(&format!("hyper-delay {command}")), "{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{help}"
+        );
+    }
+}
+
+#[test]
+fn the_help_names_every_command() {
+    let help = alone(&["--help"]).done();
+    for command in COMMANDS {
+        assert!(help.contains(&format!("\n  {command} ")), "{help}");
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_crate() {
+    let version = alone(&["--version"]).done();
+    assert_eq!(
+        version,
+        format!("hyper-delay {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}

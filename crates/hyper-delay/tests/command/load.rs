@@ -1,0 +1,84 @@
+use serde_json::Value;
+
+use crate::process::Server;
+
+#[test]
+fn every_load_ends_and_leaves_nothing() {
+    let server = Server::start("");
+    let pid = server.child.id().to_string();
+    for (mode, tasks) in [("schedule", 300), ("deliver", 300), ("late", 100)] {
+        let line = [
+            "bench",
+            mode,
+            "--json",
+            "--tasks",
+            "300",
+            "--connections",
+            "3",
+            "--pipeline",
+            "16",
+            "--rate",
+            "100",
+            "--seconds",
+            "1",
+            "--server-pid",
+            &pid,
+        ];
+        let figures: Value = serde_json::from_str(&server.run(&line).done()).unwrap();
+        assert_eq!(figures["mode"], mode);
+        assert_eq!(figures["tasks"], tasks);
+        assert_eq!(figures["early"], 0);
+        assert!(
+            figures["tasks_per_second"].as_f64() > Some(0.0),
+            "{figures}"
+        );
+        assert!(
+            figures["p50_ms"].as_f64() <= figures["max_ms"].as_f64(),
+            "{figures}"
+        );
+        let stats: Value = serde_json::from_str(&server.run(&["stats", "--json"]).done()).unwrap();
+        assert_eq!(
+            (&stats["waiting"], &stats["parked"]),
+            (&0.into(), &0.into()),
+            "{mode}: {stats}"
+        );
+    }
+}
+
+#[test]
+fn the_load_can_leave_its_tasks() {
+    let server = Server::start("");
+    let table = server
+        .run(&[
+            "bench",
+            "schedule",
+            "--tasks",
+            "10",
+            "--connections",
+            "3",
+            "--keep",
+        ])
+        .done();
+    assert!(table.contains("schedule to ack, p99"), "{table}");
+    let stats: Value = serde_json::from_str(&server.run(&["stats", "--json"]).done()).unwrap();
+    assert_eq!(stats["waiting"], 10);
+}
+
+#[test]
+fn a_process_that_is_not_there_is_an_error() {
+    let server = Server::start("");
+    let error = server
+        .run(&[
+            "bench",
+            "deliver",
+            "--tasks",
+            "10",
+            "--server-pid",
+            "999999999",
+        ])
+        .failed(1);
+    assert!(
+        error.contains("process 999999999 cannot be looked at"),
+        "{error}"
+    );
+}

@@ -1,0 +1,12 @@
+//! The program as people run it.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod process;
+
+mod configuration;
+mod ending;
+mod errors;
+mod help;
+mod load;
+mod round_trip;

@@ -1,0 +1,205 @@
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
+    time::Instant,
+};
+
+use serde_json::Value;
+
+use crate::process::{PATIENCE, Server, lines, run, wait};
+
+#[track_caller]
+fn json(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+#[test]
+fn what_is_scheduled_is_listened_to_and_gone() {
+    let server = Server::start("");
+    let receipt = server
+        .run(&["schedule", "hello", "--route", "a", "--id", "one"])
+        .done();
+    assert!(receipt.starts_with("one on a is due at 2"), "{receipt}");
+    let heard = server.run(&["listen", "a", "--count", "1"]).done();
+    assert!(heard.starts_with("a one attempt 1, "), "{heard}");
+    assert!(heard.ends_with(" late: hello\n"), "{heard}");
+    let stats = json(&server.run(&["stats", "--json"]).done());
+    assert_eq!(
+        (&stats["waiting"], &stats["parked"], &stats["dead"]),
+        (&0.into(), &0.into(), &0.into()),
+        "{stats}"
+    );
+}
+
+#[test]
+fn payloads_are_bytes_from_standard_input() {
+    let server = Server::start("");
+    let line = ["schedule", "-", "--route", "b", "--compression", "zstd"];
+    run(&mut server.program(&line), b"\xff\xfe").done();
+    let heard = server
+        .run(&["listen", "a", "b", "--count", "1", "--json"])
+        .done();
+    let heard = json(&heard);
+    assert_eq!(heard["payload_base64"], "//4=");
+    assert_eq!(heard["compression"], "zstd");
+    assert_eq!(heard["route_key"], "b");
+    assert!(heard["late_ms"].as_f64().is_some_and(|late| late >= 0.0));
+}
+
+#[test]
+fn a_count_leaves_the_other_tasks_alone() {
+    let server = Server::start("");
+    for at in ["1000", "2000", "3000"] {
+        server
+            .run(&["schedule", at, "--route", "a", "--at", at])
+            .done();
+    }
+    let heard = server
+        .run(&["listen", "a", "--count", "2", "--json"])
+        .done();
+    let heard: Vec<_> = heard.lines().map(json).collect();
+    assert_eq!(heard.len(), 2);
+    assert_eq!(heard[0]["payload"], "1000");
+    assert_eq!(heard[1]["payload"], "2000");
+    // The third was never taken from the server: this is its first attempt.
+    let heard = json(
+        &server
+            .run(&["listen", "a", "--count", "1", "--json"])
+            .done(),
+    );
+    assert_eq!(
+        (&heard["payload"], &heard["attempt"]),
+        (&"3000".into(), &1.into())
+    );
+}
+
+#[test]
+fn times_are_spans_rfc_3339_or_milliseconds() {
+    let server = Server::start("");
+    for (id, at) in [("r", "2031-01-31T08:00:00.5+01:00"), ("m", "1927609200500")] {
+        let receipt = server
+            .run(&["schedule", "x", "--route", "a", "--id", id, "--at", at])
+            .done();
+        let wanted = format!("{id} on a is due at 2031-01-31T07:00:00.500Z (1927609200500)\n");
+        assert_eq!(receipt, wanted);
+    }
+    let stats = server.run(&["stats", "--route", "a"]).done();
+    assert!(
+        stats.starts_with("waiting 2, parked 0, in flight 0, dead 0"),
+        "{stats}"
+    );
+    assert!(
+        stats
+            .lines()
+            .any(|line| line.split_whitespace().eq(["a", "2", "0", "0", "0", "0"])),
+        "{stats}"
+    );
+}
+
+#[test]
+fn a_replaced_task_has_the_new_payload() {
+    let server = Server::start("");
+    let late = ["schedule", "old", "--route", "a", "--id", "i", "--in", "1h"];
+    server.run(&late).done();
+    server
+        .run(&["schedule", "new", "--route", "a", "--id", "i", "--replace"])
+        .done();
+    let heard = json(
+        &server
+            .run(&["listen", "a", "--count", "1", "--json"])
+            .done(),
+    );
+    assert_eq!(heard["payload"], "new");
+}
+
+#[test]
+fn a_cancelled_task_is_gone() {
+    let server = Server::start("");
+    let late = ["schedule", "x", "--route", "a", "--id", "i", "--in", "1h"];
+    server.run(&late).done();
+    let cancelled = server.run(&["cancel", "a", "i"]).done();
+    assert_eq!(cancelled, "i on a is cancelled\n");
+    server.run(&["cancel", "a", "i"]).failed(1);
+    let stats = json(&server.run(&["stats", "--json"]).done());
+    assert_eq!(stats["waiting"], 0);
+}
+
+#[test]
+fn a_dead_letter_is_listed_and_kicked() {
+    let server = Server::start(r#","max_attempts":1"#);
+    for id in ["one", "two"] {
+        server
+            .run(&["schedule", "x", "--route", "a", "--id", id])
+            .done();
+    }
+    // A consumer that goes without an answer.
+    take_and_go(&server.address, 2);
+    let begin = Instant::now();
+    let listed = loop {
+        let listed = server.run(&["dead", "a", "--json"]).done();
+        if listed.lines().count() == 2 {
+            break listed;
+        }
+        assert!(begin.elapsed() < PATIENCE, "they do not die: {listed}");
+    };
+    let letter = json(listed.lines().next().unwrap());
+    assert_eq!(
+        (&letter["id"], &letter["attempt"]),
+        (&"one".into(), &1.into())
+    );
+    let listed = server.run(&["dead", "a"]).done();
+    assert!(listed.starts_with("one died at 2"), "{listed}");
+
+    let kicked = server.run(&["dead", "a", "--kick", "one"]).done();
+    assert_eq!(kicked, "one on a is due now\n");
+    let kicked = server.run(&["dead", "a", "--kick-all"]).done();
+    assert_eq!(kicked, "two on a is due now\n");
+    let heard = server.run(&["listen", "a", "--count", "2"]).done();
+    assert_eq!(heard.matches("attempt 2").count(), 2, "{heard}");
+    assert_eq!(server.run(&["dead", "a"]).done(), "");
+}
+
+fn take_and_go(address: &str, tasks: usize) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+        .write_all(b"{\"kind\":\"register\",\"route_key\":\"a\"}\n")
+        .unwrap();
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let deliveries = lines.filter(|line| line.contains(r#""kind":"delivery""#));
+    assert_eq!(deliveries.take(tasks).count(), tasks);
+}
+
+#[test]
+fn who_listens_is_told_when_another_takes_the_route() {
+    let server = Server::start("");
+    let mut first = server.program(&["listen", "a"]).spawn().unwrap();
+    let printed = lines(first.stdout.take().unwrap());
+    server.run(&["schedule", "x", "--route", "a"]).done();
+    // It listens: it has printed something.
+    printed.recv_timeout(PATIENCE).unwrap();
+    let mut second = server
+        .program(&["listen", "a", "--exclusive"])
+        .spawn()
+        .unwrap();
+    let complaint = lines(first.stderr.take().unwrap());
+    assert_eq!(wait(&mut first), Some(1));
+    let complaint = complaint.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(
+        complaint,
+        r#"error: route "a" was taken by another consumer"#
+    );
+    second.kill().unwrap();
+    second.wait().unwrap();
+}
+
+#[test]
+fn a_ping_is_answered() {
+    let server = Server::start("");
+    let line = ["ping", "--addr", &server.address];
+    let pong = server.run(&line).done();
+    assert!(
+        pong.starts_with(&format!("pong from {} after ", server.address)),
+        "{pong}"
+    );
+}
