@@ -30,3 +30,13 @@ mod server;
 pub mod load;
 
 pub use server::{ServeError, run, run_with};
+
+/// As many cases as `PROPTEST_CASES` says, or else so many.
+#[cfg(test)]
+pub(crate) fn cases(number: u32) -> proptest::test_runner::Config {
+    let mut config = proptest::test_runner::Config::default();
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = number;
+    }
+    config
+}

@@ -27,7 +27,7 @@ use crate::{
     driver::{Driver, Event},
     ledger::Ledger,
     protocol::{Code, Refusal, Reply},
-    scheduler::Scheduler,
+    scheduler::{Input, Scheduler},
     store::{Embedded, Store, StoreError},
 };
 
@@ -116,7 +116,7 @@ pub async fn run_with<S: Store>(
     let store_of_committer = store.clone();
     let committer = start("committer", move || {
         let told = |committed| {
-            let input = crate::scheduler::Input::Committed(committed);
+            let input = Input::Committed(committed);
             let _ = tell.send(Event::Input(input));
         };
         let result = committer::run(
@@ -154,6 +154,7 @@ pub async fn run_with<S: Store>(
         return joined("scheduler", ended);
     }
     tracing::info!("stopping: no more is accepted, what was read is committed and answered");
+    let _ = events.send(Event::Input(Input::Ending));
     let _ = end.send(true);
     settle(&events, connections).await;
     joined("scheduler", scheduler.await)?;

@@ -64,6 +64,9 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives what waits for a route to whoever has room.
     pub(super) fn dispatch(&mut self, route: &Arc<str>) {
+        if self.ending {
+            return;
+        }
         let mut skipped = 0;
         let mut from = (0, 0);
         while let Some(route) = self.routes.get_mut(route) {

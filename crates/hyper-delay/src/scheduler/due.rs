@@ -26,6 +26,10 @@ impl Promised {
         self.times.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.times.len()
+    }
+
     /// The earliest.
     pub(super) fn earliest(&self) -> Option<u64> {
         self.times.iter().min().copied()

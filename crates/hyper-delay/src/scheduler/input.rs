@@ -47,6 +47,8 @@ pub enum Input {
         /// Of which task.
         id: Arc<str>,
     },
+    /// The server is about to end.
+    Ending,
     /// A hedged round wants its next copy sent.
     Copy(Round),
     /// Every copy of a hedged round has failed, and there is nobody left to ask.

@@ -59,6 +59,8 @@ pub struct Scheduler<S> {
     rounds: hedge::Rounds,
     effects: Effects,
     unknown_acks: u64,
+    /// Whether the server is about to end: nothing is delivered any more, and no round fails for that.
+    ending: bool,
     /// The low-water mark that was told to the ledger last, and when the next is due.
     mark: u64,
     next_mark: Moment,
@@ -91,6 +93,7 @@ impl<S: Store> Scheduler<S> {
             rounds: hedge::Rounds::default(),
             effects: Effects::default(),
             unknown_acks: 0,
+            ending: false,
             mark: low_water,
             next_mark: now.monotonic,
         }

@@ -21,6 +21,10 @@ impl<S: Store> Scheduler<S> {
         let Some(mut gone) = self.consumers.remove(&consumer) else {
             return;
         };
+        if self.ending {
+            // What it has in flight did not fail: it is on disk, and the next start delivers it.
+            return;
+        }
         for route in mem::take(&mut gone.routes) {
             self.leave(consumer, &route);
         }

@@ -51,6 +51,7 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             Input::Unsent { consumer, seq, id } => self.unsent(consumer, &id, seq),
+            Input::Ending => self.ending = true,
             Input::Copy(round) => self.hedge_copy(round),
             Input::Lost(round) => self.hedge_lost(round.number),
         }

@@ -21,6 +21,10 @@ use crate::{
 /// Tasks read in one go, so that others have their turn.
 const CHUNK: usize = 1024;
 
+/// Jobs that may be under way before reading waits for the committer: what is read and due at once is parked,
+/// and must not pile up in memory on its way back to the disk.
+const BEHIND: usize = 8 * CHUNK;
+
 /// How far, in nanoseconds, the wall clock may go astray before all that is armed is armed again.
 const STEP: u128 = 250_000_000;
 
@@ -149,7 +153,8 @@ impl<S: Store> Scheduler<S> {
         let behind = self.window.beyond && self.window.horizon.0 < soon;
         let late = self.window.beyond && self.window.horizon.0 <= now;
         let room = self.window.armed <= self.settings.window_tasks / 2;
-        late || room && (behind || self.window.overdue.is_some())
+        let wanted = late || room && (behind || self.window.overdue.is_some());
+        wanted && self.promised.len() < BEHIND
     }
 
     /// Reads a chunk of the near future, and one of what was overdue at the start.

@@ -153,8 +153,9 @@ impl Store for Fake {
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        for (key, value) in self.all(space) {
-            if *key >= *from && visit(&key, &value) == ControlFlow::Break(()) {
+        let state = self.state();
+        for (key, value) in state.shown[space as usize].range(from.to_vec()..) {
+            if visit(key, value) == ControlFlow::Break(()) {
                 break;
             }
         }

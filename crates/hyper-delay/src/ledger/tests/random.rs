@@ -105,7 +105,7 @@ fn op(world: &World, step: &Step) -> Option<Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::cases(400))]
 
     #[test]
     fn every_history_is_consistent_wherever_it_is_cut(steps in vec(step(), 1..120)) {

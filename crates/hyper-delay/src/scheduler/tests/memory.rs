@@ -98,6 +98,23 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
 }
 
 #[test]
+fn reading_waits_for_the_committer() {
+    let mut world = World::new(60_000, 64, 16);
+    for task in 0..20_000 {
+        world.schedule(&format!("{task}"), START + 1000);
+    }
+    world.step(super::Step::Commit);
+    world.restart();
+    world.pass(500_000);
+    for _ in 0..100 {
+        world.tick();
+    }
+    assert!(world.in_memory() < 10_000, "{}", world.in_memory());
+    world.settle();
+    assert_eq!(world.on_disk(Space::Parked), 20_000);
+}
+
+#[test]
 fn an_idle_scheduler_waits_for_nothing() {
     let mut world = World::new(60_000, 64, 16);
     assert_eq!(world.settle(), super::super::Next::Never);
@@ -108,4 +125,24 @@ fn an_idle_scheduler_waits_for_nothing() {
     // The wheel may still ask to be looked at for the answer that has come.
     world.run(31_000);
     assert_eq!(world.settle(), super::super::Next::Never);
+}
+
+#[test]
+fn a_server_that_ends_fails_no_round() {
+    let mut world = World::new(60_000, 64, 16);
+    let consumer = world.connect(&["route"]);
+    world.schedule("task", START);
+    world.settle();
+    world.input(crate::scheduler::Input::Ending);
+    world.input(crate::scheduler::Input::Closed(consumer));
+    world.settle();
+    world.restart();
+    world.connect(&["route"]);
+    world.settle();
+    let rounds: Vec<u32> = world
+        .deliveries
+        .iter()
+        .map(|(.., round, _)| *round)
+        .collect();
+    assert_eq!(rounds, [1, 1], "at once, and without a failure");
 }

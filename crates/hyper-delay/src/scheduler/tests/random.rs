@@ -211,7 +211,7 @@ fn the_clock_of_the_tests_starts_where_they_think() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(crate::cases(400))]
 
     #[test]
     fn whatever_happens_nothing_is_lost_or_early(history in prop::collection::vec(happens(), 1..120)) {
