@@ -130,3 +130,7 @@ impl Dirty {
         Some(interval.saturating_sub(since.elapsed()))
     }
 }
+
+#[cfg(test)]
+#[path = "committer_tests.rs"]
+mod tests;

@@ -9,6 +9,8 @@ mod memory;
 mod numbers;
 mod op;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

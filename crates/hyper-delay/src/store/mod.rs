@@ -2,6 +2,8 @@
 
 mod batch;
 mod embedded;
+#[cfg(test)]
+pub(crate) mod fake;
 
 use std::ops::ControlFlow;
 

@@ -1,0 +1,228 @@
+//! When the committer syncs, and when it tells.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, Sender},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::*;
+use crate::{
+    clock::SystemClock,
+    ledger::Order,
+    protocol::Compression,
+    scheduler::Token,
+    store::fake::{Asked, Fake, Syncs},
+};
+
+/// What became of the jobs: what was told, how much of the disk's work was left undone at each telling, and the end.
+struct Run {
+    told: Vec<Vec<Committed>>,
+    unsynced: Vec<usize>,
+    result: Result<(), StoreError>,
+}
+
+fn job(id: usize) -> Job {
+    let op = Op::Schedule(Order {
+        route: "r".into(),
+        id: id.to_string().into(),
+        named: true,
+        at: 1,
+        fire_at: 1,
+        compression: Compression::None,
+        payload: vec![0; 100].into(),
+        replace: false,
+    });
+    Job {
+        op,
+        token: Token::Own(None),
+    }
+}
+
+fn over(store: &Arc<Fake>, sync: Sync, jobs: &Receiver<Vec<Job>>) -> Run {
+    let ledger = Ledger::open(store.clone(), 0).unwrap();
+    let (mut told, mut unsynced) = (Vec::new(), Vec::new());
+    let result = run(&**store, ledger, sync, jobs, &SystemClock::new(), |group| {
+        unsynced.push(store.unsynced());
+        told.push(group);
+    });
+    Run {
+        told,
+        unsynced,
+        result,
+    }
+}
+
+/// Runs over jobs that have all come before it begins, `each` at a time.
+fn all_at_once(store: &Arc<Fake>, sync: Sync, count: usize, each: usize) -> Run {
+    let (sender, receiver) = mpsc::channel();
+    for first in (0..count).step_by(each) {
+        let jobs = (first..first + each).map(job).collect();
+        sender.send(jobs).unwrap();
+    }
+    drop(sender);
+    over(store, sync, &receiver)
+}
+
+fn sizes(run: &Run) -> Vec<usize> {
+    run.told.iter().map(Vec::len).collect()
+}
+
+#[test]
+fn what_came_together_shares_one_sync() {
+    let store = Arc::new(Fake::default());
+    let run = all_at_once(&store, Sync::Always, 30, 3);
+    run.result.as_ref().unwrap();
+    assert_eq!(sizes(&run), [30]);
+    // One of the group, and one at the end.
+    let asked = Asked {
+        commits: 1,
+        syncs: 2,
+    };
+    assert_eq!(store.asked(), asked);
+}
+
+#[test]
+fn a_group_has_an_end_however_much_has_come() {
+    let store = Arc::new(Fake::default());
+    let run = all_at_once(&store, Sync::Always, 2 * GROUP, 64);
+    run.result.as_ref().unwrap();
+    assert_eq!(sizes(&run), [GROUP, GROUP]);
+    assert_eq!(store.asked().syncs, 3);
+}
+
+#[test]
+fn nothing_is_told_before_it_is_synced() {
+    let store = Arc::new(Fake::default());
+    let run = all_at_once(&store, Sync::Always, 3 * GROUP, GROUP);
+    run.result.unwrap();
+    assert_eq!(run.unsynced, [0, 0, 0]);
+}
+
+#[test]
+fn it_is_told_in_the_order_in_which_it_came() {
+    let store = Arc::new(Fake::default());
+    let run = all_at_once(&store, Sync::Always, 10_000, 7 * 10);
+    run.result.unwrap();
+    let told = run.told.into_iter().flatten();
+    let ids: Vec<usize> = told
+        .map(|committed| match committed.op {
+            Op::Schedule(order) => order.id.parse().unwrap(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(ids.is_sorted());
+    assert_eq!(ids.len(), 10_000_usize.next_multiple_of(70));
+}
+
+#[test]
+fn nothing_is_told_when_the_sync_fails() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Fail);
+    let run = all_at_once(&store, Sync::Always, 10, 1);
+    let error = run.result.unwrap_err().to_string();
+    assert!(error.contains("the disk has failed"), "{error}");
+    assert!(run.told.is_empty());
+}
+
+#[test]
+fn a_sync_that_fails_later_ends_it_with_what_was_told_kept() {
+    let store = Arc::new(Fake::default());
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, &receiver));
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().syncs == 1);
+        store.syncs(Syncs::Fail);
+        sender.send(vec![job(2)]).unwrap();
+        let run = running.join().unwrap();
+        run.result.unwrap_err();
+        assert_eq!(run.told.len(), 1);
+    });
+    assert_eq!(store.power_loss(0).all(crate::store::Space::Names).len(), 1);
+}
+
+#[test]
+fn a_failing_sync_in_between_ends_it_too() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Fail);
+    let sync = Sync::Interval(Duration::from_millis(1));
+    let (sender, receiver) = mpsc::channel();
+    sender.send(vec![job(1)]).unwrap();
+    let run = over(&store, sync, &receiver);
+    run.result.unwrap_err();
+    assert_eq!(run.told.len(), 1);
+    drop(sender);
+}
+
+#[test]
+fn with_an_interval_a_sync_follows_while_nothing_else_comes() {
+    let store = Arc::new(Fake::default());
+    with_interval(&store, Duration::from_millis(5), |sender| {
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().syncs == 1);
+        assert_eq!(store.unsynced(), 0);
+    });
+}
+
+#[test]
+fn with_an_interval_a_sync_follows_while_more_and_more_comes() {
+    let store = Arc::new(Fake::default());
+    with_interval(&store, Duration::from_millis(5), |sender| {
+        let mut id = 0;
+        wait_until(|| {
+            id += 1;
+            sender.send(vec![job(id)]).unwrap();
+            store.asked().syncs >= 3
+        });
+    });
+}
+
+#[test]
+fn with_an_interval_there_is_no_sync_when_nothing_was_written() {
+    let store = Arc::new(Fake::default());
+    let interval = Duration::from_millis(1);
+    with_interval(&store, interval, |_| thread::sleep(10 * interval));
+    assert_eq!(store.asked().syncs, 1);
+}
+
+#[test]
+fn with_an_interval_the_last_is_synced_at_the_end() {
+    let store = Arc::new(Fake::default());
+    let sync = Sync::Interval(Duration::from_secs(60));
+    let run = all_at_once(&store, sync, 10, 1);
+    run.result.unwrap();
+    assert_eq!(run.unsynced, [1]);
+    assert_eq!((store.asked().syncs, store.unsynced()), (1, 0));
+}
+
+#[test]
+fn never_means_at_the_end_alone() {
+    let store = Arc::new(Fake::default());
+    let run = all_at_once(&store, Sync::Never, 3 * GROUP, GROUP);
+    run.result.unwrap();
+    assert_eq!(run.unsynced, [1, 2, 3]);
+    assert_eq!((store.asked().syncs, store.unsynced()), (1, 0));
+}
+
+fn with_interval(store: &Arc<Fake>, interval: Duration, act: impl FnOnce(Sender<Vec<Job>>)) {
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let running = scope.spawn(move || over(store, Sync::Interval(interval), &receiver));
+        act(sender);
+        running.join().unwrap().result.unwrap();
+    });
+    assert_eq!(store.unsynced(), 0);
+}
+
+fn wait_until(mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never came");
+        thread::sleep(Duration::from_millis(1));
+    }
+}

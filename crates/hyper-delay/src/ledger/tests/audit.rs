@@ -1,0 +1,88 @@
+//! What must be true of a store at any instant, whatever has happened.
+
+use std::collections::BTreeMap;
+
+use super::model::Task;
+use crate::{
+    ledger::{low_water::LowWater, numbers::Numbers},
+    record::{self, Counts, Entry, Name, Place, key},
+    store::{Space, Store, fake::Fake},
+};
+
+/// Checks that the spaces of a store agree with each other, and gives the tasks they have.
+pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
+    let mut tasks = BTreeMap::new();
+    let mut counts: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
+    let low_water = LowWater::open(store).unwrap().at();
+    let next = Numbers::open(store).unwrap().next();
+    for (name_key, value) in store.all(Space::Names) {
+        let (route, id) = split(&name_key);
+        let name: Name = record::decode(&value).unwrap();
+        let place = match name.place {
+            Place::Waiting(at) => {
+                assert!(
+                    low_water <= at,
+                    "{id} waits before the low-water mark {low_water}"
+                );
+                store.get(Space::Waiting, &key::time(at, name.seq))
+            }
+            Place::Parked(at) => store.get(Space::Parked, &key::route_time(&route, at, name.seq)),
+            Place::Dead(at) => store.get(Space::Dead, &key::route_time(&route, at, name.seq)),
+        };
+        let entry = place.unwrap().expect("a name has an entry at its place");
+        let wanted = Entry {
+            route: &route,
+            id: &id,
+            attempt: name.attempt,
+            failures: name.failures,
+        };
+        assert_eq!(record::decode::<Entry<'_>>(&entry).unwrap(), wanted);
+        let content = store.get(Space::Tasks, &key::task(name.seq)).unwrap();
+        let content = content.expect("a name has a content");
+        let content: record::Task<'_> = record::decode(&content).unwrap();
+        assert_eq!(content.digest(), name.digest);
+        assert_eq!(content.fire_at, name.fire_at);
+        assert!(
+            name.seq < next,
+            "the number {} would be given again",
+            name.seq
+        );
+        for counted in [key::route(&route), key::route("")] {
+            let counts = counts.entry(counted.to_vec()).or_default();
+            match name.place {
+                Place::Waiting(_) => counts.waiting += 1,
+                Place::Parked(_) => counts.parked += 1,
+                Place::Dead(_) => counts.dead += 1,
+            }
+        }
+        let task = Task {
+            seq: name.seq,
+            fire_at: name.fire_at,
+            payload: content.payload.into(),
+            place: name.place,
+            attempt: name.attempt,
+            failures: name.failures,
+        };
+        tasks.insert((route, id), task);
+    }
+    let entries = [Space::Waiting, Space::Parked, Space::Dead].map(|space| store.all(space).len());
+    assert_eq!(entries.iter().sum::<usize>(), tasks.len(), "stray entries");
+    assert_eq!(
+        store.all(Space::Tasks).len(),
+        tasks.len(),
+        "orphan contents"
+    );
+    let written: BTreeMap<Vec<u8>, Counts> = store
+        .all(Space::Counts)
+        .into_iter()
+        .map(|(key, value)| (key, record::decode(&value).unwrap()))
+        .collect();
+    assert_eq!(written, counts, "counts");
+    tasks
+}
+
+fn split(key: &[u8]) -> (String, String) {
+    let (route, id) = key[1..].split_at(key[0].into());
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(route), text(id))
+}

@@ -1,0 +1,158 @@
+//! A history with everything in it, cut everywhere.
+
+use super::world::{World, schedule};
+use crate::{
+    ledger::{Op, Outcome},
+    store::{Durability, fake::Syncs},
+};
+
+/// One operation after another, each with what is true before it.
+fn history() -> Vec<fn(&World) -> Op> {
+    vec![
+        |_| schedule("r", "a", 20_000, b"first", false),
+        |_| schedule("r", "b", 20_000, b"same millisecond", false),
+        |_| schedule("other", "a", 20_000, b"same id", false),
+        |_| schedule("r", "a", 20_000, b"first", false),
+        |_| schedule("r", "a", 21_000, b"taken", false),
+        |_| Op::NothingBefore(19_000),
+        |_| schedule("r", "a", 15_000, b"second", true),
+        |world| Op::Park(world.subject("r", "a")),
+        |world| Op::Count {
+            subject: world.subject("r", "a"),
+            attempt: 3,
+        },
+        |world| Op::Retry {
+            subject: world.subject("r", "a"),
+            at: 30_000,
+            attempt: 4,
+            failures: 1,
+        },
+        |_| Op::NothingBefore(20_000),
+        |world| Op::Bury {
+            subject: world.subject("r", "a"),
+            at: 31_000,
+            attempt: 5,
+            failures: 2,
+        },
+        |_| Op::Kick {
+            route: "r".into(),
+            id: "a".into(),
+            at: 12_000,
+        },
+        |_| Op::Kick {
+            route: "r".into(),
+            id: "a".into(),
+            at: 12_000,
+        },
+        |world| Op::Finish(world.subject("r", "b")),
+        |_| schedule("r", "b", 20_000, b"same millisecond", false),
+        |_| schedule("r", "b", 20_000, b"done, and taken", false),
+        |_| schedule("r", "b", 20_000, b"done, and replaced", true),
+        |_| Op::Cancel {
+            route: "other".into(),
+            id: "a".into(),
+        },
+        |_| Op::Cancel {
+            route: "other".into(),
+            id: "a".into(),
+        },
+        |_| schedule("other", "a", 50_000, b"free again", false),
+        |world| Op::Finish(world.subject("r", "nobody")),
+        |world| Op::Park(world.subject("other", "a")),
+        |_| schedule("other", "a", 60_000, b"from parked", true),
+        |world| Op::Finish(world.subject("r", "a")),
+        |world| Op::Finish(world.subject("r", "b")),
+        |world| Op::Finish(world.subject("other", "a")),
+    ]
+}
+
+/// Plays the history in groups of `group`, of which one in `synced` is synced, and loses the power after each.
+fn play(group: usize, synced: usize) {
+    let mut world = World::new();
+    for (number, ops) in history().chunks(group).enumerate() {
+        for op in ops {
+            let op = op(&world);
+            world.apply(&op);
+        }
+        world.now += 300;
+        let durability = match number % synced {
+            0 => Durability::Synced,
+            _ => Durability::Written,
+        };
+        world.commit(durability);
+        world.survives_every_cut();
+    }
+    assert!(world.model.tasks.is_empty());
+}
+
+#[test]
+fn what_was_synced_holds_whenever_the_power_goes() {
+    for group in [1, 2, 3, 5, 100] {
+        play(group, 1);
+    }
+}
+
+#[test]
+fn what_was_only_written_is_there_up_to_some_batch_whenever_the_power_goes() {
+    for group in [1, 2, 3, 5] {
+        for synced in [2, 4, 100] {
+            play(group, synced);
+        }
+    }
+}
+
+#[test]
+fn a_batch_that_was_not_committed_has_not_happened() {
+    let mut world = World::new();
+    world.apply(&schedule("r", "a", 20_000, b"", false));
+    world.commit(Durability::Synced);
+    let before = world.model.tasks.clone();
+    for op in &history()[1..] {
+        let op = op(&world);
+        world.apply(&op);
+    }
+    let after = super::audit::audit(&world.store.power_loss(0));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_number_is_not_given_again_after_any_number_of_restarts() {
+    let mut world = World::new();
+    for round in 0..10 {
+        let id = format!("task {round}");
+        let outcome = world.apply(&schedule("r", &id, 20_000, b"", false));
+        assert!(matches!(outcome, Outcome::Scheduled { .. }));
+        world.commit(Durability::Synced);
+        world = world.after_power_loss(0);
+    }
+    assert_eq!(world.model.numbers.len(), 10);
+}
+
+#[test]
+fn numbers_beyond_those_set_aside_are_not_given_again() {
+    let mut world = World::new();
+    for number in 0..140_000_u32 {
+        let op = schedule("r", "a", 20_000, &number.to_be_bytes(), true);
+        world.apply(&op);
+        if number % 20_000 == 0 {
+            world.commit(Durability::Synced);
+            world = world.after_power_loss(0);
+        }
+    }
+    world.commit(Durability::Synced);
+    let mut after = world.after_power_loss(0);
+    after.apply(&schedule("r", "b", 20_000, b"", false));
+}
+
+#[test]
+fn a_disk_that_lies_is_consistent_and_has_lost_what_it_was_told_to_keep() {
+    let mut world = World::new();
+    world.apply(&schedule("r", "a", 20_000, b"", false));
+    world.commit(Durability::Synced);
+    world.store.syncs(Syncs::Lie);
+    world.apply(&schedule("r", "b", 20_000, b"", false));
+    world.commit(Durability::Synced);
+    assert_eq!(world.model.tasks.len(), 2);
+    assert_eq!(world.after_power_loss(0).model.tasks.len(), 1);
+    world.survives_every_cut();
+}

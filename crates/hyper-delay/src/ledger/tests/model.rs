@@ -1,0 +1,159 @@
+//! The ledger as it would be if it had nothing to do with a disk.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    ledger::{Op, Order, Outcome, Subject},
+    record::Place,
+};
+
+/// Milliseconds for which what is done is remembered.
+pub(super) const KEEP: u64 = 1_000;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Model {
+    pub(super) tasks: BTreeMap<(String, String), Task>,
+    /// Until when, the rounds it took, and the content.
+    done: BTreeMap<(String, String), (u64, u32, u64, Vec<u8>)>,
+    /// All that were ever given.
+    pub(super) numbers: BTreeSet<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) seq: u64,
+    pub(super) fire_at: u64,
+    pub(super) payload: Vec<u8>,
+    pub(super) place: Place,
+    pub(super) attempt: u32,
+    pub(super) failures: u32,
+}
+
+impl Model {
+    /// Takes what the ledger said has come of an operation, if that is what should.
+    pub(super) fn apply(&mut self, op: &Op, now: u64, outcome: Outcome) {
+        match op {
+            Op::Schedule(order) => self.schedule(order, now, outcome),
+            Op::Finish(subject) => {
+                let task = self.current(subject).map(|task| task.clone());
+                assert_eq!(outcome, Outcome::Moved(task.is_some()));
+                if let Some(task) = task {
+                    let name = named(&subject.route, &subject.id);
+                    let attempt = task.attempt.max(subject.attempt);
+                    let done = (now + KEEP, attempt, task.fire_at, task.payload);
+                    self.tasks.remove(&name);
+                    self.done.insert(name, done);
+                }
+            }
+            Op::Retry {
+                subject,
+                at,
+                attempt,
+                failures,
+            } => self.shift(subject, outcome, |task| {
+                task.place = Place::Waiting(*at);
+                (task.attempt, task.failures) = (*attempt, *failures);
+            }),
+            Op::Park(subject) => self.shift(subject, outcome, |task| {
+                if let Place::Waiting(at) = task.place {
+                    task.place = Place::Parked(at);
+                }
+            }),
+            Op::Bury {
+                subject,
+                at,
+                attempt,
+                failures,
+            } => self.shift(subject, outcome, |task| {
+                task.place = Place::Dead(*at);
+                (task.attempt, task.failures) = (*attempt, *failures);
+            }),
+            Op::Count { subject, attempt } => self.shift(subject, outcome, |task| {
+                task.attempt = task.attempt.max(*attempt);
+            }),
+            Op::Cancel { route, id } => {
+                let gone = self.tasks.remove(&named(route, id));
+                assert_eq!(outcome, Outcome::Cancelled(gone.map(|task| task.seq)));
+            }
+            Op::Kick { route, id, at } => {
+                let dead = self.tasks.get_mut(&named(route, id));
+                let dead = dead.filter(|task| matches!(task.place, Place::Dead(_)));
+                let kicked = dead.map(|task| {
+                    task.place = Place::Waiting(*at);
+                    task.failures = 0;
+                    (task.seq, task.attempt)
+                });
+                assert_eq!(outcome, Outcome::Kicked(kicked));
+            }
+            Op::NothingBefore(_) => assert_eq!(outcome, Outcome::Moved(true)),
+        }
+    }
+
+    /// The earliest time for which something waits.
+    pub(super) fn earliest(&self) -> Option<u64> {
+        let waiting = self.tasks.values().filter_map(|task| match task.place {
+            Place::Waiting(at) => Some(at),
+            Place::Parked(_) | Place::Dead(_) => None,
+        });
+        waiting.min()
+    }
+
+    fn schedule(&mut self, order: &Order, now: u64, outcome: Outcome) {
+        let name = named(&order.route, &order.id);
+        let mut before = 0;
+        let mut old = None;
+        let taken = if let Some(task) = self.tasks.get(&name) {
+            (before, old) = (task.attempt, Some(task.seq));
+            Some(task.fire_at == order.fire_at && *task.payload == *order.payload)
+        } else if let Some((until, rounds, fire_at, payload)) = self.done.get(&name)
+            && now < *until
+        {
+            before = *rounds;
+            Some(*fire_at == order.fire_at && **payload == *order.payload)
+        } else {
+            None
+        };
+        match (taken, order.replace) {
+            (Some(true), _) => return assert_eq!(outcome, Outcome::Same),
+            (Some(false), false) => return assert_eq!(outcome, Outcome::Taken),
+            (Some(false), true) | (None, _) => {}
+        }
+        let Outcome::Scheduled {
+            seq,
+            attempt,
+            replaced,
+        } = outcome
+        else {
+            panic!("it was to be scheduled, and is {outcome:?}");
+        };
+        assert_eq!((attempt, replaced), (before, old));
+        assert!(self.numbers.insert(seq), "{seq} was given before");
+        self.done.remove(&name);
+        let task = Task {
+            seq,
+            fire_at: order.fire_at,
+            payload: order.payload.to_vec(),
+            place: Place::Waiting(order.at),
+            attempt,
+            failures: 0,
+        };
+        self.tasks.insert(name, task);
+    }
+
+    fn shift(&mut self, subject: &Subject, outcome: Outcome, by: impl FnOnce(&mut Task)) {
+        let task = self.current(subject);
+        assert_eq!(outcome, Outcome::Moved(task.is_some()));
+        if let Some(task) = task {
+            by(task);
+        }
+    }
+
+    fn current(&mut self, subject: &Subject) -> Option<&mut Task> {
+        let task = self.tasks.get_mut(&named(&subject.route, &subject.id));
+        task.filter(|task| task.seq == subject.seq)
+    }
+}
+
+pub(super) fn named(route: &str, id: &str) -> (String, String) {
+    (route.to_owned(), id.to_owned())
+}

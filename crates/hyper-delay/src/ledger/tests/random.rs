@@ -1,0 +1,132 @@
+//! Any history, in groups of any size, cut anywhere.
+
+use proptest::{collection::vec, prelude::*, sample::select};
+
+use super::world::{World, schedule};
+use crate::{
+    ledger::{Op, Subject},
+    store::Durability,
+};
+
+/// One thing that happens.
+#[derive(Debug, Clone)]
+enum Step {
+    Op {
+        kind: u8,
+        route: &'static str,
+        id: &'static str,
+        at: u64,
+        small: u32,
+        stale: bool,
+    },
+    Commit {
+        synced: bool,
+    },
+    Wait(u64),
+    /// The power goes, and so many of a thousand of the unsynced writes stay.
+    PowerLoss(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let op = (
+        0_u8..12,
+        select(vec!["r", "s", "rs"]),
+        select(vec!["a", "b", "c", "ra"]),
+        10_000_u64..10_010,
+        0_u32..3,
+        prop::bool::weighted(0.1),
+    );
+    let op = op.prop_map(|(kind, route, id, at, small, stale)| Step::Op {
+        kind,
+        route,
+        id,
+        at,
+        small,
+        stale,
+    });
+    prop_oneof![
+        12 => op,
+        4 => any::<bool>().prop_map(|synced| Step::Commit { synced }),
+        1 => (0_u64..700).prop_map(Step::Wait),
+        1 => (0_usize..=1000).prop_map(Step::PowerLoss),
+    ]
+}
+
+fn op(world: &World, step: &Step) -> Option<Op> {
+    let Step::Op {
+        kind,
+        route,
+        id,
+        at,
+        small,
+        stale,
+    } = *step
+    else {
+        return None;
+    };
+    let current = world.subject(route, id);
+    let subject = Subject {
+        seq: current.seq - u64::from(stale && current.seq > 0),
+        ..current
+    };
+    let payload = small.to_be_bytes();
+    Some(match kind {
+        0..=2 => schedule(route, id, at, &payload, false),
+        3..=4 => schedule(route, id, at, &payload, true),
+        5 => Op::Finish(subject),
+        6 => Op::Retry {
+            attempt: subject.attempt,
+            subject,
+            at,
+            failures: small,
+        },
+        7 => Op::Park(subject),
+        8 => Op::Bury {
+            attempt: subject.attempt,
+            subject,
+            at,
+            failures: small,
+        },
+        9 => Op::Count {
+            attempt: subject.attempt + small,
+            subject,
+        },
+        10 => Op::Cancel {
+            route: route.into(),
+            id: id.into(),
+        },
+        _ if stale => Op::NothingBefore(world.model.earliest().unwrap_or(at).min(at)),
+        _ => Op::Kick {
+            route: route.into(),
+            id: id.into(),
+            at,
+        },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_history_is_consistent_wherever_it_is_cut(steps in vec(step(), 1..120)) {
+        let mut world = World::new();
+        for step in &steps {
+            match *step {
+                Step::Op { .. } => {
+                    if let Some(op) = op(&world, step) {
+                        world.apply(&op);
+                    }
+                }
+                Step::Commit { synced: true } => world.commit(Durability::Synced),
+                Step::Commit { synced: false } => world.commit(Durability::Written),
+                Step::Wait(millis) => world.now += millis,
+                Step::PowerLoss(share) => {
+                    let more = world.store.unsynced() * share / 1000;
+                    world = world.after_power_loss(more);
+                }
+            }
+        }
+        world.commit(Durability::Written);
+        world.survives_every_cut();
+    }
+}

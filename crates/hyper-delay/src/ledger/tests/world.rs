@@ -1,0 +1,108 @@
+//! A ledger on a fake disk, and a model beside it that remembers what was true after each write.
+
+use std::sync::Arc;
+
+use super::{
+    audit::audit,
+    model::{KEEP, Model, named},
+};
+use crate::{
+    ledger::{Ledger, Op, Order, Outcome, Subject},
+    protocol::Compression,
+    store::{Durability, fake::Fake},
+};
+
+pub(super) struct World {
+    pub(super) store: Arc<Fake>,
+    ledger: Ledger<Fake>,
+    pub(super) model: Model,
+    pub(super) now: u64,
+    /// What was true when everything was synced, and after each write since.
+    since_sync: Vec<Model>,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::over(Fake::default(), Model::default(), 10_000)
+    }
+
+    fn over(store: Fake, model: Model, now: u64) -> Self {
+        let store = Arc::new(store);
+        Self {
+            ledger: Ledger::open(store.clone(), KEEP).unwrap(),
+            store,
+            since_sync: vec![model.clone()],
+            model,
+            now,
+        }
+    }
+
+    pub(super) fn apply(&mut self, op: &Op) -> Outcome {
+        let outcome = self.ledger.apply(op, self.now).unwrap();
+        self.model.apply(op, self.now, outcome);
+        outcome
+    }
+
+    pub(super) fn commit(&mut self, durability: Durability) {
+        self.ledger.commit(durability, self.now).unwrap();
+        assert_eq!(audit(&self.store), self.model.tasks);
+        match durability {
+            Durability::Synced if self.store.unsynced() == 0 => {
+                self.since_sync = vec![self.model.clone()];
+            }
+            _ => {
+                // Writes before the last were of the generations of what is done: no task is changed by them.
+                let last = self.store.unsynced();
+                let before = self.since_sync.last().unwrap().clone();
+                self.since_sync.resize(last.max(1), before);
+                if last > 0 {
+                    self.since_sync.push(self.model.clone());
+                }
+            }
+        }
+    }
+
+    /// The world as it would be if the power went now, with so many of the writes that were not synced.
+    pub(super) fn after_power_loss(&self, more: usize) -> Self {
+        let store = self.store.power_loss(more);
+        let model = self.since_sync[more].clone();
+        assert_eq!(audit(&store), model.tasks, "with {more} unsynced writes");
+        Self::over(store, model, self.now)
+    }
+
+    /// Loses the power in every way there is, and goes on a little each time.
+    pub(super) fn survives_every_cut(&self) {
+        for more in 0..=self.store.unsynced() {
+            let mut after = self.after_power_loss(more);
+            for id in ["a", "b", "new"] {
+                after.apply(&schedule("r", id, 77_777, b"after the cut", true));
+            }
+            after.commit(Durability::Synced);
+            after.after_power_loss(0);
+        }
+    }
+
+    /// The revision of a task by that name, or one that never was.
+    pub(super) fn subject(&self, route: &str, id: &str) -> Subject {
+        let task = self.model.tasks.get(&named(route, id));
+        Subject {
+            route: route.into(),
+            id: id.into(),
+            seq: task.map_or(0, |task| task.seq),
+            attempt: task.map_or(1, |task| task.attempt + 1),
+        }
+    }
+}
+
+pub(super) fn schedule(route: &str, id: &str, at: u64, payload: &[u8], replace: bool) -> Op {
+    Op::Schedule(Order {
+        route: route.into(),
+        id: id.into(),
+        named: true,
+        at,
+        fire_at: at,
+        compression: Compression::None,
+        payload: payload.into(),
+        replace,
+    })
+}

@@ -1,0 +1,232 @@
+//! A store on a disk that can lose its power, for tests.
+
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit};
+
+/// In memory, on a disk that keeps what was synced and forgets the rest when the power goes.
+#[derive(Debug, Default)]
+pub(crate) struct Fake {
+    state: Mutex<State>,
+}
+
+/// What a sync does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Syncs {
+    /// It brings everything to the disk.
+    #[default]
+    Work,
+    /// It says that it failed; so does every write from then on.
+    Fail,
+    /// It says that it is done, and is not.
+    Lie,
+}
+
+/// What was asked of a store so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Batches.
+    pub(crate) commits: usize,
+    /// Syncs, those of batches too.
+    pub(crate) syncs: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What reads see.
+    shown: Spaces,
+    /// What the disk has for certain.
+    synced: Spaces,
+    /// What was written since, in order: the disk may have some of it.
+    unsynced: Vec<Write>,
+    syncs: Syncs,
+    broken: bool,
+    asked: Asked,
+}
+
+type Spaces = [BTreeMap<Vec<u8>, Bytes>; Space::ALL.len()];
+
+#[derive(Debug, Clone)]
+enum Write {
+    Batch(Vec<(Space, Bytes, Option<Bytes>)>),
+    Clear(Space),
+}
+
+impl Fake {
+    /// The power goes, and comes again: the disk has what was synced, and the first `more` of the batches written
+    /// since then.
+    pub(crate) fn power_loss(&self, more: usize) -> Self {
+        let state = self.state();
+        let mut kept = state.synced.clone();
+        for write in &state.unsynced[..more] {
+            write.apply(&mut kept);
+        }
+        Self {
+            state: Mutex::new(State {
+                shown: kept.clone(),
+                synced: kept,
+                ..State::default()
+            }),
+        }
+    }
+
+    /// How many writes are not on the disk for certain.
+    pub(crate) fn unsynced(&self) -> usize {
+        self.state().unsynced.len()
+    }
+
+    /// What syncs do from now on.
+    pub(crate) fn syncs(&self, syncs: Syncs) {
+        self.state().syncs = syncs;
+    }
+
+    /// What was asked of it.
+    pub(crate) fn asked(&self) -> Asked {
+        self.state().asked
+    }
+
+    /// All of a space.
+    pub(crate) fn all(&self, space: Space) -> Vec<(Vec<u8>, Bytes)> {
+        let state = self.state();
+        let all = state.shown[space as usize].iter();
+        all.map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn write(&mut self, write: Write) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(StoreError::new("write", "a sync has failed before"));
+        }
+        write.apply(&mut self.shown);
+        self.unsynced.push(write);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.asked.syncs += 1;
+        match self.syncs {
+            Syncs::Work if !self.broken => {
+                for write in self.unsynced.drain(..) {
+                    write.apply(&mut self.synced);
+                }
+                Ok(())
+            }
+            Syncs::Lie => Ok(()),
+            Syncs::Work | Syncs::Fail => {
+                self.broken = true;
+                Err(StoreError::new("sync", "the disk has failed"))
+            }
+        }
+    }
+}
+
+impl Write {
+    fn apply(&self, spaces: &mut Spaces) {
+        match self {
+            Self::Clear(space) => spaces[*space as usize].clear(),
+            Self::Batch(writes) => {
+                for (space, key, value) in writes {
+                    let space = &mut spaces[*space as usize];
+                    match value {
+                        Some(value) => space.insert(key.to_vec(), value.clone()),
+                        None => space.remove(&**key),
+                    };
+                }
+            }
+        }
+    }
+}
+
+impl Store for Fake {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.state().shown[space as usize].get(key).cloned())
+    }
+
+    fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        for (key, value) in self.all(space) {
+            if *key >= *from && visit(&key, &value) == ControlFlow::Break(()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, mut batch: Batch, durability: Durability) -> Result<(), StoreError> {
+        let mut state = self.state();
+        state.asked.commits += 1;
+        state.write(Write::Batch(batch.drain().collect()))?;
+        match durability {
+            Durability::Written => Ok(()),
+            Durability::Synced => state.sync(),
+        }
+    }
+
+    fn clear(&self, space: Space) -> Result<(), StoreError> {
+        self.state().write(Write::Clear(space))
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        self.state().sync()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(store: &Fake, key: &[u8], durability: Durability) -> Result<(), StoreError> {
+        let mut batch = Batch::new();
+        batch.put(Space::Meta, key, *b"value");
+        store.commit(batch, durability)
+    }
+
+    fn keys(store: &Fake) -> Vec<Vec<u8>> {
+        store
+            .all(Space::Meta)
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect()
+    }
+
+    #[test]
+    fn what_was_not_synced_is_gone_with_the_power_or_its_end_is() {
+        let store = Fake::default();
+        put(&store, b"1", Durability::Synced).unwrap();
+        put(&store, b"2", Durability::Written).unwrap();
+        put(&store, b"3", Durability::Written).unwrap();
+        assert_eq!(keys(&store), [b"1", b"2", b"3"]);
+        assert_eq!(keys(&store.power_loss(0)), [b"1"]);
+        assert_eq!(keys(&store.power_loss(1)), [b"1", b"2"]);
+        store.sync().unwrap();
+        assert_eq!(keys(&store.power_loss(0)), [b"1", b"2", b"3"]);
+    }
+
+    #[test]
+    fn after_a_sync_that_failed_nothing_is_written() {
+        let store = Fake::default();
+        store.syncs(Syncs::Fail);
+        put(&store, b"1", Durability::Synced).unwrap_err();
+        store.syncs(Syncs::Work);
+        put(&store, b"2", Durability::Written).unwrap_err();
+        store.sync().unwrap_err();
+        assert!(keys(&store.power_loss(0)).is_empty());
+    }
+
+    #[test]
+    fn a_sync_that_lies_keeps_nothing() {
+        let store = Fake::default();
+        store.syncs(Syncs::Lie);
+        put(&store, b"1", Durability::Synced).unwrap();
+        assert!(keys(&store.power_loss(0)).is_empty());
+    }
+}
