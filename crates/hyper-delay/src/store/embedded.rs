@@ -142,3 +142,7 @@ struct OpenError {
     directory: String,
     source: fjall::Error,
 }
+
+#[cfg(test)]
+#[path = "embedded_tests.rs"]
+mod tests;
