@@ -5,7 +5,7 @@ use fjall::{
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
 
-use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit};
+use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit, place::Place};
 
 /// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
 /// that are on their way.
@@ -22,41 +22,77 @@ const JOURNALS: u64 = 64 << 20;
 pub struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
+    /// Given back after all else is closed.
+    _place: Place,
 }
 
 impl Embedded {
     /// Opens the store in a directory, which it makes if there is none. One process at a time can have it.
     ///
+    /// What a crash or a loss of power leaves of a write is left out: nobody was told that it was there. With one
+    /// exception: if the disk has the end of the last write and not its middle, it is taken for damaged, and that
+    /// is an error. A disk may write in any order, so a loss of power can do that to a write of more than a page;
+    /// the end of a process cannot. What was acknowledged is before it, and untouched.
+    ///
+    /// A damage elsewhere, which no crash does, is an error too, or is taken for the end: a journal has no mark
+    /// there that tells these apart.
+    ///
     /// # Errors
     ///
-    /// If another process has it, or the disk cannot be read or written, or what is there is damaged before
-    /// its end. (A write that was cut short at the end was never acknowledged, and is left out.)
+    /// If another process has it, or the disk cannot be read or written, or what is there is damaged.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        let failed = |source| {
-            StoreError::new(
-                "open",
-                OpenError {
-                    directory: directory.display().to_string(),
-                    source,
-                },
-            )
-        };
-        let database = Database::builder(directory)
-            .cache_size(CACHE)
-            .max_journaling_size(JOURNALS)
-            .worker_threads(1)
-            .open()
-            .map_err(failed)?;
-        let spaces = Space::ALL
-            .into_iter()
-            .map(|space| database.keyspace(space.name(), || options(space)))
-            .collect::<Result<_, _>>()
-            .map_err(failed)?;
-        Ok(Self { database, spaces })
+        Self::open_in(directory).map_err(|error| {
+            let directory = directory.display();
+            let why = match error {
+                fjall::Error::Locked => {
+                    "another process has it; stop that one, or give this one a data_dir of its own"
+                        .into()
+                }
+                other => reason(other).to_string(),
+            };
+            StoreError::new("open", format!("data_dir {directory}: {why}"))
+        })
+    }
+
+    fn open_in(directory: &Path) -> Result<Self, fjall::Error> {
+        let place = Place::take(directory)?;
+        if !place.has_store()? {
+            place.make(|unfinished| open_spaces(unfinished).map(drop))?;
+        }
+        let (database, spaces) = open_spaces(&place.store())?;
+        Ok(Self {
+            database,
+            spaces,
+            _place: place,
+        })
     }
 
     fn space(&self, space: Space) -> &Keyspace {
         &self.spaces[space as usize]
+    }
+}
+
+fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Error> {
+    let database = Database::builder(directory)
+        .cache_size(CACHE)
+        .max_journaling_size(JOURNALS)
+        .worker_threads(1)
+        .open()?;
+    let spaces = Space::ALL
+        .into_iter()
+        .map(|space| database.keyspace(space.name(), || options(space)))
+        .collect::<Result<_, _>>()?;
+    Ok((database, spaces))
+}
+
+/// What the library says, for people.
+fn reason(error: fjall::Error) -> Box<dyn std::error::Error + Send + Sync> {
+    match error {
+        fjall::Error::Io(error) => error.into(),
+        fjall::Error::Poisoned => {
+            "an earlier write in the background has failed, and was logged then; the disk may be full or failing".into()
+        }
+        other => other.into(),
     }
 }
 
@@ -82,14 +118,14 @@ impl Store for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.space(space)
             .get(key)
-            .map_err(|error| StoreError::new("read", error))
+            .map_err(|error| StoreError::new("read", reason(error)))
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         for guard in self.space(space).range(from..) {
             let (key, value) = guard
                 .into_inner()
-                .map_err(|error| StoreError::new("read", error))?;
+                .map_err(|error| StoreError::new("read", reason(error)))?;
             if let ControlFlow::Break(()) = visit(&key, &value) {
                 break;
             }
@@ -110,19 +146,19 @@ impl Store for Embedded {
         }
         writes
             .commit()
-            .map_err(|error| StoreError::new("write", error))
+            .map_err(|error| StoreError::new("write", reason(error)))
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
         self.space(space)
             .clear()
-            .map_err(|error| StoreError::new("clear a space", error))
+            .map_err(|error| StoreError::new("clear a space", reason(error)))
     }
 
     fn sync(&self) -> Result<(), StoreError> {
         self.database
             .persist(PersistMode::SyncData)
-            .map_err(|error| StoreError::new("sync", error))
+            .map_err(|error| StoreError::new("sync", reason(error)))
     }
 }
 
@@ -130,17 +166,6 @@ impl fmt::Debug for Embedded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Embedded").finish_non_exhaustive()
     }
-}
-
-/// Why a directory could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("data_dir {directory}: {}", match source {
-    fjall::Error::Locked => "another process has it; stop that one, or give this one a data_dir of its own".to_owned(),
-    other => other.to_string(),
-})]
-struct OpenError {
-    directory: String,
-    source: fjall::Error,
 }
 
 #[cfg(test)]

@@ -228,6 +228,21 @@ fn a_last_batch_that_is_damaged_is_refused_or_left_out_or_whole() {
     }
 }
 
+/// No crash does this.
+#[test]
+fn a_damage_before_the_last_batch_is_refused_or_takes_along_all_that_follows() {
+    let size = 40;
+    let journal = Journal::of(3, size);
+    for damaged in journal.starts[1]..journal.starts[2] {
+        let mut bytes = journal.bytes.clone();
+        bytes[damaged] ^= 0x55;
+        let (_directory, store) = journal.open_with(&bytes, 0);
+        let Ok(store) = store else { continue };
+        let has = |batch| store.get(Space::Names, &key(batch, 0)).unwrap().is_some();
+        assert!(has(1) && has(2) == has(3), "damaged at {damaged}");
+    }
+}
+
 #[test]
 fn a_directory_that_another_process_has_is_refused() {
     const VARIABLE: &str = "HYPER_DELAY_TEST_DIRECTORY";
