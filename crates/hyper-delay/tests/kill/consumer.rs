@@ -1,0 +1,107 @@
+//! Takes deliveries, and acknowledges most of them.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use crate::{
+    book::Life,
+    wire::{Gone, Wire, line, now, text},
+    world::World,
+};
+
+pub(crate) struct Consumer {
+    world: Arc<World>,
+    random: Rng,
+    routes: Vec<&'static str>,
+}
+
+impl Consumer {
+    pub(crate) fn new(world: Arc<World>, routes: Vec<&'static str>, seed: u64) -> Self {
+        Self {
+            world,
+            random: Rng::with_seed(seed),
+            routes,
+        }
+    }
+
+    /// Runs until the world is over.
+    pub(crate) fn run(mut self) {
+        while let Some((life, wire)) = self.world.connect() {
+            let _ = self.talk(life, wire);
+        }
+    }
+
+    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
+        for route in &self.routes {
+            let credit = self.random.u16(1..300);
+            let request = json!({"kind": "register", "route_key": route, "credit": credit});
+            wire.send(&line(&request))?;
+        }
+        // What waits for its confirmation, by tag: id and content.
+        let mut confirming: HashMap<String, (String, String)> = HashMap::new();
+        while !self.world.is_over() {
+            // Now and then a consumer goes away of itself.
+            if !self.world.is_draining() && self.random.u16(0..500) == 0 {
+                return Ok(());
+            }
+            let mut answers = Vec::new();
+            for message in wire.receive(Duration::from_millis(10))? {
+                match text(&message, "kind") {
+                    "delivery" => answers.extend(self.delivery(&message, life, &mut confirming)),
+                    "acked" => {
+                        let (id, content) = &confirming[text(&message, "tag")];
+                        if message["removed"].as_bool().unwrap() {
+                            self.world.book().removed(id, content);
+                        }
+                    }
+                    "registered" => {}
+                    other => panic!("not to be expected: {other}: {message}"),
+                }
+            }
+            wire.send(&answers)?;
+        }
+        Ok(())
+    }
+
+    fn delivery(
+        &mut self,
+        delivery: &Value,
+        life: Life,
+        confirming: &mut HashMap<String, (String, String)>,
+    ) -> Vec<u8> {
+        let now = now();
+        let payload = STANDARD.decode(text(delivery, "payload_base64")).unwrap();
+        let payload = String::from_utf8(payload).unwrap();
+        let (content, _) = payload.split_once(' ').unwrap();
+        let id = text(delivery, "id");
+        self.world.book().delivered(id, content, now, life);
+        let kind = match self.random.u8(0..100) {
+            0..10 if !self.world.is_draining() => "nack",
+            10..14 if !self.world.is_draining() => return Vec::new(),
+            _ => "ack",
+        };
+        let mut answer = json!({
+            "kind": kind,
+            "id": id,
+            "route_key": delivery["route_key"],
+            "attempt": delivery["attempt"],
+        });
+        if kind == "nack" {
+            if self.random.bool() {
+                answer["delay_ms"] = self.random.u64(0..300).into();
+            }
+            return line(&answer);
+        }
+        self.world.book().answered(id, content);
+        if self.random.u8(0..10) > 0 {
+            let tag = format!("{}-{}", confirming.len(), content);
+            answer["confirm"] = true.into();
+            answer["tag"] = tag.clone().into();
+            confirming.insert(tag, (id.to_owned(), content.to_owned()));
+        }
+        line(&answer)
+    }
+}

@@ -1,0 +1,140 @@
+//! Schedules, delivers and acknowledges under load; kills the server at random moments; then looks what is lost.
+//!
+//! `HYPER_DELAY_KILLS` is how often it is killed, `HYPER_DELAY_SEED` repeats a run as far as its decisions go.
+
+use std::{
+    env,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use crate::{
+    consumer::Consumer,
+    producer::Producer,
+    server::{PATIENCE, Server, Start},
+    wire::{Wire, line},
+    world::{ROUTES, World},
+};
+
+const PRODUCERS: usize = 3;
+
+fn number(variable: &str) -> Option<u64> {
+    let value = env::var(variable).ok()?;
+    Some(value.parse().expect("a whole number"))
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed() {
+    let kills = number("HYPER_DELAY_KILLS").unwrap_or(12);
+    let seed = number("HYPER_DELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("HYPER_DELAY_SEED={seed}");
+    let mut random = Rng::with_seed(seed);
+    let directory = tempfile::tempdir().unwrap();
+    let world = Arc::new(World::default());
+    let mut server = start(directory.path(), &mut random);
+    world.server(Some((0, server.address)));
+
+    let producers: Vec<_> = (0..PRODUCERS)
+        .map(|name| {
+            let producer = Producer::new(world.clone(), name, random.u64(..));
+            thread::spawn(move || producer.run())
+        })
+        .collect();
+    let routes = [&ROUTES[..2], &ROUTES[1..], &ROUTES[2..]];
+    let consumers = routes.map(|routes| {
+        let consumer = Consumer::new(world.clone(), routes.to_vec(), random.u64(..));
+        thread::spawn(move || consumer.run())
+    });
+
+    for life in 1..=kills {
+        // Most lives are long enough for something to happen, some end before they have begun.
+        let life_time = match random.u8(0..10) {
+            0 => random.u64(0..30),
+            _ => random.u64(30..700),
+        };
+        thread::sleep(Duration::from_millis(life_time));
+        world.server(None);
+        server.kill();
+        server = start(directory.path(), &mut random);
+        world.server(Some((life, server.address)));
+    }
+
+    world.draining.store(true, Ordering::SeqCst);
+    for producer in producers {
+        producer.join().unwrap();
+    }
+    let stats = drained(&server);
+    world.over.store(true, Ordering::SeqCst);
+    for consumer in consumers {
+        consumer.join().unwrap();
+    }
+    drop(server);
+
+    let book = world.book();
+    let figures = book.figures;
+    let lost = book.lost();
+    println!(
+        "{kills} kills; {} schedules acknowledged, {} of them replacing; {} cancelled; {} deliveries, {} of them \
+         again; {} acks confirmed; lost {}, early {}, again after acked {}, never sent {}",
+        figures.acknowledged,
+        figures.replaced,
+        figures.cancelled,
+        figures.deliveries,
+        figures.redeliveries,
+        figures.removed,
+        lost.len(),
+        figures.early,
+        figures.again,
+        figures.unknown
+    );
+    let faults = &book.faults[..book.faults.len().min(20)];
+    assert!(faults.is_empty(), "{faults:#?}");
+    assert!(lost.is_empty(), "{:#?}", &lost[..lost.len().min(20)]);
+    assert!(figures.acknowledged > kills && figures.removed > kills);
+    for state in ["waiting", "parked", "in_flight", "dead"] {
+        assert_eq!(stats[state], 0, "{stats}");
+    }
+}
+
+fn start(directory: &Path, random: &mut Rng) -> Server {
+    let sync = match random.u8(0..4) {
+        0 => "interval:50ms",
+        _ => "always",
+    };
+    Start {
+        sync,
+        ..Start::new(directory)
+    }
+    .run()
+}
+
+/// Waits until the server has nothing more, or its counts do not change for long, and gives these.
+fn drained(server: &Server) -> Value {
+    let mut wire = Wire::to(server.address).unwrap();
+    let mut last = Value::Null;
+    let mut changed = Instant::now();
+    loop {
+        wire.send(&line(&json!({"kind": "stats"}))).unwrap();
+        let stats = loop {
+            if let Some(stats) = wire.receive(PATIENCE).unwrap().pop() {
+                break stats;
+            }
+        };
+        let left = |state: &str| stats[state].as_u64().unwrap();
+        if left("waiting") + left("parked") + left("in_flight") + left("dead") == 0 {
+            return stats;
+        }
+        if stats != last {
+            last = stats;
+            changed = Instant::now();
+        } else if changed.elapsed() > Duration::from_secs(20) {
+            return stats;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}

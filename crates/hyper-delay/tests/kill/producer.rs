@@ -1,0 +1,225 @@
+//! Schedules, replaces and cancels, and sends again whatever was not answered.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use crate::{
+    book::Life,
+    wire::{Gone, Wire, line, now, text},
+    world::{ROUTES, World},
+};
+
+pub(crate) struct Producer {
+    world: Arc<World>,
+    random: Rng,
+    name: usize,
+    count: u64,
+    /// By the tag of the request.
+    unanswered: BTreeMap<String, Asked>,
+    /// Tasks that may be replaced or cancelled.
+    own: VecDeque<Task>,
+}
+
+#[derive(Clone)]
+struct Task {
+    route: &'static str,
+    id: String,
+    content: String,
+}
+
+struct Asked {
+    line: Vec<u8>,
+    what: What,
+    /// Sent on more than one connection.
+    twice: bool,
+}
+
+enum What {
+    Schedule {
+        route: &'static str,
+        content: String,
+        /// It takes the place of this.
+        replaces: Option<Task>,
+    },
+    Cancel(Task),
+}
+
+impl Producer {
+    pub(crate) fn new(world: Arc<World>, name: usize, seed: u64) -> Self {
+        Self {
+            world,
+            random: Rng::with_seed(seed),
+            name,
+            count: 0,
+            unanswered: BTreeMap::new(),
+            own: VecDeque::new(),
+        }
+    }
+
+    /// Runs until the world drains and everything was answered.
+    pub(crate) fn run(mut self) {
+        while !(self.world.is_draining() && self.unanswered.is_empty()) {
+            let Some((life, wire)) = self.world.connect() else {
+                break;
+            };
+            // When the server is gone, there will be another.
+            let _ = self.talk(life, wire);
+        }
+    }
+
+    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
+        for asked in self.unanswered.values_mut() {
+            asked.twice = true;
+        }
+        let again: Vec<u8> = self
+            .unanswered
+            .values()
+            .flat_map(|asked| asked.line.clone())
+            .collect();
+        wire.send(&again)?;
+        loop {
+            let draining = self.world.is_draining();
+            if draining && self.unanswered.is_empty() {
+                return Ok(());
+            }
+            if !draining && self.unanswered.len() < 100 {
+                let mut lines = Vec::new();
+                for _ in 0..self.random.usize(1..=8) {
+                    lines.extend(self.ask());
+                }
+                wire.send(&lines)?;
+            }
+            for reply in wire.receive(Duration::from_millis(self.random.u64(1..=20)))? {
+                self.answer(&reply, life);
+            }
+        }
+    }
+
+    /// Something new to ask for.
+    fn ask(&mut self) -> Vec<u8> {
+        match self.random.u8(0..100) {
+            0..8 => match self.own.pop_front() {
+                Some(task) => self.cancel(task),
+                None => self.schedule(None),
+            },
+            8..16 => {
+                let replaces = self.own.pop_front();
+                self.schedule(replaces)
+            }
+            _ => self.schedule(None),
+        }
+    }
+
+    fn schedule(&mut self, replaces: Option<Task>) -> Vec<u8> {
+        self.count += 1;
+        let content = format!("{}-{}", self.name, self.count);
+        let now = now();
+        let fire_at = match self.random.u8(0..4) {
+            0 => now.saturating_sub(self.random.u64(0..50)),
+            _ => now + self.random.u64(50..1500),
+        };
+        let size = match self.random.u8(0..10) {
+            0 => self.random.usize(0..30_000),
+            _ => self.random.usize(0..200),
+        };
+        let payload = format!("{content} {}", "x".repeat(size));
+        let route = match &replaces {
+            Some(task) => task.route,
+            None => ROUTES[self.random.usize(0..ROUTES.len())],
+        };
+        let mut request = json!({
+            "kind": "schedule",
+            "tag": content,
+            "route_key": route,
+            "fire_at": fire_at,
+            "payload_base64": STANDARD.encode(payload),
+        });
+        if let Some(task) = &replaces {
+            request["id"] = task.id.clone().into();
+            request["replace"] = true.into();
+        } else if self.random.u8(0..10) > 0 {
+            // Every route has tasks of the same ids.
+            request["id"] = format!("id-{content}").into();
+        }
+        let mut book = self.world.book();
+        book.sent(&content, fire_at);
+        if let Some(task) = &replaces {
+            book.lapses(&task.id, &task.content);
+        }
+        drop(book);
+        let what = What::Schedule {
+            route,
+            content: content.clone(),
+            replaces,
+        };
+        self.remember(content, line(&request), what)
+    }
+
+    fn cancel(&mut self, task: Task) -> Vec<u8> {
+        let tag = format!("cancel-{}", task.content);
+        let request = json!({
+            "kind": "cancel",
+            "tag": tag,
+            "route_key": task.route,
+            "id": task.id,
+        });
+        self.world.book().lapses(&task.id, &task.content);
+        self.remember(tag, line(&request), What::Cancel(task))
+    }
+
+    fn remember(&mut self, tag: String, line: Vec<u8>, what: What) -> Vec<u8> {
+        let asked = Asked {
+            line: line.clone(),
+            what,
+            twice: false,
+        };
+        self.unanswered.insert(tag, asked);
+        line
+    }
+
+    fn answer(&mut self, reply: &Value, life: Life) {
+        let Some(asked) = self.unanswered.remove(text(reply, "tag")) else {
+            panic!("an answer to nothing: {reply}");
+        };
+        let mut book = self.world.book();
+        match (asked.what, text(reply, "kind")) {
+            (
+                What::Schedule {
+                    route,
+                    content,
+                    replaces,
+                },
+                "ack",
+            ) => {
+                let id = text(reply, "id").to_owned();
+                book.acknowledged(&id, &content);
+                if let Some(task) = replaces {
+                    book.gone(&task.id, &task.content, life);
+                    book.figures.replaced += 1;
+                } else {
+                    self.own.push_back(Task { route, id, content });
+                    if self.own.len() > 200 {
+                        self.own.pop_front();
+                    }
+                }
+            }
+            (What::Cancel(task), "cancelled") => {
+                let found = reply["found"].as_bool().unwrap();
+                book.figures.cancelled += u64::from(found);
+                if found {
+                    book.gone(&task.id, &task.content, life);
+                } else if !asked.twice {
+                    book.was_not_found(&task.id, &task.content);
+                }
+            }
+            (_, _) => book.faults.push(format!("not to be refused: {reply}")),
+        }
+    }
+}
