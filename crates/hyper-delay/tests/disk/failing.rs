@@ -1,0 +1,67 @@
+//! A disk whose sync fails.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    acks, deliver_all, schedule,
+    server::Start,
+    strace,
+    wire::{Wire, now},
+};
+
+/// The first so many syncs of a start and a few schedules work.
+#[test]
+fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
+    if !strace::is_there() {
+        return;
+    }
+    for working in [10, 25, 60] {
+        let directory = tempfile::tempdir().unwrap();
+        let start = Start::new(directory.path());
+        // The store is made before, so that the syncs that are counted are those of schedules.
+        let server = start.run();
+        let mut wire = Wire::to(server.address).unwrap();
+        wire.send(&schedule("first", now(), 30)).unwrap();
+        let mut acknowledged: BTreeSet<String> = acks(&mut wire, 1).unwrap().into_iter().collect();
+        server.kill();
+
+        let inject = format!("inject=fdatasync:error=EIO:when={}+", working + 1);
+        let server = Start {
+            under: strace::line(&["-o", "/dev/null", "-e", "trace=fdatasync", "-e", &inject]),
+            ..Start::new(directory.path())
+        }
+        .run();
+        let mut wire = Wire::to(server.address).unwrap();
+        let fire_at = now();
+        let mut refused = None;
+        for number in 0..1000 {
+            let id = format!("task-{number}");
+            let sent = wire.send(&schedule(&id, fire_at, 300));
+            match sent
+                .map_err(|gone| (gone, Vec::new()))
+                .and_then(|()| acks(&mut wire, 1))
+            {
+                Ok(ids) => acknowledged.extend(ids),
+                Err((_, ids)) => {
+                    assert!(ids.is_empty());
+                    refused = Some(number);
+                    break;
+                }
+            }
+        }
+        let refused = refused.expect("a sync has failed");
+        assert!(refused >= 1, "the first sync of {working} was to work");
+        let (status, log) = server.ended();
+        assert!(!status.success(), "{log}");
+        let said =
+            log.contains("failed to write: Input/output error (os error 5); look at the disk");
+        assert!(said, "{log}");
+
+        let server = start.run();
+        deliver_all(&server, &acknowledged);
+        println!(
+            "{} acknowledged before a sync failed, all delivered",
+            acknowledged.len()
+        );
+    }
+}

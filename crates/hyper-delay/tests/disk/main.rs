@@ -1,0 +1,73 @@
+//! What the server asks of the disk, and what it does when the disk refuses.
+
+mod failing;
+mod first_start;
+mod full;
+mod order;
+mod strace;
+mod trace;
+
+#[path = "../kill/server.rs"]
+mod server;
+#[path = "../kill/wire.rs"]
+mod wire;
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use server::{PATIENCE, Server};
+use wire::{Gone, Wire, line, text};
+
+/// A schedule of a task with a payload of `size` letters.
+fn schedule(id: &str, fire_at: u64, size: usize) -> Vec<u8> {
+    let payload = "eHh4".repeat(size / 3);
+    line(&json!({
+        "kind": "schedule",
+        "id": id,
+        "route_key": "r",
+        "fire_at": fire_at,
+        "payload_base64": payload,
+    }))
+}
+
+/// The ids of all acks that come until so many have, or the server is gone.
+fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>)> {
+    let mut acks = Vec::new();
+    while acks.len() < count {
+        match wire.receive(PATIENCE) {
+            Ok(replies) => acks.extend(replies.iter().map(|reply| {
+                assert_eq!(text(reply, "kind"), "ack", "{reply}");
+                text(reply, "id").to_owned()
+            })),
+            Err(gone) => return Err((gone, acks)),
+        }
+    }
+    Ok(acks)
+}
+
+/// Takes deliveries until all of these have come.
+fn deliver_all(server: &Server, ids: &BTreeSet<String>) {
+    let mut wire = Wire::to(server.address).unwrap();
+    wire.send(&line(
+        &json!({"kind": "register", "route_key": "r", "credit": 65535}),
+    ))
+    .unwrap();
+    let mut missing = ids.clone();
+    let begun = Instant::now();
+    while !missing.is_empty() && begun.elapsed() < PATIENCE {
+        for message in wire.receive(Duration::from_secs(1)).unwrap() {
+            let Value::String(kind) = &message["kind"] else {
+                panic!("{message}");
+            };
+            if kind == "delivery" {
+                missing.remove(text(&message, "id"));
+                let ack = json!({"kind": "ack", "id": message["id"], "route_key": "r"});
+                wire.send(&line(&ack)).unwrap();
+            }
+        }
+    }
+    assert!(missing.is_empty(), "lost: {missing:?}");
+}

@@ -1,0 +1,113 @@
+//! No ack leaves before the disk has what it promises: read from the system calls of the real server.
+
+use crate::{
+    acks, schedule,
+    server::Start,
+    strace,
+    trace::{self, Call},
+    wire::{Wire, now},
+};
+
+const TASKS: usize = 200;
+
+/// No id is the beginning of another, or of anything else that is written.
+fn id(number: usize) -> String {
+    format!("traced-{number:04}-task")
+}
+
+/// Schedules one after another, then in groups of growing size.
+fn run(wire: &mut Wire) {
+    // Far ahead: nothing else is written of these tasks.
+    let fire_at = now() + 3_600_000;
+    for number in 0..TASKS {
+        wire.send(&schedule(&id(number), fire_at, 30)).unwrap();
+        acks(wire, 1).unwrap();
+    }
+    let mut number = TASKS;
+    for group in (1..20).chain([100, 400]) {
+        let lines: Vec<u8> = (number..number + group)
+            .flat_map(|number| schedule(&id(number), fire_at, 30 * group))
+            .collect();
+        wire.send(&lines).unwrap();
+        acks(wire, group).unwrap();
+        number += group;
+    }
+}
+
+/// The acks that left too early, of all.
+fn early(calls: &[Call]) -> (Vec<String>, usize) {
+    let is_write = |call: &&Call| call.name.contains("write");
+    let is_sync = |call: &&Call| call.name.ends_with("sync");
+    let on_journal = |call: &&Call| call.is_on(".jnl") && !call.has_failed();
+    let journal: Vec<&Call> = calls.iter().filter(on_journal).collect();
+    let mut early = Vec::new();
+    let mut count = 0;
+    for answer in calls.iter().filter(|call| call.is_on("TCP")) {
+        for (place, _) in answer.arguments.match_indices("traced-") {
+            let id = &answer.arguments[place..place + id(0).len()];
+            count += 1;
+            let writes = journal.iter().copied().filter(is_write);
+            let last = writes
+                .filter(|call| call.arguments.contains(id))
+                .map(|call| call.ended)
+                .max();
+            let covered = last.is_some_and(|written| {
+                let mut syncs = journal.iter().copied().filter(is_sync);
+                syncs.any(|sync| written < sync.begun && sync.ended < answer.begun)
+            });
+            if !covered {
+                early.push(id.to_owned());
+            }
+        }
+    }
+    (early, count)
+}
+
+fn trace(sync: &str) -> Vec<Call> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace");
+    let traced = "trace=write,pwrite64,writev,fsync,fdatasync,sendto,sendmsg";
+    let arguments = ["-yy", "-ttt", "-s", "1000000", "-e", traced, "-o"];
+    let arguments = arguments.into_iter().chain([file.to_str().unwrap()]);
+    let server = Start {
+        sync,
+        under: strace::line(&arguments.collect::<Vec<_>>()),
+        ..Start::new(directory.path())
+    }
+    .run();
+    let mut wire = Wire::to(server.address).unwrap();
+    run(&mut wire);
+    server.signal("INT");
+    drop(wire);
+    server.ended();
+    trace::read(&strace::finished(&file))
+}
+
+#[test]
+fn every_ack_leaves_after_a_sync_of_what_it_promises() {
+    if !strace::is_there() {
+        return;
+    }
+    let calls = trace("always");
+    let (early, count) = early(&calls);
+    let syncs = calls.iter().filter(|call| call.name == "fdatasync").count();
+    println!(
+        "{count} acks, {syncs} fdatasyncs, {} acks too early",
+        early.len()
+    );
+    assert_eq!(count, TASKS + (1..20).sum::<usize>() + 500);
+    assert!(early.is_empty(), "{early:?}");
+    // One after another they cannot share a sync; in groups they do.
+    assert!(syncs >= TASKS && syncs < count, "{syncs}");
+}
+
+/// The same look at a server that does not sync before it acknowledges: so it is seen when it is so.
+#[test]
+fn without_a_sync_acks_leave_early() {
+    if !strace::is_there() {
+        return;
+    }
+    let (early, count) = early(&trace("never"));
+    assert_eq!(early.len(), count);
+    assert!(count > 0);
+}
