@@ -1,5 +1,7 @@
 //! What the server asks of the disk, and what it does when the disk refuses.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
 mod failing;
 mod first_start;
 mod full;
@@ -46,6 +48,14 @@ fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>
         }
     }
     Ok(acks)
+}
+
+/// Whether the server has its store open.
+fn serves(server: &Server) -> bool {
+    Wire::to(server.address).is_ok_and(|mut wire| {
+        let ping = line(&json!({"kind": "ping"}));
+        wire.send(&ping).is_ok() && wire.receive(PATIENCE).is_ok_and(|lines| !lines.is_empty())
+    })
 }
 
 /// Takes deliveries until all of these have come.

@@ -1,5 +1,7 @@
 //! No ack leaves before the disk has what it promises: read from the system calls of the real server.
 
+use std::collections::HashMap;
+
 use crate::{
     acks, schedule,
     server::Start,
@@ -26,7 +28,7 @@ fn run(wire: &mut Wire) {
     let mut number = TASKS;
     for group in (1..20).chain([100, 400]) {
         let lines: Vec<u8> = (number..number + group)
-            .flat_map(|number| schedule(&id(number), fire_at, 30 * group))
+            .flat_map(|number| schedule(&id(number), fire_at, 30 * group.min(50)))
             .collect();
         wire.send(&lines).unwrap();
         acks(wire, group).unwrap();
@@ -34,26 +36,36 @@ fn run(wire: &mut Wire) {
     }
 }
 
-/// The acks that left too early, of all.
+/// The ids in what a call has written.
+fn ids(call: &Call) -> impl Iterator<Item = &str> {
+    let text = &call.arguments;
+    let places = text.match_indices("traced-");
+    places.map(|(place, _)| &text[place..place + id(0).len()])
+}
+
+/// The acks that left too early, and how many left at all.
 fn early(calls: &[Call]) -> (Vec<String>, usize) {
-    let is_write = |call: &&Call| call.name.contains("write");
-    let is_sync = |call: &&Call| call.name.ends_with("sync");
     let on_journal = |call: &&Call| call.is_on(".jnl") && !call.has_failed();
-    let journal: Vec<&Call> = calls.iter().filter(on_journal).collect();
+    let (syncs, writes): (Vec<&Call>, Vec<&Call>) = calls
+        .iter()
+        .filter(on_journal)
+        .partition(|call| call.name.ends_with("sync"));
+    let mut written: HashMap<&str, usize> = HashMap::new();
+    for (id, ended) in writes
+        .iter()
+        .flat_map(|call| ids(call).map(|id| (id, call.ended)))
+    {
+        let last = written.entry(id).or_default();
+        *last = ended.max(*last);
+    }
     let mut early = Vec::new();
     let mut count = 0;
     for answer in calls.iter().filter(|call| call.is_on("TCP")) {
-        for (place, _) in answer.arguments.match_indices("traced-") {
-            let id = &answer.arguments[place..place + id(0).len()];
+        for id in ids(answer) {
             count += 1;
-            let writes = journal.iter().copied().filter(is_write);
-            let last = writes
-                .filter(|call| call.arguments.contains(id))
-                .map(|call| call.ended)
-                .max();
-            let covered = last.is_some_and(|written| {
-                let mut syncs = journal.iter().copied().filter(is_sync);
-                syncs.any(|sync| written < sync.begun && sync.ended < answer.begun)
+            let covered = written.get(id).is_some_and(|written| {
+                let mut syncs = syncs.iter();
+                syncs.any(|sync| *written < sync.begun && sync.ended < answer.begun)
             });
             if !covered {
                 early.push(id.to_owned());
@@ -67,7 +79,16 @@ fn trace(sync: &str) -> Vec<Call> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("trace");
     let traced = "trace=write,pwrite64,writev,fsync,fdatasync,sendto,sendmsg";
-    let arguments = ["-yy", "-ttt", "-s", "1000000", "-e", traced, "-o"];
+    let arguments = [
+        "--seccomp-bpf",
+        "-yy",
+        "-ttt",
+        "-s",
+        "1000000",
+        "-e",
+        traced,
+        "-o",
+    ];
     let arguments = arguments.into_iter().chain([file.to_str().unwrap()]);
     let server = Start {
         sync,

@@ -14,6 +14,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::{
+    audit::audit,
     consumer::Consumer,
     producer::Producer,
     server::{PATIENCE, Server, Start},
@@ -51,15 +52,21 @@ fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed()
         thread::spawn(move || consumer.run())
     });
 
+    let mut audited = 0;
     for life in 1..=kills {
         // Most lives are long enough for something to happen, some end before they have begun.
         let life_time = match random.u8(0..10) {
+            // Long enough for the low-water mark to be raised under way.
+            _ if life % 60 == 0 => random.u64(10_000..10_100),
             0 => random.u64(0..30),
             _ => random.u64(30..700),
         };
         thread::sleep(Duration::from_millis(life_time));
         world.server(None);
         server.kill();
+        if random.bool() {
+            audited += audit(&directory.path().join("data"));
+        }
         server = start(directory.path(), &mut random);
         world.server(Some((life, server.address)));
     }
@@ -78,6 +85,7 @@ fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed()
     let book = world.book();
     let figures = book.figures;
     let lost = book.lost();
+    println!("{audited} tasks looked at between two lives");
     println!(
         "{kills} kills; {} schedules acknowledged, {} of them replacing; {} cancelled; {} deliveries, {} of them \
          again; {} acks confirmed; lost {}, early {}, again after acked {}, never sent {}",

@@ -32,6 +32,8 @@ struct Task {
     route: &'static str,
     id: String,
     content: String,
+    /// What it was scheduled with.
+    line: Vec<u8>,
 }
 
 struct Asked {
@@ -49,6 +51,8 @@ enum What {
         replaces: Option<Task>,
     },
     Cancel(Task),
+    /// The same again, of what was acknowledged, and may be done by now.
+    Again,
 }
 
 impl Producer {
@@ -113,8 +117,20 @@ impl Producer {
                 let replaces = self.own.pop_front();
                 self.schedule(replaces)
             }
+            16..24 => match self.own.pop_front() {
+                Some(task) => self.again(&task),
+                None => self.schedule(None),
+            },
             _ => self.schedule(None),
         }
+    }
+
+    fn again(&mut self, task: &Task) -> Vec<u8> {
+        let tag = format!("again-{}", task.content);
+        let mut request: Value = serde_json::from_slice(&task.line).unwrap();
+        request["tag"] = tag.clone().into();
+        request["id"] = task.id.clone().into();
+        self.remember(tag, line(&request), What::Again)
     }
 
     fn schedule(&mut self, replaces: Option<Task>) -> Vec<u8> {
@@ -204,12 +220,19 @@ impl Producer {
                     book.gone(&task.id, &task.content, life);
                     book.figures.replaced += 1;
                 } else {
-                    self.own.push_back(Task { route, id, content });
+                    let line = asked.line;
+                    self.own.push_back(Task {
+                        route,
+                        id,
+                        content,
+                        line,
+                    });
                     if self.own.len() > 200 {
                         self.own.pop_front();
                     }
                 }
             }
+            (What::Again, "ack") => {}
             (What::Cancel(task), "cancelled") => {
                 let found = reply["found"].as_bool().unwrap();
                 book.figures.cancelled += u64::from(found);

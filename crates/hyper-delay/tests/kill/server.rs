@@ -138,10 +138,6 @@ impl Server {
             thread::sleep(Duration::from_millis(5));
         }
     }
-
-    pub(crate) fn has_ended(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
-    }
 }
 
 impl Drop for Server {

@@ -62,7 +62,6 @@ fn on_sigint_it_answers_what_it_has_read_and_ends() {
 }
 
 #[test]
-#[ignore = "the binary knows SIGINT alone so far"]
 fn on_sigterm_it_answers_what_it_has_read_and_ends() {
     ends_in_order_on("TERM");
 }

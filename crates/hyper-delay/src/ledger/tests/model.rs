@@ -13,10 +13,18 @@ pub(super) const KEEP: u64 = 1_000;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) tasks: BTreeMap<(String, String), Task>,
-    /// Until when, the rounds it took, and the content.
-    done: BTreeMap<(String, String), (u64, u32, u64, Vec<u8>)>,
+    done: BTreeMap<(String, String), Done>,
     /// All that were ever given.
     pub(super) numbers: BTreeSet<u64>,
+}
+
+/// What is remembered of a task, and until when.
+#[derive(Debug, Clone)]
+struct Done {
+    until: u64,
+    attempt: u32,
+    fire_at: u64,
+    payload: Vec<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +47,12 @@ impl Model {
                 assert_eq!(outcome, Outcome::Moved(task.is_some()));
                 if let Some(task) = task {
                     let name = named(&subject.route, &subject.id);
-                    let attempt = task.attempt.max(subject.attempt);
-                    let done = (now + KEEP, attempt, task.fire_at, task.payload);
+                    let done = Done {
+                        until: now + KEEP,
+                        attempt: task.attempt.max(subject.attempt),
+                        fire_at: task.fire_at,
+                        payload: task.payload,
+                    };
                     self.tasks.remove(&name);
                     self.done.insert(name, done);
                 }
@@ -105,11 +117,11 @@ impl Model {
         let taken = if let Some(task) = self.tasks.get(&name) {
             (before, old) = (task.attempt, Some(task.seq));
             Some(task.fire_at == order.fire_at && *task.payload == *order.payload)
-        } else if let Some((until, rounds, fire_at, payload)) = self.done.get(&name)
-            && now < *until
+        } else if let Some(done) = self.done.get(&name)
+            && now < done.until
         {
-            before = *rounds;
-            Some(*fire_at == order.fire_at && **payload == *order.payload)
+            before = done.attempt;
+            Some(done.fire_at == order.fire_at && *done.payload == *order.payload)
         } else {
             None
         };

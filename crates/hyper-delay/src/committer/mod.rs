@@ -3,9 +3,14 @@
 //! It takes whatever jobs have come by the time the disk is free, writes them as one batch, syncs once, and only
 //! then tells that they are done. So one client waits for one sync, and many share it.
 
+mod dirty;
+mod pace;
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{
@@ -15,6 +20,8 @@ use crate::{
     scheduler::{Committed, Job},
     store::{Durability, Store, StoreError},
 };
+use dirty::Dirty;
+use pace::Pace;
 
 /// Jobs in one batch, at most, beyond those that came together.
 const GROUP: usize = 4096;
@@ -96,87 +103,5 @@ fn weight(op: &Op) -> usize {
     match op {
         Op::Schedule(order) => order.payload.len(),
         _ => 0,
-    }
-}
-
-/// Since when there is something that is written and not synced, if anybody minds.
-struct Dirty {
-    interval: Option<Duration>,
-    since: Option<Instant>,
-}
-
-impl Dirty {
-    const fn new(sync: Sync) -> Self {
-        let interval = match sync {
-            Sync::Interval(interval) => Some(interval),
-            Sync::Always | Sync::Never => None,
-        };
-        Self {
-            interval,
-            since: None,
-        }
-    }
-
-    fn written(&mut self) {
-        if self.interval.is_some() {
-            self.since.get_or_insert_with(Instant::now);
-        }
-    }
-
-    const fn synced(&mut self) {
-        self.since = None;
-    }
-
-    /// How long a sync can wait.
-    fn wait(&self) -> Option<Duration> {
-        let (interval, since) = (self.interval?, self.since?);
-        Some(interval.saturating_sub(since.elapsed()))
-    }
-}
-
-#[cfg(test)]
-#[path = "committer_tests.rs"]
-mod tests;
-
-/// How long a group waits for more.
-///
-/// Those who were answered last are likely to ask again, and soon. If as many have not come, the group waits for
-/// them, at most half as long as a commit takes: so groups of many clients grow together rather than split, and
-/// each pays for fewer syncs. A client that is alone never waits.
-#[derive(Default)]
-struct Pace {
-    /// Jobs in the last group.
-    last: usize,
-    /// What a commit takes, smoothed.
-    commit: Duration,
-    begun: Option<Instant>,
-    /// Until when the group under way waits.
-    until: Option<Instant>,
-}
-
-impl Pace {
-    /// What comes next, if that is soon enough.
-    fn next(&mut self, jobs: &Receiver<Vec<Job>>, have: usize) -> Option<Vec<Job>> {
-        if let Ok(next) = jobs.try_recv() {
-            return Some(next);
-        }
-        if have >= self.last {
-            return None;
-        }
-        let now = Instant::now();
-        let until = *self.until.get_or_insert(now + self.commit / 2);
-        jobs.recv_timeout(until.saturating_duration_since(now)).ok()
-    }
-
-    fn begins(&mut self, jobs: usize) {
-        self.last = jobs;
-        self.until = None;
-        self.begun = Some(Instant::now());
-    }
-
-    fn ended(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            self.commit = (self.commit * 7 + begun.elapsed()) / 8;
-        }
     }
 }

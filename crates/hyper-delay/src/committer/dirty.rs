@@ -1,0 +1,38 @@
+use std::time::{Duration, Instant};
+
+use crate::config::Sync;
+
+/// Since when there is something that is written and not synced, if anybody minds.
+pub(super) struct Dirty {
+    interval: Option<Duration>,
+    since: Option<Instant>,
+}
+
+impl Dirty {
+    pub(super) const fn new(sync: Sync) -> Self {
+        let interval = match sync {
+            Sync::Interval(interval) => Some(interval),
+            Sync::Always | Sync::Never => None,
+        };
+        Self {
+            interval,
+            since: None,
+        }
+    }
+
+    pub(super) fn written(&mut self) {
+        if self.interval.is_some() {
+            self.since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    pub(super) const fn synced(&mut self) {
+        self.since = None;
+    }
+
+    /// How long a sync can wait.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        let (interval, since) = (self.interval?, self.since?);
+        Some(interval.saturating_sub(since.elapsed()))
+    }
+}
