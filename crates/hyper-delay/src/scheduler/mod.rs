@@ -26,7 +26,7 @@ mod window;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use race_wheel::{Moment, Wheel};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use hedge::{Fate, Round};
 pub use input::{Ask, Committed, ConsumerId, Effects, Input, Job, Message, Token};
@@ -54,6 +54,8 @@ pub struct Scheduler<S> {
     routes: HashMap<Arc<str>, Route>,
     consumers: FxHashMap<ConsumerId, Consumer>,
     promised: Promised,
+    /// Routes for which something was parked just now.
+    parked_to: FxHashSet<Arc<str>>,
     rounds: hedge::Rounds,
     effects: Effects,
     unknown_acks: u64,
@@ -86,6 +88,7 @@ impl<S: Store> Scheduler<S> {
             routes: HashMap::new(),
             consumers: FxHashMap::default(),
             promised: Promised::default(),
+            parked_to: FxHashSet::default(),
             rounds: hedge::Rounds::default(),
             effects: Effects::default(),
             unknown_acks: 0,

@@ -22,7 +22,7 @@ fn stuck(server: &Server) -> Peer {
 
 #[test]
 fn a_consumer_that_does_not_read_delays_nobody() {
-    let server = Server::start(json!({}));
+    let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let mut stuck = stuck(&server);
     let mut free = server.consumer("free");
     let mut producer = server.peer();
