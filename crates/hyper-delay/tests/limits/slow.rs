@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::common::{Peer, Server, schedule};
 
 /// Tasks that fill the buffers of a socket many times over.
-const LARGE: usize = 600;
+const LARGE: usize = 300;
 
 /// A consumer that has far more to read than a socket holds, and reads nothing.
 fn stuck(server: &Server) -> Peer {
