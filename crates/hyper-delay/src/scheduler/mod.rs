@@ -8,6 +8,7 @@
 //! Every change of a task on disk is a [`Job`], and comes back as [`Committed`] in the order in which they were
 //! asked for. While a task waits for one of its own it is *changing*, and nothing else begins with it.
 
+mod answer;
 mod backlog;
 mod committed;
 mod consumer;
