@@ -77,12 +77,14 @@ impl<S: Store> Driver<S> {
                     self.events.recv_timeout(wait).ok()
                 }
             };
-            let Some(mut event) = first else {
+            let Some(first) = first else {
                 continue;
             };
             let now = self.clock.now();
-            for _ in 0..BURST {
-                match event {
+            let mut burst = 1;
+            let mut event = Some(first);
+            while let Some(this) = event {
+                match this {
                     Event::Input(input) => self.scheduler.handle(input, now),
                     Event::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
@@ -98,10 +100,11 @@ impl<S: Store> Driver<S> {
                     Event::Drain => draining = true,
                     Event::Failed(error) => return Err(error),
                 }
-                match self.events.try_recv() {
-                    Ok(another) => event = another,
-                    Err(_) => break,
-                }
+                event = match burst {
+                    BURST => None,
+                    _ => self.events.try_recv().ok(),
+                };
+                burst += 1;
             }
         }
     }

@@ -90,6 +90,20 @@ fn put<W: io::Write>(out: &mut W, bytes: &[u8]) {
     out.write_all(bytes).expect("memory takes all");
 }
 
+/// Counts what is written, and forgets it.
+pub(super) struct Count(pub(super) usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,19 +142,5 @@ mod tests {
         let text = "\"\\\n\u{1}é\u{7f}";
         let line = written(|out| Object::nested(out).field("a", text).close());
         assert_eq!(line, "{\"a\":\"\\\"\\\\\\n\\u0001é\u{7f}\"}");
-    }
-}
-
-/// Counts what is written, and forgets it.
-pub(super) struct Count(pub(super) usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

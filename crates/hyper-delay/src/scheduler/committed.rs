@@ -1,6 +1,6 @@
 //! What is on disk now, and what follows from it.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use race_wheel::Moment;
 
@@ -16,7 +16,17 @@ use crate::{
 };
 
 impl<S: Store> Scheduler<S> {
-    pub(super) fn committed(&mut self, committed: Committed) {
+    /// Takes all that was committed together, and then reads what was parked with it: once for each route.
+    pub(super) fn all_committed(&mut self, committed: Vec<Committed>) {
+        for committed in committed {
+            self.committed(committed);
+        }
+        for route in mem::take(&mut self.parked_to) {
+            self.refill(&route);
+        }
+    }
+
+    fn committed(&mut self, committed: Committed) {
         self.promised.committed();
         let Committed { op, token, outcome } = committed;
         match (op, outcome) {
@@ -171,7 +181,7 @@ impl<S: Store> Scheduler<S> {
         };
         if let Some(route) = self.routes.get_mut(&task.route) {
             route.parked((task.at, subject.seq));
-            self.refill(&task.route);
+            self.parked_to.insert(task.route);
         }
     }
 

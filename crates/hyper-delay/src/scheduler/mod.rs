@@ -8,6 +8,7 @@
 //! Every change of a task on disk is a [`Job`], and comes back as [`Committed`] in the order in which they were
 //! asked for. While a task waits for one of its own it is *changing*, and nothing else begins with it.
 
+mod answer;
 mod backlog;
 mod committed;
 mod consumer;
@@ -28,7 +29,7 @@ mod window;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use race_wheel::{Moment, Wheel};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use hedge::{Fate, Round};
 pub use input::{Ask, Committed, ConsumerId, Effects, Input, Job, Message, Token};
@@ -56,6 +57,8 @@ pub struct Scheduler<S> {
     routes: HashMap<Arc<str>, Route>,
     consumers: FxHashMap<ConsumerId, Consumer>,
     promised: Promised,
+    /// Routes for which something was parked just now.
+    parked_to: FxHashSet<Arc<str>>,
     rounds: hedge::Rounds,
     effects: Effects,
     unknown_acks: u64,
@@ -90,6 +93,7 @@ impl<S: Store> Scheduler<S> {
             routes: HashMap::new(),
             consumers: FxHashMap::default(),
             promised: Promised::default(),
+            parked_to: FxHashSet::default(),
             rounds: hedge::Rounds::default(),
             effects: Effects::default(),
             unknown_acks: 0,

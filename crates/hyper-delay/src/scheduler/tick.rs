@@ -45,11 +45,7 @@ impl<S: Store> Scheduler<S> {
                 tag,
                 weight,
             } => self.stats(consumer, stats, route, after, tag, weight),
-            Input::Committed(committed) => {
-                for committed in committed {
-                    self.committed(committed);
-                }
-            }
+            Input::Committed(committed) => self.all_committed(committed),
             Input::Unsent { consumer, seq, id } => self.unsent(consumer, &id, seq),
             Input::Ending => self.ending = true,
             Input::Copy(round) => self.hedge_copy(round),

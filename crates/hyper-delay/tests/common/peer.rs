@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Peer {
     reader: BufReader<TcpStream>,
     /// Lines that came before the one that was looked for.
-    passed: VecDeque<String>,
+    passed: VecDeque<(String, Value)>,
     tags: u32,
 }
 
@@ -49,7 +49,10 @@ impl Peer {
 
     /// The next line as it came, or none at the end.
     pub(crate) fn line(&mut self) -> Option<String> {
-        self.passed.pop_front().or_else(|| self.read())
+        match self.passed.pop_front() {
+            Some((line, _)) => Some(line),
+            None => self.read(),
+        }
     }
 
     fn read(&mut self) -> Option<String> {
@@ -69,8 +72,9 @@ impl Peer {
 
     /// The next line that is wanted; those before it stay.
     pub(crate) fn find(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        if let Some(place) = self.passed.iter().position(|line| wanted(&value(line))) {
-            return value(&self.passed.remove(place).expect("it was found"));
+        let place = self.passed.iter().position(|(_, line)| wanted(line));
+        if let Some((_, line)) = place.and_then(|place| self.passed.remove(place)) {
+            return line;
         }
         loop {
             let Some(line) = self.read() else {
@@ -80,7 +84,7 @@ impl Peer {
             if wanted(&found) {
                 return found;
             }
-            self.passed.push_back(line);
+            self.passed.push_back((line, found));
         }
     }
 

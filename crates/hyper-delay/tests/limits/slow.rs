@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::common::{Peer, Server, schedule};
 
 /// Tasks that fill the buffers of a socket many times over.
-const LARGE: usize = 600;
+const LARGE: usize = 300;
 
 /// A consumer that has far more to read than a socket holds, and reads nothing.
 fn stuck(server: &Server) -> Peer {
@@ -22,7 +22,7 @@ fn stuck(server: &Server) -> Peer {
 
 #[test]
 fn a_consumer_that_does_not_read_delays_nobody() {
-    let server = Server::start(json!({}));
+    let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let mut stuck = stuck(&server);
     let mut free = server.consumer("free");
     let mut producer = server.peer();

@@ -147,7 +147,7 @@ fn a_cancel_right_behind_its_schedule_does_not_cost_credit() {
         let next = format!("after {id}");
         peer.due("a", &next);
         let mut delivery = peer.delivery();
-        if delivery["id"] == id.to_string() {
+        if delivery["id"] == *id.to_string() {
             assert!(!peer.removes(&delivery));
             delivery = peer.delivery();
         }

@@ -16,7 +16,7 @@ fn the_wait_doubles_with_each_failure_up_to_the_longest() {
         delivery = peer.delivery();
         assert!(start.elapsed() >= Duration::from_millis(least - 10));
     }
-    // The last delay is bounded from above only by the patience of the peer: it is not 40 << 40 ms.
+    // The longest is not exceeded: all come within the patience of the peer.
     for _ in 0..3 {
         peer.send(echo("nack", &delivery));
         delivery = peer.delivery();
