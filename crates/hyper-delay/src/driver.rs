@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    iter,
     sync::{
         Arc,
         mpsc::{Receiver, Sender},
@@ -81,10 +82,9 @@ impl<S: Store> Driver<S> {
                 continue;
             };
             let now = self.clock.now();
-            let mut burst = 1;
-            let mut event = Some(first);
-            while let Some(this) = event {
-                match this {
+            let burst = iter::once(first).chain(self.events.try_iter());
+            for event in burst.take(BURST) {
+                match event {
                     Event::Input(input) => self.scheduler.handle(input, now),
                     Event::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
@@ -100,11 +100,6 @@ impl<S: Store> Driver<S> {
                     Event::Drain => draining = true,
                     Event::Failed(error) => return Err(error),
                 }
-                event = match burst {
-                    BURST => None,
-                    _ => self.events.try_recv().ok(),
-                };
-                burst += 1;
             }
         }
     }
