@@ -30,7 +30,7 @@ fn main() -> Result<(), Failure> {
             .collect::<Result<_, _>>()?,
     };
     println!(
-        "| pending | filled at, tasks/s | resident, MB | of it anonymous | after a restart | of it anonymous | restart to first delivery, ms |"
+        "| pending | filled at, tasks/s | resident, MB | of it anonymous | after SIGKILL and a restart | of it anonymous | restart to first delivery, ms |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for tasks in counts {
