@@ -30,6 +30,10 @@ fn ends_in_order_on(signal: &str) {
     }
     let (status, log) = server.ended();
     assert_eq!(status.code(), Some(0), "{log}");
+    let refused = |reply: &serde_json::Value| text(reply, "kind") == "error";
+    for refusal in acknowledged.extract_if(.., |reply| refused(reply)) {
+        assert_eq!(text(&refusal, "code"), "shutting_down");
+    }
     assert!(
         acknowledged
             .iter()
