@@ -1,6 +1,10 @@
-use std::{io::ErrorKind, mem, sync::Arc};
+use std::{
+    io::{self, ErrorKind},
+    mem,
+    sync::Arc,
+};
 
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::{io::AsyncReadExt, net::tcp::OwnedReadHalf};
 
 use super::{Shared, ask_disk};
 use crate::{
@@ -36,25 +40,24 @@ pub(super) async fn run<S: Store>(
     };
     let mut last_reads = 0;
     loop {
-        if reader.over {
+        let came = if reader.over {
             last_reads += 1;
+            read.try_read_buf(lines.room())
         } else {
             tokio::select! {
                 biased;
-                _ = ending.wait_for(|ending| *ending) => reader.over = true,
-                ready = read.readable() => if ready.is_err() {
-                    return "it cannot be read from";
-                },
+                _ = ending.wait_for(|ending| *ending) => {
+                    reader.over = true;
+                    continue;
+                }
+                came = some(read, &mut lines) => came,
             }
-        }
-        match read.try_read_buf(lines.room()) {
+        };
+        match came {
             Ok(0) => return "it was closed",
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if reader.over {
-                    return "the server is about to end";
-                }
-                continue;
+                return "the server is about to end";
             }
             Err(_) => return "it broke",
         }
@@ -76,6 +79,12 @@ pub(super) async fn run<S: Store>(
             return "the server is over";
         }
     }
+}
+
+/// Reads what there is, once there is something: who waits holds no memory for it.
+async fn some(read: &mut OwnedReadHalf, lines: &mut Lines) -> io::Result<usize> {
+    read.readable().await?;
+    read.read_buf(lines.room()).await
 }
 
 fn too_late(line: &Line) -> Refusal {
