@@ -4,9 +4,11 @@ mod command;
 
 use std::process::ExitCode;
 
-/// The allocator of the system keeps what compactions have used.
+/// The allocator of the system keeps what compactions and bursts have used; this one gives it back, from a thread of its
+/// own.
+#[cfg(not(target_env = "msvc"))]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     command::run()

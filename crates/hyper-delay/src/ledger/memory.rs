@@ -1,3 +1,5 @@
+use std::ops::ControlFlow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,6 +17,8 @@ const KEY: &[u8] = b"memory";
 #[derive(Debug)]
 pub(super) struct Memory {
     turn: Turn,
+    /// Whether there can be names in the even and in the odd generation: an empty one need not be asked.
+    used: [bool; 2],
     /// Milliseconds for which a name is remembered.
     keep: u64,
 }
@@ -53,7 +57,11 @@ impl Memory {
                 since: 0,
             },
         };
-        Ok(Self { turn, keep })
+        let used = [
+            any_in(store, Space::DoneEven)?,
+            any_in(store, Space::DoneOdd)?,
+        ];
+        Ok(Self { turn, used, keep })
     }
 
     /// What is remembered of a name.
@@ -65,6 +73,9 @@ impl Memory {
         now: u64,
     ) -> Result<Option<Done>, StoreError> {
         for space in [self.turn.young(), self.turn.old()] {
+            if !self.used[usize::from(space == Space::DoneOdd)] {
+                continue;
+            }
             let done: Option<Done> = match batch.get(space, key) {
                 Some(value) => value.map(|value| record::decode(value)).transpose()?,
                 None => match store.get(space, key)? {
@@ -80,7 +91,7 @@ impl Memory {
     }
 
     pub(super) fn remember(
-        &self,
+        &mut self,
         batch: &mut Batch,
         key: &[u8],
         attempt: u32,
@@ -96,6 +107,7 @@ impl Memory {
             digest,
         };
         batch.put(self.turn.young(), key, record::encode(&done));
+        self.used[usize::from(self.turn.odd)] = true;
     }
 
     pub(super) fn forget(&self, batch: &mut Batch, key: &[u8]) {
@@ -117,6 +129,7 @@ impl Memory {
             return Ok(());
         }
         store.clear(self.turn.old())?;
+        self.used[usize::from(!self.turn.odd)] = false;
         self.turn = Turn {
             odd: !self.turn.odd,
             since: now,
@@ -124,4 +137,13 @@ impl Memory {
         batch.put(Space::Meta, KEY, record::encode(&self.turn));
         Ok(())
     }
+}
+
+fn any_in(store: &impl Store, space: Space) -> Result<bool, StoreError> {
+    let mut any = false;
+    store.scan(space, &[], &mut |_, _| {
+        any = true;
+        ControlFlow::Break(())
+    })?;
+    Ok(any)
 }

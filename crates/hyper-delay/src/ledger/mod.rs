@@ -168,7 +168,7 @@ impl<S: Store> Ledger<S> {
             digest,
         };
         self.batch
-            .put(Space::Tasks, key::task(seq), record::encode(&content));
+            .put(Space::Tasks, key::task(seq), record::encode_about(&content, order.payload.len()));
         self.put(&order.route, &order.id, key, &name);
         Ok(Outcome::Scheduled {
             seq,

@@ -23,7 +23,16 @@ const VERSION: u8 = 1;
 
 /// A record as bytes.
 pub(crate) fn encode<R: Serialize>(record: &R) -> Bytes {
-    let bytes = postcard::to_extend(record, vec![VERSION]).expect("memory takes every record");
+    encode_about(record, 0)
+}
+
+/// A record whose variable part has about that length, as bytes.
+pub(crate) fn encode_about<R: Serialize>(record: &R, length: usize) -> Bytes {
+    /// All that is not variable, and the ids and routes of most.
+    const FIXED: usize = 128;
+    let mut bytes = Vec::with_capacity(FIXED + length);
+    bytes.push(VERSION);
+    let bytes = postcard::to_extend(record, bytes).expect("memory takes every record");
     bytes.into()
 }
 
