@@ -29,6 +29,12 @@ pub(crate) const MANY: Load = Load {
     tasks: 25_600,
     tasks_of_peer: 6_400,
 };
+pub(crate) const CROWD: Load = Load {
+    connections: 64,
+    pipeline: 16,
+    tasks: 60_000,
+    tasks_of_peer: 6_400,
+};
 pub(crate) const ONE: Load = Load {
     connections: 1,
     pipeline: 64,
@@ -51,6 +57,7 @@ pub(crate) struct Round {
     /// Writes with fdatasync a second.
     pub(crate) raw: f64,
     pub(crate) many: Pair,
+    pub(crate) crowd: Pair,
     pub(crate) one: Pair,
     pub(crate) through: Pair,
     /// Microseconds for each durable ack.
@@ -77,6 +84,8 @@ pub(crate) async fn round(
     let raw = 1.0 / raw.run(SLICE)?;
     let many = ours(server, Mode::Schedule, MANY).await?;
     let many_of_peer = theirs(peer, Work::Put, MANY).await?;
+    let crowd = ours(server, Mode::Schedule, CROWD).await?;
+    let crowd_of_peer = theirs(peer, Work::Put, CROWD).await?;
     let one = ours(server, Mode::Schedule, ONE).await?;
     let one_of_peer = theirs(peer, Work::Put, ONE).await?;
     let through = ours(server, Mode::Deliver, THROUGH).await?;
@@ -93,6 +102,7 @@ pub(crate) async fn round(
     Ok(Round {
         raw,
         many: rate(&many, many_of_peer),
+        crowd: rate(&crowd, crowd_of_peer),
         one: rate(&one, one_of_peer),
         through: rate(&through, through_of_peer),
         cpu: Pair {

@@ -6,7 +6,7 @@ use crate::{
     median::median,
     process::{self, Server},
     raw::Raw,
-    round::{Load, MANY, ONE, PAYLOAD, Pair, Round, THROUGH, round},
+    round::{CROWD, Load, MANY, ONE, PAYLOAD, Pair, Round, THROUGH, round},
 };
 
 const ROUNDS: usize = 5;
@@ -62,6 +62,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     };
     let many = format!("durable schedule acks/s, {}", shape(MANY));
     rate(&many, |round| round.many, "10 times");
+    let crowd = format!("durable schedule acks/s, {}", shape(CROWD));
+    rate(&crowd, |round| round.crowd, "10 times");
     let one = format!("durable schedule acks/s, {}", shape(ONE));
     rate(&one, |round| round.one, "10 times");
     let through = format!("schedule, deliver, ack; tasks/s, {}", shape(THROUGH));

@@ -167,8 +167,11 @@ impl<S: Store> Ledger<S> {
             failures: 0,
             digest,
         };
-        self.batch
-            .put(Space::Tasks, key::task(seq), record::encode_about(&content, order.payload.len()));
+        self.batch.put(
+            Space::Tasks,
+            key::task(seq),
+            record::encode_about(&content, order.payload.len()),
+        );
         self.put(&order.route, &order.id, key, &name);
         Ok(Outcome::Scheduled {
             seq,
