@@ -43,24 +43,35 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
     if shared.events.send(connected).is_err() {
         return;
     }
+    let _gone = Gone(&shared.events, id);
     let mut writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
-    let why = tokio::select! {
-        why = reader::run(&shared, id, &outbox, &mut read) => why,
-        why = &mut writer => why.unwrap_or("the writer panicked"),
+    let (why, written) = tokio::select! {
+        why = reader::run(&shared, id, &outbox, &mut read) => (why, false),
+        why = &mut writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
-    // Two events: answers to what was asked are still to be written, but nothing more is to be delivered.
+    // Answers to what was asked are still to be written, but nothing more is to be delivered.
     let _ = shared.events.send(Event::Input(Input::Closed(id)));
-    if !writer.is_finished() {
-        tokio::select! {
-            () = outbox.answered() => {}
-            _ = &mut writer => {}
-        }
-        outbox.close();
+    let written = written
+        || tokio::select! {
+            () = outbox.answered() => false,
+            _ = &mut writer => true,
+        };
+    outbox.close();
+    if !written {
         let _ = writer.await;
         linger(&mut read).await;
     }
-    let _ = shared.events.send(Event::Gone(id));
+}
+
+/// Tells that a connection is gone, also if its task panics.
+struct Gone<'a>(&'a Sender<Event>, ConsumerId);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send(Event::Input(Input::Closed(self.1)));
+        let _ = self.0.send(Event::Gone(self.1));
+    }
 }
 
 /// Reads what still comes, for a moment. To close a socket that has unread bytes is to reset the connection, and

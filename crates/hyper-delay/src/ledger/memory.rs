@@ -125,7 +125,9 @@ impl Memory {
         batch: &mut Batch,
         now: u64,
     ) -> Result<(), StoreError> {
-        if self.keep == 0 || now.saturating_sub(self.turn.since) < self.keep {
+        let is_ahead = self.turn.since > now.saturating_add(self.keep);
+        let is_young = now.saturating_sub(self.turn.since) < self.keep;
+        if self.keep == 0 || is_young && !is_ahead {
             return Ok(());
         }
         store.clear(self.turn.old())?;

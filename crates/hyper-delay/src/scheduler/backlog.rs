@@ -15,7 +15,7 @@ use crate::{
 const CHUNK: usize = 512;
 
 impl<S: Store> Scheduler<S> {
-    /// Reads a chunk, if there is room for it, and tells whether there was.
+    /// Reads a chunk, if there is room for it, and tells whether there may be more.
     pub(super) fn try_refill(&mut self, name: &Arc<str>) -> Result<bool, StoreError> {
         let Some(route) = self.routes.get_mut(name) else {
             return Ok(false);
@@ -26,7 +26,15 @@ impl<S: Store> Scheduler<S> {
         if route.ready.len() > self.settings.ready / 2 {
             return Ok(false);
         }
-        let most = (self.settings.ready - route.ready.len()).min(CHUNK);
+        // All routes together have no more in memory than twice the window, but for one task each.
+        let least = usize::from(route.ready.is_empty());
+        let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
+        let most = (self.settings.ready - route.ready.len())
+            .min(CHUNK)
+            .min(room.max(least));
+        if most == 0 {
+            return Ok(false);
+        }
         let prefix = key::route(name);
         let mut found = Vec::new();
         let mut error = None;
@@ -60,8 +68,9 @@ impl<S: Store> Scheduler<S> {
                 vacant.insert(task);
             }
         }
+        let found_all = route.backlog.is_none();
         self.dispatch(name);
-        Ok(true)
+        Ok(!found_all)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is on disk now, and what follows from it.
 
-use std::{mem, sync::Arc};
+use std::sync::Arc;
 
 use race_wheel::Moment;
 
@@ -21,14 +21,12 @@ impl<S: Store> Scheduler<S> {
         for committed in committed {
             self.committed(committed);
         }
-        for route in mem::take(&mut self.parked_to) {
-            self.refill(&route);
-        }
+        self.refill_wanting();
     }
 
     fn committed(&mut self, committed: Committed) {
-        self.promised.committed();
         let Committed { op, token, outcome } = committed;
+        self.promised.committed(&op);
         match (op, outcome) {
             (
                 Op::Schedule(order),
@@ -140,13 +138,15 @@ impl<S: Store> Scheduler<S> {
 
     /// A task is on disk that was not there before.
     fn arrive(&mut self, seq: u64, task: Live) {
-        if self.tasks.contains_key(&seq) {
+        if let Some(known) = self.tasks.get_mut(&seq) {
+            // It was read before this was told; what it replaced had more rounds than were on disk.
+            known.attempt = known.attempt.max(task.attempt);
             return;
         }
         if task.at <= self.now.wall_millis() {
             self.tasks.insert(seq, task);
             self.offer(seq);
-        } else if self.is_near(task.at) {
+        } else if self.is_near(task.at, seq) {
             self.arm(seq, task, Due::Wall);
         } else {
             self.window.beyond = true;
@@ -158,7 +158,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.remove(&seq) else {
             return;
         };
-        if !self.is_near(task.at) {
+        if !self.is_near(task.at, seq) {
             self.window.beyond = true;
             return;
         }
@@ -181,7 +181,7 @@ impl<S: Store> Scheduler<S> {
         };
         if let Some(route) = self.routes.get_mut(&task.route) {
             route.parked((task.at, subject.seq));
-            self.parked_to.insert(task.route);
+            self.wanting.insert(task.route);
         }
     }
 

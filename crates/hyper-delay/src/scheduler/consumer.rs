@@ -1,5 +1,5 @@
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -26,8 +26,9 @@ pub(super) struct Consumer {
     lost: HashMap<Arc<str>, Copy>,
     /// What it left unanswered, oldest first.
     late: VecDeque<(Arc<str>, Copy)>,
-    /// Which of its routes is to be served first, so that all have their turn.
-    pub(super) turn: usize,
+    /// The routes that have something for it, in the order in which they are served when it has room.
+    waiting: VecDeque<Arc<str>>,
+    waits: HashSet<Arc<str>>,
 }
 
 /// A copy of a task that a connection was given.
@@ -59,8 +60,41 @@ impl Consumer {
             in_flight: HashMap::new(),
             lost: HashMap::new(),
             late: VecDeque::new(),
-            turn: 0,
+            waiting: VecDeque::new(),
+            waits: HashSet::new(),
         }
+    }
+
+    /// A route has something for it, and it has no room.
+    pub(super) fn wait_for_room(&mut self, route: &Arc<str>) {
+        if !self.waits.contains(route) {
+            self.waits.insert(route.clone());
+            self.waiting.push_back(route.clone());
+        }
+    }
+
+    /// How many routes wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The next route that waits, if it has room for something of it.
+    pub(super) fn next_waiting(&mut self) -> Option<Arc<str>> {
+        if !self.has_room() {
+            return None;
+        }
+        let route = self.waiting.pop_front()?;
+        self.waits.remove(&route);
+        Some(route)
+    }
+
+    /// The latest round of which it left a copy unanswered, of whatever revision.
+    pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
+        let late = self
+            .late
+            .iter()
+            .filter(|(late, copy)| **late == *id && *copy.route == *route);
+        late.map(|(_, copy)| copy.attempt).max()
     }
 
     pub(super) fn load(&self) -> usize {
@@ -142,6 +176,11 @@ impl Consumer {
         };
         self.late.push_back((id, copy.clone()));
         Some(copy)
+    }
+
+    /// What it has in flight.
+    pub(super) fn copies(&self) -> impl Iterator<Item = &Copy> {
+        self.in_flight.values()
     }
 
     /// All that it could have answered, when it is gone.

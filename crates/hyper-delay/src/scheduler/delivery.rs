@@ -1,6 +1,6 @@
 //! From due to done: who gets a task, and who has it no more.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use race_wheel::Moment;
 
@@ -15,13 +15,6 @@ use crate::{
     protocol::{Named, Reply},
     store::{Store, StoreError},
 };
-
-/// How many due tasks of a route are looked at that nobody can take just now, because whoever has room has
-/// another copy of the same id.
-const PATIENCE: usize = 16;
-
-/// How often in a row what is parked is read, when all of it is taken at once.
-const CHUNKS: usize = 8;
 
 /// Why nobody gets a task.
 enum Nobody {
@@ -39,11 +32,17 @@ pub(super) struct Dropped {
 impl<S: Store> Scheduler<S> {
     /// A task is due: it waits for a consumer to have room, or, if none can be expected to, on disk.
     pub(super) fn offer(&mut self, seq: u64) {
+        let in_memory = self.tasks.len();
         let Some(task) = self.tasks.get_mut(&seq) else {
             return;
         };
+        let full = in_memory > 2 * self.settings.window_tasks;
         match self.routes.get_mut(&task.route) {
-            Some(route) if route.backlog.is_none() && route.ready.len() < self.settings.ready => {
+            Some(route)
+                if route.backlog.is_none()
+                    && route.ready.len() < self.settings.ready
+                    && (!full || route.ready.is_empty()) =>
+            {
                 task.state = State::Ready;
                 route.ready.insert((task.at, seq));
                 let route = task.route.clone();
@@ -67,7 +66,6 @@ impl<S: Store> Scheduler<S> {
         if self.ending {
             return;
         }
-        let mut skipped = 0;
         let mut from = (0, 0);
         while let Some(route) = self.routes.get_mut(route) {
             let Some(place) = route.ready.range(from..).next().copied() else {
@@ -86,41 +84,42 @@ impl<S: Store> Scheduler<S> {
                     self.begin_round(place.1, consumer, hedge);
                 }
                 Err(Nobody::HasRoom) => break,
-                Err(Nobody::MayHaveThisId) => {
-                    skipped += 1;
-                    if skipped == PATIENCE {
-                        break;
-                    }
-                    from = (place.0, place.1 + 1);
-                }
+                Err(Nobody::MayHaveThisId) => from = (place.0, place.1 + 1),
+            }
+        }
+        self.wait_for_room(route);
+    }
+
+    /// Has a route served again when one of its consumers has room.
+    fn wait_for_room(&mut self, name: &Arc<str>) {
+        let Some(route) = self.routes.get(name) else {
+            return;
+        };
+        if route.ready.is_empty() && route.backlog.is_none() {
+            return;
+        }
+        for consumer in &route.consumers {
+            if let Some(state) = self.consumers.get_mut(consumer) {
+                state.wait_for_room(name);
             }
         }
     }
 
-    /// Serves the routes of a connection that has room again, beginning with another each time.
+    /// Serves the routes that wait for a connection to have room, each in its turn, as long as it has.
     pub(super) fn dispatch_for(&mut self, consumer: ConsumerId) {
-        let Some(state) = self.consumers.get_mut(&consumer) else {
+        let Some(state) = self.consumers.get(&consumer) else {
             return;
         };
-        let count = state.routes.len();
-        let turn = state.turn;
-        state.turn = turn.wrapping_add(1);
-        for place in 0..count {
-            let Some(state) = self.consumers.get(&consumer) else {
+        for _ in 0..state.waiting() {
+            let Some(route) = self
+                .consumers
+                .get_mut(&consumer)
+                .and_then(Consumer::next_waiting)
+            else {
                 return;
             };
-            let Some(route) = state.routes.get((turn.wrapping_add(place)) % count) else {
-                return;
-            };
-            if self
-                .routes
-                .get(route)
-                .is_some_and(|route| !route.ready.is_empty() || route.backlog.is_some())
-            {
-                let route = route.clone();
-                self.dispatch(&route);
-                self.refill(&route);
-            }
+            self.dispatch(&route);
+            self.refill(&route);
         }
     }
 
@@ -128,7 +127,12 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get_mut(&seq) else {
             return;
         };
-        task.attempt = task.attempt.saturating_add(1);
+        // An earlier task of this name may have left a copy there that is not answered: its number is not used again.
+        let late = self
+            .consumers
+            .get(&consumer)
+            .and_then(|state| state.late_attempt(&task.route, &task.id));
+        task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
         let until = self.now.monotonic + self.settings.ack_timeout;
         let round = hedge.map(|delay| {
             let round = self.rounds.begin(seq, consumer, until);
@@ -182,8 +186,17 @@ impl<S: Store> Scheduler<S> {
             .consumers
             .iter()
             .copied()
-            .filter(|consumer| !asked.contains(consumer));
+            .filter(|consumer| !asked.contains(consumer))
+            .filter(|consumer| !self.would_confuse(*consumer, task));
         choose(&self.consumers, candidates, &task.id, None).ok()
+    }
+
+    /// Whether a consumer has left a copy of this name and round unanswered, of an earlier revision.
+    fn would_confuse(&self, consumer: ConsumerId, task: &Live) -> bool {
+        self.consumers
+            .get(&consumer)
+            .and_then(|state| state.late_attempt(&task.route, &task.id))
+            .is_some_and(|late| late >= task.attempt)
     }
 
     /// Ends whatever goes on with a task, which stays in memory until what was asked for is on disk. Whoever else
@@ -192,7 +205,7 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get_mut(&seq) else {
             return;
         };
-        let before = std::mem::replace(&mut task.state, State::Changing);
+        let before = mem::replace(&mut task.state, State::Changing);
         let (id, place, route) = (task.id.clone(), (task.at, seq), task.route.clone());
         match before {
             State::Armed { timer, .. } => {
@@ -304,17 +317,22 @@ impl<S: Store> Scheduler<S> {
         self.effects.messages.push((consumer, message));
     }
 
-    /// Reads what is parked for a route, as far as there is room for it.
+    /// Reads what is parked for the routes that may have room for it.
+    pub(super) fn refill_wanting(&mut self) {
+        for route in mem::take(&mut self.wanting) {
+            self.refill(&route);
+        }
+    }
+
+    /// Reads a chunk of what is parked for a route, if there is room for it. If there was, there may be room for more,
+    /// but others come first.
     pub(super) fn refill(&mut self, route: &Arc<str>) {
-        for _ in 0..CHUNKS {
-            match self.try_refill(route) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.fail(error);
-                    break;
-                }
+        match self.try_refill(route) {
+            Ok(true) => {
+                self.wanting.insert(route.clone());
             }
+            Ok(false) => {}
+            Err(error) => self.fail(error),
         }
     }
 

@@ -7,10 +7,13 @@ use crate::ledger::Op;
 #[derive(Debug, Default)]
 pub(super) struct Promised {
     times: VecDeque<u64>,
+    /// How many of them park a task.
+    parks: usize,
 }
 
 impl Promised {
     pub(super) fn submitted(&mut self, op: &Op) {
+        self.parks += usize::from(matches!(op, Op::Park(_)));
         self.times.push_back(match op {
             Op::Schedule(order) => order.at,
             Op::Retry { at, .. } | Op::Kick { at, .. } => *at,
@@ -18,7 +21,8 @@ impl Promised {
         });
     }
 
-    pub(super) fn committed(&mut self) {
+    pub(super) fn committed(&mut self, op: &Op) {
+        self.parks -= usize::from(matches!(op, Op::Park(_)));
         self.times.pop_front();
     }
 
@@ -26,8 +30,8 @@ impl Promised {
         self.times.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.times.len()
+    pub(super) const fn parks(&self) -> usize {
+        self.parks
     }
 
     /// The earliest.

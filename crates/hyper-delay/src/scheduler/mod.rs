@@ -57,8 +57,8 @@ pub struct Scheduler<S> {
     routes: HashMap<Arc<str>, Route>,
     consumers: FxHashMap<ConsumerId, Consumer>,
     promised: Promised,
-    /// Routes for which something was parked just now.
-    parked_to: FxHashSet<Arc<str>>,
+    /// Routes that may have room for what is parked for them.
+    wanting: FxHashSet<Arc<str>>,
     rounds: hedge::Rounds,
     effects: Effects,
     unknown_acks: u64,
@@ -93,7 +93,7 @@ impl<S: Store> Scheduler<S> {
             routes: HashMap::new(),
             consumers: FxHashMap::default(),
             promised: Promised::default(),
-            parked_to: FxHashSet::default(),
+            wanting: FxHashSet::default(),
             rounds: hedge::Rounds::default(),
             effects: Effects::default(),
             unknown_acks: 0,

@@ -132,7 +132,10 @@ impl<S: Store> Scheduler<S> {
         self.reply(consumer, reply, tag, weight);
         self.bind(consumer, &route, mode);
         self.refill(&route);
-        self.dispatch_for(consumer);
+        self.dispatch(&route);
+        if credit.is_some() {
+            self.dispatch_for(consumer);
+        }
     }
 
     /// Makes a connection a consumer of a route; whoever cannot share it loses it.
@@ -140,9 +143,6 @@ impl<S: Store> Scheduler<S> {
         let Some(state) = self.consumers.get_mut(&consumer) else {
             return;
         };
-        if !state.routes.contains(name) {
-            state.routes.push(name.clone());
-        }
         let hedge = self.settings.config.hedge_of(name);
         let route = self
             .routes
@@ -160,6 +160,7 @@ impl<S: Store> Scheduler<S> {
         route.exclusive = exclusive;
         if !route.consumers.contains(&consumer) {
             route.consumers.push(consumer);
+            state.routes.push(name.clone());
         }
         for loser in losers {
             if let Some(state) = self.consumers.get_mut(&loser) {
@@ -207,9 +208,12 @@ impl<S: Store> Scheduler<S> {
         tag: Option<Arc<str>>,
         weight: u32,
     ) {
-        let route = match schedule.route {
-            Some(route) => route,
-            None => self.route_of(consumer),
+        let (route, is_own) = match schedule.route {
+            Some(route) => (route, false),
+            None => match self.route_of(consumer) {
+                Some(route) => route,
+                None => return,
+            },
         };
         let named = schedule.id.is_some();
         let id = schedule
@@ -228,14 +232,18 @@ impl<S: Store> Scheduler<S> {
         };
         match self.refuse(&order) {
             Some(refusal) => self.reply(consumer, Reply::Error(refusal), tag, weight),
-            None => self.submit(
-                Op::Schedule(order),
-                Token::Reply {
+            None => {
+                if is_own {
+                    self.bind(consumer, &order.route, Mode::Shared);
+                    self.refill(&order.route);
+                }
+                let token = Token::Reply {
                     consumer,
                     tag,
                     weight,
-                },
-            ),
+                };
+                self.submit(Op::Schedule(order), token);
+            }
         }
     }
 
@@ -276,23 +284,16 @@ impl<S: Store> Scheduler<S> {
         None
     }
 
-    /// The route of a connection that names none: the one it has registered, or else one of its own.
-    fn route_of(&mut self, consumer: ConsumerId) -> Arc<str> {
-        let Some(state) = self.consumers.get_mut(&consumer) else {
-            return "".into();
-        };
+    /// The route of a connection that names none: the one it has registered, or else one of its own, which it has to
+    /// register. Tells which.
+    fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
+        let state = self.consumers.get_mut(&consumer)?;
         if let [route] = state.routes.as_slice() {
-            return route.clone();
+            return Some((route.clone(), false));
         }
         let own = state
             .own_route
             .get_or_insert_with(|| format!("conn-{}", uuid::Uuid::now_v7().simple()).into());
-        let route = own.clone();
-        if !state.routes.contains(&route) {
-            self.bind(consumer, &route, Mode::Shared);
-            self.refill(&route);
-            self.dispatch_for(consumer);
-        }
-        route
+        Some((own.clone(), true))
     }
 }

@@ -34,11 +34,13 @@ impl<S: Store> Scheduler<S> {
         for (name, state) in self.routes.iter().filter(|(name, _)| listed(name)) {
             row(&mut routes, name).consumers = state.consumers.len() as u64;
         }
-        for task in self.tasks.values() {
-            if matches!(task.state, State::InFlight { .. }) {
-                stats.counts.in_flight += 1;
-                if listed(&task.route) {
-                    row(&mut routes, &task.route).counts.in_flight += 1;
+        for (consumer, state) in &self.consumers {
+            for copy in state.copies() {
+                if self.is_first_of(*consumer, copy.seq) {
+                    stats.counts.in_flight += 1;
+                    if listed(&copy.route) {
+                        row(&mut routes, &copy.route).counts.in_flight += 1;
+                    }
                 }
             }
         }
@@ -55,6 +57,14 @@ impl<S: Store> Scheduler<S> {
             stats.more |= cut;
         }
         self.reply(consumer, reply, tag, weight);
+    }
+
+    /// Whether a task is in flight, and a consumer has the first copy of it.
+    fn is_first_of(&self, consumer: ConsumerId, seq: u64) -> bool {
+        self.tasks.get(&seq).is_some_and(|task| match &task.state {
+            State::InFlight { copies, .. } => copies.iter().next() == Some(consumer),
+            _ => false,
+        })
     }
 }
 

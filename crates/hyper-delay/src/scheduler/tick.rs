@@ -70,8 +70,9 @@ impl<S: Store> Scheduler<S> {
         {
             self.fail(error);
         }
+        self.refill_wanting();
         self.raise_the_mark();
-        if more || self.wants_to_read() {
+        if more || self.wants_to_read() || !self.wanting.is_empty() {
             return Next::Now;
         }
         let glance = (self.window.beyond || self.window.armed > 0).then(|| now.monotonic + GLANCE);

@@ -21,8 +21,8 @@ use crate::{
 /// Tasks read in one go, so that others have their turn.
 const CHUNK: usize = 1024;
 
-/// Jobs that may be under way before reading waits for the committer: what is read and due at once is parked,
-/// and must not pile up in memory on its way back to the disk.
+/// Tasks that may be on their way to be parked before reading waits for the committer: what is read and due at once
+/// must not pile up in memory on its way back to the disk.
 const BEHIND: usize = 8 * CHUNK;
 
 /// How far, in nanoseconds, the wall clock may go astray before all that is armed is armed again.
@@ -63,9 +63,9 @@ impl Window {
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Whether a task of that time belongs into memory.
-    pub(super) fn is_near(&self, at: u64) -> bool {
-        at < self.near().max(self.window.horizon.0)
+    /// Whether a task at that place in the order of time belongs into memory.
+    pub(super) fn is_near(&self, at: u64, seq: u64) -> bool {
+        at < self.near() || (at, seq) < self.window.horizon
     }
 
     fn near(&self) -> u64 {
@@ -154,7 +154,7 @@ impl<S: Store> Scheduler<S> {
         let late = self.window.beyond && self.window.horizon.0 <= now;
         let room = self.window.armed <= self.settings.window_tasks / 2;
         let wanted = late || room && (behind || self.window.overdue.is_some());
-        wanted && self.promised.len() < BEHIND
+        wanted && self.promised.parks() < BEHIND
     }
 
     /// Reads a chunk of the near future, and one of what was overdue at the start.
