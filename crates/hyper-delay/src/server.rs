@@ -134,6 +134,7 @@ pub async fn run_with<S: Store>(
         Ok(())
     })?;
     let mut scheduler = start("scheduler", move || driver.run())?;
+    tracing::info!(address = %listener.local_addr()?, "listening");
 
     let (end, ending) = watch::channel(false);
     let shared = Arc::new(Shared {

@@ -12,7 +12,7 @@ use super::watch::{Look, Watch};
 use super::{Command, Connection, Session};
 use crate::backoff::Backoff;
 use crate::settings::Settings;
-use crate::wire::{LineTooLong, Lines};
+use crate::wire::Lines;
 
 /// How many commands are taken at once.
 const BATCH: usize = 256;
@@ -95,7 +95,7 @@ impl Driver {
         let mut timer = pin!(sleep(Duration::MAX));
 
         // What came with the pong.
-        read_all(lines, session)?;
+        read_all(lines, session);
         while !session.finished() {
             if let Some(wake) = earliest(watch.deadline(), session.deadline()) {
                 // Mostly deadlines move back: then the timer fires early, and is set again.
@@ -124,7 +124,7 @@ impl Driver {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                     watch.heard(Instant::now());
-                    read_all(lines, session)?;
+                    read_all(lines, session);
                 }
                 count = commands.recv_many(batch, BATCH), if room => {
                     let now = Instant::now();
@@ -217,12 +217,16 @@ impl Driver {
 }
 
 /// Hands every whole line to the session.
-fn read_all(lines: &mut Lines, session: &mut Session) -> io::Result<()> {
-    let too_long = |error: LineTooLong| io::Error::new(io::ErrorKind::InvalidData, error);
-    while let Some(line) = lines.next().map_err(too_long)? {
-        session.line(line);
+/// A line that is too long is left out: to end the connection for it would be to get it again, and with it all that is
+/// in flight.
+fn read_all(lines: &mut Lines, session: &mut Session) {
+    loop {
+        match lines.next() {
+            Ok(Some(line)) => session.line(line),
+            Ok(None) => return,
+            Err(error) => tracing::warn!(%error, "left out a line"),
+        }
     }
-    Ok(())
 }
 
 /// Says that nothing more comes, and waits for the server to do the same.

@@ -1,4 +1,4 @@
-use std::io;
+use std::{io, mem};
 
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -17,6 +17,8 @@ pub(crate) struct Lines {
     /// Up to here there is no `\n` from `start` on.
     searched: usize,
     limit: usize,
+    /// Whether the line at `start` has been reported as too long: it is left out, up to its end.
+    skipping: bool,
 }
 
 /// The peer has sent more than the limit without an end of line.
@@ -34,6 +36,7 @@ impl Lines {
             start: 0,
             searched: 0,
             limit,
+            skipping: false,
         }
     }
 
@@ -50,13 +53,19 @@ impl Lines {
         from.read_buf(&mut self.bytes).await
     }
 
-    /// The next whole line, if there is one.
+    /// The next whole line, if there is one. One that is too long is reported once, and left out.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
                 self.searched = self.bytes.len();
+                if self.skipping {
+                    self.start = self.searched;
+                    return Ok(None);
+                }
                 // One more than the limit, as the last may be the `\r` of an end.
                 if self.searched - self.start > self.limit.saturating_add(1) {
+                    self.skipping = true;
+                    self.start = self.searched;
                     return Err(LineTooLong { limit: self.limit });
                 }
                 return Ok(None);
@@ -64,6 +73,9 @@ impl Lines {
             let (start, end) = (self.start, self.searched + found);
             self.start = end + 1;
             self.searched = end + 1;
+            if mem::take(&mut self.skipping) {
+                continue;
+            }
             let length = match &self.bytes[start..end] {
                 [.., b'\r'] => end - start - 1,
                 line => line.len(),

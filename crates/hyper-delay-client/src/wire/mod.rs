@@ -5,6 +5,6 @@ mod payload;
 mod reply;
 mod request;
 
-pub(crate) use lines::{LineTooLong, Lines};
+pub(crate) use lines::Lines;
 pub(crate) use reply::{Arrived, Head, Registered, Reply, Unregistered, or_default};
 pub(crate) use request::{Request, Tag};

@@ -46,7 +46,6 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let address = config.bind_addr;
     let failed = |source| Failure::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    tracing::info!(address = %listener.local_addr().map_err(failed)?, "listening");
     hyper_delay::run(listener, config, end).await?;
     tracing::info!("ended: all that was acknowledged is on disk");
     Ok(())

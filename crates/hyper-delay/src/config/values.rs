@@ -47,9 +47,9 @@ pub struct Config {
     pub tick_ms: u64,
     /// How far ahead tasks are held in memory, in milliseconds: 1,000 to 86,400,000. Default 60,000.
     pub window_ms: u64,
-    /// How many tasks are held in memory at most: 1,000 to 100,000,000. Default 100,000.
+    /// How many tasks are held in memory until they are due, at most: 1,000 to 100,000,000. Default 100,000.
     pub window_tasks: usize,
-    /// How many due tasks may wait between the timers and the connections: 1 to 1,048,576. Default 2,048.
+    /// How many due tasks of one route may wait in memory for a consumer to have room: 1 to 1,048,576. Default 2,048.
     pub ready_channel_capacity: usize,
     /// How far ahead a task may be scheduled, in days: 1 to 36,500. Default 3,650.
     pub max_delay_days: u64,
