@@ -37,8 +37,10 @@ fn exactly_what_was_answered_is_there_after_the_end() {
             assert_eq!(peer.kind("ack")["route_key"], "a");
         }
         let ending = server.ask_to_stop();
-        let (acks, refused): (Vec<_>, Vec<_>) =
-            peer.rest().into_iter().partition(|line| line["kind"] == "ack");
+        let (acks, refused): (Vec<_>, Vec<_>) = peer
+            .rest()
+            .into_iter()
+            .partition(|line| line["kind"] == "ack");
         assert!(refused.iter().all(|line| line["code"] == "shutting_down"));
         let answered = round * 300 + 1 + acks.len();
         drop(peer);

@@ -146,3 +146,39 @@ fn a_server_that_ends_fails_no_round() {
         .collect();
     assert_eq!(rounds, [1, 1], "at once, and without a failure");
 }
+
+#[test]
+fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
+    let mut world = World::new(60_000, 64, 16);
+    for task in 0..3000 {
+        world.schedule(&format!("{task}"), START);
+    }
+    world.settle();
+    let consumer = world.connect(&[]);
+    world.ask(
+        consumer,
+        Request::Register {
+            route: "route".into(),
+            credit: Some(u16::MAX),
+            mode: crate::protocol::Mode::Shared,
+        },
+    );
+    world.settle();
+    assert_eq!(world.deliveries.len(), 3000, "though none is acknowledged");
+}
+
+#[test]
+fn busy_producers_do_not_keep_the_window_from_being_read() {
+    let mut world = World::new(1000, 64, 16);
+    world.connect(&["route"]);
+    world.schedule("task", START + 1500);
+    world.settle();
+    for task in 0..10_000 {
+        world.schedule(&format!("{task}"), START + 1_000_000);
+    }
+    for _ in 0..15 {
+        world.pass(100);
+        world.tick();
+    }
+    assert_eq!(world.deliveries.len(), 1);
+}

@@ -4,6 +4,7 @@ mod clock;
 mod edge;
 mod memory;
 mod random;
+mod rounds;
 mod world;
 
 use world::{Step, World};
