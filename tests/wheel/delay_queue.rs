@@ -3,7 +3,7 @@
 use std::{future::poll_fn, task::Poll, time::Duration};
 
 use proptest::{collection::vec, prelude::*, sample::Index};
-use race_wheel::{Moment, Wheel};
+use race_wheel::{Tick, Wheel};
 use tokio::time::advance;
 use tokio_util::time::DelayQueue;
 
@@ -34,9 +34,9 @@ fn act() -> impl Strategy<Value = Act> {
 
 /// Plays all acts on both. Values are numbers; `armed` has the deadline and the two keys of each.
 async fn play(acts: Vec<Act>) {
-    let (mut wheel, mut queue) = (Wheel::new(Duration::from_millis(1)), DelayQueue::new());
+    let (mut wheel, mut queue) = (Wheel::new(1), DelayQueue::new());
     let (mut now, mut armed, mut deadlines) = (0, Vec::new(), Vec::new());
-    let at = |millis| Moment::from(Duration::from_millis(millis));
+    let at = Tick::new; // milliseconds
     for act in acts.into_iter().chain([Act::Advance(1 << 33)]) {
         match act {
             Act::Insert(millis) => {

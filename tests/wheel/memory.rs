@@ -3,10 +3,9 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
-    time::Duration,
 };
 
-use race_wheel::{Moment, Wheel};
+use race_wheel::{Tick, Wheel};
 
 /// Counts the bytes that this thread has, and the most it had.
 struct Counting;
@@ -51,12 +50,12 @@ fn bytes<T>(what: impl FnOnce() -> T) -> (T, isize, isize) {
 
 const MILLION: u64 = 1_000_000;
 
-fn at(millis: u64) -> Moment {
-    Moment::from(Duration::from_millis(millis))
+fn at(millis: u64) -> Tick {
+    Tick::new(millis)
 }
 
 fn wheel() -> Wheel<u64> {
-    Wheel::new(Duration::from_millis(1))
+    Wheel::new(1)
 }
 
 /// Anything but regular, within a day.

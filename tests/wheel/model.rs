@@ -1,9 +1,9 @@
 //! Random scripts, played on a wheel and on an ordered map, which must agree after every step.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use proptest::{collection::vec, prelude::*, sample::Index};
-use race_wheel::{Key, Moment, Wheel};
+use race_wheel::{Key, Tick, Wheel};
 
 use crate::cases;
 
@@ -87,7 +87,7 @@ struct Run {
 impl Run {
     fn play(resolution: u64, start: u64, script: Vec<Step>) {
         let mut run = Self {
-            wheel: Wheel::new(Duration::from_nanos(resolution)),
+            wheel: Wheel::new(resolution),
             resolution,
             model: BTreeMap::new(),
             keys: Vec::new(),
@@ -103,7 +103,7 @@ impl Run {
         }
         // From deadline to deadline, till nothing is left but what never comes.
         while let Some(deadline) = run.wheel.next_deadline() {
-            run.poll(deadline.as_nanos(), usize::MAX);
+            run.poll(deadline.value(), usize::MAX);
             run.check();
         }
         assert!(run.model.keys().all(|(tick, _)| *tick > run.end()));
@@ -130,14 +130,14 @@ impl Run {
                     let key = *which.get(&self.stale);
                     assert_eq!(self.wheel.get(key), None);
                     assert_eq!(self.wheel.cancel(key), None);
-                    assert_eq!(self.wheel.reschedule(key, Moment::ZERO), None);
+                    assert_eq!(self.wheel.reschedule(key, Tick::ZERO), None);
                 }
             }
             Step::Poll(jump) => self.poll(self.now.saturating_add(jump), usize::MAX),
             Step::PollBack(jump) => self.poll(self.now.saturating_sub(jump), usize::MAX),
             Step::PollNextDeadline => {
                 let deadline = self.wheel.next_deadline();
-                let nanos = deadline.map_or(self.now, Moment::as_nanos);
+                let nanos = deadline.map_or(self.now, Tick::value);
                 self.poll(nanos, usize::MAX);
             }
             Step::PollSome(jump, count) => self.poll(self.now.saturating_add(jump), count),
@@ -170,7 +170,7 @@ impl Run {
 
     fn insert(&mut self, at: u64) {
         let place = self.place(at);
-        let key = self.wheel.insert(Moment::from_nanos(at), place.1);
+        let key = self.wheel.insert(Tick::new(at), place.1);
         self.model.insert(place, place.1);
         self.keys.push((key, place));
     }
@@ -193,7 +193,7 @@ impl Run {
             return;
         };
         let at = self.at(delay);
-        let new = self.wheel.reschedule(old, Moment::from_nanos(at)).unwrap();
+        let new = self.wheel.reschedule(old, Tick::new(at)).unwrap();
         let value = self.model.remove(&place).unwrap();
         let place = self.place(at);
         self.model.insert(place, value);
@@ -207,7 +207,7 @@ impl Run {
     fn poll(&mut self, now: u64, count: usize) {
         self.now = self.now.max(now);
         let tick = self.now.min(u64::MAX - 1) / self.resolution;
-        let mut expired = self.wheel.poll(Moment::from_nanos(now));
+        let mut expired = self.wheel.poll(Tick::new(now));
         for _ in 0..count {
             let first = self.model.first_entry().filter(|it| it.key().0 <= tick);
             let place = first.as_ref().map(|it| *it.key());
@@ -227,7 +227,7 @@ impl Run {
         }
         let first = self.model.keys().next().map(|(tick, _)| *tick);
         let first = first.filter(|tick| *tick <= self.end());
-        let first = first.map(|tick| Moment::from_nanos(tick * self.resolution));
+        let first = first.map(|tick| Tick::new(tick * self.resolution));
         let found = self.wheel.next_deadline();
         if self.cancelled {
             assert!(

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 /// What time it is, twice: by the wall, which people set and which may step, and monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
     /// Nanoseconds since the Unix epoch.
     pub wall_nanos: u64,
-    /// Monotonic time since an epoch of the clock's own.
-    pub monotonic: Moment,
+    /// Monotonic time: nanoseconds since an epoch of the clock's own.
+    pub monotonic: Tick,
 }
 
 impl Now {
@@ -23,17 +23,28 @@ impl Now {
     /// How far the wall is ahead of monotonic time. It changes when, and only when, the wall clock is set.
     #[must_use]
     pub fn offset(self) -> i128 {
-        i128::from(self.wall_nanos) - i128::from(self.monotonic.as_nanos())
+        i128::from(self.wall_nanos) - i128::from(self.monotonic.value())
+    }
+
+    /// The point in monotonic time that is `duration` later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Tick {
+        self.monotonic + nanos(duration)
     }
 
     /// When `wall_millis` will be, by monotonic time, if nobody sets the clock. What has passed is now.
     #[must_use]
-    pub fn moment_of(self, wall_millis: u64) -> Moment {
+    pub fn tick_of(self, wall_millis: u64) -> Tick {
         let ahead = wall_millis
             .saturating_mul(1_000_000)
             .saturating_sub(self.wall_nanos);
-        self.monotonic + Duration::from_nanos(ahead)
+        self.monotonic + ahead
     }
+}
+
+/// A duration in ticks of monotonic time. Saturates.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Where the server has its time from: the system, or a test.
@@ -71,7 +82,7 @@ impl Clock for SystemClock {
             .unwrap_or_default();
         Now {
             wall_nanos: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-            monotonic: Moment::ZERO + self.epoch.elapsed(),
+            monotonic: Tick::new(nanos(self.epoch.elapsed())),
         }
     }
 }

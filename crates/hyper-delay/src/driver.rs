@@ -7,6 +7,7 @@ use std::{
         Arc,
         mpsc::{Receiver, Sender},
     },
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
@@ -75,7 +76,7 @@ impl<S: Store> Driver<S> {
                 Next::Never => self.events.recv().ok(),
                 Next::At(at) => {
                     let wait = at.since(self.clock.now().monotonic);
-                    self.events.recv_timeout(wait).ok()
+                    self.events.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
             let Some(first) = first else {

@@ -15,12 +15,12 @@ use std::{
 };
 
 use race_core::Moment;
-use race_wheel::{Key, Wheel};
+use race_wheel::{Key, Tick, Wheel};
 
 use crate::sync::{Condvar, Mutex, MutexGuard, now};
 
 /// What deadlines are rounded up to. The kernel is coarser.
-const RESOLUTION: Duration = Duration::from_micros(1);
+const RESOLUTION: u64 = 1_000;
 
 /// How many are taken from the wheel before they are woken and the lock is free for others.
 const TAKEN: usize = 256;
@@ -180,7 +180,7 @@ impl Driver {
             return self.lock();
         }
         let next = state.wheel.next_deadline();
-        let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.as_nanos()));
+        let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.value()));
         state.looks_at = Some(next);
         let time = (next != Moment::NEVER).then(|| next.since(now));
         state = self.sleep(state, time);
@@ -222,13 +222,12 @@ fn wake(waker: Waker) {
 
 /// Up to the resolution.
 fn round_up(deadline: Moment) -> Moment {
-    let tick = RESOLUTION.as_nanos() as u64;
-    let ticks = deadline.as_nanos().div_ceil(tick);
-    Moment::from_nanos(ticks.saturating_mul(tick))
+    let units = deadline.as_nanos().div_ceil(RESOLUTION);
+    Moment::from_nanos(units.saturating_mul(RESOLUTION))
 }
 
-fn at(moment: Moment) -> race_wheel::Moment {
-    race_wheel::Moment::from_nanos(moment.as_nanos())
+fn at(moment: Moment) -> Tick {
+    Tick::new(moment.as_nanos())
 }
 
 /// Asks the kernel not to put off the wakes of this thread, by up to 50 µs, to gather them with others.

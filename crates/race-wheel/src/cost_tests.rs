@@ -1,16 +1,15 @@
 //! What operations cost at most, counted.
 
-use core::time::Duration;
 use std::vec::Vec;
 
-use crate::{Moment, Wheel, sweep::Sweep};
+use crate::{Tick, Wheel, sweep::Sweep};
 
-fn at(millis: u64) -> Moment {
-    Moment::ZERO + Duration::from_millis(millis)
+fn at(millis: u64) -> Tick {
+    Tick::new(millis)
 }
 
 fn wheel() -> Wheel<u64> {
-    Wheel::new(Duration::from_millis(1))
+    Wheel::new(1)
 }
 
 /// Numbers that look random (SplitMix64).

@@ -1,17 +1,16 @@
 //! A hierarchical timing wheel without a clock: millions of timers, inserted, cancelled and expired in tens of
 //! nanoseconds each.
 //!
-//! [`Wheel`] holds values until their [`Moment`] has come, and gives them in order. A [`Key`] names one, to
+//! [`Wheel`] holds values until their [`Tick`] has come, and gives them in order. A [`Key`] names one, to
 //! cancel or reschedule it. The wheel is pure: time comes in as an argument, so it serves a thread that
 //! parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
 //!
 //! ```
-//! use core::time::Duration;
-//! use race_wheel::{Moment, Wheel};
+//! use race_wheel::{Tick, Wheel};
 //!
-//! let mut wheel = Wheel::new(Duration::from_millis(1));
+//! let mut wheel = Wheel::new(1);
 //! for seconds in [30, 10, 20] {
-//!     wheel.insert(Moment::from(Duration::from_secs(seconds)), seconds);
+//!     wheel.insert(Tick::new(1_000 * seconds), seconds);
 //! }
 //! let mut order = Vec::new();
 //! while let Some(deadline) = wheel.next_deadline() {
@@ -31,7 +30,7 @@ extern crate alloc;
 extern crate std;
 
 mod key;
-mod moment;
+mod tick;
 
 mod item;
 mod table;
@@ -51,7 +50,7 @@ mod wheel_tests;
 
 pub use expired::Expired;
 pub use key::Key;
-pub use moment::Moment;
+pub use tick::Tick;
 pub use wheel::Wheel;
 
 use item::Item;

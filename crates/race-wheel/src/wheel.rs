@@ -1,6 +1,6 @@
-use core::{fmt, num::NonZeroU64, time::Duration};
+use core::{fmt, num::NonZeroU64};
 
-use crate::{Expired, Key, Moment, queue::Queue, table::Table};
+use crate::{Expired, Key, Tick, queue::Queue, table::Table};
 
 /// Timers by the million: values that expire, in order of their deadlines.
 ///
@@ -11,7 +11,7 @@ use crate::{Expired, Key, Moment, queue::Queue, table::Table};
 ///   poll at or after that. So polled in time, it is late by less than the resolution.
 /// - **In order** of deadlines so rounded, then of insertion. What is inserted for a moment that has passed
 ///   expires at the next poll, in the same order, so before all that is later.
-/// - **Never**: [`Moment::NEVER`], and what rounds up to it or beyond, does not expire; it can be cancelled.
+/// - **Never**: [`Tick::NEVER`], and what rounds up to it or beyond, does not expire; it can be cancelled.
 /// - **Time does not go backwards**: a poll for a moment before that of an earlier poll is a poll for the
 ///   latest so far.
 ///
@@ -30,11 +30,10 @@ use crate::{Expired, Key, Moment, queue::Queue, table::Table};
 /// as the last of them are not armed.
 ///
 /// ```
-/// use core::time::Duration;
-/// use race_wheel::{Moment, Wheel};
+/// use race_wheel::{Tick, Wheel};
 ///
-/// let at = |millis| Moment::ZERO + Duration::from_millis(millis);
-/// let mut wheel = Wheel::new(Duration::from_millis(1));
+/// let at = Tick::new; // milliseconds
+/// let mut wheel = Wheel::new(1);
 /// let tea = wheel.insert(at(180_000), "tea");
 /// wheel.insert(at(300_000), "eggs");
 /// wheel.insert(at(5_000), "stir");
@@ -50,7 +49,7 @@ pub struct Wheel<V> {
     pub(crate) queue: Queue,
     /// The latest that `poll` was told, in ticks.
     pub(crate) now: u64,
-    /// Nanoseconds in a tick.
+    /// Ticks in one unit of the queue.
     resolution: NonZeroU64,
     #[cfg(test)]
     pub(crate) steps: usize,
@@ -61,15 +60,9 @@ impl<V> Wheel<V> {
     ///
     /// The six levels span 2<sup>36</sup> times the resolution; what is beyond costs a little more.
     #[must_use]
-    pub const fn new(resolution: Duration) -> Self {
-        let nanos = resolution.as_nanos();
-        let nanos = if nanos > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            nanos as u64
-        };
-        let resolution = match NonZeroU64::new(nanos) {
-            Some(nanos) => nanos,
+    pub const fn new(resolution: u64) -> Self {
+        let resolution = match NonZeroU64::new(resolution) {
+            Some(resolution) => resolution,
             None => NonZeroU64::MIN,
         };
         Self {
@@ -88,7 +81,7 @@ impl<V> Wheel<V> {
     ///
     /// With 2<sup>32</sup> - 1 timers armed, or after 2<sup>60</sup> insertions (36 years of one a
     /// nanosecond).
-    pub fn insert(&mut self, at: Moment, value: V) -> Key {
+    pub fn insert(&mut self, at: Tick, value: V) -> Key {
         let key = self.table.insert(value);
         self.queue.insert(self.round_up(at), key);
         self.tidy();
@@ -109,7 +102,7 @@ impl<V> Wheel<V> {
     ///
     /// As [`insert`](Wheel::insert) does, after so many insertions.
     #[must_use = "the old key is stale"]
-    pub fn reschedule(&mut self, key: Key, at: Moment) -> Option<Key> {
+    pub fn reschedule(&mut self, key: Key, at: Tick) -> Option<Key> {
         let key = self.table.renew(key)?;
         self.queue.insert(self.round_up(at), key);
         self.tidy();
@@ -130,9 +123,9 @@ impl<V> Wheel<V> {
 
     /// What has expired at this moment, the earliest first, one by one as it is asked for. What is not
     /// asked for comes at the next poll.
-    pub fn poll(&mut self, now: Moment) -> Expired<'_, V> {
+    pub fn poll(&mut self, now: Tick) -> Expired<'_, V> {
         // What is due at `NEVER` is not due even then.
-        let now = now.as_nanos().min(u64::MAX - 1) / self.resolution;
+        let now = now.value().min(u64::MAX - 1) / self.resolution;
         self.now = self.now.max(now);
         self.queue.skip_to(self.now);
         self.tidy();
@@ -145,10 +138,10 @@ impl<V> Wheel<V> {
     /// unless timers near it were cancelled or rescheduled; then it may be earlier, and moves on when the
     /// wheel is polled. It may have passed.
     #[must_use]
-    pub fn next_deadline(&self) -> Option<Moment> {
-        let nanos = self.queue.earliest().saturating_mul(self.resolution.get());
-        let moment = Moment::from_nanos(nanos);
-        (moment != Moment::NEVER).then_some(moment)
+    pub fn next_deadline(&self) -> Option<Tick> {
+        let count = self.queue.earliest().saturating_mul(self.resolution.get());
+        let tick = Tick::new(count);
+        (tick != Tick::NEVER).then_some(tick)
     }
 
     /// How many timers are armed.
@@ -177,8 +170,8 @@ impl<V> Wheel<V> {
     }
 
     /// What a deadline counts as, in ticks.
-    fn round_up(&self, at: Moment) -> u64 {
-        at.as_nanos().div_ceil(self.resolution.get())
+    fn round_up(&self, at: Tick) -> u64 {
+        at.value().div_ceil(self.resolution.get())
     }
 
     /// A few steps of what is left to be done.
@@ -196,7 +189,7 @@ impl<V> fmt::Debug for Wheel<V> {
         f.debug_struct("Wheel")
             .field("len", &self.len())
             .field("next_deadline", &self.next_deadline())
-            .field("resolution", &Duration::from_nanos(self.resolution.get()))
+            .field("resolution", &self.resolution)
             .finish()
     }
 }

@@ -1,21 +1,20 @@
 //! What a wheel promises, one sentence at a time; times are milliseconds.
 
 use alloc::rc::Rc;
-use core::time::Duration;
 use std::vec::Vec;
 
-use crate::{Key, Moment, Wheel};
+use crate::{Key, Tick, Wheel};
 
-fn at(millis: u64) -> Moment {
-    Moment::ZERO + Duration::from_millis(millis)
+fn at(millis: u64) -> Tick {
+    Tick::new(1_000_000 * millis)
 }
 
-fn nanos(nanos: u64) -> Moment {
-    Moment::from_nanos(nanos)
+fn nanos(nanos: u64) -> Tick {
+    Tick::new(nanos)
 }
 
 fn wheel() -> Wheel<u64> {
-    Wheel::new(Duration::from_millis(1))
+    Wheel::new(1_000_000)
 }
 
 fn poll(wheel: &mut Wheel<u64>, millis: u64) -> Vec<u64> {
@@ -139,7 +138,7 @@ fn of_very_many_in_a_bucket_none_is_lost_whatever_was_in_their_places() {
                 .eq((0..20_000).filter(|value| value % 4 != 0))
         );
         // One that stays, so that the table does.
-        wheel.insert(Moment::NEVER, 0);
+        wheel.insert(Tick::NEVER, 0);
     }
 }
 
@@ -169,27 +168,27 @@ fn stale_keys_answer_none_for_ever() {
 #[test]
 fn never_does_not_come() {
     for resolution in [0, 1, 3, 5, 1_000_000, u64::MAX] {
-        let mut wheel = Wheel::new(Duration::from_nanos(resolution));
-        let key = wheel.insert(Moment::NEVER, 1);
+        let mut wheel = Wheel::new(resolution);
+        let key = wheel.insert(Tick::NEVER, 1);
         assert_eq!(wheel.next_deadline(), None);
-        assert_eq!(wheel.poll(Moment::NEVER).next(), None);
-        wheel.insert(Moment::ZERO, 2);
-        assert_eq!(wheel.poll(Moment::NEVER).next(), Some(2));
-        wheel.insert(Moment::NEVER, 3);
-        assert_eq!(wheel.poll(Moment::NEVER).next(), None);
+        assert_eq!(wheel.poll(Tick::NEVER).next(), None);
+        wheel.insert(Tick::ZERO, 2);
+        assert_eq!(wheel.poll(Tick::NEVER).next(), Some(2));
+        wheel.insert(Tick::NEVER, 3);
+        assert_eq!(wheel.poll(Tick::NEVER).next(), None);
         assert_eq!((wheel.cancel(key), wheel.len()), (Some(1), 1));
     }
 }
 
 #[test]
 fn the_ends_of_time_do_not_overflow() {
-    let mut wheel = Wheel::new(Duration::ZERO);
+    let mut wheel = Wheel::new(0);
     wheel.insert(nanos(u64::MAX - 1), 2);
     wheel.insert(nanos(1), 1);
     assert_eq!(wheel.next_deadline(), Some(nanos(1)));
     assert_eq!(wheel.poll(nanos(u64::MAX - 2)).collect::<Vec<_>>(), [1]);
-    assert_eq!(wheel.poll(Moment::NEVER).collect::<Vec<_>>(), [2]);
-    let mut coarse = Wheel::new(Duration::MAX);
+    assert_eq!(wheel.poll(Tick::NEVER).collect::<Vec<_>>(), [2]);
+    let mut coarse = Wheel::new(u64::MAX);
     coarse.insert(nanos(1), 1);
     assert_eq!(coarse.next_deadline(), None);
 }
@@ -225,7 +224,7 @@ fn the_next_deadline_moves_on_when_the_earliest_was_cancelled() {
 
 #[test]
 fn clearing_drops_all_and_keeps_the_time() {
-    let (mut wheel, value) = (Wheel::new(Duration::from_millis(1)), Rc::new(()));
+    let (mut wheel, value) = (Wheel::new(1_000_000), Rc::new(()));
     wheel.poll(at(1_000)).for_each(drop);
     for millis in [1, 1_001, 10_000_000_000_000] {
         wheel.insert(at(millis), value.clone());
@@ -234,7 +233,7 @@ fn clearing_drops_all_and_keeps_the_time() {
     wheel.clear();
     assert_eq!((Rc::strong_count(&value), wheel.next_deadline()), (1, None));
     wheel.insert(at(1_000), value);
-    assert_eq!(wheel.poll(Moment::ZERO).count(), 1);
+    assert_eq!(wheel.poll(Tick::ZERO).count(), 1);
 }
 
 #[test]

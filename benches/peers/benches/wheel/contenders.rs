@@ -13,7 +13,7 @@ use hierarchical_hash_wheel_timer::{
     IdOnlyTimerEntry,
     wheels::{Skip, cancellable::QuadWheelWithOverflow},
 };
-use race_wheel::Moment;
+use race_wheel::Tick;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::time::{DelayQueue, delay_queue};
 
@@ -31,8 +31,8 @@ pub(crate) trait Timers {
 
 pub(crate) struct Wheel(race_wheel::Wheel<u64>);
 
-fn millis(at: u64) -> Moment {
-    Moment::from_nanos(at * 1_000_000)
+fn millis(at: u64) -> Tick {
+    Tick::new(at * 1_000_000)
 }
 
 impl Timers for Wheel {
@@ -40,7 +40,7 @@ impl Timers for Wheel {
     type Key = race_wheel::Key;
 
     fn new() -> Self {
-        Self(race_wheel::Wheel::new(Duration::from_millis(1)))
+        Self(race_wheel::Wheel::new(1_000_000))
     }
 
     #[inline]

@@ -132,7 +132,7 @@ impl<S: Store> Scheduler<S> {
         }
         let delay = delay_ms.unwrap_or_else(|| self.backoff(failures));
         task_due(&mut self.tasks, seq, now.saturating_add(delay));
-        let due = self.now.monotonic + std::time::Duration::from_millis(delay);
+        let due = self.now.after(std::time::Duration::from_millis(delay));
         let op = Op::Retry {
             subject,
             at: now.saturating_add(delay),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 use super::{
     Committed, Scheduler, Token,
@@ -154,7 +154,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A retry is on disk.
-    fn arm_again(&mut self, seq: u64, due: Option<Moment>) {
+    fn arm_again(&mut self, seq: u64, due: Option<Tick>) {
         let Some(task) = self.tasks.remove(&seq) else {
             return;
         };

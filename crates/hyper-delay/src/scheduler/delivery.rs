@@ -2,7 +2,7 @@
 
 use std::{mem, sync::Arc};
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 use super::{
     ConsumerId, Job, Message, Scheduler, Timer, Token,
@@ -133,7 +133,7 @@ impl<S: Store> Scheduler<S> {
             .get(&consumer)
             .and_then(|state| state.late_attempt(&task.route, &task.id));
         task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
-        let until = self.now.monotonic + self.settings.ack_timeout;
+        let until = self.now.after(self.settings.ack_timeout);
         let round = hedge.map(|delay| {
             let round = self.rounds.begin(seq, consumer, until);
             self.effects.rounds.push((round, delay));
@@ -147,7 +147,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Sends a copy of a task that is in flight, to be answered by then.
-    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId, until: Moment) {
+    pub(super) fn send_copy(&mut self, seq: u64, consumer: ConsumerId, until: Tick) {
         let (Some(task), Some(state)) = (self.tasks.get(&seq), self.consumers.get_mut(&consumer))
         else {
             return;
@@ -374,7 +374,7 @@ fn choose(
 }
 
 /// When a retry of this token is due.
-pub(super) const fn due_of(token: &Token) -> Option<Moment> {
+pub(super) const fn due_of(token: &Token) -> Option<Tick> {
     match token {
         Token::Own(due) => *due,
         Token::Reply { .. } => None,

@@ -3,7 +3,7 @@
 //! The race itself, which says when the next copy is due, runs beside the scheduler (`crate::hedging`). Here is
 //! who has which copy, and what came of it.
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 use rustc_hash::FxHashMap;
 
 use super::{ConsumerId, Scheduler, live::State};
@@ -47,13 +47,13 @@ struct Copies {
     /// Of whom nothing more is to be expected.
     failed: Vec<bool>,
     /// When the round has failed, whoever was asked when.
-    until: Moment,
+    until: Tick,
     /// What the last that gave it back wants.
     delay_ms: Option<u64>,
 }
 
 impl Rounds {
-    pub(super) fn begin(&mut self, seq: u64, consumer: ConsumerId, until: Moment) -> Round {
+    pub(super) fn begin(&mut self, seq: u64, consumer: ConsumerId, until: Tick) -> Round {
         let number = self.next;
         self.next += 1;
         let copies = Copies {

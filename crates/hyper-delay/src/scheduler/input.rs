@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 use super::{Fate, Round};
 use crate::{
@@ -112,7 +112,7 @@ pub enum Token {
         weight: u32,
     },
     /// The scheduler itself; a retry is due at that moment.
-    Own(Option<Moment>),
+    Own(Option<Tick>),
 }
 
 /// What a connection is told.

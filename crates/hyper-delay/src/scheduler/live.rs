@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use race_wheel::{Key, Moment};
+use race_wheel::{Key, Tick};
 
 use super::{ConsumerId, hedge::RoundNumber};
 use crate::ledger::Subject;
@@ -45,7 +45,7 @@ pub(super) enum Due {
     /// The time on disk, by the wall clock.
     Wall,
     /// This moment, wherever the wall clock goes: a backoff.
-    Monotonic(Moment),
+    Monotonic(Tick),
 }
 
 /// Who has a copy: mostly one.

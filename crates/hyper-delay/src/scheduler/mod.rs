@@ -28,7 +28,7 @@ mod window;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use race_wheel::{Moment, Wheel};
+use race_wheel::{Tick, Wheel};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use hedge::{Fate, Round};
@@ -36,7 +36,10 @@ pub use input::{Ask, Committed, ConsumerId, Effects, Input, Job, Message, Token}
 pub use settings::Settings;
 pub use tick::Next;
 
-use crate::{clock::Now, store::Store};
+use crate::{
+    clock::{Now, nanos},
+    store::Store,
+};
 use consumer::Consumer;
 use due::Promised;
 use live::Live;
@@ -66,7 +69,7 @@ pub struct Scheduler<S> {
     ending: bool,
     /// The low-water mark that was told to the ledger last, and when the next is due.
     mark: u64,
-    next_mark: Moment,
+    next_mark: Tick,
 }
 
 /// What the wheel waits for.
@@ -83,7 +86,7 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub fn new(store: Arc<S>, settings: Settings, low_water: u64, now: Now) -> Self {
         Self {
-            wheel: Wheel::new(Duration::from_millis(settings.tick_millis)),
+            wheel: Wheel::new(nanos(Duration::from_millis(settings.tick_millis))),
             window: Window::new(low_water, now),
             settings,
             store,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 use super::{Input, Scheduler, Timer, Token};
 use crate::{clock::Now, ledger::Op, store::Store};
@@ -20,7 +20,7 @@ pub enum Next {
     /// At once: there is more to do.
     Now,
     /// Then.
-    At(Moment),
+    At(Tick),
     /// There is nothing to wait for.
     Never,
 }
@@ -75,7 +75,7 @@ impl<S: Store> Scheduler<S> {
         if more || self.wants_to_read() || !self.wanting.is_empty() {
             return Next::Now;
         }
-        let glance = (self.window.beyond || self.window.armed > 0).then(|| now.monotonic + GLANCE);
+        let glance = (self.window.beyond || self.window.armed > 0).then(|| now.after(GLANCE));
         match self.wheel.next_deadline().into_iter().chain(glance).min() {
             Some(at) => Next::At(at),
             None => Next::Never,
@@ -87,7 +87,7 @@ impl<S: Store> Scheduler<S> {
         if self.now.monotonic < self.next_mark {
             return;
         }
-        self.next_mark = self.now.monotonic + MARK;
+        self.next_mark = self.now.after(MARK);
         let in_memory = self.tasks.values().filter(|task| !task.parked);
         let mark = in_memory
             .map(|task| task.at)

@@ -76,7 +76,7 @@ impl<S: Store> Scheduler<S> {
     /// Arms a task, and makes room if there are too many.
     pub(super) fn arm(&mut self, seq: u64, mut task: Live, due: Due) {
         let deadline = match due {
-            Due::Wall => self.now.moment_of(task.at),
+            Due::Wall => self.now.tick_of(task.at),
             Due::Monotonic(deadline) => deadline,
         };
         let timer = self.wheel.insert(deadline, Timer::Due(seq));
@@ -116,7 +116,7 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         if *due == Due::Wall && task.at > now.wall_millis() {
-            *timer = self.wheel.insert(now.moment_of(task.at), Timer::Due(seq));
+            *timer = self.wheel.insert(now.tick_of(task.at), Timer::Due(seq));
             return;
         }
         self.window.armed -= 1;
@@ -140,7 +140,7 @@ impl<S: Store> Scheduler<S> {
                 due: Due::Wall,
             } = &mut task.state
             {
-                let again = self.wheel.insert(now.moment_of(task.at), Timer::Due(*seq));
+                let again = self.wheel.insert(now.tick_of(task.at), Timer::Due(*seq));
                 self.wheel.cancel(mem::replace(timer, again));
             }
         }

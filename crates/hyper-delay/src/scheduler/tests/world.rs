@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use race_wheel::Moment;
+use race_wheel::Tick;
 
 use super::super::{
     Ask, Committed, ConsumerId, Effects, Input, Job, Message, Next, Scheduler, Settings,
@@ -61,7 +61,7 @@ impl World {
         settings.ready = ready;
         let now = Now {
             wall_nanos: START * 1_000_000,
-            monotonic: Moment::ZERO,
+            monotonic: Tick::ZERO,
         };
         Self::open(Arc::new(Fake::default()), settings, now)
     }
@@ -98,7 +98,7 @@ impl World {
 
     pub(super) fn pass(&mut self, millis: u64) {
         self.now.wall_nanos += millis * 1_000_000;
-        self.now.monotonic = self.now.monotonic + Duration::from_millis(millis);
+        self.now.monotonic = self.now.after(Duration::from_millis(millis));
     }
 
     /// Somebody sets the wall clock.
@@ -165,7 +165,7 @@ impl World {
 
     /// Lets time pass from deadline to deadline.
     pub(super) fn run(&mut self, millis: u64) {
-        let end = self.now.monotonic + Duration::from_millis(millis);
+        let end = self.now.after(Duration::from_millis(millis));
         loop {
             let next = self.settle();
             let at = match next {
@@ -174,7 +174,7 @@ impl World {
             };
             let passed = at.since(self.now.monotonic);
             self.now.monotonic = at;
-            self.now.wall_nanos += u64::try_from(passed.as_nanos()).unwrap();
+            self.now.wall_nanos += passed;
             if at == end {
                 self.settle();
                 return;
