@@ -2,13 +2,26 @@ use core::{fmt, iter::FusedIterator};
 
 use crate::Wheel;
 
-/// What has expired, the earliest first: the iterator of [`Wheel::poll`].
+/// The expired values, the earliest first: the iterator of [`Wheel::poll`] and [`Wheel::poll_limited`].
 ///
-/// Each value leaves the wheel when it is asked for; what was not asked for stays, and comes at the next
-/// poll.
-#[must_use = "iterators are lazy: what is not asked for stays in the wheel"]
+/// A value leaves the wheel when [`next`](Iterator::next) returns it. The others stay in the wheel, for the
+/// next poll.
+#[must_use = "iterators are lazy: values that are not taken stay in the wheel"]
 pub struct Expired<'a, V> {
-    pub(crate) wheel: &'a mut Wheel<V>,
+    wheel: &'a mut Wheel<V>,
+    /// The number of timers it may still look at.
+    steps: usize,
+    is_limited: bool,
+}
+
+impl<'a, V> Expired<'a, V> {
+    pub(crate) fn new(wheel: &'a mut Wheel<V>, limit: Option<usize>) -> Self {
+        Self {
+            wheel,
+            steps: limit.unwrap_or(usize::MAX),
+            is_limited: limit.is_some(),
+        }
+    }
 }
 
 impl<V> Iterator for Expired<'_, V> {
@@ -19,7 +32,7 @@ impl<V> Iterator for Expired<'_, V> {
             table, queue, now, ..
         } = &mut *self.wheel;
         loop {
-            let key = queue.pop(*now, table)?;
+            let key = queue.pop(*now, table, &mut self.steps)?;
             if let Some(value) = table.expire(key) {
                 table.trim();
                 return Some(value);
@@ -28,17 +41,18 @@ impl<V> Iterator for Expired<'_, V> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.wheel.len()))
+        (0, Some(self.wheel.len().min(self.steps)))
     }
 }
 
 impl<V> FusedIterator for Expired<'_, V> {}
 
-/// Gives memory back after a burst.
 impl<V> Drop for Expired<'_, V> {
+    /// Releases the table after a burst. That takes time in proportion to the burst, so not with a limit.
     fn drop(&mut self) {
-        self.wheel.table.release();
-        self.wheel.queue.trim();
+        if !self.is_limited {
+            self.wheel.table.release();
+        }
     }
 }
 

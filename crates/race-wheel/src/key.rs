@@ -1,22 +1,21 @@
 use core::num::NonZeroU64;
 
-/// Names one timer of one [`Wheel`](crate::Wheel), for ever.
+/// Identifies one timer of one [`Wheel`](crate::Wheel).
 ///
-/// No other timer of that wheel ever has the same key: besides a place, which is used again, it holds the
-/// number of the insertion, which is not. The key of a timer that has expired, or was cancelled or
-/// rescheduled, is stale, and answers `None`. A key of another wheel means nothing here, and may name some
-/// timer.
+/// A wheel never issues the same key twice. The key of a timer that has expired, or was cancelled or
+/// rescheduled, is stale: every method returns `None` for it. A key of another wheel is meaningless
+/// here and may match an unrelated timer.
 ///
-/// 16 bytes, as is an `Option<Key>`.
+/// 16 bytes; so is `Option<Key>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Which timer, counted from 1 over the life of the wheel. Fits into [`Key::SEQ_BITS`].
+    /// The number of the insertion, counted from 1. At most [`Key::SEQ_BITS`] bits.
     pub(crate) seq: NonZeroU64,
-    /// Where its value is in the table.
+    /// The index of the value in the table. It is used again.
     pub(crate) index: u32,
 }
 
 impl Key {
-    /// At an insertion each nanosecond, enough for 36 years.
+    /// Lasts 36 years at one insertion per nanosecond.
     pub(crate) const SEQ_BITS: u32 = 60;
 }

@@ -1,37 +1,55 @@
 use alloc::{collections::BTreeMap, vec::Vec};
+use core::mem;
 
-use crate::{Item, bucket::Bucket, table::Table};
+use crate::{
+    Item,
+    bucket::{Bucket, Chunk},
+    queue::Past,
+    table::Table,
+};
 
-/// The future: 6 levels of 64 buckets, and pages beyond.
+/// The timers that are not due: 6 levels of 64 buckets, and pages beyond them.
 ///
-/// A timer lies at the level of the highest group of six bits in which its tick differs from the position
-/// (Varghese and Lauck, *Hashed and Hierarchical Timing Wheels*, SOSP 1987, scheme 7), in the bucket that
-/// this group names. So at every level the buckets in front of the position hold what comes next, those of
-/// a lower level come before those of a higher, and within a level the order is that of the slots: the
-/// earliest is always in the first occupied bucket of the lowest level that has one. One bit for each
-/// bucket finds it without a walk over the empty ones.
+/// The position is a time that no timer here precedes. A timer is in the level of the highest group of
+/// six bits in which its time differs from the position, in the bucket that this group selects (Varghese
+/// and Lauck, *Hashed and Hierarchical Timing Wheels*, SOSP 1987, scheme 7). So in every level the
+/// buckets after the position's slot hold what comes next, a lower level comes before a higher one, and
+/// slots are in order of time: the earliest timer is in the first occupied bucket of the lowest occupied
+/// level. One bit per bucket finds it without visiting empty buckets. A timer that differs above the
+/// levels is in a page, which is ordered by these higher bits.
 ///
-/// The position does not follow the clock. It jumps to the earliest tick when that has come.
+/// The position does not follow the clock. Once the earliest time has come, the position jumps to it and
+/// the bucket is *opened*: its items move down to lower levels, a chunk per call, so that no call depends
+/// on the size of a bucket. A bucket of level 0 holds a single time; its items are due and leave.
 pub(crate) struct Levels {
     levels: [Level; Self::COUNT],
-    /// What differs above the levels, by the bits above, so in order.
+    /// By the bits above the levels.
     beyond: BTreeMap<u64, Bucket>,
-    /// All items are later, but for those at the position that wait at level 0 to be taken.
+    /// The reference of [`insert`](Self::insert). Equals `floor`, except while a bucket is moved down: then it
+    /// is still the old position, so that new timers of the bucket's span join the bucket at its end.
     position: u64,
-    /// No item is earlier. `u64::MAX` if there is none, or none before that tick.
+    /// All timers here are later, except those of the bucket that is open.
+    floor: u64,
+    /// The bucket that is being moved down. It precedes all others.
+    moving: Option<Place>,
+    /// No timer here is earlier. `u64::MAX` without timers.
     earliest: u64,
+    /// How often each item was moved, by sequence number.
     #[cfg(test)]
-    pub(crate) cascades: BTreeMap<u64, usize>,
+    pub(crate) moves: BTreeMap<u64, usize>,
+    /// The sum of `moves`.
+    #[cfg(test)]
+    pub(crate) moved: usize,
 }
 
 struct Level {
     /// A bit for each bucket that has items.
     occupied: u64,
-    /// 64, from the first use on.
+    /// Empty until the first use, then [`SLOTS`] buckets.
     buckets: Vec<Bucket>,
 }
 
-/// A bucket: one of the levels, counted through from the lowest, or a page beyond.
+/// Names a bucket: one of the levels, numbered from the lowest, or a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Slot(usize),
@@ -45,28 +63,41 @@ impl Place {
             Self::Page(page) => Self::Page(page + 1),
         }
     }
+
+    /// Whether all items of the bucket have the same time.
+    fn has_one_time(self) -> bool {
+        matches!(self, Self::Slot(number) if number < SLOTS)
+    }
 }
 
-/// What was found at one place of a bucket.
+/// What [`Levels::open`] did.
+pub(crate) struct Opened {
+    /// The number of items taken from the bucket.
+    pub(crate) taken: usize,
+    /// The number of these that were dead and dropped.
+    pub(crate) dead: usize,
+}
+
+/// What [`Levels::sweep`] found.
 pub(crate) enum Swept {
     Live,
-    /// And is gone; another may be in its place.
+    /// The item is dropped; another item may have taken its place.
     Dead,
-    /// Nothing: the bucket ends before.
+    /// The bucket ends before the index.
     End,
 }
 
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
 
-/// Sorting so few is cheaper than to take them down level by level.
+/// Up to this many items are sorted, which is cheaper than moving them down.
 const FEW: usize = 96;
-/// To look at the entries of so many brings them into the processor's cache, where they are wanted soon. Of
-/// more, they would be gone again by then.
+/// Up to this many items, reading the table's entries brings them into the processor's cache, where they are
+/// needed soon. Of a larger bucket they would be evicted before that.
 const MANY: usize = 4096;
 
 impl Levels {
-    const COUNT: usize = (Item::TICK_BITS / SLOT_BITS) as usize;
+    const COUNT: usize = (Item::TIME_BITS / SLOT_BITS) as usize;
 
     pub(crate) const fn new() -> Self {
         const EMPTY: Level = Level {
@@ -77,15 +108,20 @@ impl Levels {
             levels: [EMPTY; Self::COUNT],
             beyond: BTreeMap::new(),
             position: 0,
+            floor: 0,
+            moving: None,
             earliest: u64::MAX,
             #[cfg(test)]
-            cascades: BTreeMap::new(),
+            moves: BTreeMap::new(),
+            #[cfg(test)]
+            moved: 0,
         }
     }
 
+    /// Only later times can be inserted.
     #[inline]
-    pub(crate) fn position(&self) -> u64 {
-        self.position
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor
     }
 
     #[inline]
@@ -93,110 +129,149 @@ impl Levels {
         self.earliest
     }
 
-    /// Moves to a tick, if it is ahead. There must be no items.
+    /// Moves the position to `time`, if that is later. There must be no items.
     #[inline]
-    pub(crate) fn skip_to(&mut self, tick: u64) {
-        self.position = self.position.max(tick);
+    pub(crate) fn skip_to(&mut self, time: u64) {
+        debug_assert!(self.moving.is_none(), "an empty bucket is closed");
+        self.floor = self.floor.max(time);
+        self.position = self.floor;
     }
 
-    /// The tick must be later than the position, or at it while a bucket is taken down.
+    /// Inserts an item whose time is later than the floor.
     #[inline]
-    pub(crate) fn insert(&mut self, tick: u64, item: Item) {
-        debug_assert!(
-            tick >= self.position,
-            "what has passed is not of the levels"
-        );
-        self.earliest = self.earliest.min(tick);
-        let differs = tick ^ self.position;
-        if differs > Item::TICK_MASK {
-            let page = tick >> Item::TICK_BITS;
-            self.beyond.entry(page).or_default().push(tick, item);
-            return;
+    pub(crate) fn insert(&mut self, time: u64, item: Item) {
+        debug_assert!(time > self.floor, "an earlier time belongs to `Past`");
+        self.earliest = self.earliest.min(time);
+        self.bucket_for(time, self.position).push(time, item);
+    }
+
+    #[inline]
+    fn bucket_for(&mut self, time: u64, position: u64) -> &mut Bucket {
+        let differs = time ^ position;
+        if differs > Item::TIME_MASK {
+            return self.beyond.entry(time >> Item::TIME_BITS).or_default();
         }
         let level = (differs | 1).ilog2() / SLOT_BITS;
-        let slot = (tick >> (level * SLOT_BITS)) as usize % SLOTS;
+        let slot = (time >> (level * SLOT_BITS)) as usize % SLOTS;
         let level = &mut self.levels[level as usize];
         if level.buckets.is_empty() {
             level.buckets.resize_with(SLOTS, Bucket::default);
         }
         level.occupied |= 1 << slot;
-        level.buckets[slot].push(tick, item);
+        &mut level.buckets[slot]
     }
 
-    /// Goes to the earliest tick, and takes the bucket that has it apart: what is due at once, and what is
-    /// few enough to be sorted if `near` is empty, goes on top of `near`, the earliest on top; the rest goes
-    /// down. What is dead is dropped; tells how many. There must be an earliest.
-    pub(crate) fn open<V>(&mut self, near: &mut Vec<Item>, table: &Table<V>) -> usize {
-        self.position = self.earliest;
-        let lowest = self.levels.iter().position(|level| level.occupied != 0);
-        let Some(number) = lowest else {
-            let Some((_, mut page)) = self.beyond.pop_first() else {
-                return 0;
-            };
-            let dead = self.take(&mut page, false, near, table);
-            self.earliest = self.first();
-            return dead;
-        };
-        let level = &mut self.levels[number];
-        let slot = level.occupied.trailing_zeros() as usize;
-        level.occupied &= level.occupied - 1;
-        // Nothing goes back into the same bucket, so it may be away for the time being.
-        let mut bucket = core::mem::take(&mut level.buckets[slot]);
-        let dead = self.take(&mut bucket, number == 0, near, table);
-        bucket.clear();
-        self.levels[number].buckets[slot] = bucket;
-        self.earliest = self.first();
-        dead
-    }
-
-    fn take<V>(
+    /// Takes a chunk of the first bucket, and drops what is dead.
+    ///
+    /// What is due goes to the top of `near`, the earliest last; so does a bucket of a few items, sorted, if
+    /// `near` is empty. What is due but not in order of insertion goes to `past`, unless it is one chunk.
+    /// Everything else moves down. There must be an earliest time.
+    pub(crate) fn open<V>(
         &mut self,
-        bucket: &mut Bucket,
-        is_due: bool,
         near: &mut Vec<Item>,
+        past: &mut Past,
         table: &Table<V>,
-    ) -> usize {
-        let dead = if bucket.items.len() <= MANY {
-            bucket.retain(|item| table.is_live(item))
-        } else {
-            bucket.retain(|item| table.may_be_live(item))
+    ) -> Opened {
+        let first = self.moving.or_else(|| self.next_place(Place::Slot(0)));
+        let Some(place) = first else {
+            return Opened { taken: 1, dead: 0 };
         };
-        if is_due || near.is_empty() && bucket.items.len() <= FEW {
-            let items = &mut bucket.items;
-            if !items.is_sorted() {
-                items.sort_unstable();
-            }
-            near.extend(items.iter().rev());
+        self.floor = self.earliest;
+        // Nothing is moved into the bucket itself, so it can be absent meanwhile.
+        let mut bucket = self.bucket_mut(place).map(mem::take).unwrap_or_default();
+        let (before, in_order) = (bucket.len(), bucket.in_order);
+        let is_due = place.has_one_time();
+        let Chunk {
+            live,
+            dead,
+            is_whole,
+        } = if is_due || before <= MANY {
+            bucket.take_chunk(|item| table.is_live(item))
         } else {
-            for item in bucket.items.iter() {
-                self.insert(item.tick(self.position), *item);
-                #[cfg(test)]
-                self.cascades
-                    .entry(item.seq())
-                    .and_modify(|it| *it += 1)
-                    .or_insert(1);
+            bucket.take_chunk(|item| table.may_be_live(item))
+        };
+        if is_due && !in_order && !is_whole {
+            let due = live.iter().map(|item| item.key());
+            past.extend(due.map(|key| ((self.floor, key.seq), key.index)));
+        } else if is_due || is_whole && live.len() <= FEW && near.is_empty() {
+            if !live.is_sorted() {
+                live.sort_unstable();
+            }
+            near.extend(live.iter().rev());
+        } else {
+            self.move_down(live, in_order);
+        }
+        let taken = before - bucket.len();
+        if is_due {
+            self.position = self.floor;
+        } else {
+            self.moving = Some(place);
+        }
+        if bucket.len() == 0 {
+            self.close(place, bucket);
+        } else if let Some(absent) = self.bucket_mut(place) {
+            *absent = bucket;
+            self.earliest = self.first();
+        }
+        Opened { taken, dead }
+    }
+
+    /// Moves items of the open bucket to lower levels, relative to the floor.
+    fn move_down(&mut self, items: &[Item], in_order: bool) {
+        for item in items {
+            let time = item.time(self.floor);
+            let bucket = self.bucket_for(time, self.floor);
+            bucket.push(time, *item);
+            bucket.in_order &= in_order;
+            #[cfg(test)]
+            {
+                *self.moves.entry(item.seq()).or_default() += 1;
+                self.moved += 1;
             }
         }
-        dead
     }
 
-    /// The earliest tick of all buckets.
+    /// Puts an empty bucket back.
+    fn close(&mut self, place: Place, mut bucket: Bucket) {
+        match place {
+            Place::Slot(number) => {
+                bucket.clear();
+                let level = &mut self.levels[number / SLOTS];
+                level.buckets[number % SLOTS] = bucket;
+                level.occupied &= !(1 << (number % SLOTS));
+            }
+            Place::Page(page) => drop(self.beyond.remove(&page)),
+        }
+        if self.moving.is_none_or(|moving| moving == place) {
+            self.moving = None;
+            self.position = self.floor;
+        }
+        self.earliest = self.first();
+    }
+
+    /// The earliest time of all buckets.
     #[inline]
     fn first(&self) -> u64 {
+        if self.moving.is_some() {
+            return self.floor;
+        }
         match self.next_place(Place::Slot(0)) {
-            Some(place) => self.bucket(place).map_or(u64::MAX, |it| it.earliest),
+            Some(Place::Slot(number)) => {
+                self.levels[number / SLOTS].buckets[number % SLOTS].earliest
+            }
+            Some(Place::Page(page)) => self.beyond.get(&page).map_or(u64::MAX, |it| it.earliest),
             None => u64::MAX,
         }
     }
 
-    fn bucket(&self, place: Place) -> Option<&Bucket> {
+    fn bucket_mut(&mut self, place: Place) -> Option<&mut Bucket> {
         match place {
-            Place::Slot(number) => self.levels[number / SLOTS].buckets.get(number % SLOTS),
-            Place::Page(page) => self.beyond.get(&page),
+            Place::Slot(number) => self.levels[number / SLOTS].buckets.get_mut(number % SLOTS),
+            Place::Page(page) => self.beyond.get_mut(&page),
         }
     }
 
-    /// The first bucket with items from here on.
+    /// The first bucket with items, from `from` on.
     pub(crate) fn next_place(&self, from: Place) -> Option<Place> {
         let page = match from {
             Place::Slot(from) => {
@@ -216,32 +291,22 @@ impl Levels {
         Some(Place::Page(*page))
     }
 
-    /// Looks at one item of a bucket, and drops it if it is dead; at the end gives memory back.
-    pub(crate) fn sweep<V>(&mut self, place: Place, at: usize, table: &Table<V>) -> Swept {
-        let bucket = match place {
-            Place::Slot(number) => self.levels[number / SLOTS].buckets.get_mut(number % SLOTS),
-            Place::Page(page) => self.beyond.get_mut(&page),
-        };
-        let Some(bucket) = bucket else {
+    /// Checks one item of a bucket, and drops it if it is dead. At the end of the bucket, gives memory back.
+    pub(crate) fn sweep<V>(&mut self, place: Place, index: usize, table: &Table<V>) -> Swept {
+        let Some(bucket) = self.bucket_mut(place) else {
             return Swept::End;
         };
-        match bucket.items.get(at) {
-            Some(item) if table.is_live(*item) => return Swept::Live,
-            Some(_) => bucket.items.swap_remove(at),
+        match bucket.get(index) {
+            Some(item) if table.is_live(item) => return Swept::Live,
+            Some(_) => bucket.swap_remove(index),
             None => {
                 bucket.trim();
                 return Swept::End;
             }
-        };
-        if bucket.items.is_empty() {
-            bucket.clear();
-            match place {
-                Place::Slot(number) => {
-                    self.levels[number / SLOTS].occupied &= !(1 << (number % SLOTS));
-                }
-                Place::Page(page) => drop(self.beyond.remove(&page)),
-            }
-            self.earliest = self.first();
+        }
+        if bucket.len() == 0 {
+            let bucket = mem::take(bucket);
+            self.close(place, bucket);
         }
         Swept::Dead
     }

@@ -1,9 +1,8 @@
-//! A hierarchical timing wheel without a clock: millions of timers, inserted, cancelled and expired in tens of
-//! nanoseconds each.
+//! A hierarchical timing wheel without a clock, for `no_std` with an allocator.
 //!
-//! [`Wheel`] holds values until their [`Tick`] has come, and gives them in order. A [`Key`] names one, to
-//! cancel or reschedule it. The wheel is pure: time comes in as an argument, so it serves a thread that
-//! parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
+//! [`Wheel`] holds values until their deadlines, which are [`Tick`]s, and returns them in order. A [`Key`]
+//! identifies a timer, to cancel or reschedule it. Time is an argument, so the same wheel serves a thread
+//! that parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
 //!
 //! ```
 //! use race_wheel::{Tick, Wheel};
@@ -14,13 +13,13 @@
 //! }
 //! let mut order = Vec::new();
 //! while let Some(deadline) = wheel.next_deadline() {
-//!     // Here a driver would wait until then.
+//!     // A driver would wait for `deadline` here.
 //!     order.extend(wheel.poll(deadline));
 //! }
 //! assert_eq!(order, [10, 20, 30]);
 //! ```
 //!
-//! It needs an allocator, no `std`, and no other crate.
+//! The crate has no dependencies and no `unsafe` code.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -42,11 +41,6 @@ mod sweep;
 
 mod expired;
 mod wheel;
-
-#[cfg(test)]
-mod cost_tests;
-#[cfg(test)]
-mod wheel_tests;
 
 pub use expired::Expired;
 pub use key::Key;

@@ -3,28 +3,30 @@ use core::num::NonZeroU64;
 
 use crate::{Item, Key, levels::Levels, sweep::Sweep, table::Table};
 
-/// In which order timers expire: by tick, then by insertion. It knows no values, only which timers there
-/// were; those that are cancelled stay for a while, dead.
+/// The order in which timers expire: by time, then by insertion.
 ///
-/// Three parts. Of those that share a tick, the ones in `near` were inserted first, then those in `levels`,
-/// then those in `past`: a bucket leaves the levels for `near` with all that it has, and a tick is past
-/// only when its bucket has left.
+/// Times are deadlines divided by the resolution, rounded up. The queue holds no values, only keys. A
+/// cancelled timer is dead; its item stays until it is reached or swept.
+///
+/// There are three parts. Of timers with the same time, those in `near` were inserted first, then those in
+/// `levels`, then those in `past`: a bucket leaves the levels from its front, and a time belongs to `past`
+/// only once its bucket is open.
 pub(crate) struct Queue {
-    /// What is next, sorted, the earliest last. All on the page of the position.
+    /// The next timers, the earliest last. All are on the page of the levels' floor.
     near: Vec<Item>,
     pub(crate) levels: Levels,
-    /// What was inserted for ticks up to the position.
+    /// Timers inserted for times up to the floor.
     past: Past,
-    /// Of all parts, the dead included.
+    /// The number of items in all parts, dead ones included.
     len: usize,
     sweep: Sweep,
+    /// The number of items that were looked at.
+    #[cfg(test)]
+    pub(crate) looked_at: usize,
 }
 
-/// By tick and sequence number: where.
+/// Indices by time and sequence number.
 pub(crate) type Past = BTreeMap<(u64, NonZeroU64), u32>;
-
-/// `near` keeps room for so many.
-const SMALL: usize = 256;
 
 impl Queue {
     pub(crate) const fn new() -> Self {
@@ -34,6 +36,8 @@ impl Queue {
             past: Past::new(),
             len: 0,
             sweep: Sweep::new(),
+            #[cfg(test)]
+            looked_at: 0,
         }
     }
 
@@ -43,54 +47,74 @@ impl Queue {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, tick: u64, key: Key) {
+    pub(crate) fn insert(&mut self, time: u64, key: Key) {
         self.len += 1;
-        if tick > self.levels.position() {
-            self.levels.insert(tick, Item::new(tick, key));
+        if time > self.levels.floor() {
+            self.levels.insert(time, Item::new(time, key));
         } else {
-            self.past.insert((tick, key.seq), key.index);
+            self.past.insert((time, key.seq), key.index);
         }
     }
 
-    /// No timer is earlier than this tick; `u64::MAX` if there is none.
+    /// No timer is earlier than this time; `u64::MAX` without timers.
     #[inline]
     pub(crate) fn earliest(&self) -> u64 {
-        self.near_tick()
+        self.near_time()
             .min(self.levels.earliest())
-            .min(self.past_tick())
+            .min(self.past_time())
     }
 
-    /// The next timer whose tick is `until` or earlier, dead or not. `until` is less than `u64::MAX`.
-    pub(crate) fn pop<V>(&mut self, until: u64, table: &Table<V>) -> Option<Key> {
-        loop {
-            let (near, level, past) = (self.near_tick(), self.levels.earliest(), self.past_tick());
+    /// Removes the next timer whose time is `until` or earlier, dead or alive. `until` is less than
+    /// `u64::MAX`.
+    ///
+    /// Subtracts the number of items looked at from `steps`, and returns `None` once none are left. The last
+    /// step may be a whole chunk.
+    pub(crate) fn pop<V>(
+        &mut self,
+        until: u64,
+        table: &Table<V>,
+        steps: &mut usize,
+    ) -> Option<Key> {
+        while *steps > 0 {
+            let (near, level, past) = (self.near_time(), self.levels.earliest(), self.past_time());
             if near.min(level).min(past) > until {
                 return None;
             }
-            if near <= level && near <= past {
-                self.len -= 1;
+            if near > level && level <= past {
+                let opened = self.levels.open(&mut self.near, &mut self.past, table);
+                self.len -= opened.dead;
+                self.count(opened.taken, steps);
+                continue;
+            }
+            self.len -= 1;
+            self.count(1, steps);
+            if near <= past {
                 return self.near.pop().map(Item::key);
             }
-            if level <= past {
-                self.len -= self.levels.open(&mut self.near, table);
-            } else {
-                self.len -= 1;
-                let ((_, seq), index) = self.past.pop_first()?;
-                return Some(Key { seq, index });
-            }
+            let ((_, seq), index) = self.past.pop_first()?;
+            return Some(Key { seq, index });
         }
+        None
     }
 
-    /// Tells what time it is. With nothing to pass over, the position follows, so that what is inserted
-    /// next lies low.
     #[inline]
-    pub(crate) fn skip_to(&mut self, tick: u64) {
-        if self.len == 0 {
-            self.levels.skip_to(tick);
+    fn count(&mut self, looked_at: usize, steps: &mut usize) {
+        *steps = steps.saturating_sub(looked_at);
+        #[cfg(test)]
+        {
+            self.looked_at += looked_at;
         }
     }
 
-    /// Drops a few of the dead, if they are more than half; tells how many steps it took.
+    /// Tells the queue the time. If it is empty the position follows, so that new timers go to low levels.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, time: u64) {
+        if self.len == 0 {
+            self.levels.skip_to(time);
+        }
+    }
+
+    /// Drops a few dead items if more than half are dead. Returns the number of steps taken.
     pub(crate) fn sweep<V>(&mut self, table: &Table<V>) -> usize {
         let mut steps = 0;
         while steps < Sweep::STEPS && 2 * (self.len - table.len()) > self.len + Sweep::SLACK {
@@ -101,22 +125,18 @@ impl Queue {
         steps
     }
 
-    /// Gives memory back after a burst.
-    pub(crate) fn trim(&mut self) {
-        if self.near.capacity() > SMALL.max(4 * self.near.len()) {
-            self.near.shrink_to(2 * self.near.len());
-        }
+    #[inline]
+    fn near_time(&self) -> u64 {
+        let page = self.levels.floor();
+        self.near.last().map_or(u64::MAX, |item| item.time(page))
     }
 
     #[inline]
-    fn near_tick(&self) -> u64 {
-        let page = self.levels.position();
-        self.near.last().map_or(u64::MAX, |item| item.tick(page))
-    }
-
-    #[inline]
-    fn past_tick(&self) -> u64 {
+    fn past_time(&self) -> u64 {
         let first = self.past.first_key_value();
-        first.map_or(u64::MAX, |((tick, _), _)| *tick)
+        first.map_or(u64::MAX, |((time, _), _)| *time)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,16 +7,15 @@ use crate::{
     table::Table,
 };
 
-/// Goes round all buckets, a few steps with each operation, and drops what is dead.
+/// Drops dead items: visits all buckets in turn, a few steps with each operation of the wheel.
 ///
-/// It runs while more than half is dead. One round takes a quarter as many operations as there are items
-/// then, and each of them adds one dead at most: so there are never more than about 2.5 items for each timer
-/// that is armed, however the dead and the living lie. What is sorted already is left out; nothing is
-/// added to it, and the next poll that comes to it drops the dead.
+/// It runs while more than half of the items are dead. One round then takes a quarter as many operations as
+/// there are items, and each operation adds at most one dead item, so there are at most about 2.5 items per
+/// armed timer. It leaves out what is sorted already: nothing is added there, and the next poll drops it.
 pub(crate) struct Sweep {
     at: Stop,
-    /// Of the bucket, the item that is next.
-    item: usize,
+    /// The next index in the bucket.
+    index: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -26,9 +25,9 @@ enum Stop {
 }
 
 impl Sweep {
-    /// With each operation.
+    /// The steps taken with each operation.
     pub(crate) const STEPS: usize = 4;
-    /// So many dead more are not worth the while.
+    /// The surplus of dead items that starts the sweep.
     pub(crate) const SLACK: usize = 64;
 
     const START: Stop = Stop::Bucket(Place::Slot(0));
@@ -36,11 +35,11 @@ impl Sweep {
     pub(crate) const fn new() -> Self {
         Self {
             at: Self::START,
-            item: 0,
+            index: 0,
         }
     }
 
-    /// Looks at one item, or goes on to the next bucket. Tells whether an item was dropped.
+    /// Checks one item, or goes on to the next bucket. Returns whether an item was dropped.
     pub(crate) fn step<V>(
         &mut self,
         levels: &mut Levels,
@@ -56,22 +55,22 @@ impl Sweep {
                 if place != from {
                     self.go_to(Stop::Bucket(place));
                 }
-                match levels.sweep(place, self.item, table) {
-                    Swept::Live => self.item += 1,
+                match levels.sweep(place, self.index, table) {
+                    Swept::Live => self.index += 1,
                     Swept::Dead => return true,
                     Swept::End => self.go_to(Stop::Bucket(place.next())),
                 }
                 false
             }
-            Stop::Past(tick, seq) => {
-                let Some((&(tick, seq), &index)) = past.range((tick, seq)..).next() else {
+            Stop::Past(time, seq) => {
+                let Some((&(time, seq), &index)) = past.range((time, seq)..).next() else {
                     self.go_to(Self::START);
                     return false;
                 };
-                self.at = Stop::Past(tick, seq.saturating_add(1));
+                self.at = Stop::Past(time, seq.saturating_add(1));
                 let dead = table.get(Key { seq, index }).is_none();
                 if dead {
-                    past.remove(&(tick, seq));
+                    past.remove(&(time, seq));
                 }
                 dead
             }
@@ -79,6 +78,6 @@ impl Sweep {
     }
 
     fn go_to(&mut self, stop: Stop) {
-        *self = Self { at: stop, item: 0 };
+        *self = Self { at: stop, index: 0 };
     }
 }

@@ -3,20 +3,20 @@ use core::{mem, num::NonZeroU64};
 
 use crate::{Item, Key};
 
-/// The values, where their keys say, and the vacancies between them.
+/// The values of the armed timers, at the indices of their keys, and vacant entries between them.
 pub(crate) struct Table<V> {
     entries: Vec<Entry<V>>,
-    /// For each entry the last eight bits of its sequence number; others than it had, once it is removed.
-    /// So small that most of it is in the processor's cache, when the entries are not.
+    /// The low eight bits of each entry's sequence number, inverted once the entry is removed. Small enough to
+    /// stay in the processor's cache when the entries do not.
     tags: Vec<u8>,
-    /// The first of the vacancies, a list linked both ways; the latest to become vacant is the first.
+    /// The head of the doubly linked list of vacant entries. The latest vacancy comes first.
     vacant: u32,
     len: usize,
     /// The sequence number of the latest insertion.
     seq: u64,
 }
 
-/// As large as a number and a value, since zero is no sequence number.
+/// As large as a sequence number and a value, because the number is never zero.
 enum Entry<V> {
     Vacant { before: u32, after: u32 },
     Occupied { seq: NonZeroU64, value: V },
@@ -24,9 +24,9 @@ enum Entry<V> {
 
 /// No index.
 const NONE: u32 = u32::MAX;
-/// A table of so many entries stays as it is.
+/// A table of up to this many entries is not shrunk.
 const SMALL: usize = 64;
-/// How many vacancies at the end one removal gives back at most.
+/// The most entries that one call of [`Table::trim`] removes.
 const TRIMMED: usize = 4;
 
 impl<V> Table<V> {
@@ -44,6 +44,10 @@ impl<V> Table<V> {
         self.len
     }
 
+    pub(crate) fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
     pub(crate) fn insert(&mut self, value: V) -> Key {
         let seq = self.next_seq();
         let entry = Entry::Occupied { seq, value };
@@ -58,7 +62,7 @@ impl<V> Table<V> {
             return Key { seq, index };
         }
         let index = u32::try_from(self.entries.len()).unwrap_or(NONE);
-        assert!(index != NONE, "a wheel holds fewer than 4294967295 timers");
+        assert!(index != NONE, "a wheel holds at most 4294967295 timers");
         grow(&mut self.entries);
         self.entries.push(entry);
         grow(&mut self.tags);
@@ -73,7 +77,7 @@ impl<V> Table<V> {
         Some(value)
     }
 
-    /// Removes one that nothing tells of any more, so that its tag does not matter.
+    /// Removes a value whose item has left the queue, so that its tag does not matter.
     pub(crate) fn expire(&mut self, key: Key) -> Option<V> {
         let entry = self.entries.get_mut(key.index as usize)?;
         if entry.seq() != key.seq.get() {
@@ -95,7 +99,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// Another key for the same value: the old one is stale.
+    /// Replaces the key of a value. The old key is stale afterwards.
     pub(crate) fn renew(&mut self, key: Key) -> Option<Key> {
         self.get(key)?;
         let renewed = self.next_seq();
@@ -124,13 +128,13 @@ impl<V> Table<V> {
         }
     }
 
-    /// Whether the timer of this item is still armed, and for this item's tick.
+    /// Returns whether the timer of this item is armed, and not rescheduled.
     pub(crate) fn is_live(&self, item: Item) -> bool {
         let entry = self.entries.get(item.index() as usize);
         entry.is_some_and(|entry| entry.seq() == item.seq())
     }
 
-    /// `false` only for what is dead. Cheaper than [`is_live`](Self::is_live), and seldom wrong.
+    /// Returns `false` only for a dead item. Cheaper than [`is_live`](Self::is_live): it reads only the tags.
     pub(crate) fn may_be_live(&self, item: Item) -> bool {
         let found = self.tags.get(item.index() as usize);
         found.is_some_and(|found| *found == tag(item.seq()))
@@ -145,8 +149,7 @@ impl<V> Table<V> {
             })
     }
 
-    /// Gives memory back, a few entries at a time, when most of the table is vacant. Only vacancies at
-    /// the end can go.
+    /// Removes a few vacant entries from the end if most of the table is vacant. Returns how many.
     pub(crate) fn trim(&mut self) -> usize {
         let mut trimmed = 0;
         while trimmed < TRIMMED && self.entries.len() > SMALL.max(4 * self.len) {
@@ -165,14 +168,14 @@ impl<V> Table<V> {
         trimmed
     }
 
-    /// Gives all memory back if nothing is in the table, and it is not small.
+    /// Gives all memory back if the table is empty, and not small.
     pub(crate) fn release(&mut self) {
         if self.len == 0 && self.entries.len() > SMALL {
             drop(self.take());
         }
     }
 
-    /// Empties the table; keys given out before stay stale.
+    /// Moves everything to a new table. Sequence numbers go on, so old keys are stale here.
     pub(crate) fn take(&mut self) -> Self {
         let seq = self.seq;
         mem::replace(self, Self { seq, ..Self::new() })
@@ -182,12 +185,12 @@ impl<V> Table<V> {
         self.seq += 1;
         assert!(
             self.seq >> Key::SEQ_BITS == 0,
-            "a wheel is good for 2^60 insertions"
+            "a wheel allows fewer than 2^60 insertions"
         );
         NonZeroU64::new(self.seq).expect("counted from 1")
     }
 
-    /// Makes two vacancies neighbours; `NONE` is the list's head, or its end.
+    /// Links two vacancies. `NONE` stands for the head as the first, for the end as the second.
     fn link(&mut self, first: u32, second: u32) {
         match self.entries.get_mut(first as usize) {
             Some(Entry::Vacant { after, .. }) => *after = second,
@@ -200,7 +203,7 @@ impl<V> Table<V> {
 }
 
 impl<V> Entry<V> {
-    /// Zero for a vacancy, so that one comparison tells.
+    /// The sequence number; zero if vacant, so that one comparison checks both.
     fn seq(&self) -> u64 {
         match self {
             Self::Occupied { seq, .. } => seq.get(),
@@ -213,7 +216,7 @@ fn tag(seq: u64) -> u8 {
     seq as u8
 }
 
-/// Makes room for one more. Doubling leaves half empty at worst; from some size on, a quarter.
+/// Makes room for one more. A large vector grows by a third, so that at most a quarter is unused.
 pub(crate) fn grow<T>(vec: &mut Vec<T>) {
     if vec.len() == vec.capacity() {
         let more = match vec.len() {
@@ -226,68 +229,4 @@ pub(crate) fn grow<T>(vec: &mut Vec<T>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_entry_is_as_large_as_its_value_and_a_number() {
-        assert_eq!(size_of::<Entry<u64>>(), 16);
-        assert_eq!(size_of::<Entry<[u64; 4]>>(), 40);
-        assert_eq!(size_of::<Option<Key>>(), 16);
-    }
-
-    #[test]
-    fn the_latest_vacancy_is_used_first() {
-        let mut table = Table::new();
-        let keys: Vec<_> = (0..10).map(|value| table.insert(value)).collect();
-        for key in [3, 9, 5] {
-            table.remove(keys[key]);
-        }
-        let places = [1, 2, 3, 4].map(|value| table.insert(value).index);
-        assert_eq!(places, [5, 9, 3, 10]);
-    }
-
-    #[test]
-    fn vacancies_at_the_end_go_and_those_before_are_used_again() {
-        let mut table = Table::new();
-        let keys: Vec<_> = (0..1_000).map(|value| table.insert(value)).collect();
-        // From the middle outwards, so that those at the end are not the latest.
-        for offset in 0..500 {
-            for index in [499 - offset, 500 + offset] {
-                if ![7, 300].contains(&index) {
-                    table.remove(keys[index]);
-                }
-                assert!(table.trim() <= TRIMMED);
-            }
-        }
-        while table.trim() > 0 {}
-        assert_eq!(
-            (table.len(), table.entries.len(), table.tags.len()),
-            (2, 301, 301)
-        );
-        assert!(table.entries.capacity() <= 1_204);
-        let mut places: Vec<_> = (0..300).map(|value| table.insert(value).index).collect();
-        places.sort_unstable();
-        let vacant = (0..300).filter(|index| *index != 7);
-        assert!(places.into_iter().eq(vacant.chain([301])));
-    }
-
-    #[test]
-    fn a_tag_tells_the_living_from_the_dead() {
-        let mut table = Table::new();
-        let item = |key| Item::new(0, key);
-        let old = table.insert('a');
-        assert!(table.is_live(item(old)) && table.may_be_live(item(old)));
-        let new = table.renew(old).expect("it is there");
-        assert!(!table.is_live(item(old)) && !table.may_be_live(item(old)));
-        assert!(table.is_live(item(new)) && table.may_be_live(item(new)));
-        table.remove(new);
-        assert!(!table.is_live(item(new)) && !table.may_be_live(item(new)));
-        let next = table.insert('b');
-        assert_eq!(next.index, new.index);
-        assert!(table.is_live(item(next)) && table.may_be_live(item(next)));
-        assert_eq!(table.expire(next), Some('b'));
-        let last = table.insert('c');
-        assert!(table.is_live(item(last)) && table.may_be_live(item(last)));
-    }
-}
+mod tests;
