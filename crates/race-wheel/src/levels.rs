@@ -222,7 +222,9 @@ impl Levels {
             let time = item.time(self.floor);
             let bucket = self.bucket_for(time, self.floor);
             bucket.push(time, *item);
-            bucket.in_order &= in_order;
+            if !in_order {
+                bucket.in_order = false;
+            }
             #[cfg(test)]
             {
                 *self.moves.entry(item.seq()).or_default() += 1;
