@@ -1,4 +1,4 @@
-//! Moments of this process: nanoseconds since an epoch that lies before any of them.
+//! Moments of this process: nanoseconds since an epoch that precedes all of them.
 
 use std::{
     sync::OnceLock,
@@ -7,19 +7,19 @@ use std::{
 
 use race_core::Moment;
 
-/// What time it is.
+/// Returns the current time.
 #[cfg(not(loom))]
 pub(crate) fn now() -> Moment {
     moment(Instant::now())
 }
 
-/// Saturates: what is before the epoch is the epoch.
+/// Converts an instant. An instant before the epoch becomes the epoch.
 pub(crate) fn moment(instant: Instant) -> Moment {
     Moment::ZERO + instant.saturating_duration_since(epoch())
 }
 
-/// As long before its first use as the platform can express, up to 17 years, so that an instant that was
-/// taken before then is still after it.
+/// The first use of the clock, less up to 17 years (as much as the platform can express), so that it precedes
+/// instants that were taken earlier.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(|| {

@@ -9,7 +9,17 @@ use race_core::{Moment, Timer as _};
 
 use crate::{ThreadTimer, clock, sync::now};
 
-/// Waits for so long, from this call on. Beyond some 560 years it is for ever.
+/// Waits for `duration`, counted from this call.
+///
+/// A duration of more than about 560 years waits forever. Like [`ThreadTimer`], which it is built on, it works
+/// on any executor.
+///
+/// # Forking
+///
+/// The future never completes in the child of `fork()`, or blocks when it is polled or dropped, if the
+/// parent has used a timer before. See [`ThreadTimer`](ThreadTimer#forking).
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -23,21 +33,35 @@ pub fn sleep(duration: Duration) -> Delay {
     Delay::until(now() + duration)
 }
 
-/// Waits until this instant, if it is not over. As [`sleep`] otherwise.
+/// Waits until `deadline`. Completes at the first poll if it has passed.
+///
+/// See [`sleep`] for the behavior after `fork()`.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// let deadline = Instant::now() + Duration::from_millis(5);
+/// pollster::block_on(race_thread::sleep_until(deadline));
+/// assert!(Instant::now() >= deadline);
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub fn sleep_until(deadline: Instant) -> Delay {
     Delay::until(clock::moment(deadline))
 }
 
-/// The future of [`sleep`] and [`sleep_until`].
+/// The future returned by [`sleep`] and [`sleep_until`].
+///
+/// Once it has completed, every further poll returns `Ready`.
 ///
 /// # Cancel safety
 ///
-/// Dropping it forgets the deadline. Once it was ready, it is whenever it is polled.
+/// Dropping it removes the deadline and the waker.
 ///
 /// # Panics
 ///
-/// Polling it panics if the thread of the timers cannot be started.
+/// Polling it panics if the timer thread cannot be started.
 #[must_use = "futures do nothing unless polled"]
 pub struct Delay {
     timer: ThreadTimer,

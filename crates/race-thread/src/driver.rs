@@ -1,14 +1,17 @@
-//! The thread that wakes, and how deadlines come to it.
+//! The thread that wakes tasks at their deadlines.
 //!
-//! Everything is under one lock, which is held while the wheel is asked, and never while a waker runs. The
-//! thread says when it will look again before it goes to sleep, and who registers an earlier deadline wakes
-//! it. While it is awake, or one woke it, that is said to be the epoch, so that nobody else does: it looks at the
-//! wheel once more before it sleeps.
+//! One lock guards all state. It is held while the wheel is used, and never while a waker is cloned, woken or
+//! dropped. Before the thread sleeps, it stores when it will look at the wheel again; a caller that registers
+//! an earlier deadline wakes it. While the thread is awake, or was called already, the stored time is the
+//! epoch, so no other caller wakes it: it looks at the wheel once more before it sleeps.
+//!
+//! The thread may have much to do, and it would take the lock again before a blocked caller wakes up. So it
+//! works in steps of bounded size, and between two steps it waits until one blocked caller has had the lock.
 
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::PoisonError,
+    sync::{PoisonError, TryLockError, atomic::Ordering::Relaxed},
     task::Waker,
     thread,
     time::Duration,
@@ -17,18 +20,24 @@ use std::{
 use race_core::Moment;
 use race_wheel::{Key, Tick, Wheel};
 
-use crate::sync::{Condvar, Mutex, MutexGuard, now};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, now};
 
-/// What deadlines are rounded up to. The kernel is coarser.
+/// Deadlines are rounded up to this many nanoseconds. The kernel's resolution is coarser.
 const RESOLUTION: u64 = 1_000;
 
-/// How many are taken from the wheel before they are woken and the lock is free for others.
+/// The most wakers taken from the wheel in one step.
 const TAKEN: usize = 256;
+
+/// The timers that the wheel may look at in one step. See [`Wheel::poll_limited`].
+const LOOKED_AT: usize = 1_024;
+
+/// An empty wheel keeps memory for this many wakers.
+const KEPT: usize = 4_096;
 
 #[cfg(not(loom))]
 pub(crate) static DRIVER: Driver = Driver::new();
 
-// One for each interleaving. Its thread is the test's.
+// One for each interleaving. The test runs its thread.
 #[cfg(loom)]
 loom::lazy_static! {
     pub(crate) static ref DRIVER: Driver = Driver {
@@ -37,23 +46,31 @@ loom::lazy_static! {
             ..State::new()
         }),
         earlier: Condvar::new(),
+        blocked: AtomicUsize::new(0),
+        passed: Condvar::new(),
     };
 }
 
 pub(crate) struct Driver {
     state: Mutex<State>,
-    /// A deadline is earlier than what the thread sleeps until.
+    /// Notified when a deadline is earlier than the time the thread sleeps until.
     earlier: Condvar,
+    /// The number of callers that are blocked on the lock. Decremented under the lock.
+    blocked: AtomicUsize,
+    /// Notified when a caller has the lock that the thread stood aside for.
+    passed: Condvar,
 }
 
 struct State {
     wheel: Wheel<Waker>,
-    /// When the thread looks at the wheel next; none before there is a thread.
+    /// When the thread looks at the wheel next. `None` before the thread starts.
     looks_at: Option<Moment>,
-    /// How often the thread went round.
+    /// Whether the thread waits for a blocked caller to take the lock.
+    stands_aside: bool,
+    /// The number of rounds of the thread.
     #[cfg(test)]
     rounds: u64,
-    /// How often it was woken for an earlier deadline.
+    /// How often the thread was woken for an earlier deadline.
     #[cfg(test)]
     calls: u64,
 }
@@ -63,6 +80,7 @@ impl State {
         Self {
             wheel: Wheel::new(RESOLUTION),
             looks_at: None,
+            stands_aside: false,
             #[cfg(test)]
             rounds: 0,
             #[cfg(test)]
@@ -77,37 +95,39 @@ impl Driver {
         Self {
             state: Mutex::new(State::new()),
             earlier: Condvar::new(),
+            blocked: AtomicUsize::new(0),
+            passed: Condvar::new(),
         }
     }
 
-    /// Has `waker` woken at `deadline`, which is not never.
+    /// Registers `waker` to be woken at `deadline`, which is not `NEVER`. Starts the thread if there is none.
     pub(crate) fn register(&'static self, deadline: Moment, waker: &Waker) -> Key {
         let waker = waker.clone(); // user code, before the lock
-        let deadline = round_up(deadline); // as the thread does, which may be to look then already
+        let deadline = round_up(deadline); // as `looks_at` is, which it is compared with
         let mut state = self.lock();
         if state.looks_at.is_none() {
-            // Under the lock, so that nobody else counts on it before it is there.
+            // Under the lock, so that no other caller relies on the thread before it exists.
             self.start();
             state.looks_at = Some(Moment::ZERO);
         }
-        let key = state.wheel.insert(at(deadline), waker);
+        let key = state.wheel.insert(tick(deadline), waker);
         self.look_by(deadline, state);
         key
     }
 
-    /// Has the same task woken at another deadline; `None` if the old one has passed, or it is another task.
+    /// Moves a registration to another deadline. Returns `None` if it was woken, or is for another task.
     pub(crate) fn reschedule(&self, key: Key, deadline: Moment, waker: &Waker) -> Option<Key> {
         let deadline = round_up(deadline);
         let mut state = self.lock();
         if !state.wheel.get(key)?.will_wake(waker) {
             return None;
         }
-        let key = state.wheel.reschedule(key, at(deadline))?;
+        let key = state.wheel.reschedule(key, tick(deadline))?;
         self.look_by(deadline, state);
         Some(key)
     }
 
-    /// Sees to it that the thread looks at the wheel by this deadline.
+    /// Wakes the thread if it would sleep past this deadline.
     fn look_by(&self, deadline: Moment, mut state: MutexGuard<'_, State>) {
         if state.looks_at.is_some_and(|looks_at| deadline < looks_at) {
             state.looks_at = Some(Moment::ZERO);
@@ -120,7 +140,7 @@ impl Driver {
         }
     }
 
-    /// Has another waker woken; false if the deadline has passed and the old one was.
+    /// Replaces the waker of a registration. Returns `false` if the registration was woken.
     pub(crate) fn update(&self, key: Key, waker: &Waker) -> bool {
         let mut state = self.lock();
         let Some(registered) = state.wheel.get_mut(key) else {
@@ -140,7 +160,7 @@ impl Driver {
         true
     }
 
-    /// Wakes nobody for this one.
+    /// Removes a registration, if it was not woken yet.
     pub(crate) fn cancel(&self, key: Key) {
         let waker = self.lock().wheel.cancel(key);
         drop(waker); // outside the lock
@@ -149,38 +169,49 @@ impl Driver {
     fn start(&'static self) {
         let thread = thread::Builder::new().name("race-timer".to_owned());
         if let Err(error) = thread.spawn(|| self.run()) {
-            panic!("cannot start the thread of the timers: {error}");
+            panic!("cannot start the timer thread: {error}");
         }
     }
 
     fn run(&self) {
-        be_punctual();
+        reduce_timer_slack();
         let mut due = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.lock_again();
         loop {
             state = self.go_round(state, &mut due);
         }
     }
 
-    /// Wakes what is due, or sleeps if nothing is.
+    /// Takes one step: wakes what is due, or prepares what is due, or sleeps.
     fn go_round<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State>,
+        state: MutexGuard<'a, State>,
         due: &mut Vec<Waker>,
     ) -> MutexGuard<'a, State> {
+        let mut state = self.stand_aside(state);
         #[cfg(test)]
         {
             state.rounds += 1;
         }
         let now = now();
-        due.extend(state.wheel.poll(at(now)).take(TAKEN));
+        let expired = state.wheel.poll_limited(tick(now), LOOKED_AT);
+        due.extend(expired.take(TAKEN));
         if !due.is_empty() {
             drop(state);
             due.drain(..).for_each(wake);
-            return self.lock();
+            return self.lock_again();
         }
         let next = state.wheel.next_deadline();
         let next = next.map_or(Moment::NEVER, |next| Moment::from_nanos(next.value()));
+        if next <= now {
+            return state; // the limit was reached
+        }
+        if state.wheel.is_empty() && state.wheel.capacity() > KEPT {
+            let large = state.wheel.take();
+            drop(state);
+            drop(large); // outside the lock, as it may take long
+            return self.lock_again();
+        }
         state.looks_at = Some(next);
         let time = (next != Moment::NEVER).then(|| next.since(now));
         state = self.sleep(state, time);
@@ -188,7 +219,7 @@ impl Driver {
         state
     }
 
-    /// For so long, or until it is called.
+    /// Sleeps for `time`, or until notified.
     fn sleep<'a>(
         &self,
         state: MutexGuard<'a, State>,
@@ -200,50 +231,76 @@ impl Driver {
                 slept.unwrap_or_else(PoisonError::into_inner).0
             }
             None => {
-                let called = self.earlier.wait(state);
-                called.unwrap_or_else(PoisonError::into_inner)
+                let notified = self.earlier.wait(state);
+                notified.unwrap_or_else(PoisonError::into_inner)
             }
         }
     }
 
+    /// Waits until one blocked caller has had the lock, if there is any. For the thread.
+    fn stand_aside<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        // A counted caller has yet to take the lock, since it is counted until then.
+        state.stands_aside = self.blocked.load(Relaxed) > 0;
+        while state.stands_aside {
+            let passed = self.passed.wait(state);
+            state = passed.unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+
+    /// Takes the lock. For callers.
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing under the lock panics halfway: wakers are cloned, woken and dropped outside it.
+        match self.state.try_lock() {
+            Ok(state) => return state,
+            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        self.blocked.fetch_add(1, Relaxed);
+        let mut state = self.lock_again();
+        self.blocked.fetch_sub(1, Relaxed);
+        if mem::take(&mut state.stands_aside) {
+            self.passed.notify_one();
+        }
+        state
+    }
+
+    /// Takes the lock. For the thread, which does not stand aside for itself.
+    fn lock_again(&self) -> MutexGuard<'_, State> {
+        // No panic leaves the state inconsistent: wakers are cloned, woken and dropped outside the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// If the waker panics that is its owner's affair, and no other's.
+/// Wakes a task. A panic of its waker must not reach other timers.
 fn wake(waker: Waker) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // What it panicked with may panic in its turn when it is dropped, and so on: there it ends.
+        // Dropping the payload may panic too. The payload of that panic is leaked.
         mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
     }
 }
 
-/// Up to the resolution.
+/// Rounds up to the resolution.
 fn round_up(deadline: Moment) -> Moment {
     let units = deadline.as_nanos().div_ceil(RESOLUTION);
     Moment::from_nanos(units.saturating_mul(RESOLUTION))
 }
 
-fn at(moment: Moment) -> Tick {
+/// A tick of the wheel is a nanosecond.
+fn tick(moment: Moment) -> Tick {
     Tick::new(moment.as_nanos())
 }
 
-/// Asks the kernel not to put off the wakes of this thread, by up to 50 µs, to gather them with others.
+/// Asks the kernel not to delay wakeups of this thread, by default up to 50 µs, to batch them with others.
 #[cfg(target_os = "linux")]
-fn be_punctual() {
-    // If it refuses, they are that late.
+fn reduce_timer_slack() {
+    // On failure, timers are that much later.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 #[cfg(not(target_os = "linux"))]
-fn be_punctual() {}
-
-#[cfg(all(test, not(loom)))]
-#[path = "driver_tests.rs"]
-mod driver_tests;
+fn reduce_timer_slack() {}
 
 #[cfg(all(test, loom))]
-#[path = "loom_tests.rs"]
 mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,8 +1,8 @@
-//! Staggered racing on any executor and none: [`ThreadTimer`], and [`Race`] with that timer.
+//! Staggered racing on any executor: [`ThreadTimer`], and [`Race`] with that timer.
 //!
-//! One thread for the whole process drives all timers, from the first that must wait. It sleeps until the
-//! next deadline (or one that was cancelled lately), and without one for good. So races, and [`sleep`], work in whatever polls them:
-//! `futures::executor`, `pollster`, an executor of your own.
+//! One background thread drives all timers of the process. The first timer that has to wait starts it, and it
+//! sleeps until the next deadline. So races and [`sleep`] work on any executor: `futures::executor`, `pollster`,
+//! or your own.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,16 +1,17 @@
-//! Lock, condition and time that the driver is built on: the system's, or loom's and a model.
+//! The lock, the condition variable and the clock of the driver: the system's, or under loom a model.
 
 #[cfg(loom)]
 pub(crate) use self::model::{Condvar, now};
 #[cfg(loom)]
-pub(crate) use loom::sync::{Mutex, MutexGuard};
+pub(crate) use loom::sync::{Mutex, MutexGuard, atomic::AtomicUsize};
 
 #[cfg(not(loom))]
 pub(crate) use crate::clock::now;
 #[cfg(not(loom))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicUsize};
 
-/// Time that a test sets. Loom's own condition never times out; this one does when the time is set.
+/// A clock that a test sets. Loom's condition variable never times out; this one does when the clock is
+/// set.
 #[cfg(loom)]
 mod model {
     use std::{
@@ -34,7 +35,7 @@ mod model {
 
     pub(crate) struct Condvar {
         condition: loom::sync::Condvar,
-        /// When the one that waits times out. Only touched under the lock.
+        /// When the waiting thread times out. Used only under the lock.
         until: Plain,
     }
 
@@ -59,14 +60,17 @@ mod model {
             time: Duration,
         ) -> LockResult<(MutexGuard<'a, T>, ())> {
             self.until.store((now() + time).as_nanos(), Relaxed);
-            Ok((self.condition.wait(guard).expect("no poison in loom"), ()))
+            Ok((
+                self.condition.wait(guard).expect("loom does not poison"),
+                (),
+            ))
         }
 
         pub(crate) fn notify_one(&self) {
             self.condition.notify_one();
         }
 
-        /// Sets the time, and with it the one that waits so long off. The lock is held.
+        /// Sets the clock, and notifies the waiting thread if that makes it time out.
         pub(crate) fn advance<T>(&self, _lock: &MutexGuard<'_, T>, to: Moment) {
             NOW.store(to.as_nanos(), Relaxed);
             if self.until.load(Relaxed) <= to.as_nanos() {

@@ -1,5 +1,5 @@
-//! Every interleaving of timers and the thread that wakes, by loom, on the real code. A wake that is lost
-//! leaves the thread asleep for good, which loom calls a deadlock. Times are microseconds.
+//! Every interleaving of timers and the driver's thread, under loom, on the real code. A lost wake leaves the
+//! thread asleep, which loom reports as a deadlock. Times are microseconds.
 
 use std::{
     pin::Pin,
@@ -17,17 +17,17 @@ use super::{DRIVER, Driver};
 use crate::ThreadTimer;
 
 impl Driver {
-    /// What the thread does, until it is done.
+    /// Runs the rounds of the thread until `done`.
     fn attend(&self, done: impl Fn() -> bool) {
         let mut due = Vec::new();
-        let mut state = self.lock();
+        let mut state = self.lock_again();
         while !done() {
             state = self.go_round(state, &mut due);
         }
     }
 
     fn advance(&self, micros: u64) {
-        self.earlier.advance(&self.lock(), moment(micros));
+        self.earlier.advance(&self.lock_again(), moment(micros));
     }
 }
 
@@ -35,7 +35,7 @@ fn moment(micros: u64) -> Moment {
     Moment::from_nanos(1_000 * micros)
 }
 
-/// Counts how often it was woken.
+/// Counts its wakes.
 #[derive(Clone)]
 struct Probe(Arc<Count>);
 
@@ -56,7 +56,7 @@ impl Probe {
         self.0.0.load(Acquire)
     }
 
-    /// Polls until a moment; whether it has come.
+    /// Polls a timer. Returns whether it is ready.
     fn poll(&self, timer: &mut ThreadTimer, micros: u64) -> bool {
         let waker = Waker::from(Arc::clone(&self.0));
         let mut cx = Context::from_waker(&waker);
@@ -65,14 +65,14 @@ impl Probe {
             .is_ready()
     }
 
-    /// A timer that is armed.
+    /// Returns a timer that is armed.
     fn arm(&self, micros: u64) -> ThreadTimer {
         let mut timer = ThreadTimer::new();
         assert!(!self.poll(&mut timer, micros));
         timer
     }
 
-    /// A thread that wakes others until this one is.
+    /// Starts a thread that runs the driver until this probe is woken.
     fn attend(&self) -> thread::JoinHandle<()> {
         let probe = self.clone();
         thread::spawn(move || DRIVER.attend(|| probe.count() > 0))
@@ -80,7 +80,7 @@ impl Probe {
 }
 
 #[test]
-fn the_thread_does_not_sleep_through_the_first_deadline() {
+fn thread_wakes_at_first_deadline() {
     loom::model(|| {
         let probe = Probe::new();
         let thread = probe.attend();
@@ -92,7 +92,7 @@ fn the_thread_does_not_sleep_through_the_first_deadline() {
 }
 
 #[test]
-fn the_thread_does_not_sleep_through_an_earlier_deadline() {
+fn thread_wakes_at_earlier_deadline() {
     loom::model(|| {
         let [earlier, later] = [(); 2].map(|()| Probe::new());
         let _later = later.arm(20);
@@ -105,7 +105,7 @@ fn the_thread_does_not_sleep_through_an_earlier_deadline() {
 }
 
 #[test]
-fn whoever_of_two_is_earlier_is_woken_first() {
+fn earlier_of_two_timers_is_woken_first() {
     loom::model(|| {
         let [earlier, later] = [(); 2].map(|()| Probe::new());
         let thread = earlier.attend();
@@ -120,7 +120,7 @@ fn whoever_of_two_is_earlier_is_woken_first() {
 }
 
 #[test]
-fn both_are_woken_though_time_goes_on_meanwhile() {
+fn both_timers_are_woken_while_time_advances() {
     loom::model(|| {
         let [earlier, later] = [(); 2].map(|()| Probe::new());
         let thread = later.attend();
@@ -136,7 +136,7 @@ fn both_are_woken_though_time_goes_on_meanwhile() {
 }
 
 #[test]
-fn one_that_is_dropped_wakes_nobody_and_hides_no_other() {
+fn dropped_timer_is_not_woken_and_the_other_is() {
     loom::model(|| {
         let [dropped, kept] = [(); 2].map(|()| Probe::new());
         let timer = dropped.arm(10);
@@ -151,7 +151,7 @@ fn one_that_is_dropped_wakes_nobody_and_hides_no_other() {
 }
 
 #[test]
-fn a_deadline_may_move_either_way() {
+fn deadline_can_move_earlier_or_later() {
     for (before, after) in [(20, 10), (10, 20)] {
         loom::model(move || {
             let probe = Probe::new();
@@ -166,7 +166,7 @@ fn a_deadline_may_move_either_way() {
 }
 
 #[test]
-fn a_new_waker_is_woken_though_the_old_one_is_being_woken() {
+fn new_waker_is_woken_while_the_old_one_is_being_woken() {
     loom::model(|| {
         let [old, new, last] = [(); 3].map(|()| Probe::new());
         let mut timer = old.arm(10);
@@ -183,5 +183,20 @@ fn a_new_waker_is_woken_though_the_old_one_is_being_woken() {
         thread.join().unwrap();
         assert!(ready || new.count() == 1);
         assert!(old.count() + new.count() <= 2);
+    });
+}
+
+#[test]
+fn blocked_callers_and_the_thread_all_proceed() {
+    loom::model(|| {
+        let [first, second] = [(); 2].map(|()| Probe::new());
+        let thread = first.attend();
+        let other = second.clone();
+        let registers = thread::spawn(move || drop(other.arm(30)));
+        let _first = first.arm(10);
+        DRIVER.advance(10);
+        registers.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!([first.count(), second.count()], [1, 0]);
     });
 }
