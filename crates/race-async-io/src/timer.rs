@@ -8,24 +8,55 @@ use std::{
 
 use race_core::{Moment, Timer};
 
-/// A [`Timer`] on async-io's reactor, for any executor.
+/// A [`Timer`] on async-io's reactor. Works on any executor.
 ///
-/// Its resolution is the system's. Making one costs nothing; async-io's timer is made when something
-/// must really wait, and reset from then on.
+/// The resolution is the system's. Creating a timer does nothing. The first poll that has to wait creates an
+/// `async_io::Timer`, which later deadlines reset.
+///
+/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one timer and
+/// clone it for each race.
+///
+/// # Cancel safety
+///
+/// Dropping the timer removes its deadline. The reactor drops the waker the next time it runs.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::poll_fn, pin::pin, time::Duration};
+///
+/// use race_async_io::{AsyncIoTimer, race_core::Timer as _};
+///
+/// let mut timer = pin!(AsyncIoTimer::new());
+/// let deadline = timer.now() + Duration::from_millis(5);
+/// async_io::block_on(poll_fn(|cx| timer.as_mut().poll_until(deadline, cx)));
+/// assert!(timer.now() >= deadline);
+/// ```
 #[derive(Default)]
 pub struct AsyncIoTimer {
     alarm: Option<async_io::Timer>,
-    /// What the alarm is set for, or has rung for.
+    /// The deadline of the alarm.
     deadline: Option<Moment>,
-    /// The latest deadline that is known to have passed.
+    /// The latest deadline for which the alarm was ready.
     passed: Moment,
 }
 
 impl AsyncIoTimer {
-    /// A timer that waits for nothing yet.
+    /// Creates a timer that waits for nothing.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            alarm: None,
+            deadline: None,
+            passed: Moment::ZERO,
+        }
+    }
+}
+
+/// Creates a timer that waits for nothing. The deadline of the original is not copied.
+impl Clone for AsyncIoTimer {
+    fn clone(&self) -> Self {
+        Self::new()
     }
 }
 
@@ -35,11 +66,11 @@ impl Timer for AsyncIoTimer {
     }
 
     fn poll_until(mut self: Pin<&mut Self>, deadline: Moment, cx: &mut Context<'_>) -> Poll<()> {
-        // async-io's timer is ready once; this one for as long as it is asked.
+        // async-io's timer is ready once, but `Timer` requires every later poll to be ready.
         if deadline <= self.passed {
             return Poll::Ready(());
         }
-        // Beyond the platform's range nothing needs to ring.
+        // A deadline beyond the platform's range never passes.
         let instant = epoch().checked_add(deadline.since(Moment::ZERO));
         let Some(instant) = instant.filter(|_| deadline != Moment::NEVER) else {
             self.disarm();
@@ -82,3 +113,6 @@ fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(Instant::now)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,29 +12,62 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-/// A [`Timer`] on tokio's clock, paused or not.
+/// A [`Timer`] on tokio's clock, which may be paused.
 ///
-/// Its resolution is tokio's, 1 ms. Making one costs nothing: tokio's `Sleep` is made, on the heap,
-/// when something must really wait, and set anew in its place from then on. It is polled outside the task's
-/// cooperative budget, so attempts that use the budget up do not starve it.
+/// The resolution is tokio's, 1 ms. Creating a timer does nothing. The first poll that has to wait allocates a
+/// tokio `Sleep`, which later deadlines reset. The `Sleep` is polled outside the task's cooperative
+/// budget, so attempts that exhaust the budget do not delay the timer.
+///
+/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one timer and
+/// clone it for each race.
 ///
 /// # Panics
 ///
-/// Polling panics where tokio's own `sleep` does: outside a runtime, or on one without
-/// `enable_time`. A timer that has waited stays with the runtime it first waited on.
+/// [`poll_until`](Timer::poll_until) panics where tokio's `sleep` does: outside a runtime, or in a
+/// runtime without `enable_time`. A timer that has waited stays with the runtime of its first wait,
+/// until [`disarm`](Timer::disarm); a clone does not.
+///
+/// # Cancel safety
+///
+/// Dropping the timer removes its deadline and its waker.
+///
+/// # Examples
+///
+/// ```
+/// use std::{future::poll_fn, pin::pin, time::Duration};
+///
+/// use race_tokio::{TokioTimer, race_core::Timer as _};
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// let mut timer = pin!(TokioTimer::new());
+/// let deadline = timer.now() + Duration::from_secs(5);
+/// poll_fn(|cx| timer.as_mut().poll_until(deadline, cx)).await;
+/// assert!(timer.now() >= deadline);
+/// # }
+/// ```
 #[derive(Default)]
 pub struct TokioTimer {
-    /// What `sleep` is set for.
+    /// The deadline of `sleep`.
     deadline: Option<Moment>,
-    /// Made when something must wait for the first time, and none while nothing is waited for.
+    /// Allocated by the first wait. The inner option is `None` while the timer waits for nothing.
     sleep: Option<Pin<Box<Option<Sleep>>>>,
 }
 
 impl TokioTimer {
-    /// A timer that waits for nothing yet.
+    /// Creates a timer that waits for nothing.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            deadline: None,
+            sleep: None,
+        }
+    }
+}
+
+/// Creates a timer that waits for nothing. The deadline of the original is not copied.
+impl Clone for TokioTimer {
+    fn clone(&self) -> Self {
+        Self::new()
     }
 }
 
@@ -56,7 +89,7 @@ impl Timer for TokioTimer {
             }
             this.deadline = Some(deadline);
         }
-        let sleep = slot.as_pin_mut().expect("it has been set");
+        let sleep = slot.as_pin_mut().expect("set above");
         pin!(unconstrained(sleep)).poll(cx)
     }
 
@@ -76,8 +109,8 @@ impl fmt::Debug for TokioTimer {
     }
 }
 
-/// The epoch of this process: as long before its first use as the platform can express, up to 17
-/// years, so that a clock paused or made before then still comes after it.
+/// The epoch of this process: its first use, less up to 17 years (as much as the platform can express), so
+/// that it precedes a clock that was paused earlier.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(|| {
@@ -91,9 +124,12 @@ fn epoch() -> Instant {
 
 fn instant(moment: Moment) -> Instant {
     let since = moment.since(Moment::ZERO);
-    // Beyond the platform's range is far enough.
+    // Replaces a deadline beyond the platform's range.
     const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 3_600);
     epoch()
         .checked_add(since)
         .unwrap_or_else(|| Instant::now() + FAR)
 }
+
+#[cfg(test)]
+mod tests;
