@@ -1,4 +1,4 @@
-//! The same happens to a wheel and to tokio-util's `DelayQueue`, and the same comes of it.
+//! Random scripts, run on a wheel and on tokio-util's `DelayQueue`, which must agree.
 
 use std::{future::poll_fn, task::Poll, time::Duration};
 
@@ -11,11 +11,11 @@ use crate::cases;
 
 #[derive(Clone, Debug)]
 enum Act {
-    /// In so many milliseconds.
+    /// The delay, in milliseconds.
     Insert(u64),
     Cancel(Index),
     Reschedule(Index, u64),
-    /// By so many milliseconds, then take what expired.
+    /// Advances by this many milliseconds, then takes what expired.
     Advance(u64),
 }
 
@@ -32,7 +32,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// Plays all acts on both. Values are numbers; `armed` has the deadline and the two keys of each.
+/// Runs all acts on both. Values are numbers; `armed` has the value and both keys of each timer.
 async fn play(acts: Vec<Act>) {
     let (mut wheel, mut queue) = (Wheel::new(1), DelayQueue::new());
     let (mut now, mut armed, mut deadlines) = (0, Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ async fn play(acts: Vec<Act>) {
                 now += millis;
                 advance(Duration::from_millis(millis)).await;
                 let ours: Vec<_> = wheel.poll(at(now)).collect();
-                // Of those that share a millisecond, `DelayQueue` promises no order.
+                // `DelayQueue` does not order values of the same millisecond.
                 let mut theirs: Vec<_> = drain(&mut queue).await;
                 theirs.sort_by_key(|value| deadlines[*value]);
                 let times = |values: &[usize]| -> Vec<u64> {
@@ -82,7 +82,7 @@ async fn play(acts: Vec<Act>) {
     assert!(wheel.is_empty());
 }
 
-/// What has expired; each is later than the one before.
+/// Takes what has expired, and checks that deadlines do not decrease.
 async fn drain(queue: &mut DelayQueue<usize>) -> Vec<usize> {
     let (mut values, mut last) = (Vec::new(), None);
     while let Poll::Ready(Some(expired)) = poll_fn(|cx| Poll::Ready(queue.poll_expired(cx))).await {
@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn whatever_happens_the_same_comes_of_it_as_of_a_delay_queue(acts in vec(act(), 0..80)) {
+    fn wheel_agrees_with_delay_queue(acts in vec(act(), 0..80)) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)

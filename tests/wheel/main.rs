@@ -1,6 +1,6 @@
-//! What a timing wheel promises: against a model, against a peer, and what memory it takes.
+//! The timing wheel, compared with a model and with a peer, and its memory.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod delay_queue;
 mod memory;
@@ -8,7 +8,7 @@ mod model;
 
 use proptest::test_runner::Config;
 
-/// As many cases as `PROPTEST_CASES` says, or else so many.
+/// `number` cases, unless `PROPTEST_CASES` is set.
 fn cases(number: u32) -> Config {
     let mut config = Config::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {

@@ -1,4 +1,4 @@
-//! Random scripts, played on a wheel and on an ordered map, which must agree after every step.
+//! Random scripts, run on a wheel and on an ordered map, which must agree after every step.
 
 use std::collections::BTreeMap;
 
@@ -9,35 +9,37 @@ use crate::cases;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many, each so long after now, or before it.
+    /// One timer per element, this long after now, or before it if negative.
     Insert(Vec<i64>),
-    /// At the same moment.
+    /// This many timers with the same deadline.
     InsertMany(i64, usize),
     InsertForNever,
     Cancel(Index),
-    /// From this on, so many of those armed.
+    /// Cancels this many armed timers.
     CancelMany(Index, usize),
     Reschedule(Index, i64),
     Change(Index),
-    /// A key that is stale.
+    /// Uses a stale key.
     Stale(Index),
-    /// So much later.
+    /// Polls this much later.
     Poll(u64),
-    /// For an earlier moment than the last.
+    /// Polls with an earlier time than the last.
     PollBack(u64),
     PollNextDeadline,
-    /// And ask for so many.
+    /// Polls later and takes this many values.
     PollSome(u64, usize),
+    /// Polls later with this limit until nothing is due, and inserts one timer in between.
+    PollLimited(u64, usize, i64),
     Clear,
 }
 
-/// From nothing to ten years, as likely short as long.
+/// From zero to ten years, short ones as likely as long ones.
 fn jump() -> impl Strategy<Value = u64> {
     const TEN_YEARS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
     (0..59_u32, any::<u64>()).prop_map(|(bits, random)| (random % (1 << bits)).min(TEN_YEARS))
 }
 
-/// A deadline from now on, one in eight in the past.
+/// A delay from now; one in eight is negative.
 fn delay() -> impl Strategy<Value = i64> {
     (jump(), 0..8).prop_map(|(jump, sign)| {
         if sign == 0 {
@@ -53,10 +55,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => vec(delay(), 1..8).prop_map(Step::Insert),
         1 => vec(delay(), 100..300).prop_map(Step::Insert),
-        2 => (delay(), 2..200_usize).prop_map(|(delay, count)| Step::InsertMany(delay, count)),
+        2 => (delay(), 2..900_usize).prop_map(|(delay, count)| Step::InsertMany(delay, count)),
         1 => Just(Step::InsertForNever),
         6 => one().prop_map(Step::Cancel),
-        2 => (one(), 1..300_usize).prop_map(|(from, count)| Step::CancelMany(from, count)),
+        2 => (one(), 1..900_usize).prop_map(|(from, count)| Step::CancelMany(from, count)),
         5 => (one(), delay()).prop_map(|(which, delay)| Step::Reschedule(which, delay)),
         1 => one().prop_map(Step::Change),
         3 => one().prop_map(Step::Stale),
@@ -64,23 +66,25 @@ fn step() -> impl Strategy<Value = Step> {
         1 => jump().prop_map(Step::PollBack),
         8 => Just(Step::PollNextDeadline),
         4 => (jump(), 0..5_usize).prop_map(|(jump, count)| Step::PollSome(jump, count)),
+        4 => (jump(), 1..600_usize, delay())
+            .prop_map(|(jump, limit, delay)| Step::PollLimited(jump, limit, delay)),
         1 => Just(Step::Clear),
     ]
 }
 
-/// The wheel, and what it should be.
+/// The wheel and the model.
 struct Run {
     wheel: Wheel<u64>,
     resolution: u64,
-    /// By deadline in ticks, rounded up, then by insertion.
+    /// By deadline in multiples of the resolution, rounded up, then by insertion.
     model: BTreeMap<(u64, u64), u64>,
-    /// Of all that are armed, where they are in the model.
+    /// The armed timers, and their keys in the model.
     keys: Vec<(Key, (u64, u64))>,
     stale: Vec<Key>,
     inserted: u64,
-    /// Nanoseconds, the latest so far.
+    /// The latest time so far, in ticks.
     now: u64,
-    /// Whether a timer has left before its time since the last poll that emptied the wheel.
+    /// Whether a timer was cancelled or rescheduled since the wheel was empty.
     cancelled: bool,
 }
 
@@ -101,7 +105,7 @@ impl Run {
             run.step(step);
             run.check();
         }
-        // From deadline to deadline, till nothing is left but what never comes.
+        // From deadline to deadline, until only timers that never expire are left.
         while let Some(deadline) = run.wheel.next_deadline() {
             run.poll(deadline.value(), usize::MAX);
             run.check();
@@ -141,6 +145,9 @@ impl Run {
                 self.poll(nanos, usize::MAX);
             }
             Step::PollSome(jump, count) => self.poll(self.now.saturating_add(jump), count),
+            Step::PollLimited(jump, limit, delay) => {
+                self.poll_limited(self.now.saturating_add(jump), limit, delay);
+            }
             Step::Clear => {
                 self.wheel.clear();
                 self.model.clear();
@@ -154,7 +161,7 @@ impl Run {
         self.now.saturating_add_signed(delay)
     }
 
-    /// The last tick that comes.
+    /// The latest time that a poll can have, in multiples of the resolution.
     fn end(&self) -> u64 {
         (u64::MAX - 1) / self.resolution
     }
@@ -203,13 +210,13 @@ impl Run {
         self.cancelled = true;
     }
 
-    /// Polls, and asks for so many.
+    /// Polls and takes up to `count` values.
     fn poll(&mut self, now: u64, count: usize) {
         self.now = self.now.max(now);
-        let tick = self.now.min(u64::MAX - 1) / self.resolution;
+        let time = self.now.min(u64::MAX - 1) / self.resolution;
         let mut expired = self.wheel.poll(Tick::new(now));
         for _ in 0..count {
-            let first = self.model.first_entry().filter(|it| it.key().0 <= tick);
+            let first = self.model.first_entry().filter(|it| it.key().0 <= time);
             let place = first.as_ref().map(|it| *it.key());
             let value = first.map(|it| it.remove());
             assert_eq!(expired.next(), value);
@@ -219,15 +226,39 @@ impl Run {
         }
     }
 
+    /// Polls with a limit until nothing is due. Inserts a timer after the first poll, when a bucket may be open.
+    fn poll_limited(&mut self, now: u64, limit: usize, delay: i64) {
+        self.now = self.now.max(now);
+        let mut delay = Some(delay);
+        loop {
+            for value in self.wheel.poll_limited(Tick::new(now), limit) {
+                let (place, expected) = self.model.pop_first().unwrap();
+                assert_eq!(value, expected);
+                let index = self.keys.iter().position(|it| it.1 == place).unwrap();
+                self.stale.push(self.keys.swap_remove(index).0);
+            }
+            if let Some(delay) = delay.take() {
+                self.insert(self.at(delay));
+            }
+            let now = Tick::new(self.now);
+            if self.wheel.next_deadline().is_none_or(|next| next > now) {
+                break;
+            }
+            assert_eq!(self.wheel.len(), self.model.len());
+        }
+        let due = self.now.min(u64::MAX - 1) / self.resolution;
+        assert!(self.model.keys().all(|(time, _)| *time > due));
+    }
+
     fn check(&mut self) {
         assert_eq!(self.wheel.len(), self.model.len());
         assert_eq!(self.wheel.is_empty(), self.model.is_empty());
         if self.model.is_empty() && self.wheel.next_deadline().is_none() {
             self.cancelled = false;
         }
-        let first = self.model.keys().next().map(|(tick, _)| *tick);
-        let first = first.filter(|tick| *tick <= self.end());
-        let first = first.map(|tick| Tick::new(tick * self.resolution));
+        let first = self.model.keys().next().map(|(time, _)| *time);
+        let first = first.filter(|time| *time <= self.end());
+        let first = first.map(|time| Tick::new(time * self.resolution));
         let found = self.wheel.next_deadline();
         if self.cancelled {
             assert!(
@@ -245,7 +276,7 @@ proptest! {
     #![proptest_config(cases(150))]
 
     #[test]
-    fn a_wheel_does_as_an_ordered_map_does(
+    fn wheel_agrees_with_ordered_map(
         resolution in prop_oneof![Just(1_000), Just(1_000_000), Just(1_000_000_000)],
         start in jump(),
         script in vec(step(), 0..80),
@@ -258,7 +289,7 @@ proptest! {
     #![proptest_config(cases(50))]
 
     #[test]
-    fn at_any_resolution_and_to_the_end_of_time(
+    fn wheel_agrees_with_ordered_map_at_any_resolution_up_to_the_last_tick(
         resolution in (0..64_u32, any::<u64>()).prop_map(|(bits, random)| 1 + random % (1 << bits)),
         start in prop_oneof![jump(), jump().prop_map(|jump| u64::MAX - jump)],
         script in vec(step(), 0..40),

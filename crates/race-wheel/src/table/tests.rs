@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_entry_is_as_large_as_its_value_and_a_number() {
+fn an_entry_is_as_large_as_its_value_and_a_sequence_number() {
     assert_eq!(size_of::<Entry<u64>>(), 16);
     assert_eq!(size_of::<Entry<[u64; 4]>>(), 40);
     assert_eq!(size_of::<Option<Key>>(), 16);
@@ -19,10 +19,10 @@ fn the_latest_vacancy_is_used_first() {
 }
 
 #[test]
-fn vacancies_at_the_end_go_and_those_before_are_used_again() {
+fn vacancies_at_the_end_are_removed_and_others_are_used_again() {
     let mut table = Table::new();
     let keys: Vec<_> = (0..1_000).map(|value| table.insert(value)).collect();
-    // From the middle outwards, so that those at the end are not the latest.
+    // From the middle outwards, so that the vacancies at the end are not the latest.
     for offset in 0..500 {
         for index in [499 - offset, 500 + offset] {
             if ![7, 300].contains(&index) {
@@ -44,12 +44,12 @@ fn vacancies_at_the_end_go_and_those_before_are_used_again() {
 }
 
 #[test]
-fn a_tag_tells_the_living_from_the_dead() {
+fn a_tag_distinguishes_live_items_from_dead_ones() {
     let mut table = Table::new();
     let item = |key| Item::new(0, key);
     let old = table.insert('a');
     assert!(table.is_live(item(old)) && table.may_be_live(item(old)));
-    let new = table.renew(old).expect("it is there");
+    let new = table.renew(old).expect("armed");
     assert!(!table.is_live(item(old)) && !table.may_be_live(item(old)));
     assert!(table.is_live(item(new)) && table.may_be_live(item(new)));
     table.remove(new);

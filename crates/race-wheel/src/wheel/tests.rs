@@ -1,4 +1,4 @@
-//! What a wheel promises, one sentence at a time; times are milliseconds.
+//! The contract of a wheel, one statement per test. Times are milliseconds.
 
 use alloc::rc::Rc;
 use std::vec::Vec;
@@ -32,7 +32,7 @@ fn a_timer_expires_at_its_deadline_and_not_before() {
 }
 
 #[test]
-fn a_deadline_counts_as_the_next_multiple_of_the_resolution() {
+fn a_deadline_is_rounded_up_to_the_resolution() {
     let mut wheel = wheel();
     wheel.insert(nanos(4_000_001), 2);
     wheel.insert(nanos(3_999_999), 1);
@@ -52,7 +52,7 @@ fn equal_deadlines_expire_in_order_of_insertion() {
 }
 
 #[test]
-fn what_is_past_expires_at_the_next_poll_and_first() {
+fn a_deadline_in_the_past_expires_first_at_the_next_poll() {
     let mut wheel = wheel();
     wheel.insert(at(100), 0);
     assert_eq!(poll(&mut wheel, 100), [0]);
@@ -65,7 +65,7 @@ fn what_is_past_expires_at_the_next_poll_and_first() {
 }
 
 #[test]
-fn what_was_not_asked_for_comes_at_the_next_poll_with_what_came_between() {
+fn values_that_were_not_taken_come_at_the_next_poll() {
     let mut wheel = wheel();
     for value in 1..=5 {
         wheel.insert(at(10 * value), value);
@@ -87,7 +87,7 @@ fn time_does_not_go_backwards() {
 }
 
 #[test]
-fn a_cancelled_timer_gives_its_value_and_does_not_expire() {
+fn a_cancelled_timer_returns_its_value_and_does_not_expire() {
     let mut wheel = wheel();
     let keys: Vec<_> = (0..200)
         .map(|value| wheel.insert(at(value), value))
@@ -102,7 +102,7 @@ fn a_cancelled_timer_gives_its_value_and_does_not_expire() {
 }
 
 #[test]
-fn a_rescheduled_timer_has_a_new_key_and_the_order_of_a_new_one() {
+fn a_rescheduled_timer_has_a_new_key_and_is_ordered_as_inserted_again() {
     let mut wheel = wheel();
     let old = wheel.insert(at(10), 1);
     wheel.insert(at(20), 2);
@@ -115,7 +115,7 @@ fn a_rescheduled_timer_has_a_new_key_and_the_order_of_a_new_one() {
 }
 
 #[test]
-fn of_very_many_in_a_bucket_none_is_lost_whatever_was_in_their_places() {
+fn no_timer_of_a_large_bucket_is_lost_when_indices_are_reused() {
     let mut wheel = wheel();
     for round in 1..4 {
         let scattered = |value: u64| at(round * 20_000_000 + value * 7_919 % 10_000_000);
@@ -137,13 +137,13 @@ fn of_very_many_in_a_bucket_none_is_lost_whatever_was_in_their_places() {
                 .into_iter()
                 .eq((0..20_000).filter(|value| value % 4 != 0))
         );
-        // One that stays, so that the table does.
+        // One that stays, so that the table is not released.
         wheel.insert(Tick::NEVER, 0);
     }
 }
 
 #[test]
-fn stale_keys_answer_none_for_ever() {
+fn stale_keys_return_none_forever() {
     let mut wheel = wheel();
     let mut stale: Vec<Key> = Vec::new();
     for round in 0..300 {
@@ -166,7 +166,7 @@ fn stale_keys_answer_none_for_ever() {
 }
 
 #[test]
-fn never_does_not_come() {
+fn a_deadline_of_never_does_not_expire() {
     for resolution in [0, 1, 3, 5, 1_000_000, u64::MAX] {
         let mut wheel = Wheel::new(resolution);
         let key = wheel.insert(Tick::NEVER, 1);
@@ -181,7 +181,7 @@ fn never_does_not_come() {
 }
 
 #[test]
-fn the_ends_of_time_do_not_overflow() {
+fn the_first_and_last_ticks_do_not_overflow() {
     let mut wheel = Wheel::new(0);
     wheel.insert(nanos(u64::MAX - 1), 2);
     wheel.insert(nanos(1), 1);
@@ -194,7 +194,7 @@ fn the_ends_of_time_do_not_overflow() {
 }
 
 #[test]
-fn the_next_deadline_is_exact_and_jumps_over_empty_time() {
+fn the_next_deadline_is_exact_and_skips_empty_time() {
     let mut wheel = wheel();
     let year = 365 * 86_400_000;
     for millis in [1, 64, 4_095, 4_096, 300_000, year, 10 * year] {
@@ -208,7 +208,7 @@ fn the_next_deadline_is_exact_and_jumps_over_empty_time() {
 }
 
 #[test]
-fn the_next_deadline_moves_on_when_the_earliest_was_cancelled() {
+fn polling_corrects_the_next_deadline_of_a_cancelled_timer() {
     let mut wheel = wheel();
     let first = wheel.insert(at(5), 1);
     wheel.insert(at(9_000), 2);
@@ -223,7 +223,7 @@ fn the_next_deadline_moves_on_when_the_earliest_was_cancelled() {
 }
 
 #[test]
-fn clearing_drops_all_and_keeps_the_time() {
+fn clearing_drops_all_values_and_keeps_the_time() {
     let (mut wheel, value) = (Wheel::new(1_000_000), Rc::new(()));
     wheel.poll(at(1_000)).for_each(drop);
     for millis in [1, 1_001, 10_000_000_000_000] {
@@ -237,7 +237,7 @@ fn clearing_drops_all_and_keeps_the_time() {
 }
 
 #[test]
-fn iteration_finds_what_is_armed() {
+fn iteration_returns_armed_timers() {
     let mut wheel = wheel();
     let keys: Vec<_> = (0..5).map(|value| wheel.insert(at(value), value)).collect();
     wheel.cancel(keys[2]);
@@ -246,4 +246,42 @@ fn iteration_finds_what_is_armed() {
         left,
         [0, 1, 3, 4].map(|value| (keys[value as usize], value))
     );
+}
+
+#[test]
+fn a_limited_poll_returns_values_in_order_and_keeps_the_rest() {
+    let mut wheel = wheel();
+    for value in 0..1_000 {
+        wheel.insert(at(1_000 - value % 10), value);
+    }
+    assert_eq!(wheel.poll_limited(at(1_000), 0).next(), None);
+    let mut values = Vec::new();
+    while wheel.next_deadline().is_some_and(|it| it <= at(1_000)) {
+        let before = wheel.len();
+        values.extend(wheel.poll_limited(at(1_000), 100).take(30));
+        assert!(before - wheel.len() <= 30);
+    }
+    let mut expected: Vec<u64> = (0..1_000).collect();
+    expected.sort_by_key(|value| 1_000 - value % 10);
+    assert_eq!(values, expected);
+}
+
+#[test]
+fn taking_moves_all_timers_and_makes_their_keys_stale() {
+    let mut wheel = wheel();
+    wheel.poll(at(100)).for_each(drop);
+    let key = wheel.insert(at(200), 1);
+    wheel.insert(at(300), 2);
+    let mut taken = wheel.take();
+    assert_eq!(
+        (wheel.len(), wheel.capacity(), wheel.next_deadline()),
+        (0, 0, None)
+    );
+    assert_eq!((wheel.get(key), taken.get(key)), (None, Some(&1)));
+    let new = wheel.insert(at(200), 3);
+    assert!(new != key && wheel.cancel(key).is_none());
+    assert_eq!(poll(&mut taken, 300), [1, 2]);
+    // The time is kept.
+    assert_eq!(wheel.poll(Tick::ZERO).next(), None);
+    assert_eq!(poll(&mut wheel, 200), [3]);
 }
