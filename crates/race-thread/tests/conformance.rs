@@ -1,4 +1,4 @@
-//! `ThreadTimer` keeps the contract of `Timer`, on several executors and none.
+//! `ThreadTimer` conforms to the contract of `Timer`, on several executors.
 
 use std::{
     sync::Arc,
@@ -19,9 +19,9 @@ fn thread_timer_conforms_under_the_executor_of_futures() {
     futures::executor::block_on(conformance::timer(ThreadTimer::new));
 }
 
-/// The smallest executor there is: it parks the thread, and a waker unparks it.
+/// A minimal executor: it parks the thread, and the waker unparks it.
 #[test]
-fn thread_timer_conforms_with_no_executor_at_all() {
+fn thread_timer_conforms_under_a_minimal_executor() {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -40,7 +40,7 @@ fn thread_timer_conforms_with_no_executor_at_all() {
 }
 
 #[test]
-fn many_threads_wait_at_once() {
+fn thread_timer_conforms_on_eight_threads_at_once() {
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| pollster::block_on(conformance::timer(ThreadTimer::new)));

@@ -1,5 +1,5 @@
-//! Contract tests of the asynchronous model: what wakers, futures and executors may count on, and what they may
-//! do. Nothing here says how late a wake may be, but for a watchdog.
+//! The contract between the timer and wakers, futures and executors. No test bounds how late a wake is, except by
+//! a watchdog.
 
 mod model;
 mod probe;

@@ -1,4 +1,4 @@
-//! Futures: lazy, polled when they were woken, pinned, and gone when they are dropped.
+//! Futures are lazy, polled when woken, pinned, and cancelled when dropped.
 
 use std::{
     cell::Cell,
@@ -22,7 +22,7 @@ use race_thread::{Race, ThreadTimer, sleep, sleep_until};
 use crate::probe::*;
 
 #[test]
-fn liveness_a_registered_deadline_always_wakes_once_and_never_early() {
+fn a_registered_deadline_wakes_once_and_never_early() {
     let timers: Vec<_> = (0..500)
         .map(|index| {
             let probe = Probe::new();
@@ -43,7 +43,7 @@ fn liveness_a_registered_deadline_always_wakes_once_and_never_early() {
 }
 
 #[test]
-fn liveness_sleeps_and_races_end_under_every_executor() {
+fn sleeps_and_races_complete_under_every_executor() {
     everywhere(|| async {
         let began = Instant::now();
         sleep(ms(3)).await;
@@ -75,7 +75,7 @@ fn a_wake_leads_to_a_poll() {
                 Poll::Pending
             }
         });
-        // The first is only in the way; it starts the timer.
+        // The first attempt never completes, so that the timer starts the second.
         let first = futures::future::pending().left_future();
         let race = Race::of(ms(1), [first, attempt.right_future()]);
         assert_eq!(race.first().await.unwrap().place, 1);
@@ -99,7 +99,7 @@ fn clones_of_a_waker_are_equal_to_it() {
                 .await;
                 sleep(Duration::from_micros(10 * index)).await;
             }
-            // Nor do they wake anything that is gone.
+            // Waking a kept waker after the race is harmless.
             kept
         });
         let race = Race::of(Duration::ZERO, attempts);
@@ -110,18 +110,18 @@ fn clones_of_a_waker_are_equal_to_it() {
 }
 
 #[test]
-fn a_clone_of_its_waker_does_for_a_timer_and_costs_no_registration() {
+fn polling_with_a_clone_of_the_waker_keeps_the_registration() {
     let probe = Probe::new();
     let deadline = now() + HOUR;
     let mut timer = arm(deadline, &waker(&probe));
     for _ in 0..100 {
         assert!(poll(&mut timer, deadline, &waker(&probe)).is_pending());
-        assert_eq!(Arc::strong_count(&probe), 2, "this one and the thread's");
+        assert_eq!(Arc::strong_count(&probe), 2, "the test's and the driver's");
     }
 }
 
 #[test]
-fn waking_many_times_is_as_good_as_once() {
+fn many_wakes_cause_one_poll() {
     let polls = Cell::new(0);
     let attempt = poll_fn(|cx| {
         polls.set(polls.get() + 1);
@@ -158,7 +158,7 @@ fn futures_are_lazy() {
 }
 
 #[test]
-fn a_sleep_counts_from_its_making_and_is_ready_at_its_first_poll() {
+fn a_sleep_counts_from_its_creation() {
     let slept = sleep(ms(2));
     pass(now() + ms(2));
     assert_eq!(by_hand(slept), ((), 1));
@@ -170,7 +170,7 @@ fn dropping_cancels() {
         let probe = Probe::new();
         drop(arm(deadline, &waker(&probe)));
         Box::new(move || {
-            assert_eq!(Arc::strong_count(&probe), 1, "the waker is gone with it");
+            assert_eq!(Arc::strong_count(&probe), 1, "the waker is dropped");
             pass(deadline);
             assert_eq!(probe.wakes(), 0);
         })
@@ -188,7 +188,7 @@ fn dropping_a_sleep_or_a_race_cancels() {
     assert!(race.as_mut().poll(&mut cx).is_pending());
     assert!(Arc::strong_count(&probe) > 2);
     drop((slept, race));
-    assert_eq!(Arc::strong_count(&probe), 2, "only this test's");
+    assert_eq!(Arc::strong_count(&probe), 2, "only the test's");
     assert_eq!(probe.wakes(), 0);
 }
 
@@ -244,7 +244,7 @@ fn spurious_wakes_are_harmless() {
 fn pin_is_respected() {
     everywhere(|| async {
         let attempts = (0..200).map(|index| async move {
-            // Lives in the attempt itself, across its awaits.
+            // Stored in the attempt, across its awaits.
             let here = Cell::new(index);
             let address = (&raw const here).addr();
             for millis in 0..3 {
@@ -256,4 +256,38 @@ fn pin_is_respected() {
         let race = Race::of(Duration::from_micros(10), attempts);
         assert_eq!(race.count().await, 200);
     });
+}
+
+#[test]
+fn a_clone_of_an_armed_timer_is_independent() {
+    fn assert_traits<T: Clone + Default + Send + Sync + Unpin>() {}
+    assert_traits::<ThreadTimer>();
+
+    let [probe, other] = [(); 2].map(|()| Probe::new());
+    let armed = arm(now() + HOUR, &waker(&probe));
+    let mut clone = armed.clone();
+    assert_eq!(Arc::strong_count(&probe), 2, "the clone is not armed");
+    let soon = now() + ms(5);
+    if poll(&mut clone, soon, &waker(&other)).is_pending() {
+        other.wait(1);
+    }
+    drop(clone);
+    assert_eq!((probe.wakes(), Arc::strong_count(&probe)), (0, 2));
+    drop(armed);
+    assert_eq!(Arc::strong_count(&probe), 1);
+}
+
+#[test]
+fn a_client_clones_one_timer_for_each_race() {
+    struct Client {
+        timer: ThreadTimer,
+    }
+    let client = Client {
+        timer: ThreadTimer::new(),
+    };
+    for _ in 0..3 {
+        let attempts = [HOUR, ms(1)].map(sleep);
+        let race = race_core::Race::of_with(client.timer.clone(), ms(1), attempts);
+        assert_eq!(by_hand(race.first()).0.unwrap().place, 1);
+    }
 }

@@ -1,4 +1,4 @@
-//! What the tests here have in common: wakers that count, executors, and a watchdog.
+//! Counting wakers, executors, and a watchdog.
 
 use std::{
     panic::resume_unwind,
@@ -23,7 +23,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Counts how often it was woken.
+/// Counts its wakes.
 #[derive(Default)]
 pub(crate) struct Probe {
     wakes: Mutex<usize>,
@@ -32,7 +32,7 @@ pub(crate) struct Probe {
 
 impl Wake for Probe {
     fn wake(self: Arc<Self>) {
-        *self.wakes.lock().expect("nobody panics under it") += 1;
+        *self.wakes.lock().expect("no panic under the lock") += 1;
         self.more.notify_all();
     }
 }
@@ -43,16 +43,16 @@ impl Probe {
     }
 
     pub(crate) fn wakes(&self) -> usize {
-        *self.wakes.lock().expect("nobody panics under it")
+        *self.wakes.lock().expect("no panic under the lock")
     }
 
-    /// Until it was woken at least so often.
+    /// Waits until it was woken at least `count` times.
     pub(crate) fn wait(&self, count: usize) {
-        let wakes = self.wakes.lock().expect("nobody panics under it");
+        let wakes = self.wakes.lock().expect("no panic under the lock");
         let waited = self
             .more
             .wait_timeout_while(wakes, WATCHDOG, |wakes| *wakes < count);
-        let (wakes, _) = waited.expect("nobody panics under it");
+        let (wakes, _) = waited.expect("no panic under the lock");
         assert!(*wakes >= count, "woken {} of {count} times", *wakes);
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn poll(timer: &mut ThreadTimer, deadline: Moment, waker: &Waker) -> 
     Pin::new(timer).poll_until(deadline, &mut Context::from_waker(waker))
 }
 
-/// A timer that is armed, or nearly was: its deadline may have passed.
+/// Returns a timer that was polled until `deadline`. It is armed unless the deadline has passed.
 pub(crate) fn arm(deadline: Moment, waker: &Waker) -> ThreadTimer {
     let mut timer = ThreadTimer::new();
     let _ = poll(&mut timer, deadline, waker);
@@ -76,7 +76,8 @@ pub(crate) fn now() -> Moment {
     ThreadTimer::new().now()
 }
 
-/// Does something before a deadline, which it says how long is to; on a slow machine again with more time.
+/// Runs `act` with a deadline, then the check it returns. If the deadline passes during `act`, tries again with
+/// more time.
 pub(crate) fn in_time(mut act: impl FnMut(Moment) -> Box<dyn FnOnce()>) {
     for doubled in 0..10 {
         let deadline = now() + ms(5 << doubled);
@@ -85,10 +86,10 @@ pub(crate) fn in_time(mut act: impl FnMut(Moment) -> Box<dyn FnOnce()>) {
             return check();
         }
     }
-    panic!("five seconds were not enough");
+    panic!("five seconds did not suffice");
 }
 
-/// Until what was armed up to this moment was woken: the thread wakes in the order of deadlines.
+/// Waits until all timers armed for `deadline` or earlier were woken: the thread wakes in order of deadlines.
 pub(crate) fn pass(deadline: Moment) {
     let probe = Probe::new();
     loop {
@@ -100,7 +101,7 @@ pub(crate) fn pass(deadline: Moment) {
     }
 }
 
-/// An executor that polls when it was woken, and only then. Gives how often it polled.
+/// Runs a future, and polls it only when it was woken. Returns the output and the number of polls.
 pub(crate) fn by_hand<F: Future>(future: F) -> (F::Output, usize) {
     struct Unpark(AtomicBool, Thread);
     impl Wake for Unpark {
@@ -124,7 +125,7 @@ pub(crate) fn by_hand<F: Future>(future: F) -> (F::Output, usize) {
     }
 }
 
-/// Under each executor, on a thread of its own each, under the watchdog.
+/// Runs a future under each executor, each on a new thread, with the watchdog.
 pub(crate) fn everywhere<F: Future<Output = ()> + 'static>(make: fn() -> F) {
     let pollster: fn(F) = pollster::block_on;
     let futures: fn(F) = futures::executor::block_on;
@@ -140,7 +141,7 @@ pub(crate) fn everywhere<F: Future<Output = ()> + 'static>(make: fn() -> F) {
             let _ = done.send(());
         });
         if is_done.recv_timeout(WATCHDOG) == Err(mpsc::RecvTimeoutError::Timeout) {
-            panic!("nobody wakes under {name}");
+            panic!("no wake under {name}");
         }
         if let Err(panic) = thread.join() {
             resume_unwind(panic);

@@ -1,4 +1,4 @@
-//! Wakers that panic, that are busy, that change; and deadlines that move.
+//! Wakers that panic, use timers, or change; and deadlines that move.
 
 use std::{
     panic::resume_unwind,
@@ -17,7 +17,7 @@ use race_thread::sleep;
 
 use crate::probe::*;
 
-/// Panics when it is woken, with what panics when it is dropped. Both without a message.
+/// Panics when woken, with a payload that panics when dropped. Neither prints a message.
 struct Panics(AtomicUsize);
 
 impl Wake for Panics {
@@ -34,7 +34,7 @@ impl Wake for Panics {
 }
 
 #[test]
-fn a_waker_that_panics_harms_no_other_timer() {
+fn a_waker_that_panics_affects_no_other_timer() {
     in_time(|deadline| {
         let panics = Arc::new(Panics(AtomicUsize::new(0)));
         let probes = [(); 3].map(|()| Probe::new());
@@ -54,7 +54,7 @@ fn a_waker_that_panics_harms_no_other_timer() {
     });
 }
 
-/// Arms and drops timers when it is woken, and when it is dropped.
+/// Arms and drops timers when woken and when dropped.
 struct Busy(Arc<Probe>);
 
 impl Busy {
@@ -88,10 +88,10 @@ fn wakers_are_woken_and_dropped_outside_the_lock() {
     let own = Arc::clone(&probe);
     thread::spawn(move || {
         let busy = || Waker::from(Arc::new(Busy(Arc::clone(&own))));
-        // Woken, and dropped by the thread.
+        // Woken and dropped by the thread.
         let woken = arm(now() + ms(5), &busy());
         own.wait(1);
-        // Dropped with their timer, and as another takes their place.
+        // Dropped with the timer, and replaced by another waker.
         drop(arm(now() + HOUR, &busy()));
         let deadline = now() + HOUR;
         let mut timer = arm(deadline, &busy());
@@ -101,20 +101,18 @@ fn wakers_are_woken_and_dropped_outside_the_lock() {
         drop(woken);
         done.send(()).unwrap();
     });
-    is_done
-        .recv_timeout(WATCHDOG)
-        .expect("somebody waits for a lock that it holds");
+    is_done.recv_timeout(WATCHDOG).expect("deadlock");
     probe.wait(5);
 }
 
 #[test]
-fn the_latest_waker_is_woken_and_the_old_one_is_not_needed() {
+fn only_the_latest_waker_is_kept_and_woken() {
     in_time(|deadline| {
         let [old, new] = [(); 2].map(|()| Probe::new());
         let mut timer = arm(deadline, &waker(&old));
         let _ = poll(&mut timer, deadline, &waker(&new));
         Box::new(move || {
-            assert_eq!(Arc::strong_count(&old), 1, "nobody keeps it");
+            assert_eq!(Arc::strong_count(&old), 1, "the old waker is dropped");
             new.wait(1);
             assert_eq!((old.wakes(), new.wakes()), (0, 1));
             drop(timer);
@@ -123,7 +121,7 @@ fn the_latest_waker_is_woken_and_the_old_one_is_not_needed() {
 }
 
 #[test]
-fn a_future_may_move_from_one_task_to_another() {
+fn a_future_can_move_to_another_task() {
     let old = Probe::new();
     let mut slept = Box::pin(sleep(ms(10)));
     let _ = slept.as_mut().poll(&mut Context::from_waker(&waker(&old)));
@@ -133,7 +131,7 @@ fn a_future_may_move_from_one_task_to_another() {
 }
 
 #[test]
-fn a_deadline_that_moves_earlier_wakes_then() {
+fn a_deadline_that_moves_earlier_wakes_at_the_new_time() {
     let probe = Probe::new();
     let mut timer = arm(now() + HOUR, &waker(&probe));
     let deadline = now() + ms(5);
@@ -145,7 +143,7 @@ fn a_deadline_that_moves_earlier_wakes_then() {
 }
 
 #[test]
-fn a_deadline_that_moves_later_does_not_wake_before() {
+fn a_deadline_that_moves_later_wakes_only_at_the_new_time() {
     in_time(|deadline| {
         let probe = Probe::new();
         let mut timer = arm(deadline, &waker(&probe));
