@@ -1,5 +1,5 @@
-//! The contenders, down to what is measured. A value is a word. Peers that want an id beside it get one; for
-//! the hashed wheel the value is the id, which flatters it.
+//! The contenders, reduced to the measured operations. A value is a word. Peers that need an id get one; for
+//! the hashed wheel the value is the id, which favors it.
 
 use std::{
     cmp::Reverse,
@@ -22,10 +22,10 @@ pub(crate) trait Timers {
     type Key;
 
     fn new() -> Self;
-    /// In milliseconds from now on, one at least.
+    /// `at` is in milliseconds from now, at least one.
     fn insert(&mut self, at: u64, value: u64) -> Self::Key;
     fn cancel(&mut self, key: Self::Key);
-    /// Everything in order, from deadline to deadline; nothing is later than `end`.
+    /// Expires everything, from deadline to deadline. No deadline is later than `end`.
     fn expire(&mut self, end: u64, each: impl FnMut(u64));
 }
 
@@ -60,7 +60,7 @@ impl Timers for Wheel {
     }
 }
 
-/// `DelayQueue` goes by its clock, which is put forward and costs nothing.
+/// The paused clock of `DelayQueue`, which is advanced.
 pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -89,7 +89,7 @@ impl Timers for Delays {
         self.0.remove(&key);
     }
 
-    /// The clock is at the end from the start: to move it costs more than all else.
+    /// Advances the clock once to the end: advancing it costs more than everything else.
     fn expire(&mut self, end: u64, mut each: impl FnMut(u64)) {
         RUNTIME.block_on(tokio::task::unconstrained(async {
             tokio::time::advance(Duration::from_millis(end + 1)).await;

@@ -1,4 +1,4 @@
-//! What a timer takes from the heap.
+//! The heap memory of a timer.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -10,38 +10,38 @@ use crate::{
     rounds::{Entrant, deadlines},
 };
 
-/// The system's allocator, counting.
+/// The system's allocator, with a counter.
 pub(crate) struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// There is one thread: no locked instruction, which would cost those who allocate often.
+/// No locked instruction, which would slow down contenders that allocate often: there is one thread.
 fn count(more: usize) {
     BYTES.store(BYTES.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-// SAFETY: all is done by the system's.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         count(layout.size().wrapping_neg());
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size.wrapping_sub(layout.size()));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(memory, layout, size) }
     }
 }
 
-/// For each entrant, with a million timers armed.
+/// Bytes per timer for each entrant, with a million timers armed.
 pub(crate) fn beyond_the_values(entrants: &[Entrant], range: u64) -> Vec<f64> {
     let deadlines = deadlines(range, 0);
     entrants.iter().map(|it| (it.bytes)(&deadlines)).collect()

@@ -1,4 +1,4 @@
-//! Measuring in turn.
+//! Measures all entrants in turn.
 
 use std::{hint::black_box, time::Instant};
 
@@ -6,13 +6,13 @@ use crate::{TIMERS, contenders::Timers, memory};
 
 const ROUNDS: usize = 7;
 
-/// Nanoseconds for each insert, cancel, and timer that expires.
+/// Nanoseconds per insert, cancel and expired timer.
 pub(crate) type Times = [f64; 3];
 
 pub(crate) struct Entrant {
     pub(crate) name: &'static str,
     times: fn(&[u64], u64) -> Times,
-    /// Bytes for each of these timers, beyond its value.
+    /// Bytes per timer beyond its value.
     pub(crate) bytes: fn(&[u64]) -> f64,
 }
 
@@ -47,7 +47,7 @@ fn times<T: Timers>(deadlines: &[u64], range: u64) -> Times {
     }
     let insert = begun.elapsed();
 
-    // Every other one on average, but no more regularly than that.
+    // Half of them, at random.
     let mut random = Random(range);
     let half: Vec<_> = keys
         .into_iter()
@@ -66,13 +66,13 @@ fn times<T: Timers>(deadlines: &[u64], range: u64) -> Times {
     });
     let expire = begun.elapsed();
     black_box(sum);
-    assert_eq!(count, rest, "{} lost some", T::NAME);
+    assert_eq!(count, rest, "{} lost timers", T::NAME);
 
     let each = |(took, count): (std::time::Duration, usize)| took.as_nanos() as f64 / count as f64;
     [(insert, TIMERS), (cancel, cancelled), (expire, rest)].map(each)
 }
 
-/// A million deadlines, evenly within the range.
+/// A million deadlines, uniformly distributed within the range.
 pub(crate) fn deadlines(range: u64, seed: u64) -> Vec<u64> {
     let mut random = Random(seed);
     (0..TIMERS).map(|_| 1 + random.next() % range).collect()

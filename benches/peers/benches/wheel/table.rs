@@ -1,4 +1,4 @@
-//! Printing.
+//! Prints the tables.
 
 use crate::{
     RANGES,
@@ -7,10 +7,10 @@ use crate::{
 
 const WORK: [&str; 3] = ["insert", "cancel", "expire"];
 
-/// The time of each, and its ratio: ours to theirs.
+/// The times, and the ratio of ours to each.
 pub(crate) fn times(entrants: &[Entrant], cells: &[Vec<Times>]) {
     for ((range, _), cells) in RANGES.iter().zip(cells) {
-        println!("\na million timers within {range}, half cancelled; ns, and ours to it");
+        println!("\na million timers within {range}, half cancelled; ns, and the ratio of ours");
         print!("  {:<36}", "");
         WORK.iter().for_each(|work| print!("{work:>18}"));
         println!();
@@ -24,9 +24,9 @@ pub(crate) fn times(entrants: &[Entrant], cells: &[Vec<Times>]) {
     }
 }
 
-/// Bytes for each timer, within each range.
+/// Bytes per timer, for each range.
 pub(crate) fn bytes(entrants: &[Entrant], cells: &[Vec<f64>]) {
-    println!("\nbytes for each of a million timers, beyond its value");
+    println!("\nbytes per timer beyond its value, a million timers");
     print!("  {:<36}", "");
     RANGES.iter().for_each(|(range, _)| print!("{range:>10}"));
     println!();

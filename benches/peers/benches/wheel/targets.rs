@@ -1,8 +1,8 @@
-//! What was aimed at, and whether it is met.
+//! The targets, and whether they are met.
 
 use crate::{RANGES, rounds::Times};
 
-/// Ours to `DelayQueue`'s: insert, cancel, expire.
+/// The ratio to `DelayQueue`: insert, cancel, expire.
 const BESIDE_DELAY_QUEUE: Times = [0.7, 0.3, 0.25];
 /// Nanoseconds.
 const AT_MOST: [Times; 2] = [[30.0, 10.0, 60.0], [30.0, 10.0, 150.0]];
@@ -11,7 +11,7 @@ const BYTES: f64 = 40.0;
 pub(crate) fn times(cells: &[Vec<Times>]) {
     println!("\ntargets");
     for ((range, _), (cells, at_most)) in RANGES.iter().zip(cells.iter().zip(AT_MOST)) {
-        let (ours, peers) = cells.split_first().expect("we take part");
+        let (ours, peers) = cells.split_first().expect("ours is first");
         let ratio = |peer: &Times| [0, 1, 2].map(|at| ours[at] / peer[at]);
         row(range, "at most, ns", *ours, at_most);
         row(
@@ -20,7 +20,7 @@ pub(crate) fn times(cells: &[Vec<Times>]) {
             ratio(&peers[0]),
             BESIDE_DELAY_QUEUE,
         );
-        // The other wheel, and the map; a heap inserts at the end of a vector, mostly.
+        // The other wheel and the map. A heap is left out: it mostly appends to a vector.
         let best = peers[1..3]
             .iter()
             .map(ratio)
