@@ -62,7 +62,6 @@ mod stagger;
 mod attempts;
 mod course;
 mod racing;
-mod running;
 #[cfg(feature = "alloc")]
 mod sync;
 

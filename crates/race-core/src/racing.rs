@@ -1,6 +1,6 @@
 use core::pin::Pin;
 
-use crate::{Policy, Timer, course::Course, running::Running, source::Source};
+use crate::{Policy, Timer, attempts::AttemptSet, course::Course, source::Source};
 
 /// A race of either kind, on the heap or in place, as its ends see it.
 pub trait Racing: Sized {
@@ -11,7 +11,7 @@ pub trait Racing: Sized {
     #[doc(hidden)]
     type Policy: Policy;
     #[doc(hidden)]
-    type Attempts: Running<<Self::Source as Source>::Attempt, (Arg<Self>, usize)>;
+    type Attempts: AttemptSet<<Self::Source as Source>::Attempt, (Arg<Self>, usize)>;
 
     #[doc(hidden)]
     fn parts(self: Pin<&mut Self>) -> Parts<'_, Self>;

@@ -5,13 +5,13 @@ use core::{
 };
 
 use super::{
+    Side,
     bits::{lowest, ones},
     group::BITS,
     groups::Groups,
     order::Order,
     root::{MEMBERS, Root},
 };
-use crate::running::Aside;
 
 /// How many slots the first group has. Its other members are the timer and the source, and one bit is
 /// the root's.
@@ -35,7 +35,7 @@ pub(crate) struct Crowd {
     /// To be polled in the next round, though not woken.
     marked: usize,
     /// Of the timer and the source, who has woken.
-    asides: usize,
+    sides: usize,
     /// Kept while the slots of the first group were not filled in their own order.
     order: Option<Box<Order>>,
     /// In how many rounds of several, up to the last, none has finished.
@@ -57,7 +57,7 @@ impl Crowd {
             taken: 0,
             round: 0,
             marked: 0,
-            asides: 0,
+            sides: 0,
             order: None,
             stalled: 0,
             begins: false,
@@ -71,7 +71,7 @@ impl Crowd {
     #[inline]
     pub(crate) fn begin(&mut self, waker: &Waker) {
         let (ready, _old) = self.root.arm(waker);
-        self.asides |= ready & !ALL;
+        self.sides |= ready & !ALL;
         self.round |= (ready | mem::take(&mut self.marked)) & self.taken;
         if let Some(others) = &mut self.others {
             others.begin(waker);
@@ -233,10 +233,10 @@ impl Crowd {
     /// A borrowed waker for the timer or the source, and whether it was woken since this was last
     /// asked.
     #[inline]
-    pub(crate) fn aside(&mut self, aside: Aside) -> (ManuallyDrop<Waker>, bool) {
-        let bit = SLOTS + aside as usize;
-        let woken = self.asides >> bit & 1 == 1;
-        self.asides &= !(1 << bit);
+    pub(crate) fn side_waker(&mut self, side: Side) -> (ManuallyDrop<Waker>, bool) {
+        let bit = SLOTS + side as usize;
+        let woken = self.sides >> bit & 1 == 1;
+        self.sides &= !(1 << bit);
         (self.root.waker(bit as u8), woken)
     }
 

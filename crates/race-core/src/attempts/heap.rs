@@ -9,9 +9,7 @@ use core::{
 
 use futures_core::{FusedStream, Stream};
 
-use crate::running::{Aside, Running};
-
-use super::{crowd::Crowd, rest::Rest, slots::Slots};
+use super::{AttemptSet, Side, crowd::Crowd, rest::Rest, slots::Slots};
 
 /// A set of running futures that polls only those that were woken.
 ///
@@ -263,7 +261,7 @@ impl<F, A> Attempts<F, A> {
     }
 }
 
-impl<F: Future, A> Running<F, A> for Attempts<F, A> {
+impl<F: Future, A> AttemptSet<F, A> for Attempts<F, A> {
     fn len(&self) -> usize {
         self.len
     }
@@ -295,8 +293,8 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
         polled
     }
 
-    fn each(&self, mut show: impl FnMut(&A)) {
-        self.taken().for_each(|(_, arg)| show(arg));
+    fn for_each(&self, mut f: impl FnMut(&A)) {
+        self.taken().for_each(|(_, arg)| f(arg));
     }
 
     fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
@@ -309,9 +307,9 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
         Some(self.take(slot))
     }
 
-    fn aside(
+    fn side_waker(
         mut self: Pin<&mut Self>,
-        aside: Aside,
+        side: Side,
         parent: &Waker,
     ) -> Option<(ManuallyDrop<Waker>, bool)> {
         let crowd = self.crowd.get_or_insert_with(|| {
@@ -319,7 +317,7 @@ impl<F: Future, A> Running<F, A> for Attempts<F, A> {
             crowd.begin(parent);
             crowd
         });
-        Some(crowd.aside(aside))
+        Some(crowd.side_waker(side))
     }
 }
 

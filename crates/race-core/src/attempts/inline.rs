@@ -5,7 +5,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-use crate::running::{Aside, Running};
+use super::{AttemptSet, Side};
 
 /// Up to `N` running futures, in place.
 ///
@@ -27,7 +27,9 @@ struct Slot<F, A> {
 }
 
 impl<F, A, const N: usize> InlineAttempts<F, A, N> {
-    pub(crate) fn new() -> Self {
+    /// Creates an empty set. Does not compile if `N` is zero.
+    #[must_use]
+    pub fn new() -> Self {
         const { assert!(N > 0, "a race needs room for one attempt") };
         Self {
             slots: array::from_fn(|_| Slot {
@@ -108,7 +110,7 @@ impl<F, A> Drop for Vacate<'_, F, A> {
     }
 }
 
-impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
+impl<F: Future, A, const N: usize> AttemptSet<F, A> for InlineAttempts<F, A, N> {
     fn len(&self) -> usize {
         self.len
     }
@@ -145,9 +147,9 @@ impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
         self.slot(index).poll(cx)
     }
 
-    fn each(&self, show: impl FnMut(&A)) {
+    fn for_each(&self, f: impl FnMut(&A)) {
         let args = self.slots.iter().filter_map(|slot| slot.arg.as_ref());
-        args.for_each(show);
+        args.for_each(f);
     }
 
     fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
@@ -158,10 +160,19 @@ impl<F: Future, A, const N: usize> Running<F, A> for InlineAttempts<F, A, N> {
         vacate.0.arg.take()
     }
 
-    fn aside(self: Pin<&mut Self>, _: Aside, _: &Waker) -> Option<(ManuallyDrop<Waker>, bool)> {
+    fn side_waker(self: Pin<&mut Self>, _: Side, _: &Waker) -> Option<(ManuallyDrop<Waker>, bool)> {
         None
     }
 }
+
+impl<F, A, const N: usize> Default for InlineAttempts<F, A, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The set pins its futures only.
+impl<F: Unpin, A, const N: usize> Unpin for InlineAttempts<F, A, N> {}
 
 impl<F, A, const N: usize> fmt::Debug for InlineAttempts<F, A, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use core::{
 
 use futures_core::{FusedStream, Stream};
 
-use super::inline::InlineAttempts;
+use super::InlineAttempts;
 use crate::{
     Fixed, Policy, Timer,
     course::Course,

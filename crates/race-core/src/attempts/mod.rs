@@ -10,6 +10,7 @@
 
 mod inline;
 mod inline_race;
+mod set;
 
 #[cfg(feature = "alloc")]
 mod bits;
@@ -35,6 +36,14 @@ mod stack;
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
 pub use inline_race::InlineRace;
+#[allow(
+    unreachable_pub,
+    reason = "the crate root decides which of these it exports"
+)]
+pub use {
+    inline::InlineAttempts,
+    set::{AttemptSet, Side},
+};
 
 #[cfg(all(test, loom))]
 mod loom_tests;

@@ -7,8 +7,7 @@ use core::{
     task::{Context, Poll, Waker},
 };
 
-use super::Attempts;
-use crate::running::Running as _;
+use super::{AttemptSet as _, Attempts};
 
 /// Leaves its waker on a desk, is ready when the desk says so, and says when it is polled or dropped.
 struct Clerk(Rc<Desk>);

@@ -10,8 +10,8 @@ use core::{
 use self::waiting::{elapsed, read};
 use crate::{
     Fixed, Moment, Next, Policy, Stagger, Suppressed, Timer, What,
+    attempts::{AttemptSet, Side},
     ends::{Limits, Unlimited},
-    running::{Aside, Running},
     source::Source,
 };
 
@@ -122,7 +122,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Finished<S::Arg, S::Output>>>
     where
-        R: Running<S::Attempt, (S::Arg, usize)>,
+        R: AttemptSet<S::Attempt, (S::Arg, usize)>,
         L: Limits,
     {
         // Before the timer, so that neither starves the other of a task's cooperative budget.
@@ -130,7 +130,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
             return self.deliver(Finished::new(done));
         }
         if self.armed.is_some() {
-            match running.as_mut().aside(Aside::Timer, cx.waker()) {
+            match running.as_mut().side_waker(Side::Timer, cx.waker()) {
                 // With limits it may be armed for one of them, while a start has come into reach.
                 Some((_, false)) if !L::ANY && !self.stagger.is_due() => return Poll::Pending,
                 Some((_, true)) => self.armed = None, // it woke, and must be polled
@@ -150,7 +150,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<(S::Arg, S::Output)>>
     where
-        R: Running<S::Attempt, (S::Arg, usize)>,
+        R: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         let finished = self.poll_finished(running, &mut Unlimited, cx);
         finished.map(|done| {
@@ -170,7 +170,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Finished<S::Arg, S::Output>>>
     where
-        R: Running<S::Attempt, (S::Arg, usize)>,
+        R: AttemptSet<S::Attempt, (S::Arg, usize)>,
         L: Limits,
     {
         let mut starts = 0;
@@ -256,7 +256,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     #[inline]
     fn poll_candidate<F, A>(
         &mut self,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<S::Candidate>>
     where
@@ -271,7 +271,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
                 return drawn;
             }
         }
-        match running.aside(Aside::Source, cx.waker()) {
+        match running.side_waker(Side::Source, cx.waker()) {
             Some((_, false)) if self.pace == Pace::Waiting => Poll::Pending,
             Some((waker, _)) => {
                 let drawn = self.draw(&mut Context::from_waker(&waker));

@@ -12,8 +12,8 @@ use core::{
 use super::Course;
 use crate::{
     Moment, Policy, Timer,
+    attempts::{AttemptSet, Side},
     ends::Limits,
-    running::{Aside, Running},
     source::Source,
 };
 
@@ -21,14 +21,14 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     pub(super) fn poll_timer<F, A>(
         &mut self,
         moment: Moment,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         cx: &mut Context<'_>,
     ) -> Poll<()>
     where
         F: Future,
     {
         let mut timer = Pin::new(&mut self.timer);
-        let polled = match running.aside(Aside::Timer, cx.waker()) {
+        let polled = match running.side_waker(Side::Timer, cx.waker()) {
             Some((_, false)) if self.armed == Some(moment) => return Poll::Pending,
             Some((waker, _)) => {
                 let mut cx = Context::from_waker(&waker);
@@ -47,7 +47,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     pub(super) fn poll_limits<F, A>(
         &mut self,
         limits: &mut impl Limits,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         cx: &mut Context<'_>,
     ) -> Poll<()>
     where
@@ -67,7 +67,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     /// The next start waits for something other than its time, which is not lateness.
     pub(super) fn hold<F: Future, A, V>(
         &mut self,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         limits: &mut impl Limits,
         cx: &mut Context<'_>,
     ) -> Poll<V> {
@@ -79,7 +79,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     /// Nothing can start now. If nothing runs either, nothing ever will.
     pub(super) fn wait_or_end<F: Future, A, V>(
         &mut self,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         limits: &mut impl Limits,
         cx: &mut Context<'_>,
     ) -> Poll<Option<V>> {
@@ -93,7 +93,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     /// No start is due at a known time.
     fn wait<F: Future, A, V, L: Limits>(
         &mut self,
-        running: Pin<&mut impl Running<F, A>>,
+        running: Pin<&mut impl AttemptSet<F, A>>,
         limits: &mut L,
         cx: &mut Context<'_>,
     ) -> Poll<V> {
@@ -118,11 +118,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy> Course<S, T, P> {
     #[cold]
     pub(crate) fn limit_running<R>(&self, running: Pin<&mut R>, limits: &mut impl Limits)
     where
-        R: Running<S::Attempt, (S::Arg, usize)>,
+        R: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         let now = self.timer.now();
         let mut places = Vec::with_capacity(running.len());
-        running.each(|&(_, place)| places.push(place));
+        running.for_each(|&(_, place)| places.push(place));
         places.sort_unstable();
         for place in places {
             limits.started(place, now);

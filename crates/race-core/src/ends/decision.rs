@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     Policy, What,
+    attempts::AttemptSet as _,
     course::{Course, Finished},
     racing::{Arg, Output, Racing},
-    running::Running as _,
     source::Source,
 };
 
