@@ -1,45 +1,62 @@
+mod attempt_set;
+mod poll;
+
 use alloc::boxed::Box;
 use core::{
     fmt,
-    mem::{self, ManuallyDrop},
+    future::poll_fn,
     pin::Pin,
-    ptr,
     task::{Context, Poll, Waker},
 };
 
 use futures_core::{FusedStream, Stream};
 
-use super::{AttemptSet, Side, crowd::Crowd, rest::Rest, slots::Slots};
+use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 
 /// A set of running futures that polls only those that were woken.
 ///
-/// It is what a [`Race`](crate::Race) keeps its attempts in, and is of use alone, much as
-/// `FuturesUnordered` is: push futures, and take the outputs as they come, in any order. Beside its
-/// output each gives back what was pushed with it.
+/// A [`Race`](crate::Race) runs its attempts in this set. It is also usable alone, like
+/// `FuturesUnordered`: push futures, and await their outputs in the order in which they finish. An
+/// output comes with the argument that was pushed with its future.
 ///
-/// - While there is one, it is polled in place with the waker of whoever polls the set, and there is
-///   nothing else.
-/// - From the second on, each has a waker of its own. Waking one costs an atomic operation, or two if
-///   it is beyond the first 61, and so does finding it; how many others there are makes no difference.
-/// - Futures live in blocks that double and never move. Nothing is allocated for each future, and slots
-///   are used again.
-/// - A poll goes one round: every future that was woken before it is polled once, in the order in which
-///   they were pushed. (Beyond the first 61 a future takes the place of one that has finished.) One that
-///   is ready ends the poll; the next first goes on with that round, and then begins another.
-/// - If 64 rounds of several have gone by and none has finished, they take turns in being first until one
-///   does. The one that always was may use up what its task is allowed to do at a time, such as tokio's
-///   cooperative budget, and leave nothing for the others.
+/// # Polling
 ///
-/// A future that was pushed does nothing until the set is polled.
+/// - A future does nothing until the set is polled.
+/// - The set polls in rounds. A round polls once each future that was pushed or woken before the
+///   round began, in the order of the pushes. Futures beyond the first 61 follow; each of these
+///   takes the position of a future that has finished, if there is one.
+/// - A future that finishes ends the poll. The next poll continues the round, then begins another.
+/// - After 64 rounds in which several futures were polled and none finished, the starting position
+///   rotates until one finishes. Otherwise a future that exhausts the task's cooperative budget
+///   (as in tokio) in each round could starve the others.
+///
+/// # Costs
+///
+/// - The set does not allocate for each future. It stores futures in blocks that double in size,
+///   never moves them, and reuses their memory. It never shrinks.
+/// - A single future is polled with the waker of the task, without further cost.
+/// - Two or more futures have a waker each. A wake takes one atomic operation, or two beyond the
+///   first 61 futures, and so does finding the woken future. The number of other futures does not
+///   matter.
+/// - A waker that outlives the set keeps up to 128 bytes of shared state alive, but no future.
 ///
 /// # Panics
 ///
-/// Polling it panics when a future does, in being polled or dropped. That future is gone then, and
-/// the others stay.
+/// Polling the set panics if a future panics while it is polled or dropped. The set then drops this
+/// future and its argument, keeps all others, and can be polled again. If the drop of a finished
+/// future panics, its output is dropped too.
+///
+/// Dropping the set drops every future and argument, even if one of them panics. As in a `Vec`, a
+/// second panic aborts the process.
+///
+/// If the task's waker panics when it is cloned, woken or dropped, no wake is lost: the next poll of
+/// the set handles it.
 ///
 /// # Cancel safety
 ///
-/// A future stays in the set until its output is handed out.
+/// A future stays in the set until its output is returned. [`next`](Self::next) is cancel safe.
+///
+/// # Examples
 ///
 /// ```
 /// use race_core::Attempts;
@@ -55,42 +72,55 @@ use super::{AttemptSet, Side, crowd::Crowd, rest::Rest, slots::Slots};
 /// # });
 /// ```
 pub struct Attempts<F, A = ()> {
-    slots: Slots<Attempt<F, A>>,
+    storage: Storage<F, A>,
     len: usize,
-    /// There is one, in slot 0, which is polled with the parent's waker. The crowd does not count it.
-    alone: bool,
-    /// A round has ended early, since one was ready.
-    amid_round: bool,
-    /// Made when there are two for the first time, or when a race has to wait for its timer or source.
-    pub(super) crowd: Option<Box<Crowd>>,
-}
-
-/// In the order of dropping: the future may use what its argument keeps alive.
-struct Attempt<F, A> {
-    future: F,
-    arg: A,
+    /// The set holds one future, in slot 0, which is polled with the parent's waker. `ready` does
+    /// not count it.
+    is_alone: bool,
+    /// The last round was interrupted by a finished or panicked future.
+    is_amid_round: bool,
+    /// Created for the second future, or when a race waits for its timer or source.
+    pub(super) ready: Option<Box<ReadySet>>,
 }
 
 impl<F, A> Attempts<F, A> {
-    /// An empty set. It allocates nothing.
+    /// Creates an empty set. Does not allocate.
+    ///
+    /// ```
+    /// use core::future::Ready;
+    /// use race_core::Attempts;
+    ///
+    /// let attempts: Attempts<Ready<()>, &str> = Attempts::new();
+    /// assert!(attempts.is_empty());
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self {
-            slots: Slots::new(),
+            storage: Storage::new(),
             len: 0,
-            alone: false,
-            amid_round: false,
-            crowd: None,
+            is_alone: false,
+            is_amid_round: false,
+            ready: None,
         }
     }
 
-    /// How many futures it holds.
+    /// Returns the number of futures in the set.
+    ///
+    /// ```
+    /// use core::future::ready;
+    /// use race_core::Attempts;
+    ///
+    /// let mut attempts = Attempts::new();
+    /// attempts.push("a", ready(1));
+    /// attempts.push("b", ready(2));
+    /// assert_eq!(attempts.len(), 2);
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Returns `true` if the set holds no future.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -98,268 +128,137 @@ impl<F, A> Attempts<F, A> {
 }
 
 impl<F: Future, A> Attempts<F, A> {
-    /// Adds a future, to be polled first when the set is polled next, and what shall come back with its
-    /// output.
+    /// Adds a future, and an argument that is returned with its output.
+    ///
+    /// The future is first polled when the set is polled next. `push` does not wake the task.
+    ///
+    /// ```
+    /// use race_core::Attempts;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let mut attempts = Attempts::new();
+    /// attempts.push("mirror", async { 200 });
+    /// assert_eq!(attempts.next().await, Some(("mirror", 200)));
+    /// # });
+    /// ```
     #[inline]
     pub fn push(&mut self, arg: A, future: F) {
-        let (slot, _) = self.insert(Attempt { future, arg }, None);
-        if !self.alone {
-            self.crowd_mut().mark(slot);
+        let (slot, _) = self.insert(arg, future, None);
+        if !self.is_alone {
+            self.ready_mut().schedule(slot);
         }
     }
 
-    /// The next output, with what was pushed with it. `None` if the set is empty.
+    /// Returns the next output with its argument, or `None` if the set is empty.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a future panics while it is polled or dropped; see the [type](Self#panics).
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the returned future loses no output.
+    ///
+    /// ```
+    /// use core::future::{pending, ready};
+    /// use futures::future::Either;
+    /// use race_core::Attempts;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let mut attempts = Attempts::new();
+    /// attempts.push("slow", Either::Left(pending::<u16>()));
+    /// attempts.push("fast", Either::Right(ready(200)));
+    /// assert_eq!(attempts.next().await, Some(("fast", 200)));
+    /// assert_eq!(attempts.len(), 1);
+    /// # });
+    /// ```
     #[expect(
         clippy::should_implement_trait,
-        reason = "a stream's `next`, as `StreamExt` has it"
+        reason = "the name of `StreamExt::next`"
     )]
     pub fn next(&mut self) -> impl Future<Output = Option<(A, F::Output)>> {
-        core::future::poll_fn(|cx| self.poll_one_round(cx))
+        poll_fn(|cx| self.poll_one(cx))
+    }
+}
+
+impl<F, A> Attempts<F, A> {
+    fn ready_mut(&mut self) -> &mut ReadySet {
+        let ready = self.ready.as_deref_mut();
+        ready.expect("a set of two or more futures has a ready set")
     }
 
-    /// One round, or as much of it as it takes to find one that is ready.
+    /// Moves a future into a slot. Returns the slot, and whether slot 0 stopped being alone.
+    ///
+    /// With a `waker`, the caller polls the future at once; without, it schedules the slot.
     #[inline]
-    fn poll_one_round(&mut self, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
-        if self.alone {
-            self.listen(cx.waker());
-            return self.poll_slot(0, cx).map(Some);
-        }
-        if self.len == 0 {
-            self.listen(cx.waker());
-            return Poll::Ready(None);
-        }
-        self.poll_crowd(cx).map(Some)
-    }
-
-    /// While nobody has a waker of its own but the timer and the source.
-    #[inline]
-    fn listen(&mut self, parent: &Waker) {
-        if let Some(crowd) = &mut self.crowd {
-            crowd.begin(parent);
-        }
-    }
-
-    fn poll_crowd(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
-        // Whatever an earlier poll has left over goes first, or it could be kept waiting for ever.
-        if self.amid_round {
-            if let Poll::Ready(finished) = self.poll_round() {
-                return Poll::Ready(finished);
-            }
-        }
-        self.crowd_mut().begin(cx.waker());
-        self.poll_round()
-    }
-
-    fn crowd_mut(&mut self) -> &mut Crowd {
-        self.crowd.as_deref_mut().expect("two make a crowd")
-    }
-
-    /// Puts an attempt in its slot. Also says whether it is the one that made the first one of many.
-    #[inline]
-    fn insert(&mut self, attempt: Attempt<F, A>, waker: Option<&Waker>) -> (usize, bool) {
-        // The lowest free slot is no further than this. Memory first: if there is none, nothing has
-        // changed.
-        self.slots.reserve(self.len);
-        let promoted = self.len == 1 && self.alone;
+    fn insert(&mut self, arg: A, future: F, waker: Option<&Waker>) -> (usize, bool) {
+        // The lowest free slot is at most `len`. The allocation comes first: if it fails, nothing
+        // has changed.
+        self.storage.reserve(self.len);
+        let was_alone = self.len == 1 && self.is_alone;
         let slot = if self.len == 0 {
-            self.alone = true;
+            self.is_alone = true;
             0
         } else {
-            let crowd = self.crowd.get_or_insert_with(|| Box::new(Crowd::new()));
-            if promoted {
-                let first = crowd.insert(None);
-                debug_assert_eq!(first, 0, "an empty crowd gives its first slot");
-                crowd.mark(first);
-                self.alone = false;
+            let ready = self.ready.get_or_insert_with(|| Box::new(ReadySet::new()));
+            if was_alone {
+                let first = ready.occupy(None);
+                debug_assert_eq!(first, 0, "the lowest slot of an empty set is 0");
+                ready.schedule(first);
+                self.is_alone = false;
             }
-            crowd.insert(waker)
+            ready.occupy(waker)
         };
-        // SAFETY: the slot is free, so nothing is overwritten.
-        unsafe { self.slots.get(slot).write(attempt) };
+        self.storage.insert(slot, arg, future);
         self.len += 1;
-        (slot, promoted)
+        (slot, was_alone)
     }
 
-    /// Goes on with the round until one is ready.
-    fn poll_round(&mut self) -> Poll<(A, F::Output)> {
-        loop {
-            let crowd = self.crowd_mut();
-            let Some(slot) = crowd.next() else {
-                self.amid_round = false;
-                return Poll::Pending;
-            };
-            let waker = crowd.waker(slot);
-            self.amid_round = true; // also if the attempt panics
-            let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
-            if polled.is_ready() {
-                self.amid_round = self.crowd_mut().is_amid_round();
-                return polled;
-            }
-        }
-    }
-
-    /// The first learns that it has a waker of its own now.
-    #[cold]
-    fn poll_first_again(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
-        let crowd = self.crowd_mut();
-        crowd.begin(cx.waker());
-        let waker = crowd.waker(0);
-        let is_due = crowd.take_first(0);
-        self.amid_round = crowd.is_amid_round();
-        if self.amid_round {
-            cx.waker().wake_by_ref(); // what else was woken has been polled in this poll
-        }
-        match is_due {
-            true => self.poll_slot(0, &mut Context::from_waker(&waker)),
-            false => Poll::Pending,
-        }
-    }
-
-    /// Polls the attempt in a slot, which must be taken, and frees the slot if it is ready or panics.
-    #[inline(always)]
-    fn poll_slot(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
-        let attempt = self.slots.get(slot).as_ptr();
-        let panicked = Panicked { set: self, slot };
-        // SAFETY: a slot that is taken holds an attempt. It stays where it is until it is dropped in
-        // place, here, by `Panicked`, or with the set; so its future is pinned.
-        let future = unsafe { Pin::new_unchecked(&mut (*attempt).future) };
-        let polled = future.poll(cx);
-        mem::forget(panicked);
-        let Poll::Ready(output) = polled else {
-            return Poll::Pending;
-        };
-        Poll::Ready((self.take(slot), output))
-    }
-}
-
-impl<F, A> Attempts<F, A> {
-    /// Frees a slot, which must be taken: drops its future, and gives back the argument.
+    /// Frees an occupied slot: drops its future and returns its argument.
     #[inline(always)]
     fn take(&mut self, slot: usize) -> A {
-        let attempt = self.slots.get(slot).as_ptr();
-        self.vacate(slot); // first, as dropping the future may panic
-        // SAFETY: the slot was taken until now, and is free from here on: its argument is moved out and
-        // its future dropped, each once.
-        unsafe {
-            let arg = ptr::read(&raw const (*attempt).arg);
-            ptr::drop_in_place(&raw mut (*attempt).future);
-            arg
-        }
+        self.free(slot); // first, because dropping the future may panic
+        // SAFETY: the slot was occupied until now and is free from here on.
+        unsafe { self.storage.remove(slot) }
     }
 
-    /// The slots that are taken, and their arguments.
-    fn taken(&self) -> impl Iterator<Item = (usize, &A)> {
-        let crowd = self.crowd.iter().filter(|_| !self.alone);
-        let alone = self.alone.then_some(0);
-        let taken = alone.into_iter().chain(crowd.flat_map(|it| it.slots()));
-        // SAFETY: a slot that is taken holds an attempt, and nobody changes its argument.
-        taken.map(|slot| (slot, unsafe { &(*self.slots.get(slot).as_ptr()).arg }))
-    }
-}
-
-impl<F: Future, A> AttemptSet<F, A> for Attempts<F, A> {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
-        self.poll_one_round(cx)
-    }
-
-    fn push_and_poll(
-        mut self: Pin<&mut Self>,
-        arg: A,
-        future: F,
-        cx: &mut Context<'_>,
-    ) -> Poll<(A, F::Output)> {
-        let (slot, promoted) = self.insert(Attempt { future, arg }, Some(cx.waker()));
-        if self.alone {
-            return self.poll_slot(0, cx);
-        }
-        let waker = self.crowd_mut().waker(slot);
-        let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
-        if polled.is_pending() && promoted {
-            return self.poll_first_again(cx);
-        }
-        polled
-    }
-
-    fn for_each(&self, mut f: impl FnMut(&A)) {
-        self.taken().for_each(|(_, arg)| f(arg));
-    }
-
-    fn remove(mut self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
-        let (slot, _) = self.taken().find(|(_, arg)| is_it(arg))?;
-        if !self.alone {
-            let crowd = self.crowd_mut();
-            crowd.forget(slot);
-            self.amid_round = crowd.is_amid_round();
-        }
-        Some(self.take(slot))
-    }
-
-    fn side_waker(
-        mut self: Pin<&mut Self>,
-        side: Side,
-        parent: &Waker,
-    ) -> Option<(ManuallyDrop<Waker>, bool)> {
-        let crowd = self.crowd.get_or_insert_with(|| {
-            let mut crowd = Box::new(Crowd::new());
-            crowd.begin(parent);
-            crowd
-        });
-        Some(crowd.side_waker(side))
-    }
-}
-
-impl<F, A> Attempts<F, A> {
-    /// Notes that a slot is free.
-    fn vacate(&mut self, slot: usize) {
+    /// Marks an occupied slot as free.
+    fn free(&mut self, slot: usize) {
         self.len -= 1;
-        match &mut self.crowd {
-            Some(crowd) if !self.alone => crowd.remove(slot),
-            _ => self.alone = false,
+        match &mut self.ready {
+            Some(ready) if !self.is_alone => ready.free(slot),
+            _ => self.is_alone = false,
         }
     }
-}
 
-/// Drops an attempt that panics in being polled.
-struct Panicked<'a, F, A> {
-    set: &'a mut Attempts<F, A>,
-    slot: usize,
-}
-
-impl<F, A> Drop for Panicked<'_, F, A> {
-    fn drop(&mut self) {
-        let attempt = self.set.slots.get(self.slot);
-        self.set.vacate(self.slot);
-        // SAFETY: the slot was taken until now, and is free from here on.
-        unsafe { attempt.drop_in_place() };
+    /// Returns the occupied slots and their arguments.
+    fn occupied(&self) -> impl Iterator<Item = (usize, &A)> {
+        let alone = self.is_alone.then_some(0);
+        let ready = self.ready.iter().filter(|_| !self.is_alone);
+        let slots = alone
+            .into_iter()
+            .chain(ready.flat_map(|ready| ready.occupied()));
+        // SAFETY: these slots are occupied.
+        slots.map(|slot| (slot, unsafe { self.storage.arg(slot) }))
     }
 }
 
 impl<F, A> Drop for Attempts<F, A> {
     fn drop(&mut self) {
-        if self.alone {
-            // SAFETY: slot 0 is taken, and the set is not used again.
-            unsafe { self.slots.get(0).drop_in_place() };
-        } else if let Some(crowd) = &self.crowd {
-            // SAFETY: these are the slots that are taken, and the set is not used again.
-            let mut rest = unsafe { Rest::new(&self.slots, crowd.slots()) };
-            crowd.close(); // user code; if it panics, `rest` drops them all the same
-            rest.drop_all();
+        if self.is_alone {
+            // SAFETY: slot 0 is occupied, and the set is not used again.
+            unsafe { self.storage.drop_in_place(0) };
+        } else if let Some(ready) = &self.ready {
+            // SAFETY: these slots are occupied, and the set is not used again.
+            let mut all = unsafe { DropAll::new(&self.storage, ready.occupied()) };
+            ready.close(); // may panic; `all` then drops the attempts during unwinding
+            all.run();
         }
     }
 }
+
+/// The futures are pinned on the heap, so the set itself may move.
+impl<F, A> Unpin for Attempts<F, A> {}
 
 impl<F, A> Default for Attempts<F, A> {
     fn default() -> Self {
@@ -367,14 +266,11 @@ impl<F, A> Default for Attempts<F, A> {
     }
 }
 
-/// What is pinned, the futures, does not move with the set.
-impl<F, A> Unpin for Attempts<F, A> {}
-
 impl<F: Future, A> Stream for Attempts<F, A> {
     type Item = (A, F::Output);
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_one_round(cx)
+        self.poll_one(cx)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -382,7 +278,7 @@ impl<F: Future, A> Stream for Attempts<F, A> {
     }
 }
 
-/// Is terminated while it is empty; a push begins it anew.
+/// Terminated while the set is empty. A push resumes the stream.
 impl<F: Future, A> FusedStream for Attempts<F, A> {
     fn is_terminated(&self) -> bool {
         self.len == 0
@@ -394,3 +290,6 @@ impl<F, A> fmt::Debug for Attempts<F, A> {
         f.debug_struct("Attempts").field("len", &self.len).finish()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -57,8 +57,8 @@ impl Future for Flag {
 impl<F, A> Attempts<F, A> {
     /// What the attempt in a slot was polled with.
     fn waker_of(&self, slot: usize) -> Waker {
-        let crowd = self.crowd.as_ref().unwrap();
-        (*crowd.waker(slot)).clone()
+        let ready = self.ready.as_ref().unwrap();
+        (*ready.waker(slot)).clone()
     }
 }
 

@@ -1,11 +1,11 @@
-//! The running attempts: on the heap, polled only when woken, or in place, polled all.
+//! The running attempts of a race: on the heap ([`Attempts`]) or inline ([`InlineAttempts`]).
 //!
-//! This module alone has `unsafe` code. What it relies on, and who owns what when, is said in
-//! `group` and `root` (waking), `heap` (the set) and `slots` (its memory).
+//! All `unsafe` code of the crate is in this module. The invariants are documented in `wake` (who
+//! may touch the parent's waker), `storage` (which slots hold an attempt) and `slots` (memory).
 
 #![expect(
     unsafe_code,
-    reason = "pinning, wakers and memory by hand, each argued"
+    reason = "pinning, wakers and memory by hand; each block states its safety argument"
 )]
 
 mod inline;
@@ -13,25 +13,21 @@ mod inline_race;
 mod set;
 
 #[cfg(feature = "alloc")]
-mod bits;
+mod bit_set;
 #[cfg(feature = "alloc")]
-mod crowd;
-#[cfg(feature = "alloc")]
-mod group;
-#[cfg(feature = "alloc")]
-mod groups;
+mod drop_all;
 #[cfg(feature = "alloc")]
 mod heap;
 #[cfg(feature = "alloc")]
-mod order;
+mod push_order;
 #[cfg(feature = "alloc")]
-mod rest;
-#[cfg(feature = "alloc")]
-mod root;
+mod ready_set;
 #[cfg(feature = "alloc")]
 mod slots;
 #[cfg(feature = "alloc")]
-mod stack;
+mod storage;
+#[cfg(feature = "alloc")]
+mod wake;
 
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
@@ -47,5 +43,3 @@ pub use {
 
 #[cfg(all(test, loom))]
 mod loom_tests;
-#[cfg(all(test, feature = "alloc", not(loom)))]
-mod remove_tests;

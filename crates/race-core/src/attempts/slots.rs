@@ -1,16 +1,18 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::{mem::MaybeUninit, ptr::NonNull};
 
-/// Memory for values that never move: blocks that double, of 1, 3, 4, 8, 16 and so on, so that all
-/// together they have a power of two. It does not know which slots hold a value, and drops none.
+/// Memory for values that never move.
+///
+/// Slots are allocated in blocks of 1, 3, 4, 8, 16 and so on, so that the total is a power of two.
+/// This type does not know which slots hold a value, and drops no value.
 pub(crate) struct Slots<T> {
-    /// The block of slot 0.
+    /// The block with slot 0.
     first: Option<NonNull<T>>,
-    /// The blocks of slots 1 to 3, 4 to 7, 8 to 15 and so on.
+    /// The blocks with slots 1 to 3, 4 to 7, 8 to 15 and so on.
     more: Vec<NonNull<T>>,
 }
 
-// SAFETY: it owns its memory, and the values in it are its owner's.
+// SAFETY: the memory is owned, and the values in it belong to the owner of the slots.
 unsafe impl<T: Send> Send for Slots<T> {}
 
 impl<T> Slots<T> {
@@ -21,7 +23,7 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Allocates a slot, if it was not. Slots must be reserved in order.
+    /// Allocates a slot if it is not allocated. All lower slots must be allocated.
     #[inline]
     pub(crate) fn reserve(&mut self, slot: usize) {
         if slot == 0 {
@@ -33,17 +35,17 @@ impl<T> Slots<T> {
 
     #[cold]
     fn add_block(&mut self) {
-        self.more.push(allocate(size(self.more.len())));
+        self.more.push(allocate(block_len(self.more.len())));
     }
 
-    /// Where a slot is that has been reserved.
+    /// Returns the address of an allocated slot.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> NonNull<T> {
         if slot == 0 {
-            return self.first.expect("slot 0 has been reserved");
+            return self.first.expect("slot 0 is allocated");
         }
         let (block, index) = locate(slot);
-        // SAFETY: a block has as many slots as `locate` counts for it.
+        // SAFETY: `index` is less than the length of the block, by the definition of `locate`.
         unsafe { self.more[block].add(index) }
     }
 }
@@ -54,12 +56,12 @@ impl<T> Drop for Slots<T> {
             free(first, 1);
         }
         for (block, memory) in self.more.iter().enumerate() {
-            free(*memory, size(block));
+            free(*memory, block_len(block));
         }
     }
 }
 
-/// The block of a slot other than 0, and its index there.
+/// Returns the block of a slot other than 0, as an index of `more`, and the index in the block.
 #[inline]
 fn locate(slot: usize) -> (usize, usize) {
     match slot.ilog2() as usize {
@@ -68,21 +70,22 @@ fn locate(slot: usize) -> (usize, usize) {
     }
 }
 
-fn size(block: usize) -> usize {
+fn block_len(block: usize) -> usize {
     match block {
         0 => 3,
         _ => 2 << block,
     }
 }
 
-fn allocate<T>(size: usize) -> NonNull<T> {
-    let block: Box<[MaybeUninit<T>]> = Box::new_uninit_slice(size);
+fn allocate<T>(len: usize) -> NonNull<T> {
+    let block: Box<[MaybeUninit<T>]> = Box::new_uninit_slice(len);
     NonNull::from(Box::leak(block)).cast()
 }
 
-fn free<T>(block: NonNull<T>, size: usize) {
-    let block = NonNull::slice_from_raw_parts(block.cast::<MaybeUninit<T>>(), size);
-    // SAFETY: `allocate` made it, with this size; its values are not dropped.
+fn free<T>(block: NonNull<T>, len: usize) {
+    let block = NonNull::slice_from_raw_parts(block.cast::<MaybeUninit<T>>(), len);
+    // SAFETY: `allocate` made this block with this length, and it is freed once, by `drop`.
+    // `MaybeUninit` drops no value.
     drop(unsafe { Box::from_raw(block.as_ptr()) });
 }
 
@@ -92,18 +95,18 @@ mod tests {
     use alloc::collections::BTreeSet;
 
     #[test]
-    fn each_slot_is_a_place_of_its_own_and_stays_there() {
+    fn each_slot_has_its_own_address_and_keeps_it() {
         let mut slots = Slots::<u64>::new();
-        let places: Vec<_> = (0..1_000)
+        let addresses: Vec<_> = (0..1_000)
             .map(|slot| {
                 slots.reserve(slot);
                 slots.get(slot)
             })
             .collect();
-        let distinct: BTreeSet<_> = places.iter().map(|place| place.as_ptr()).collect();
+        let distinct: BTreeSet<_> = addresses.iter().map(|address| address.as_ptr()).collect();
         assert_eq!(distinct.len(), 1_000);
-        assert!((0..1_000).all(|slot| slots.get(slot) == places[slot]));
+        assert!((0..1_000).all(|slot| slots.get(slot) == addresses[slot]));
         assert_eq!(slots.more.len(), 9);
-        assert_eq!(1 + (0..9).map(size).sum::<usize>(), 1_024);
+        assert_eq!(1 + (0..9).map(block_len).sum::<usize>(), 1_024);
     }
 }

@@ -1,19 +1,19 @@
-use super::{bits::ones, group::BITS};
+use super::{bit_set::set_bits, wake::BITS};
 
-/// In which order the slots of the first group were filled, once that is not their own order.
-pub(crate) struct Order {
+/// The order in which the slots of the first group were filled, if it is not the slot order.
+pub(crate) struct PushOrder {
     slots: [u8; BITS],
     len: usize,
 }
 
-impl Order {
-    /// The slots of a word, the lowest first.
-    pub(crate) fn of(live: usize) -> Self {
+impl PushOrder {
+    /// Creates the order of the slots in `occupied`, which were filled in ascending order.
+    pub(crate) fn ascending(occupied: usize) -> Self {
         let mut order = Self {
             slots: [0; BITS],
             len: 0,
         };
-        ones(live).for_each(|slot| order.push(slot as u8));
+        set_bits(occupied).for_each(|slot| order.push(slot as u8));
         order
     }
 
@@ -29,7 +29,7 @@ impl Order {
         }
     }
 
-    /// The one of these that was filled first.
+    /// Returns the slot in `word` that was filled first.
     pub(crate) fn first_of(&self, word: usize) -> Option<u8> {
         let slots = self.slots[..self.len].iter().copied();
         slots.into_iter().find(|slot| word >> slot & 1 == 1)
@@ -41,8 +41,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_that_is_filled_again_comes_last() {
-        let mut order = Order::of(0b1011);
+    fn refilled_slot_comes_last() {
+        let mut order = PushOrder::ascending(0b1011);
         order.remove(0);
         order.push(0);
         assert_eq!(order.first_of(0b1011), Some(1));
