@@ -1,4 +1,4 @@
-//! The atomics that the set is built on: the core's, portable ones, or loom's.
+//! Atomics from `core`, `portable-atomic` or loom.
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -12,7 +12,7 @@ pub(crate) use portable_atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 #[cfg(all(not(loom), not(feature = "portable-atomic")))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
-/// Another thread must go on before this one can.
+/// Tells the processor, or loom, that this thread waits for another one.
 pub(crate) fn spin_hint() {
     #[cfg(loom)]
     loom::thread::yield_now();
@@ -25,7 +25,7 @@ pub(crate) use cell::UnsafeCell;
 
 #[cfg(not(loom))]
 mod cell {
-    /// `core`'s, with loom's interface.
+    /// `core::cell::UnsafeCell` with the interface of loom's.
     pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {

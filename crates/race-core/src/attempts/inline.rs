@@ -7,27 +7,35 @@ use core::{
 
 use super::{AttemptSet, Side};
 
-/// Up to `N` running futures, in place.
+/// Up to `N` running futures, stored inline.
 ///
-/// Whenever it is polled all are, with the waker of whoever polls it, from a start that goes round.
+/// A poll of the set polls every future with the waker of the task. The starting slot rotates, so
+/// that no future starves the others. Does not compile with an `N` of zero.
+///
+/// # Panics
+///
+/// Polling the set panics if a future panics while it is polled or dropped. The set then drops this
+/// future, its argument and, if it had finished, its output; it keeps all others.
+///
+/// Dropping the set drops every future and argument, even if one of them panics.
 pub struct InlineAttempts<F, A, const N: usize> {
-    /// Pinned with the set.
+    /// Structurally pinned.
     slots: [Slot<F, A>; N],
     len: usize,
-    /// Where the next round begins.
+    /// The slot that is polled first in the next round.
     start: usize,
 }
 
-/// In the order of dropping: the future may use what its argument keeps alive. Both are there, or
-/// neither.
+/// Either both fields are `Some` or neither is. The future comes first and is dropped first,
+/// because it may use what its argument keeps alive.
 struct Slot<F, A> {
-    /// Pinned with the slot.
+    /// Structurally pinned.
     future: Option<F>,
     arg: Option<A>,
 }
 
 impl<F, A, const N: usize> InlineAttempts<F, A, N> {
-    /// Creates an empty set. Does not compile if `N` is zero.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         const { assert!(N > 0, "a race needs room for one attempt") };
@@ -47,14 +55,14 @@ impl<F, A, const N: usize> InlineAttempts<F, A, N> {
 }
 
 impl<F: Future, A, const N: usize> InlineAttempts<F, A, N> {
-    fn begin_after(self: Pin<&mut Self>, index: usize) {
+    fn set_start(self: Pin<&mut Self>, start: usize) {
         // SAFETY: `start` is not pinned.
-        unsafe { self.get_unchecked_mut() }.start = (index + 1) % N;
+        unsafe { self.get_unchecked_mut() }.start = start % N;
     }
 
     fn slot(self: Pin<&mut Self>, index: usize) -> SlotMut<'_, F, A> {
-        // SAFETY: only the futures are pinned with the set, and this one is handed out pinned. The set
-        // is not moved, and it never moves a future in it.
+        // SAFETY: only the futures are structurally pinned. This one is returned pinned, and
+        // nothing moves the set or a future in it.
         unsafe {
             let this = self.get_unchecked_mut();
             let slot = &mut this.slots[index];
@@ -81,25 +89,25 @@ impl<F: Future, A> SlotMut<'_, F, A> {
         *self.len += 1;
     }
 
-    /// Polls the attempt, if there is one, which is dropped if it is ready or panics.
+    /// Polls the attempt, if there is one. Empties the slot if the attempt finishes or panics.
     fn poll(self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
         if self.arg.is_none() {
             return Poll::Pending;
         }
         let mut vacate = Vacate(self);
         let future = vacate.0.future.as_mut().as_pin_mut();
-        let polled = future.expect("both are there, or neither").poll(cx);
+        let polled = future.expect("an argument has a future").poll(cx);
         let Poll::Ready(output) = polled else {
             mem::forget(vacate);
             return Poll::Pending;
         };
         vacate.0.future.set(None); // before its argument
-        let arg = vacate.0.arg.take().expect("both are there, or neither");
+        let arg = vacate.0.arg.take().expect("a future has an argument");
         Poll::Ready((arg, output))
     }
 }
 
-/// Empties a slot, unless it is forgotten.
+/// Empties a slot when dropped, unless it is forgotten.
 struct Vacate<'a, F, A>(SlotMut<'a, F, A>);
 
 impl<F, A> Drop for Vacate<'_, F, A> {
@@ -127,11 +135,11 @@ impl<F: Future, A, const N: usize> AttemptSet<F, A> for InlineAttempts<F, A, N> 
         for index in (start..N).chain(0..start) {
             let polled = self.as_mut().slot(index).poll(cx);
             if polled.is_ready() {
-                self.begin_after(index);
+                self.set_start(index + 1);
                 return polled.map(Some);
             }
         }
-        self.begin_after(start);
+        self.set_start(start + 1);
         Poll::Pending
     }
 
@@ -142,7 +150,7 @@ impl<F: Future, A, const N: usize> AttemptSet<F, A> for InlineAttempts<F, A, N> 
         cx: &mut Context<'_>,
     ) -> Poll<(A, F::Output)> {
         let free = self.slots.iter().position(|slot| slot.arg.is_none());
-        let index = free.expect("the poll loop asks whether there is room");
+        let index = free.expect("the caller checked `is_full`");
         self.as_mut().slot(index).fill(arg, future);
         self.slot(index).poll(cx)
     }
@@ -171,7 +179,7 @@ impl<F, A, const N: usize> Default for InlineAttempts<F, A, N> {
     }
 }
 
-/// The set pins its futures only.
+/// Only the futures are pinned.
 impl<F: Unpin, A, const N: usize> Unpin for InlineAttempts<F, A, N> {}
 
 impl<F, A, const N: usize> fmt::Debug for InlineAttempts<F, A, N> {
@@ -181,3 +189,6 @@ impl<F, A, const N: usize> fmt::Debug for InlineAttempts<F, A, N> {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,5 @@
-//! Every interleaving of wakers and poller, by loom, on the real code. Groups have four bits here, so
-//! that two or three attempts are on the stack: the first group has one slot.
+//! Loom explores every interleaving of wakers and poller. Groups have four bits under loom, and the
+//! first group has one slot, so the second and all later attempts are in stacked groups.
 
 use alloc::{vec, vec::Vec};
 use core::{
@@ -20,7 +20,7 @@ use loom::{
 
 use super::Attempts;
 
-/// Ready once it was set.
+/// A future that is ready once it is set.
 #[derive(Clone)]
 struct Flag(Arc<(AtomicBool, AtomicWaker)>);
 
@@ -35,8 +35,8 @@ impl Flag {
         waker.wake();
     }
 
-    /// Wakes for nothing.
-    fn disturb(&self) {
+    /// Wakes the future without setting it.
+    fn wake(&self) {
         self.0.1.wake();
     }
 }
@@ -55,14 +55,14 @@ impl Future for Flag {
 }
 
 impl<F, A> Attempts<F, A> {
-    /// What the attempt in a slot was polled with.
+    /// Returns the waker of a slot.
     fn waker_of(&self, slot: usize) -> Waker {
         let ready = self.ready.as_ref().unwrap();
         (*ready.waker(slot)).clone()
     }
 }
 
-/// A set of flags, all of which have been polled.
+/// Returns a set of flags that have been polled once.
 fn polled(count: usize) -> (Attempts<Flag, usize>, Vec<Flag>) {
     let flags = vec![(); count]
         .iter()
@@ -77,7 +77,7 @@ fn polled(count: usize) -> (Attempts<Flag, usize>, Vec<Flag>) {
     (attempts, flags)
 }
 
-/// Sets two flags of some on two threads, while this one awaits both.
+/// Sets two of `count` flags on two threads while this thread awaits both.
 fn two_wakers(count: usize, set: [usize; 2]) {
     loom::model(move || {
         let (mut attempts, flags) = polled(count);
@@ -99,28 +99,28 @@ fn two_wakers(count: usize, set: [usize; 2]) {
 }
 
 #[test]
-fn no_wake_is_lost_in_one_group() {
-    // One in the first group, whose parent is the task, and one on the stack.
+fn no_wake_is_lost_in_both_tiers() {
+    // Attempt 0 is in the first group, attempt 1 in a stacked group.
     two_wakers(2, [0, 1]);
 }
 
 #[test]
-fn no_wake_is_lost_among_members_of_a_group_on_the_stack() {
+fn no_wake_is_lost_between_members_of_a_stacked_group() {
     two_wakers(3, [1, 2]);
 }
 
 #[test]
-fn no_wake_is_lost_among_groups_on_the_stack() {
+fn no_wake_is_lost_between_stacked_groups() {
     two_wakers(6, [1, 5]);
 }
 
 #[test]
-fn no_wake_is_lost_by_one_who_is_disturbed() {
+fn no_wake_is_lost_beside_a_spurious_wake() {
     loom::model(|| {
         let (mut attempts, flags) = polled(3);
         let (first, second) = (flags[1].clone(), flags[2].clone());
         let threads = [
-            thread::spawn(move || first.disturb()),
+            thread::spawn(move || first.wake()),
             thread::spawn(move || second.set()),
         ];
         assert_eq!(block_on(attempts.next()), Some((2, ())));
@@ -131,19 +131,19 @@ fn no_wake_is_lost_by_one_who_is_disturbed() {
 }
 
 #[test]
-fn a_new_parent_is_woken_though_the_old_one_is_being_woken() {
+fn new_parent_is_woken_while_the_old_one_is_being_woken() {
     loom::model(|| {
         let (mut attempts, flags) = polled(2);
         let flag = flags[1].clone();
         let thread = thread::spawn(move || flag.set());
-        // The set has been polled with a waker that does nothing; from here on there is another.
+        // The set was polled with a no-op waker; `block_on` polls it with another.
         assert_eq!(block_on(attempts.next()), Some((1, ())));
         thread.join().unwrap();
     });
 }
 
 #[test]
-fn the_set_may_go_while_it_is_woken() {
+fn set_may_be_dropped_while_it_is_woken() {
     for count in [2, 3] {
         loom::model(move || {
             let (mut attempts, flags) = polled(count);
@@ -166,7 +166,7 @@ fn the_set_may_go_while_it_is_woken() {
 }
 
 #[test]
-fn a_slot_may_be_filled_again_while_its_old_waker_is_used() {
+fn slot_may_be_refilled_while_its_old_waker_is_used() {
     loom::model(|| {
         let (mut attempts, flags) = polled(2);
         flags[1].set();
@@ -175,7 +175,7 @@ fn a_slot_may_be_filled_again_while_its_old_waker_is_used() {
         let new = Flag::new();
         attempts.push(7, new.clone());
         let threads = [
-            thread::spawn(move || old.disturb()),
+            thread::spawn(move || old.wake()),
             thread::spawn(move || new.set()),
         ];
         assert_eq!(block_on(attempts.next()), Some((7, ())));
@@ -186,11 +186,11 @@ fn a_slot_may_be_filled_again_while_its_old_waker_is_used() {
 }
 
 #[test]
-fn a_group_that_wakes_while_it_is_visited_hides_no_other() {
+fn group_woken_while_it_is_taken_hides_no_other_group() {
     loom::model(|| {
         let (mut attempts, flags) = polled(6);
         let below = flags[1].clone();
-        // The wakers themselves, which wake as often as they like.
+        // A waker itself: it may wake several times, and its attempt is never ready.
         let group = attempts.waker_of(5);
         let threads = [
             thread::spawn(move || below.set()),
