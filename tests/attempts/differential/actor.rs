@@ -5,17 +5,20 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// The futures of one set, by number.
+/// The state of the futures of one set, by id.
 pub(crate) type Actors = Rc<RefCell<Vec<Actor>>>;
 
+/// What one future does.
 #[derive(Clone, Default)]
 pub(crate) struct Actor {
-    /// Ready after so many polls in which it wakes itself.
+    /// The number of polls in which the future wakes itself before it is ready. `None`: never ready.
     ready_after: Option<usize>,
+    /// The future that this one makes ready when it is ready itself.
     pub(crate) chain: Option<usize>,
     waker: Option<Waker>,
 }
 
+/// A future that acts as its actor says.
 pub(crate) struct Scripted(pub(crate) usize, pub(crate) Actors);
 
 impl Future for Scripted {
@@ -42,7 +45,7 @@ impl Future for Scripted {
     }
 }
 
-/// Makes one ready and wakes it, if it was polled before.
+/// Makes a future ready after `polls` more polls, and wakes it if it was polled before.
 pub(crate) fn finish(actors: &Actors, id: usize, polls: usize) {
     actors.borrow_mut()[id].ready_after.get_or_insert(polls);
     wake(actors, id);

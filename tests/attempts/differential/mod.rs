@@ -1,28 +1,29 @@
-//! The same happens to a set of attempts and to `FuturesUnordered`, and the same comes of it.
+//! `Attempts` and `FuturesUnordered` return the same outputs in the same random scripts.
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use race::Attempts;
 
-use crate::probe::cases;
+use crate::cases;
 use actor::finish;
 use side::Side;
 
 mod actor;
 mod side;
 
-/// What happens between two rounds of polling.
+/// An action between two rounds of polling.
 #[derive(Clone, Debug)]
 enum Act {
+    /// Pushes this many futures.
     Push(usize),
     Wake(Index),
-    /// Wakes every so manieth.
+    /// Wakes every n-th future.
     WakeEvery(usize),
     Finish(Index),
     FinishEvery(usize),
-    /// Is ready after it has woken itself in so many polls.
+    /// Makes a future ready after it has woken itself in this many polls.
     FinishAfter(Index, usize),
-    /// When the one is ready, it makes the other ready.
+    /// Makes the first future make the second one ready when it is ready itself.
     Chain(Index, Index),
 }
 
@@ -43,7 +44,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn whatever_happens_the_same_comes_of_it_as_of_futures_unordered(
+    fn outputs_equal_those_of_futures_unordered(
         count in prop_oneof![2..62_usize, 55..70_usize, 120..130_usize, 62..200_usize],
         batches in vec(vec(act(), 0..12), 1..12),
     ) {
@@ -58,7 +59,7 @@ proptest! {
             prop_assert_eq!(&ours.living, &theirs.living);
             prop_assert_eq!(ours.set.get_ref().len(), theirs.set.len());
         }
-        // Whoever is left is there, still.
+        // The remaining futures still finish.
         let rest = ours.living.clone();
         rest.iter().for_each(|id| finish(&ours.actors, *id, 0));
         prop_assert_eq!(ours.drain(), rest);

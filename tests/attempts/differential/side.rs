@@ -11,11 +11,12 @@ use super::{
     Act,
     actor::{Actor, Actors, Scripted, finish, wake},
 };
-use crate::probe::Parent;
+use crate::task::Parent;
 
-/// A set, and how to push to it.
+/// One of the two sets that are compared.
 pub(crate) struct Side<S> {
     pub(crate) set: S,
+    /// Pushes a future with its id.
     push: fn(&mut S, usize, Scripted),
     pub(crate) actors: Actors,
     parent: Arc<Parent>,
@@ -59,7 +60,7 @@ impl<S: Stream<Item = usize> + Unpin> Side<S> {
         }
     }
 
-    /// What comes until it is pending and has not woken its task.
+    /// Polls until the set is pending and has not woken its task. Returns the ids that finished.
     pub(crate) fn drain(&mut self) -> BTreeSet<usize> {
         let waker = Waker::from(self.parent.clone());
         let mut out = BTreeSet::new();
@@ -69,7 +70,7 @@ impl<S: Stream<Item = usize> + Unpin> Side<S> {
                 Poll::Ready(Some(id)) => {
                     assert!(
                         out.insert(id) && self.living.remove(&id),
-                        "#{id} came twice"
+                        "#{id} finished twice"
                     );
                 }
                 Poll::Ready(None) => return out,

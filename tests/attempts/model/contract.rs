@@ -10,30 +10,31 @@ use super::{
     world::{End, Event, World},
 };
 
-/// How many are polled in the order in which they were pushed.
+/// The number of futures that are polled in push order.
 const NEAR: usize = 61;
 
-/// After how many rounds they may take turns in being first.
+/// The number of rounds after which the starting slot may rotate.
 const ROUNDS: usize = 32;
 
-/// Who is to be polled when, by the contract alone. Numbers count up in the order of pushing.
+/// Which futures a poll must and may visit, by the contract alone. Ids ascend in push order.
 #[derive(Default)]
 pub(crate) struct Contract {
-    /// Who lives, and whether it was pushed while there were fewer than 61 of its kind.
+    /// The live futures, and whether fewer than 61 *near* ones lived when each was pushed, which
+    /// makes it near, too.
     pub(crate) live: BTreeMap<usize, bool>,
-    /// The only one since the set was empty.
+    /// The future that was pushed on the empty set, until there is a second one.
     alone: Option<usize>,
-    /// Pushed and not polled since; also the first, when there are two.
+    /// The futures that were pushed and not polled since; the first one again when it gets company.
     fresh: BTreeSet<usize>,
     woken: BTreeSet<usize>,
-    /// Wakers of those who are gone, woken in vain or for whoever has the slot now.
+    /// Woken wakers of futures that are gone. They may cause a poll of the slot's new future.
     stale: Vec<Waker>,
     round: Round,
-    /// How many rounds there were in which somebody was due.
+    /// The number of rounds with a future to poll.
     rounds: usize,
-    /// The round was left when one was ready, or panicked.
+    /// The last poll ended amid a round, because a future finished or panicked.
     amid: bool,
-    /// The last poll was pending, and the parent had been woken so often when its round began.
+    /// If the last poll was pending: the number of the parent's wakes when its round began.
     pending: Option<usize>,
 }
 
@@ -60,7 +61,8 @@ impl Contract {
         }
     }
 
-    /// What a poll did, when the parent had been woken so often before; an error is who panicked.
+    /// Checks what a poll did. `before` is the number of the parent's wakes before the poll; an
+    /// error is the id of the future that panicked.
     pub(crate) fn polled(
         &mut self,
         events: Vec<Event>,
@@ -79,7 +81,7 @@ impl Contract {
             match event {
                 Event::Woken(id, waker) => self.woken(id, waker, world),
                 Event::Polled(id, waker, wakes, end) => {
-                    assert_eq!(last, None, "polled #{id} after one that was not pending");
+                    assert_eq!(last, None, "polled #{id} after a future that finished");
                     if began.is_none() && !self.round.takes(id, &waker) {
                         began = Some(wakes);
                         self.begin(world);
@@ -115,16 +117,23 @@ impl Contract {
                 self.round = Round::default();
             }
             Err(id) => {
-                assert_eq!(last.map(|(id, _)| id), Some(id), "who has panicked?");
+                assert_eq!(
+                    last.map(|(id, _)| id),
+                    Some(id),
+                    "the panic of another future"
+                );
                 self.amid = true;
             }
         }
     }
 
-    /// A round begins, when the one before is over.
+    /// Begins a round. The previous one must be complete.
     fn begin(&mut self, world: &World) {
         let rest = mem::take(&mut self.round).due;
-        assert!(rest.is_empty(), "left over: {rest:?}");
+        assert!(
+            rest.is_empty(),
+            "not polled in the previous round: {rest:?}"
+        );
         self.amid = false;
         let sets = [mem::take(&mut self.woken), mem::take(&mut self.fresh)];
         self.round.due = sets.into_iter().flatten().chain(self.alone).collect();
@@ -135,12 +144,15 @@ impl Contract {
     }
 
     fn visit(&mut self, id: usize, waker: &Waker, world: &World) {
-        let is_near = *self.live.get(&id).expect("one that is gone was polled");
+        let is_near = *self
+            .live
+            .get(&id)
+            .expect("a future that is gone was polled");
         let parents = waker.data() == Arc::as_ptr(&world.parent()).cast();
         assert_eq!(
             parents,
             self.alone == Some(id),
-            "the parent's waker is for one alone"
+            "only a single future gets the parent's waker"
         );
         self.round.visit(id, waker, is_near);
     }
@@ -151,10 +163,14 @@ impl Contract {
         self.alone = self.alone.filter(|alone| *alone != id);
     }
 
-    /// The parent of the last poll must know if one was woken since.
+    /// Checks that the parent was woken if a future was woken since the last poll.
     pub(crate) fn check_parent(&self, world: &World) {
         if let (Some(before), false) = (self.pending, self.woken.is_empty()) {
-            assert!(world.parent().wakes() > before, "{:?} is awake", self.woken);
+            assert!(
+                world.parent().wakes() > before,
+                "{:?} woke, but not the parent",
+                self.woken
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Random scripts, played on a set and checked against its contract after every step.
+//! Random scripts on a set, checked against its contract after every step.
 
 use proptest::{collection::vec, prelude::*};
 
-use crate::probe::cases;
+use crate::cases;
 use run::Run;
 use step::step;
 
@@ -16,7 +16,7 @@ proptest! {
     #![proptest_config(cases(8_000))]
 
     #[test]
-    fn a_few_attempts_are_polled_woken_and_dropped_as_promised(
+    fn few_attempts_are_polled_woken_and_dropped_by_contract(
         script in vec(step(3), 0..60),
     ) {
         Run::play(script);
@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(cases(1_500))]
 
     #[test]
-    fn many_attempts_are_polled_woken_and_dropped_as_promised(
+    fn many_attempts_are_polled_woken_and_dropped_by_contract(
         script in vec(step(70), 0..60),
     ) {
         Run::play(script);

@@ -1,27 +1,27 @@
 use std::{collections::BTreeSet, task::Waker};
 
-/// Who is still to be polled in a round.
+/// The futures that are still to be polled in a round.
 #[derive(Default)]
 pub(crate) struct Round {
     pub(crate) due: BTreeSet<usize>,
-    /// Wakers of those who are gone, which were woken before.
+    /// Wakers of futures that are gone, which were woken before the round.
     pub(crate) stale: Vec<Waker>,
-    /// The first number that was not in use when it began.
+    /// The first id that was not in use when the round began.
     pub(crate) until: usize,
-    /// Those who are near come in the order of pushing, and then the others.
+    /// Whether near futures must be polled first, in push order.
     pub(crate) is_ordered: bool,
     last: Option<usize>,
     is_beyond: bool,
 }
 
 impl Round {
-    /// Whether one may be polled: it is due, or somebody else woke the waker of its slot.
+    /// Returns whether a future may be polled: it is due, or a stale waker of its slot was woken.
     pub(crate) fn takes(&self, id: usize, waker: &Waker) -> bool {
         let stale = || self.stale.iter().any(|stale| stale.will_wake(waker));
         self.due.contains(&id) || (id < self.until && stale())
     }
 
-    /// One is polled: it had its turn, and whatever woke its waker before is spent.
+    /// Records the poll of a future, which consumes all wakes of its waker.
     pub(crate) fn visit(&mut self, id: usize, waker: &Waker, is_near: bool) {
         assert!(
             self.takes(id, waker),

@@ -14,16 +14,16 @@ use super::{
     step::Step,
     world::{Actor, Arg, Event, Scripted, World},
 };
-use crate::probe::caught;
+use crate::payload::caught;
 
-/// A set, its world, and what the contract says of it.
+/// A set, its world and its contract.
 pub(crate) struct Run {
     world: Rc<World>,
     set: Attempts<Scripted, Arg>,
     contract: Contract,
-    /// The next poll is another task's.
+    /// Whether the next poll is by another task.
     swap_parent: bool,
-    /// The first that was pushed to this set; those before were another's.
+    /// The first id of this set. Lower ids belong to sets that were dropped.
     first: usize,
 }
 
@@ -120,19 +120,19 @@ impl Run {
         self.set.push(arg, future);
     }
 
-    /// One of the living.
+    /// Returns a live future.
     fn pick(&self, index: Index) -> Option<usize> {
         let live: Vec<_> = self.contract.live.keys().copied().collect();
         (!live.is_empty()).then(|| *index.get(&live))
     }
 
-    /// One that was ever pushed.
+    /// Returns any future that was pushed, live or gone.
     fn any(&self, index: Index) -> Option<usize> {
         let count = self.world.all.borrow().len();
         (count > 0).then(|| index.index(count))
     }
 
-    /// Tells one of the living what to do, and wakes it.
+    /// Changes what a live future does, and wakes it.
     fn tell(&mut self, index: Index, tell: impl FnOnce(&Actor)) {
         if let Some(id) = self.pick(index) {
             tell(&self.world.actor(id));
@@ -140,18 +140,22 @@ impl Run {
         }
     }
 
-    /// Wakes one, alive or not, between polls.
+    /// Wakes a future, live or gone, between polls.
     fn wake(&mut self, id: usize) {
         let before = self.world.wakes();
         self.world.wake(id);
         for event in self.world.take_log() {
             let Event::Woken(id, waker) = event else {
-                panic!("polled by a wake: {event:?}");
+                panic!("a wake polled a future: {event:?}");
             };
             if id >= self.first {
                 self.contract.woken(id, waker, &self.world);
             } else if !self.world.is_parents(&waker) {
-                assert_eq!(self.world.wakes(), before, "woken by a set that is gone");
+                assert_eq!(
+                    self.world.wakes(),
+                    before,
+                    "a set that is gone woke its task"
+                );
             }
         }
     }

@@ -1,18 +1,19 @@
 use proptest::{prelude::*, sample::Index};
 
-/// One step of a script. An index picks one of the living, or of those who are gone, or of all.
+/// One step of a script. An index picks a future: a live one, one that is gone, or any.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// So many times.
+    /// Polls this many times.
     Poll(usize),
+    /// Pushes this many futures.
     Push(usize),
     Wake(Index),
-    /// So many, one after another.
+    /// Wakes this many in sequence.
     WakeMany(Index, usize),
     WakeGone(Index),
     Finish(Index),
     FinishUnwoken(Index),
-    /// In as many polls.
+    /// Makes a future wake itself in this many polls.
     WakeItselfInPolls(Index, usize),
     WakeAnotherInPoll(Index, Index),
     WakeAnotherInDrop(Index, Index),
@@ -22,7 +23,7 @@ pub(crate) enum Step {
     DropSet,
 }
 
-/// Any step, the frequent ones first; of pushes, up to so many at once.
+/// Generates a step, with up to `pushes` pushes at once.
 pub(crate) fn step(pushes: usize) -> impl Strategy<Value = Step> {
     let parts = (0..100_u8, any::<Index>(), any::<Index>(), 0..200_usize);
     parts.prop_map(move |(kind, one, other, times)| match kind {

@@ -8,9 +8,9 @@ use std::{
     thread,
 };
 
-use crate::probe::{Parent, throw};
+use crate::{payload::throw, task::Parent};
 
-/// All that was ever pushed, every task that ever polled, and what happens meanwhile.
+/// All futures that were pushed, all tasks that polled, and a log of what happened.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) all: RefCell<Vec<Rc<Actor>>>,
@@ -18,11 +18,11 @@ pub(crate) struct World {
     log: RefCell<Vec<Event>>,
 }
 
-/// What one future is to do, and what became of it.
+/// What one future does, and what happened to it.
 #[derive(Default)]
 pub(crate) struct Actor {
     pub(crate) ready: Cell<bool>,
-    /// In how many polls more.
+    /// The number of further polls in which it wakes itself.
     pub(crate) wakes_itself: Cell<usize>,
     pub(crate) wakes_in_poll: Cell<Option<usize>>,
     pub(crate) wakes_in_drop: Cell<Option<usize>>,
@@ -35,12 +35,13 @@ pub(crate) struct Actor {
 
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// One was polled, with this waker, when the parent had been woken so many times.
+    /// A future was polled: its waker, the number of the parent's wakes until then, and the result.
     Polled(usize, Waker, usize, End),
+    /// A future was woken by this waker.
     Woken(usize, Waker),
 }
 
-/// How the poll of one ended.
+/// How a poll of a future ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Pending,
@@ -49,7 +50,7 @@ pub(crate) enum End {
 }
 
 impl World {
-    /// The task that polls from here on.
+    /// Replaces the task that polls.
     pub(crate) fn swap_parent(&self) {
         self.parents.borrow_mut().push(Parent::new());
     }
@@ -58,7 +59,7 @@ impl World {
         self.parents.borrow().last().cloned().unwrap()
     }
 
-    /// How often all tasks were woken.
+    /// Returns the number of wakes of all tasks.
     pub(crate) fn wakes(&self) -> usize {
         self.parents
             .borrow()
@@ -67,7 +68,7 @@ impl World {
             .sum()
     }
 
-    /// Whether this is the waker of a task, not of one future alone.
+    /// Returns whether a waker is that of a task.
     pub(crate) fn is_parents(&self, waker: &Waker) -> bool {
         let is = |parent: &Arc<Parent>| Arc::as_ptr(parent).cast() == waker.data();
         self.parents.borrow().iter().any(is)
@@ -77,7 +78,7 @@ impl World {
         self.all.borrow()[id].clone()
     }
 
-    /// Wakes one, if it was ever polled, alive or not.
+    /// Wakes a future, live or gone, if it was ever polled.
     pub(crate) fn wake(&self, id: usize) {
         let Some(waker) = self.actor(id).waker.borrow().clone() else {
             return;
@@ -93,7 +94,7 @@ impl World {
         mem::take(&mut self.log.borrow_mut())
     }
 
-    /// Makes the next one.
+    /// Creates the next future.
     pub(crate) fn add(self: &Rc<Self>) -> (Arg, Scripted) {
         let id = self.all.borrow().len();
         self.all.borrow_mut().push(Rc::default());
@@ -101,20 +102,20 @@ impl World {
     }
 }
 
-/// What is pushed with a future.
+/// The argument of a future.
 pub(crate) struct Arg(pub(crate) usize, Rc<World>);
 
 impl Drop for Arg {
     fn drop(&mut self) {
         let actor = self.1.actor(self.0);
-        let late = actor.drops.get() == 0; // the future is to go first
+        let too_early = actor.drops.get() == 0; // the future must be dropped first
         actor
             .arg_drops
-            .set(actor.arg_drops.get() + 1 + usize::from(late));
+            .set(actor.arg_drops.get() + 1 + usize::from(too_early));
     }
 }
 
-/// A future that does as its actor is told.
+/// A future that acts as its actor says.
 pub(crate) struct Scripted(usize, Rc<World>);
 
 impl Future for Scripted {

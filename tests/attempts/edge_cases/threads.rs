@@ -1,4 +1,4 @@
-//! Wakers on other threads, while the set is polled.
+//! Wakes from other threads while the set is polled.
 
 use std::{
     mem,
@@ -17,12 +17,15 @@ use futures::Stream;
 use race::Attempts;
 
 use super::ticket::{Ticket, serve};
-use crate::probe::{Gate, Gated, Parent, poll};
+use crate::{
+    gate::{Gate, Gated},
+    task::{Parent, poll},
+};
 
-/// Longer than any test takes unless a wake was lost.
+/// Longer than any test takes unless a wake is lost.
 const NEVER: Duration = Duration::from_secs(60);
 
-/// A thread that sleeps until it is woken.
+/// A task whose thread parks until the task is woken.
 struct Parked(Thread, AtomicBool);
 
 impl Wake for Parked {
@@ -32,7 +35,7 @@ impl Wake for Parked {
     }
 }
 
-/// The next output, on this thread; a new task now and then.
+/// Blocks until a future finishes. With `swap`, each poll is by a new task.
 fn wait<F: Future, A>(set: &mut Attempts<F, A>, task: &mut Arc<Parked>, swap: bool) -> Option<A> {
     loop {
         if swap {
@@ -61,7 +64,7 @@ fn parked() -> Arc<Parked> {
     Arc::new(Parked(thread::current(), AtomicBool::new(false)))
 }
 
-/// So many futures in all, so many of them at a time.
+/// Runs `total` futures, at most `live` at a time, that are woken by three other threads.
 fn stress(total: usize, live: usize, swap: bool) {
     thread::scope(|scope| {
         let desks: Vec<_> = (0..3)
@@ -71,20 +74,23 @@ fn stress(total: usize, live: usize, swap: bool) {
                 desk
             })
             .collect();
-        let ticket = |place: usize| {
-            let desk = &desks[place % desks.len()];
-            Ticket::new(1 + place % 4, desk.clone())
+        let ticket = |index: usize| {
+            let desk = &desks[index % desks.len()];
+            Ticket::new(1 + index % 4, desk.clone())
         };
         let mut set = Attempts::new();
-        let mut places = 0..total;
+        let mut indices = 0..total;
         let mut task = parked();
         let mut seen = vec![false; total];
-        for place in places.by_ref().take(live) {
-            set.push(place, ticket(place));
+        for index in indices.by_ref().take(live) {
+            set.push(index, ticket(index));
         }
-        while let Some(place) = wait(&mut set, &mut task, swap) {
-            assert!(!mem::replace(&mut seen[place], true), "#{place} came twice");
-            places
+        while let Some(index) = wait(&mut set, &mut task, swap) {
+            assert!(
+                !mem::replace(&mut seen[index], true),
+                "#{index} finished twice"
+            );
+            indices
                 .next()
                 .into_iter()
                 .for_each(|next| set.push(next, ticket(next)));
@@ -94,21 +100,21 @@ fn stress(total: usize, live: usize, swap: bool) {
 }
 
 #[test]
-fn no_wake_from_another_thread_is_lost() {
+fn wakes_from_other_threads_are_not_lost() {
     for live in [1, 2, 8, 61, 62, 300] {
         stress(4_000, live, false);
     }
 }
 
 #[test]
-fn no_wake_from_another_thread_is_lost_while_the_task_changes() {
+fn wakes_from_other_threads_are_not_lost_while_the_task_changes() {
     for live in [2, 61, 62, 300] {
         stress(3_000, live, true);
     }
 }
 
 #[test]
-fn a_set_may_be_dropped_while_other_threads_wake() {
+fn set_may_be_dropped_while_other_threads_wake() {
     for size in [2, 61, 62, 200] {
         for _ in 0..50 {
             let (mut set, gates) = Gate::set(size);
@@ -129,14 +135,14 @@ fn a_set_may_be_dropped_while_other_threads_wake() {
 }
 
 #[test]
-fn a_set_may_go_from_thread_to_thread_between_its_polls() {
+fn set_may_move_between_threads_between_polls() {
     fn is_send<T: Send>(_: &T) {}
     for size in [1, 2, 61, 62, 200] {
         let (mut set, gates) = Gate::set(size);
         is_send(&set);
         let order: Vec<usize> = (0..size).step_by(size.div_ceil(10)).collect();
-        for place in &order {
-            let gate = gates[*place].clone();
+        for index in &order {
+            let gate = gates[*index].clone();
             let went: (Attempts<Gated, usize>, Option<usize>) = thread::spawn(move || {
                 let mut task = parked();
                 let waker = Waker::from(task.clone());
@@ -150,7 +156,7 @@ fn a_set_may_go_from_thread_to_thread_between_its_polls() {
             .join()
             .unwrap();
             set = went.0;
-            assert_eq!(went.1, Some(*place));
+            assert_eq!(went.1, Some(*index));
         }
         assert_eq!(set.len(), size - order.len());
     }

@@ -1,7 +1,6 @@
-//! Tasks whose wakers are lent from the stack and become others when they are cloned, and a task whose
-//! last waker is the set's.
+//! Wakers on the stack, whose clones have other data, and a task whose last waker is the set's.
 
-#![expect(unsafe_code, reason = "such wakers are made by hand")]
+#![expect(unsafe_code, reason = "only a handmade waker borrows its data")]
 
 use std::{
     mem::ManuallyDrop,
@@ -17,52 +16,56 @@ use std::{
 use futures::Stream;
 use race::Attempts;
 
-use crate::probe::{Gate, Gated, Parent, caught, throw};
+use crate::{
+    gate::{Gate, Gated},
+    payload::{caught, throw},
+    task::Parent,
+};
 
-/// Where a lent waker finds its task.
-struct Place(Arc<Parent>);
+/// The data of a borrowed waker.
+struct Lender(Arc<Parent>);
 
-static LENT: RawWakerVTable = RawWakerVTable::new(
-    |place| {
-        // SAFETY: the data of such a waker is a place that outlives it.
-        let Place(parent) = unsafe { &*place.cast::<Place>() };
+static BORROWED: RawWakerVTable = RawWakerVTable::new(
+    |lender| {
+        // SAFETY: the data of a borrowed waker is a `Lender` that outlives it.
+        let Lender(parent) = unsafe { &*lender.cast::<Lender>() };
         let waker = ManuallyDrop::new(Waker::from(parent.clone()));
         RawWaker::new(waker.data(), waker.vtable())
     },
-    |_| unreachable!("it is lent"),
-    |place| {
+    |_| unreachable!("a borrowed waker is not consumed"),
+    |lender| {
         // SAFETY: as above.
-        let Place(parent) = unsafe { &*place.cast::<Place>() };
+        let Lender(parent) = unsafe { &*lender.cast::<Lender>() };
         parent.clone().wake();
     },
     |_| {},
 );
 
-fn poll_lent(set: &mut Attempts<Gated, usize>, place: &Place) -> bool {
-    let raw = RawWaker::new(ptr::from_ref(place).cast(), &LENT);
-    // SAFETY: the table keeps the contract, and the place outlives the waker.
+fn poll_borrowed(set: &mut Attempts<Gated, usize>, lender: &Lender) -> bool {
+    let raw = RawWaker::new(ptr::from_ref(lender).cast(), &BORROWED);
+    // SAFETY: the vtable keeps the contract of `RawWaker`, and the lender outlives the waker.
     let waker = unsafe { Waker::from_raw(raw) };
     let mut cx = Context::from_waker(&waker);
     Pin::new(set).poll_next(&mut cx).is_ready()
 }
 
 #[test]
-fn another_task_in_the_same_place_is_another_task() {
+fn waker_with_the_same_data_may_be_of_another_task() {
     for size in [2, 61, 62, 130] {
         let (mut set, gates) = Gate::set(size);
         let (first, second) = (Parent::new(), Parent::new());
-        let mut place = Place(first.clone());
-        assert!(!poll_lent(&mut set, &place));
-        place.0 = second.clone();
-        assert!(!poll_lent(&mut set, &place));
+        let mut lender = Lender(first.clone());
+        assert!(!poll_borrowed(&mut set, &lender));
+        lender.0 = second.clone();
+        assert!(!poll_borrowed(&mut set, &lender));
         gates[size - 1].open();
         assert_eq!((first.wakes(), second.wakes()), (0, 1), "of {size}");
-        assert!(poll_lent(&mut set, &place));
+        assert!(poll_borrowed(&mut set, &lender));
     }
 }
 
 #[test]
-fn a_task_that_panics_when_the_set_lets_go_of_it_keeps_no_future_from_being_dropped() {
+fn task_that_panics_when_the_set_drops_its_waker_keeps_no_future_alive() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {}
@@ -81,9 +84,9 @@ fn a_task_that_panics_when_the_set_lets_go_of_it_keeps_no_future_from_being_drop
     for size in [2, 61, 62, 130] {
         let dropped = Arc::new(AtomicUsize::new(0));
         let mut set = Attempts::new();
-        for place in 0..size {
+        for index in 0..size {
             let guard = OnDrop(dropped.clone());
-            set.push(place, async move {
+            set.push(index, async move {
                 let _guard = guard;
                 std::future::pending::<()>().await;
             });

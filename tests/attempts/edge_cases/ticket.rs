@@ -1,4 +1,4 @@
-//! Futures that have themselves woken by other threads.
+//! A future that is woken by another thread a given number of times.
 
 use std::{
     pin::Pin,
@@ -11,16 +11,18 @@ use std::{
     thread,
 };
 
-/// Has its waker woken by other threads, so many times, one wake after another.
+/// Sends its waker to another thread and waits for the wake, `times` times.
 pub(crate) struct Ticket {
-    /// How often it was, how often it has asked to be, and how often it wants to be.
+    /// The number of wakes so far, incremented by the other thread.
     woken: Arc<AtomicUsize>,
+    /// The number of requests so far.
     asked: usize,
+    /// The number of wakes after which the future is ready.
     times: usize,
     desk: Sender<Request>,
 }
 
-/// A count of wakes and a waker, of one who asks to be woken.
+/// A ticket's count of wakes, and the waker to wake.
 pub(crate) type Request = (Arc<AtomicUsize>, Waker);
 
 impl Ticket {
@@ -45,13 +47,13 @@ impl Future for Ticket {
         if woken == self.asked {
             self.asked += 1;
             let request = (self.woken.clone(), cx.waker().clone());
-            self.desk.send(request).expect("the desk is open");
+            self.desk.send(request).expect("the serving thread runs");
         }
         Poll::Pending
     }
 }
 
-/// Wakes whoever asks, in one of several ways, and wakes those who asked before in vain.
+/// Serves requests, in one of three ways of waking. Also wakes stale wakers of earlier requests.
 pub(crate) fn serve(requests: &Receiver<Request>) {
     let mut stale: Vec<Waker> = Vec::new();
     for (count, (woken, waker)) in requests.iter().enumerate() {

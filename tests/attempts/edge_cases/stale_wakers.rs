@@ -1,14 +1,17 @@
-//! Wakers that outlive what they were made for.
+//! Wakers that outlive their future or their set.
 
 use std::sync::Arc;
 
-use crate::probe::{Gate, Parent, drain, poll};
+use crate::{
+    gate::Gate,
+    task::{Parent, drain, poll},
+};
 
-/// One alone, few, more than the first 61, more than another 64.
+/// A single future, the first group, one stacked group, several.
 const SIZES: [usize; 6] = [1, 2, 61, 62, 125, 200];
 
 #[test]
-fn waking_after_the_set_is_gone_does_nothing() {
+fn wake_after_the_drop_of_the_set_has_no_effect() {
     for size in SIZES {
         let (mut set, gates) = Gate::set(size);
         let parent = Parent::new();
@@ -27,7 +30,7 @@ fn waking_after_the_set_is_gone_does_nothing() {
 }
 
 #[test]
-fn waking_one_that_is_gone_while_the_set_lives_polls_nobody() {
+fn wake_of_a_finished_future_polls_no_other() {
     for size in SIZES {
         let (mut set, gates) = Gate::set(size);
         let parent = Parent::new();
@@ -43,7 +46,7 @@ fn waking_one_that_is_gone_while_the_set_lives_polls_nobody() {
 }
 
 #[test]
-fn a_stale_waker_of_a_reused_slot_polls_the_new_occupant_at_most_once_more() {
+fn stale_waker_of_a_reused_slot_causes_at_most_one_poll_per_round() {
     for size in SIZES.into_iter().filter(|size| *size > 1) {
         let (mut set, gates) = Gate::set(size);
         let parent = Parent::new();
@@ -55,10 +58,7 @@ fn a_stale_waker_of_a_reused_slot_polls_the_new_occupant_at_most_once_more() {
         let new = Gate::default();
         set.push(size, new.future());
         assert!(poll(&mut set, &parent).is_pending());
-        assert!(
-            new.waker().will_wake(&gone.waker()),
-            "the slot is used again"
-        );
+        assert!(new.waker().will_wake(&gone.waker()), "the slot is reused");
         for stale in 1..=3 {
             gone.wake();
             gone.wake();
@@ -72,19 +72,19 @@ fn a_stale_waker_of_a_reused_slot_polls_the_new_occupant_at_most_once_more() {
 }
 
 #[test]
-fn a_leaked_waker_does_not_keep_the_parents_alive_once_the_set_is_gone() {
+fn waker_that_outlives_the_set_does_not_keep_the_parents_waker() {
     for size in SIZES.into_iter().filter(|size| *size > 1) {
         let (mut set, gates) = Gate::set(size);
         let parent = Parent::new();
         assert!(poll(&mut set, &parent).is_pending());
-        drop(set); // and not the gates, which have its wakers
+        drop(set); // the gates still hold wakers of the set
         assert_eq!(Arc::strong_count(&parent), 1, "of {size}");
         drop(gates);
     }
 }
 
 #[test]
-fn a_poll_by_another_task_lets_go_of_the_parents_waker() {
+fn poll_by_another_task_drops_the_old_tasks_waker() {
     for size in SIZES.into_iter().filter(|size| *size > 1) {
         let (mut set, gates) = Gate::set(size);
         let (first, second) = (Parent::new(), Parent::new());
@@ -103,7 +103,7 @@ fn a_poll_by_another_task_lets_go_of_the_parents_waker() {
 }
 
 #[test]
-fn one_left_of_many_lets_go_of_the_parents_waker_too() {
+fn poll_of_a_single_remaining_future_drops_the_old_tasks_waker() {
     let (mut set, gates) = Gate::set(100);
     let (first, second) = (Parent::new(), Parent::new());
     assert!(poll(&mut set, &first).is_pending());
@@ -115,12 +115,12 @@ fn one_left_of_many_lets_go_of_the_parents_waker_too() {
 }
 
 #[test]
-fn will_wake_tells_the_wakers_of_a_slot_from_all_others() {
+fn will_wake_is_true_only_for_wakers_of_the_same_slot() {
     let (mut set, gates) = Gate::set(150);
     assert!(poll(&mut set, &Parent::new()).is_pending());
-    for (place, gate) in gates.iter().enumerate() {
+    for (index, gate) in gates.iter().enumerate() {
         assert!(gate.waker().will_wake(&gate.waker().clone()));
-        for other in gates.iter().skip(place + 1) {
+        for other in gates.iter().skip(index + 1) {
             assert!(!gate.waker().will_wake(&other.waker()));
         }
     }

@@ -1,4 +1,4 @@
-//! Under tokio's cooperative budget, which all that one task polls share.
+//! Futures that exhaust tokio's cooperative budget, which is shared by all futures of a task.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -6,7 +6,7 @@ use futures::{FutureExt, future::LocalBoxFuture};
 use race::Attempts;
 use tokio::task::consume_budget;
 
-/// Uses up so much of the budget, and counts.
+/// Consumes this many units of the budget, and counts them.
 fn uses(units: usize, count: Rc<Cell<usize>>) -> LocalBoxFuture<'static, ()> {
     async move {
         for _ in 0..units {
@@ -23,12 +23,12 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_set_in_which_all_drain_the_budget_makes_progress() {
+fn set_of_futures_that_exhaust_the_budget_makes_progress() {
     run(async {
         for size in [1, 2, 61, 62, 200] {
             let count = Rc::new(Cell::new(0));
             let mut set = Attempts::new();
-            (0..size).for_each(|place| set.push(place, uses(300, count.clone())));
+            (0..size).for_each(|index| set.push(index, uses(300, count.clone())));
             let mut out = 0;
             while set.next().await.is_some() {
                 out += 1;
@@ -38,13 +38,13 @@ fn a_set_in_which_all_drain_the_budget_makes_progress() {
     });
 }
 
-/// Takes all but those that drain the budget for ever, which are the arguments below `hogs`.
+/// Awaits all futures except those with an argument below `hogs`, which exhaust the budget forever.
 async fn drain_others(set: &mut Attempts<LocalBoxFuture<'static, ()>, usize>, hogs: usize) {
     let mut polls = 0;
     while set.len() > hogs {
         let next = std::future::poll_fn(|cx| {
             polls += 1;
-            assert!(polls < 100_000, "{hogs} keep the others from their turn");
+            assert!(polls < 100_000, "{hogs} futures starve the others");
             std::pin::pin!(set.next()).poll(cx)
         });
         assert!(next.await.unwrap().0 >= hogs);
@@ -52,13 +52,13 @@ async fn drain_others(set: &mut Attempts<LocalBoxFuture<'static, ()>, usize>, ho
 }
 
 #[test]
-fn some_that_always_drain_the_budget_do_not_starve_the_others() {
+fn futures_that_always_exhaust_the_budget_do_not_starve_the_others() {
     run(async {
         for units in [1, 129, 400] {
             for (size, hogs) in [(2, 1), (5, 3), (61, 1), (62, 2), (100, 1), (100, 70)] {
                 let mut set = Attempts::new();
-                (0..hogs).for_each(|place| set.push(place, uses(usize::MAX, Rc::default())));
-                (hogs..size).for_each(|place| set.push(place, uses(units, Rc::default())));
+                (0..hogs).for_each(|index| set.push(index, uses(usize::MAX, Rc::default())));
+                (hogs..size).for_each(|index| set.push(index, uses(units, Rc::default())));
                 drain_others(&mut set, hogs).await;
             }
         }
@@ -66,22 +66,22 @@ fn some_that_always_drain_the_budget_do_not_starve_the_others() {
 }
 
 #[test]
-fn one_in_an_older_slot_is_not_starved_either() {
+fn future_in_a_lower_slot_is_not_starved() {
     run(async {
         let mut set = Attempts::new();
         set.push(7, uses(0, Rc::default()));
         set.push(0, uses(usize::MAX, Rc::default()));
         assert_eq!(set.next().await.unwrap().0, 7);
-        set.push(8, uses(300, Rc::default())); // in the slot of the first
+        set.push(8, uses(300, Rc::default())); // takes slot 0
         drain_others(&mut set, 1).await;
     });
 }
 
 #[test]
-fn those_beyond_the_first_group_are_not_starved_either() {
+fn future_beyond_the_first_group_is_not_starved() {
     run(async {
         let mut set = Attempts::new();
-        (0..61).for_each(|place| set.push(place, std::future::pending().boxed_local()));
+        (0..61).for_each(|index| set.push(index, std::future::pending().boxed_local()));
         set.push(61, uses(usize::MAX, Rc::default()));
         set.push(62, uses(300, Rc::default()));
         drain_others(&mut set, 62).await;
@@ -89,11 +89,11 @@ fn those_beyond_the_first_group_are_not_starved_either() {
 }
 
 #[test]
-fn one_that_drains_the_budget_in_most_polls_does_not_starve_the_others() {
+fn future_that_exhausts_the_budget_in_most_polls_does_not_starve_the_others() {
     run(async {
         for pause in [1, 2, 10, 30] {
             let mut set = Attempts::new();
-            // Comes before the one that drains, but not each time.
+            // Polled before the future that exhausts the budget, but not in each round.
             let now_and_then = async move {
                 loop {
                     for _ in 0..pause {
@@ -110,16 +110,16 @@ fn one_that_drains_the_budget_in_most_polls_does_not_starve_the_others() {
 }
 
 #[test]
-fn a_race_in_place_goes_round() {
+fn inline_race_rotates_the_starting_slot() {
     run(async {
-        let attempts = (0..2).map(|place| uses([usize::MAX, 300][place], Rc::default()));
+        let attempts = (0..2).map(|index| uses([usize::MAX, 300][index], Rc::default()));
         let timer = race::tokio::TokioTimer::new();
         let race = race::InlineRace::<2, _, _>::of_with(timer, std::time::Duration::ZERO, attempts);
         let mut first = std::pin::pin!(race.first());
         let mut polls = 0;
         let won = std::future::poll_fn(|cx| {
             polls += 1;
-            assert!(polls < 10_000, "the first keeps the second from its turn");
+            assert!(polls < 10_000, "the first attempt starves the second");
             first.as_mut().poll(cx)
         });
         assert_eq!(won.await.unwrap().place, 1);

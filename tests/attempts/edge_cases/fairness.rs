@@ -1,4 +1,4 @@
-//! Nobody waits longer than a round.
+//! No woken future waits longer than a round.
 
 use std::{
     pin::Pin,
@@ -8,9 +8,13 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use race::Attempts;
 
-use crate::probe::{Gate, Gated, Parent, caught, drain, poll, throw};
+use crate::{
+    gate::{Gate, Gated},
+    payload::{caught, throw},
+    task::{Parent, drain, poll},
+};
 
-/// Asks its gate, and wakes itself if that is closed and it is restless.
+/// A future of a gate that wakes itself in each poll if it is restless.
 struct Restless {
     future: Gated,
     is_restless: bool,
@@ -28,17 +32,17 @@ impl Future for Restless {
 }
 
 #[test]
-fn one_is_polled_within_a_round_however_many_wake_themselves_and_are_pushed_meanwhile() {
+fn woken_future_is_polled_within_a_round_while_others_wake_themselves_and_are_pushed() {
     for size in [2, 61, 62, 200] {
-        for place in [0, size / 2, size - 1] {
-            check(size, place);
+        for index in [0, size / 2, size - 1] {
+            check(size, index);
         }
     }
 }
 
-/// All but one wake themselves in every poll, and in each poll of the set one more is pushed that is
-/// ready at once, or four that never are.
-fn check(size: usize, place: usize) {
+/// All futures but one wake themselves in each poll. Before each poll of the set one future that is
+/// ready, or four that never are, are pushed.
+fn check(size: usize, index: usize) {
     let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
     let mut set = Attempts::new();
     let restless = |gate: &Gate, is_restless| Restless {
@@ -46,7 +50,7 @@ fn check(size: usize, place: usize) {
         is_restless,
     };
     for (at, gate) in gates.iter().enumerate() {
-        set.push(at, restless(gate, at != place));
+        set.push(at, restless(gate, at != index));
     }
     let parent = Parent::new();
     let (ready, never) = (Gate::default(), Gate::default());
@@ -60,24 +64,24 @@ fn check(size: usize, place: usize) {
         let _ = poll(&mut set, &parent);
     }
     let before: Vec<_> = gates.iter().map(Gate::polls).collect();
-    gates[place].open();
+    gates[index].open();
     let mut steps = 0..1_000;
     let found = steps.find(|step| {
         push(&mut set, *step);
-        matches!(poll(&mut set, &parent), Poll::Ready(Some((at, ()))) if at == place)
+        matches!(poll(&mut set, &parent), Poll::Ready(Some((at, ()))) if at == index)
     });
-    assert!(found.is_some(), "{place} of {size} was never polled");
+    assert!(found.is_some(), "{index} of {size} was never polled");
     for (at, gate) in gates.iter().enumerate() {
-        // Once in what was left of a round, once in the round in which it was this one's turn.
+        // At most once in the rest of a round, and once in the round that polls the woken future.
         assert!(
             gate.polls() - before[at] <= 2,
-            "{at} before {place} of {size}"
+            "{at} before {index} of {size}"
         );
     }
 }
 
 #[test]
-fn a_poll_ends_however_many_wake_themselves() {
+fn poll_returns_while_all_futures_wake_themselves() {
     for size in [1, 2, 61, 62, 200] {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
         let mut set = Attempts::new();
@@ -102,7 +106,7 @@ fn a_poll_ends_however_many_wake_themselves() {
 }
 
 #[test]
-fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
+fn woken_future_is_polled_while_others_that_panic_are_pushed() {
     for size in [2, 61, 62, 130] {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
         let mut set: Attempts<BoxFuture<'_, ()>> = Attempts::new();
@@ -112,7 +116,7 @@ fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
         let parent = Parent::new();
         assert!(poll(&mut set, &parent).is_pending());
         gates[0].open();
-        assert!(poll(&mut set, &parent).is_ready()); // makes room in front
+        assert!(poll(&mut set, &parent).is_ready()); // frees slot 0
         gates[size - 1].open();
         let found = (0..1_000).any(|_| {
             set.push((), async { throw(0) }.boxed());
@@ -123,7 +127,7 @@ fn one_is_polled_however_many_panic_that_are_pushed_meanwhile() {
 }
 
 #[test]
-fn once_one_has_finished_they_go_in_order_again() {
+fn push_order_is_restored_once_a_future_finishes() {
     let (mut set, gates) = Gate::set(6);
     let parent = Parent::new();
     assert!(poll(&mut set, &parent).is_pending());

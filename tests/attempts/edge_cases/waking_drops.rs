@@ -1,4 +1,4 @@
-//! Futures that wake in their drop.
+//! Futures that wake themselves and others in their drop.
 
 use std::{
     pin::Pin,
@@ -7,9 +7,12 @@ use std::{
 
 use race::Attempts;
 
-use crate::probe::{Gate, Gated, Parent, drain, poll};
+use crate::{
+    gate::{Gate, Gated},
+    task::{Parent, drain, poll},
+};
 
-/// Opens other gates when it is dropped, and wakes itself.
+/// A future that opens other gates and wakes itself when it is dropped.
 struct OpensInDrop {
     future: Gated,
     own: Gate,
@@ -32,23 +35,23 @@ impl Drop for OpensInDrop {
     }
 }
 
-/// A set in which the first opens all others in its drop.
+/// Returns a set whose first future opens the gates of all others in its drop.
 fn set(size: usize) -> (Attempts<OpensInDrop, usize>, Vec<Gate>) {
     let mut set = Attempts::new();
     let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
-    for (place, own) in gates.iter().enumerate() {
-        let opens = match place {
+    for (index, own) in gates.iter().enumerate() {
+        let opens = match index {
             0 => gates[1..].to_vec(),
             _ => Vec::new(),
         };
         let (future, own) = (own.future(), own.clone());
-        set.push(place, OpensInDrop { future, own, opens });
+        set.push(index, OpensInDrop { future, own, opens });
     }
     (set, gates)
 }
 
 #[test]
-fn one_that_wakes_itself_and_others_in_its_drop_makes_them_come_next() {
+fn futures_woken_by_a_drop_finish_next() {
     for size in [1, 2, 61, 62, 130] {
         let (mut set, gates) = set(size);
         let parent = Parent::new();
@@ -64,7 +67,7 @@ fn one_that_wakes_itself_and_others_in_its_drop_makes_them_come_next() {
 }
 
 #[test]
-fn one_that_wakes_itself_and_others_while_the_set_is_dropped_wakes_nobody() {
+fn wakes_while_the_set_is_dropped_have_no_effect() {
     for size in [2, 61, 62, 130] {
         let (mut set, gates) = set(size);
         let parent = Parent::new();
@@ -80,7 +83,7 @@ fn one_that_wakes_itself_and_others_while_the_set_is_dropped_wakes_nobody() {
 }
 
 #[test]
-fn a_set_that_was_never_polled_drops_what_was_pushed() {
+fn dropping_an_unpolled_set_drops_its_futures() {
     for size in [0, 1, 2, 61, 62, 130] {
         let (set, gates) = set(size);
         drop(set);

@@ -1,4 +1,4 @@
-//! Tasks that do more in their wakers than they should.
+//! Tasks that poll or drop their set inside their waker.
 
 use std::{
     mem,
@@ -14,9 +14,9 @@ use std::{
 use futures::Stream;
 use race::Attempts;
 
-use crate::probe::{Gate, Gated};
+use crate::gate::{Gate, Gated};
 
-/// A task that polls its set in its waker, unless it is being polled: then again afterwards.
+/// A task that polls its set when it is woken. A wake during a poll causes another poll after it.
 struct Inline {
     set: Mutex<Attempts<Wakeful, usize>>,
     is_woken: AtomicBool,
@@ -24,7 +24,7 @@ struct Inline {
     out: Mutex<Vec<usize>>,
 }
 
-/// Wakes itself in so many polls before it asks its gate.
+/// A future of a gate that wakes itself in this many polls.
 struct Wakeful {
     future: Gated,
     wakes: usize,
@@ -45,9 +45,9 @@ impl Future for Wakeful {
 impl Inline {
     fn new(gates: &[Gate], wakes: usize) -> Arc<Self> {
         let mut set = Attempts::new();
-        for (place, gate) in gates.iter().enumerate() {
+        for (index, gate) in gates.iter().enumerate() {
             let future = gate.future();
-            set.push(place, Wakeful { future, wakes });
+            set.push(index, Wakeful { future, wakes });
         }
         Arc::new(Self {
             set: Mutex::new(set),
@@ -57,7 +57,7 @@ impl Inline {
         })
     }
 
-    /// What came out. The set goes, which has the task's waker.
+    /// Drops the set, which holds the task's waker. Returns the arguments that finished.
     fn finish(&self) -> Vec<usize> {
         drop(mem::take(&mut *self.set.lock().unwrap()));
         mem::take(&mut self.out.lock().unwrap())
@@ -69,14 +69,14 @@ impl Wake for Inline {
         self.is_woken.store(true, SeqCst);
         while self.is_woken.load(SeqCst) {
             let Ok(mut set) = self.set.try_lock() else {
-                return; // whoever polls it looks once more
+                return; // the thread that polls it will loop
             };
             self.is_woken.store(false, SeqCst);
             self.polls.fetch_add(1, SeqCst);
             let waker = Waker::from(self.clone());
             let mut cx = Context::from_waker(&waker);
-            while let Poll::Ready(Some((place, ()))) = Pin::new(&mut *set).poll_next(&mut cx) {
-                self.out.lock().unwrap().push(place);
+            while let Poll::Ready(Some((index, ()))) = Pin::new(&mut *set).poll_next(&mut cx) {
+                self.out.lock().unwrap().push(index);
             }
         }
     }
@@ -87,14 +87,14 @@ fn gates(count: usize) -> Vec<Gate> {
 }
 
 #[test]
-fn a_task_that_polls_in_its_waker_neither_hangs_nor_recurses_nor_loses_a_wake() {
+fn task_that_polls_in_its_waker_neither_hangs_nor_recurses_nor_loses_a_wake() {
     for size in [1, 2, 61, 62, 200] {
         let gates = gates(size);
         let task = Inline::new(&gates, 0);
         task.clone().wake();
-        for (place, gate) in gates.iter().enumerate() {
+        for (index, gate) in gates.iter().enumerate() {
             gate.open();
-            assert_eq!(task.out.lock().unwrap().last(), Some(&place));
+            assert_eq!(task.out.lock().unwrap().last(), Some(&index));
             gate.wake();
         }
         let polls = task.polls.load(SeqCst);
@@ -104,7 +104,7 @@ fn a_task_that_polls_in_its_waker_neither_hangs_nor_recurses_nor_loses_a_wake() 
 }
 
 #[test]
-fn a_task_that_polls_in_its_waker_polls_once_for_each_round_in_which_some_wake_themselves() {
+fn task_that_polls_in_its_waker_polls_once_per_round_of_self_wakes() {
     for size in [1, 2, 61, 62, 200] {
         let gates = gates(size);
         let task = Inline::new(&gates, 10);
@@ -117,7 +117,7 @@ fn a_task_that_polls_in_its_waker_polls_once_for_each_round_in_which_some_wake_t
 }
 
 #[test]
-fn a_task_that_polls_in_its_waker_on_any_thread_loses_no_wake() {
+fn task_that_polls_in_its_waker_on_any_thread_loses_no_wake() {
     for size in [60, 400] {
         for _ in 0..20 {
             let gates = gates(size);
@@ -136,7 +136,7 @@ fn a_task_that_polls_in_its_waker_on_any_thread_loses_no_wake() {
 }
 
 #[test]
-fn a_task_that_drops_its_set_in_its_waker_is_as_good_as_one_that_does_so_elsewhere() {
+fn task_may_drop_its_set_in_its_waker() {
     struct Drops(Mutex<Option<Attempts<Gated, usize>>>);
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
@@ -150,7 +150,7 @@ fn a_task_that_drops_its_set_in_its_waker_is_as_good_as_one_that_does_so_elsewhe
         let polled = Pin::new(&mut set).poll_next(&mut Context::from_waker(&waker));
         assert!(polled.is_pending());
         *task.0.lock().unwrap() = Some(set);
-        gates[size - 1].take_waker().wake(); // it may be the last handle to what it wakes
+        gates[size - 1].take_waker().wake(); // may be the last reference to its group
         assert!(gates.iter().all(|gate| gate.drops() == 1));
         gates.iter().take(size - 1).for_each(Gate::wake);
         drop(waker);

@@ -1,4 +1,4 @@
-//! Where futures live, and what they may be.
+//! Futures are never moved, and may have any size and alignment.
 
 use std::{
     cell::Cell,
@@ -13,11 +13,14 @@ use std::{
 use futures::{FutureExt, executor::block_on, future};
 use race::Attempts;
 
-use crate::probe::{Gate, Parent, drain};
+use crate::{
+    gate::Gate,
+    task::{Parent, drain},
+};
 
-/// Not to be moved: asserts that it is not, to its end.
+/// A future that asserts that it is not moved between its first poll and its drop.
 struct Rooted {
-    place: Cell<*const Self>,
+    address: Cell<*const Self>,
     is_ready: bool,
     drops: Rc<Cell<usize>>,
     _pinned: PhantomPinned,
@@ -25,8 +28,8 @@ struct Rooted {
 
 impl Rooted {
     fn assert_unmoved(&self) {
-        let place = self.place.replace(self);
-        assert!(place.is_null() || ptr::eq(place, self), "moved");
+        let address = self.address.replace(self);
+        assert!(address.is_null() || ptr::eq(address, self), "moved");
     }
 }
 
@@ -51,14 +54,14 @@ impl Drop for Rooted {
 }
 
 #[test]
-fn futures_never_move_after_their_first_poll_while_the_set_grows_to_5_000() {
+fn futures_do_not_move_while_the_set_grows_to_5_000() {
     let drops = Rc::new(Cell::new(0));
     let mut set = Attempts::new();
     let parent = Parent::new();
-    for place in 0..5_000_usize {
-        let is_ready = place % 100 == 99; // makes room, now and then
+    for index in 0..5_000_usize {
+        let is_ready = index % 100 == 99; // frees a slot now and then
         let rooted = Rooted {
-            place: Cell::new(ptr::null()),
+            address: Cell::new(ptr::null()),
             is_ready,
             drops: drops.clone(),
             _pinned: PhantomPinned,
@@ -76,12 +79,12 @@ fn futures_never_move_after_their_first_poll_while_the_set_grows_to_5_000() {
 }
 
 #[test]
-fn zero_sized_futures_are_as_good_as_any() {
+fn zero_sized_futures_are_polled_and_dropped_once() {
     struct Nothing;
     impl Future for Nothing {
         type Output = ();
         fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-            DROPS.with(|drops| drops.set(drops.get() + 100_000)); // counts polls, too
+            DROPS.with(|drops| drops.set(drops.get() + 100_000)); // a poll counts as 100,000 drops
             Poll::Ready(())
         }
     }
@@ -114,13 +117,13 @@ fn overaligned_futures_are_aligned() {
         }
     }
     let mut set = Attempts::new();
-    (0..100_u8).for_each(|place| set.push(place, Wide(place)));
-    for place in 0..100 {
-        assert_eq!(block_on(set.next()), Some((place, place)));
+    (0..100_u8).for_each(|index| set.push(index, Wide(index)));
+    for index in 0..100 {
+        assert_eq!(block_on(set.next()), Some((index, index)));
     }
 }
 
-/// Pending once, and awake.
+/// Wakes itself and is pending once.
 async fn yield_now() {
     let mut is_woken = false;
     let yields = future::poll_fn(|cx| {
@@ -134,27 +137,27 @@ async fn yield_now() {
 }
 
 #[test]
-fn futures_that_borrow_from_themselves_run_to_their_end() {
+fn self_referential_futures_finish() {
     let mut set = Attempts::new();
-    for place in 0..200_usize {
-        set.push(place, async move {
-            let own = [place; 16];
+    for index in 0..200_usize {
+        set.push(index, async move {
+            let own = [index; 16];
             let borrowed = &own;
             for it in borrowed {
-                assert_eq!(*it, place);
+                assert_eq!(*it, index);
                 yield_now().await;
             }
             borrowed.iter().sum::<usize>()
         });
     }
-    while let Some((place, sum)) = block_on(set.next()) {
-        assert_eq!(sum, place * 16);
+    while let Some((index, sum)) = block_on(set.next()) {
+        assert_eq!(sum, index * 16);
     }
     assert!(set.is_empty());
 }
 
 #[test]
-fn dropping_next_loses_nothing() {
+fn dropping_next_loses_no_output() {
     let (mut set, gates) = Gate::set(70);
     let parent = Parent::new();
     for gate in &gates {
