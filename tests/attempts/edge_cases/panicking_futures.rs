@@ -93,7 +93,7 @@ fn panic_in_poll_or_drop_keeps_the_others_and_drops_each_future_once() {
 }
 
 #[test]
-fn panic_amid_a_round_loses_no_poll_of_the_others() {
+fn panic_during_a_round_loses_no_poll_of_the_others() {
     for size in SIZES {
         for index in victims(size) {
             let (mut set, gates) = set(size, index, Panics::InPoll);

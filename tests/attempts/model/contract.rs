@@ -32,8 +32,8 @@ pub(crate) struct Contract {
     round: Round,
     /// The number of rounds with a future to poll.
     rounds: usize,
-    /// The last poll ended amid a round, because a future finished or panicked.
-    amid: bool,
+    /// The last poll interrupted its round, because a future finished or panicked.
+    interrupted: bool,
     /// If the last poll was pending: the number of the parent's wakes when its round began.
     pending: Option<usize>,
 }
@@ -72,7 +72,7 @@ impl Contract {
     ) {
         self.pending = None;
         let mut began =
-            (!self.amid || self.alone.is_some() || self.live.is_empty()).then_some(before);
+            (!self.interrupted || self.alone.is_some() || self.live.is_empty()).then_some(before);
         if began.is_some() {
             self.begin(world);
         }
@@ -97,7 +97,7 @@ impl Contract {
         match *result {
             Ok(Poll::Ready(Some(id))) => {
                 assert_eq!(last, Some((id, End::Ready)));
-                self.amid = true;
+                self.interrupted = true;
             }
             Ok(Poll::Ready(None)) => {
                 assert!(last.is_none() && self.live.is_empty());
@@ -122,7 +122,7 @@ impl Contract {
                     Some(id),
                     "the panic of another future"
                 );
-                self.amid = true;
+                self.interrupted = true;
             }
         }
     }
@@ -134,7 +134,7 @@ impl Contract {
             rest.is_empty(),
             "not polled in the previous round: {rest:?}"
         );
-        self.amid = false;
+        self.interrupted = false;
         let sets = [mem::take(&mut self.woken), mem::take(&mut self.fresh)];
         self.round.due = sets.into_iter().flatten().chain(self.alone).collect();
         self.rounds += usize::from(!self.round.due.is_empty());

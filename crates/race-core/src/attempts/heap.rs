@@ -77,8 +77,8 @@ pub struct Attempts<F, A = ()> {
     /// The set holds one future, in slot 0, which is polled with the parent's waker. `ready` does
     /// not count it.
     is_alone: bool,
-    /// The last round was interrupted by a finished or panicked future.
-    is_amid_round: bool,
+    /// Whether a finished or panicked future ended the last poll before the round was complete.
+    round_interrupted: bool,
     /// Created for the second future, or when a race waits for its timer or source.
     pub(super) ready: Option<Box<ReadySet>>,
 }
@@ -99,7 +99,7 @@ impl<F, A> Attempts<F, A> {
             storage: Storage::new(),
             len: 0,
             is_alone: false,
-            is_amid_round: false,
+            round_interrupted: false,
             ready: None,
         }
     }

@@ -12,6 +12,9 @@ pub enum Side {
 }
 
 /// The running attempts of a race, as its poll loop sees them: on the heap or inline.
+///
+/// If a future panics while it is polled or dropped, the panic propagates. The set then no longer
+/// holds this attempt, keeps all others, and can be used again.
 pub trait AttemptSet<F: Future, A> {
     /// Returns the number of running attempts.
     fn len(&self) -> usize;

@@ -50,7 +50,7 @@ impl<F: Future, A> AttemptSet<F, A> for Attempts<F, A> {
         if !self.is_alone {
             let ready = self.ready_mut();
             ready.unschedule(slot);
-            self.is_amid_round = ready.has_next();
+            self.round_interrupted = ready.has_next();
         }
         Some(self.take(slot))
     }

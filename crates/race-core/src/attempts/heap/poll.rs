@@ -32,7 +32,7 @@ impl<F: Future, A> Attempts<F, A> {
 
     fn poll_ready_set(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
         // The rest of an interrupted round goes first; otherwise it could wait forever.
-        if self.is_amid_round {
+        if self.round_interrupted {
             if let Poll::Ready(finished) = self.poll_round() {
                 return Poll::Ready(finished);
             }
@@ -46,14 +46,14 @@ impl<F: Future, A> Attempts<F, A> {
         loop {
             let ready = self.ready_mut();
             let Some(slot) = ready.next() else {
-                self.is_amid_round = false;
+                self.round_interrupted = false;
                 return Poll::Pending;
             };
             let waker = ready.waker(slot);
-            self.is_amid_round = true; // in case the future panics
+            self.round_interrupted = true; // in case the future panics
             let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
             if polled.is_ready() {
-                self.is_amid_round = self.ready_mut().has_next();
+                self.round_interrupted = self.ready_mut().has_next();
                 return polled;
             }
         }
@@ -66,12 +66,12 @@ impl<F: Future, A> Attempts<F, A> {
         ready.begin_round(cx.waker());
         let waker = ready.waker(0);
         let is_due = ready.visit_first();
-        self.is_amid_round = ready.has_next();
+        self.round_interrupted = ready.has_next();
         let polled = match is_due {
             true => self.poll_slot(0, &mut Context::from_waker(&waker)),
             false => Poll::Pending,
         };
-        if polled.is_pending() && self.is_amid_round {
+        if polled.is_pending() && self.round_interrupted {
             // The rest of the round was polled in this poll already, and waits for the next one.
             cx.waker().wake_by_ref();
         }

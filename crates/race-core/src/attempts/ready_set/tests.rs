@@ -45,7 +45,7 @@ fn begin_round_panics(set: &mut ReadySet) {
 }
 
 #[test]
-fn waker_that_panics_amid_another_threads_wake_loses_no_wake_of_the_first_group() {
+fn waker_that_panics_during_another_threads_wake_loses_no_wake_of_the_first_group() {
     let mut set = armed();
     let wake = UnfinishedWake::of_root(&set.root, 7);
     begin_round_panics(&mut set);
@@ -55,7 +55,7 @@ fn waker_that_panics_amid_another_threads_wake_loses_no_wake_of_the_first_group(
 }
 
 #[test]
-fn waker_that_panics_amid_another_threads_wake_loses_no_wake_of_stacked_groups() {
+fn waker_that_panics_during_another_threads_wake_loses_no_wake_of_stacked_groups() {
     for slots in [&[SLOTS][..], &[SLOTS + 5, SLOTS + BITS, SLOTS + BITS + 1]] {
         let mut set = armed();
         let groups = set.groups.as_ref().expect("the second tier is in use");

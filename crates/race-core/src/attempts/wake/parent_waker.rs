@@ -92,7 +92,7 @@ impl<const CLAIM: usize> RootGroup<CLAIM> {
             if group.fired.load(Ordering::Acquire) {
                 return self.store(waker.clone());
             }
-            // Another thread is about to wake this task, which registers again then.
+            // Another thread is about to wake this task, and the next poll registers again.
         } else {
             let owned = waker.clone(); // before the claim: if it panics, nothing has changed
             // Zero: the poller itself changed the word, so it owns `parent`.
@@ -101,8 +101,9 @@ impl<const CLAIM: usize> RootGroup<CLAIM> {
             {
                 return self.store(owned);
             }
-            // Another thread has not yet taken the old waker, which takes it a few instructions.
-            // This task wakes itself to register again, before the word is taken: it may panic.
+            // Another thread is a few instructions away from taking the old waker. This task wakes
+            // itself in order to register again. It does so before the word is taken, because the
+            // wake may panic.
             spin_hint();
             owned.wake();
         }

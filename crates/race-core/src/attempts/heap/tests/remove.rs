@@ -24,7 +24,7 @@ fn each_attempt_can_be_removed_once_and_the_others_finish() {
 }
 
 #[test]
-fn woken_attempt_removed_amid_a_round_is_not_polled() {
+fn woken_attempt_removed_during_a_round_is_not_polled() {
     for count in SIZES.into_iter().filter(|count| *count > 2) {
         let (mut set, controls, task) = polled(count);
         controls[0].ready.set(true);
