@@ -1,12 +1,13 @@
 //! Loom explores every interleaving of wakers and poller. Groups have four bits under loom, and the
 //! first group has one slot, so the second and all later attempts are in stacked groups.
 
-use alloc::{vec, vec::Vec};
+use alloc::{boxed::Box, task::Wake, vec, vec::Vec};
 use core::{
     future::poll_fn,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use futures_core::Stream as _;
 use loom::{
@@ -204,4 +205,38 @@ fn group_woken_while_it_is_taken_hides_no_other_group() {
             thread.join().unwrap();
         }
     });
+}
+
+#[test]
+fn waker_that_panics_when_it_is_replaced_loses_no_wake() {
+    struct PanicsOnDrop;
+    impl Wake for PanicsOnDrop {
+        fn wake(self: alloc::sync::Arc<Self>) {}
+    }
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            resume_unwind(Box::new(()));
+        }
+    }
+    for index in [0, 1] {
+        loom::model(move || {
+            let (mut attempts, flags) = polled(2);
+            let waker = Waker::from(alloc::sync::Arc::new(PanicsOnDrop));
+            let mut poll = |cx: &mut Context<'_>| Pin::new(&mut attempts).poll_next(cx);
+            assert!(poll(&mut Context::from_waker(&waker)).is_pending());
+            drop(waker); // the set has the last clone
+            let flag = flags[index].clone();
+            let thread = thread::spawn(move || {
+                // Panics if this thread takes the waker.
+                let _ = catch_unwind(AssertUnwindSafe(|| flag.set()));
+            });
+            let mut cx = Context::from_waker(Waker::noop());
+            let finished = match catch_unwind(AssertUnwindSafe(|| poll(&mut cx))) {
+                Ok(Poll::Ready(finished)) => finished,
+                Ok(Poll::Pending) | Err(_) => block_on(attempts.next()),
+            };
+            assert_eq!(finished, Some((index, ())));
+            thread.join().unwrap();
+        });
+    }
 }
