@@ -19,7 +19,7 @@ use loom::{
     thread,
 };
 
-use super::Attempts;
+use super::{Attempts, ready_set::ReadySet};
 
 /// A future that is ready once it is set.
 #[derive(Clone)]
@@ -207,36 +207,61 @@ fn group_woken_while_it_is_taken_hides_no_other_group() {
     });
 }
 
+struct PanicsOnDrop;
+
+impl Wake for PanicsOnDrop {
+    fn wake(self: alloc::sync::Arc<Self>) {}
+}
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(()));
+    }
+}
+
+fn panicking_waker() -> Waker {
+    Waker::from(alloc::sync::Arc::new(PanicsOnDrop))
+}
+
+fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
+}
+
 #[test]
-fn waker_that_panics_when_it_is_replaced_loses_no_wake() {
-    struct PanicsOnDrop;
-    impl Wake for PanicsOnDrop {
-        fn wake(self: alloc::sync::Arc<Self>) {}
-    }
-    impl Drop for PanicsOnDrop {
-        fn drop(&mut self) {
-            resume_unwind(Box::new(()));
-        }
-    }
-    for index in [0, 1] {
-        loom::model(move || {
-            let (mut attempts, flags) = polled(2);
-            let waker = Waker::from(alloc::sync::Arc::new(PanicsOnDrop));
-            let mut poll = |cx: &mut Context<'_>| Pin::new(&mut attempts).poll_next(cx);
-            assert!(poll(&mut Context::from_waker(&waker)).is_pending());
-            drop(waker); // the set has the last clone
-            let flag = flags[index].clone();
-            let thread = thread::spawn(move || {
-                // Panics if this thread takes the waker.
-                let _ = catch_unwind(AssertUnwindSafe(|| flag.set()));
-            });
-            let mut cx = Context::from_waker(Waker::noop());
-            let finished = match catch_unwind(AssertUnwindSafe(|| poll(&mut cx))) {
-                Ok(Poll::Ready(finished)) => finished,
-                Ok(Poll::Pending) | Err(_) => block_on(attempts.next()),
-            };
-            assert_eq!(finished, Some((index, ())));
-            thread.join().unwrap();
-        });
-    }
+fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_the_first_group() {
+    loom::model(|| {
+        let mut set = ReadySet::new();
+        let slot = set.occupy(None);
+        set.begin_round(&panicking_waker()); // the set keeps the last clone
+        let own = (*set.waker(slot)).clone();
+        // The thread panics if it takes the waker.
+        let thread = thread::spawn(move || _ = caught(|| own.wake()));
+        let mut next = || {
+            caught(|| set.begin_round(Waker::noop()));
+            set.next()
+        };
+        let first = next();
+        thread.join().unwrap();
+        assert_eq!(first.or_else(next), Some(slot));
+    });
+}
+
+#[test]
+fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_a_stacked_group() {
+    loom::model(|| {
+        let (mut attempts, flags) = polled(2);
+        let mut poll = |waker: &Waker| {
+            let mut cx = Context::from_waker(waker);
+            Pin::new(&mut attempts).poll_next(&mut cx)
+        };
+        assert!(poll(&panicking_waker()).is_pending()); // the stacked groups keep the last clone
+        let flag = flags[1].clone();
+        let thread = thread::spawn(move || _ = caught(|| flag.set()));
+        let finished = match caught(|| poll(Waker::noop())) {
+            Some(Poll::Ready(finished)) => finished,
+            _ => block_on(attempts.next()),
+        };
+        assert_eq!(finished, Some((1, ())));
+        thread.join().unwrap();
+    });
 }
