@@ -1,0 +1,32 @@
+//! The checks that are one command each, or two.
+
+use crate::step::{Outcome, Step};
+
+pub(crate) fn format() -> Outcome {
+    Step::cargo("fmt --all --check").run()
+}
+
+pub(crate) fn lint() -> Outcome {
+    Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").run()
+}
+
+pub(crate) fn test() -> Outcome {
+    Step::cargo("test --workspace").run()
+}
+
+pub(crate) fn docs() -> Outcome {
+    let docs = Step::cargo("doc --locked --quiet --workspace --no-deps --all-features");
+    docs.env("RUSTDOCFLAGS", "-D warnings").run()
+}
+
+/// A program that does not link if anything below it links `std`.
+pub(crate) fn no_std() -> Outcome {
+    let program = "run --locked --quiet --manifest-path tests/no_std/Cargo.toml";
+    Step::cargo(program).run()?;
+    Step::cargo(&format!("{program} --no-default-features")).run()
+}
+
+/// The benchmarks of the workspace are compiled by `lint`; these are in a package of their own.
+pub(crate) fn benches() -> Outcome {
+    Step::cargo("check --locked --quiet --benches --manifest-path benches/peers/Cargo.toml").run()
+}

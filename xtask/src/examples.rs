@@ -1,0 +1,48 @@
+//! Every example of the workspace, found in the file system, with default arguments.
+
+use std::{path::Path, time::Duration};
+
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
+
+/// The time for one example, on any machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn run() -> Outcome {
+    Step::cargo("build --locked --quiet --workspace --examples").run()?;
+    let built = workspace::target()?.join("debug/examples");
+    let mut packages = vec![".".into()];
+    packages.extend(workspace::folders(Path::new("crates"))?);
+    let mut count = 0;
+    for package in packages {
+        for name in examples(&package)? {
+            let program = built.join(&name);
+            Step::new(&program.to_string_lossy()).run_within(LIMIT)?;
+            count += 1;
+        }
+    }
+    println!("\n{count} examples");
+    match count {
+        0 => Err("no example was found".into()),
+        _ => Ok(()),
+    }
+}
+
+/// The names of `examples/NAME.rs` and `examples/NAME/main.rs`, as Cargo finds them.
+fn examples(package: &Path) -> Result<Vec<String>, String> {
+    let folder = package.join("examples");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut names = Vec::new();
+    for entry in workspace::entries(&folder)? {
+        let is_file = entry.extension().is_some_and(|extension| extension == "rs");
+        if is_file || entry.join("main.rs").exists() {
+            let name = entry.file_stem().unwrap_or_default();
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}

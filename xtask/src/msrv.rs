@@ -1,0 +1,53 @@
+//! The declared `rust-version`, with the compiler of that version.
+
+use std::{env, path::PathBuf};
+
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
+
+/// Names the compiler to use.
+const VARIABLE: &str = "MSRV_RUSTC";
+
+/// Lints are checked with the current compiler only: those of an old one differ.
+pub(crate) const QUIET: &str = "-Awarnings";
+
+/// The libraries compile, with all features and with none.
+pub(crate) fn run() -> Outcome {
+    let compiler = compiler()?;
+    let target = workspace::target()?.join("msrv");
+    let libraries = workspace::libraries_selected()?;
+    for features in ["--all-features", "--no-default-features"] {
+        Step::cargo(&format!("check --locked --quiet {libraries} {features}"))
+            .env("RUSTC", &compiler)
+            .env("RUSTFLAGS", QUIET)
+            .env("CARGO_TARGET_DIR", &target)
+            .run()?;
+    }
+    Ok(())
+}
+
+/// The path of a compiler of the declared version: the variable, a toolchain of rustup, or the
+/// system's. Nothing is downloaded.
+pub(crate) fn compiler() -> Result<PathBuf, String> {
+    let version = workspace::rust_version()?;
+    let toolchain = Step::new(&format!("rustup which --toolchain {version} rustc"));
+    let toolchain = toolchain.env("RUSTUP_AUTO_INSTALL", "0").output();
+    let candidates = [
+        env::var_os(VARIABLE).map(PathBuf::from),
+        toolchain.map(PathBuf::from),
+        Some(PathBuf::from("/usr/bin/rustc")),
+    ];
+    let prefix = format!("rustc {version}.");
+    let mut found = candidates.into_iter().flatten().filter(|path| {
+        let printed = Step::new(&path.to_string_lossy()).arg("--version").output();
+        printed.is_some_and(|printed| printed.starts_with(&prefix))
+    });
+    found.next().ok_or_else(|| {
+        format!(
+            "no rustc {version}: install Debian's rustc-web={version}.*, or \
+             `rustup toolchain install {version}`, or set {VARIABLE}"
+        )
+    })
+}

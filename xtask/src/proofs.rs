@@ -1,0 +1,75 @@
+//! Interleavings, random scripts and sanitizers.
+
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
+
+/// The wakers and the poller, and the timers and their thread, with up to two preemptions.
+pub(crate) fn loom() -> Outcome {
+    loom_up_to("2")
+}
+
+pub(crate) fn loom_deep() -> Outcome {
+    loom_up_to("3")
+}
+
+fn loom_up_to(preemptions: &str) -> Outcome {
+    let target = workspace::target()?.join("loom");
+    for library in ["race-core --features alloc", "race-thread"] {
+        Step::cargo(&format!("test --locked --release --lib -p {library} loom"))
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("LOOM_MAX_PREEMPTIONS", preemptions)
+            .env("CARGO_TARGET_DIR", &target)
+            .run()?;
+    }
+    Ok(())
+}
+
+/// Random scripts against a model, the simulator and the peers.
+pub(crate) fn models() -> Outcome {
+    for (cases, test) in [
+        ("50000", "--test attempts"),
+        ("2000000", "--test race simulated"),
+        ("100000", "--test wheel"),
+    ] {
+        Step::cargo(&format!("test --locked --release {test}"))
+            .env("PROPTEST_CASES", cases)
+            .run()?;
+    }
+    Ok(())
+}
+
+/// Tests that start other programs are left out: the sanitizer does not see those.
+pub(crate) fn asan() -> Outcome {
+    let target = workspace::target()?.join("asan");
+    let version = Step::new("rustc -vV").output().unwrap_or_default();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("rustc -vV names no host")?;
+    for tests in [
+        "-p race-core --all-features --lib",
+        "-p race-tokio -p race-async-io -p race-smol --tests",
+        "--test race --test attempts --test runtimes --test allocations",
+    ] {
+        Step::cargo(&format!("+nightly test --locked --target {host} {tests}"))
+            .env("RUSTFLAGS", "-Zsanitizer=address")
+            .env("CARGO_TARGET_DIR", &target)
+            .run()?;
+    }
+    Ok(())
+}
+
+/// Tests of the server that take a million tasks, and random histories with power failures.
+pub(crate) fn histories() -> Outcome {
+    Step::cargo("test --locked --release -p hyper-delay --lib -- --ignored").run()?;
+    Step::cargo("test --locked --release -p hyper-delay --test limits -- --ignored").run()?;
+    Step::cargo("test --locked --release -p hyper-delay --lib")
+        .env("PROPTEST_CASES", "20000")
+        .run()
+}
+
+pub(crate) fn kills() -> Outcome {
+    Step::cargo("test --locked --release -p hyper-delay --test kill -- --nocapture")
+        .env("HYPER_DELAY_KILLS", "1000")
+        .run()
+}

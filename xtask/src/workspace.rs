@@ -1,0 +1,78 @@
+//! What the manifests say.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+const MANIFEST: &str = "Cargo.toml";
+
+/// The `rust-version` of the workspace, for example `1.85`.
+pub(crate) fn rust_version() -> Result<String, String> {
+    let manifest = read(Path::new(MANIFEST))?;
+    let version = value(&manifest, "rust-version").ok_or("Cargo.toml has no rust-version")?;
+    Ok(version.to_owned())
+}
+
+/// The published libraries that keep the `rust-version` of the workspace, in order of name.
+pub(crate) fn libraries() -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for folder in folders(Path::new("crates"))? {
+        let manifest = read(&folder.join(MANIFEST))?;
+        let published = !manifest.lines().any(|line| line == "publish = false");
+        let kept = manifest
+            .lines()
+            .any(|line| line == "rust-version.workspace = true");
+        if published && kept {
+            let name = value(&manifest, "name");
+            let name = name.ok_or_else(|| format!("{} has no package name", folder.display()))?;
+            names.push(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// `-p` and the name of each library.
+pub(crate) fn libraries_selected() -> Result<String, String> {
+    let names = libraries()?;
+    Ok(names.iter().map(|name| format!("-p {name} ")).collect())
+}
+
+/// The folders in a folder, sorted.
+pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut folders = entries(path)?;
+    folders.retain(|entry| entry.is_dir());
+    Ok(folders)
+}
+
+/// The entries of a folder, sorted.
+pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let listing = fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut entries: Vec<_> = listing.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    Ok(entries)
+}
+
+/// The target directory: this program is in `target/debug`.
+pub(crate) fn target() -> Result<PathBuf, String> {
+    let program = env::current_exe().map_err(|error| error.to_string())?;
+    let target = program.ancestors().nth(2);
+    let target =
+        target.ok_or_else(|| format!("{} is in no target directory", program.display()))?;
+    Ok(target.to_owned())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The string after `key = ` on a line of its own.
+fn value<'a>(manifest: &'a str, key: &str) -> Option<&'a str> {
+    manifest.lines().find_map(|line| {
+        let rest = line.strip_prefix(key)?.trim_start();
+        rest.strip_prefix('=')?
+            .trim()
+            .strip_prefix('"')?
+            .strip_suffix('"')
+    })
+}
