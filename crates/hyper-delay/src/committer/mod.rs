@@ -5,8 +5,6 @@
 
 mod dirty;
 mod pace;
-#[cfg(test)]
-mod tests;
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError},
@@ -105,3 +103,6 @@ fn weight(op: &Op) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

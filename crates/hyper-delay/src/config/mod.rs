@@ -22,6 +22,4 @@ pub use sync::Sync;
 pub use values::Config;
 
 #[cfg(test)]
-mod document_tests;
-#[cfg(test)]
-mod read_tests;
+mod tests;

@@ -170,3 +170,6 @@ fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {
     };
     object.iter().map(entry).collect()
 }
+
+#[cfg(test)]
+mod tests;

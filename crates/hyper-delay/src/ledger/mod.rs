@@ -9,8 +9,6 @@ mod memory;
 mod numbers;
 mod op;
 mod tally;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -308,3 +306,6 @@ fn listed(route: &str, name: &Name) -> (Space, Bytes, Column) {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -121,5 +121,4 @@ fn without_return(line: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-#[path = "lines_tests.rs"]
 mod tests;

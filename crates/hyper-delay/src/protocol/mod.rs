@@ -43,6 +43,3 @@ pub use refusal::{Code, Refusal};
 pub use reply::{DeadTask, Reason, Reply};
 pub use request::{Line, Mode, Named, Request, Schedule};
 pub use stats::{Counts, RouteStats, Stats};
-
-#[cfg(test)]
-mod refusal_tests;

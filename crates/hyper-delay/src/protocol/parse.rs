@@ -158,5 +158,4 @@ fn refused(fields: &Fields<'_>, fault: Fault) -> Refusal {
 }
 
 #[cfg(test)]
-#[path = "parse_tests.rs"]
 mod tests;

@@ -78,3 +78,6 @@ impl Code {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,5 +184,4 @@ impl Reply {
 }
 
 #[cfg(test)]
-#[path = "reply_tests.rs"]
 mod tests;

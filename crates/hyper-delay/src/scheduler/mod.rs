@@ -21,8 +21,6 @@ mod requests;
 mod route;
 mod settings;
 mod stats;
-#[cfg(test)]
-mod tests;
 mod tick;
 mod window;
 
@@ -117,3 +115,6 @@ impl<S: Store> Scheduler<S> {
         self.promised.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

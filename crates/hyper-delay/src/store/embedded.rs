@@ -169,5 +169,4 @@ impl fmt::Debug for Embedded {
 }
 
 #[cfg(test)]
-#[path = "embedded_tests.rs"]
 mod tests;

@@ -1,6 +1,6 @@
 //! How lines are refused, and which are not.
 
-use super::{Code, Refusal, Request, parse};
+use crate::protocol::{Code, Refusal, Request, parse};
 
 fn request_of(line: &str) -> Request {
     parse(line.as_bytes()).expect(line).request
