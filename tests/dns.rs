@@ -1,13 +1,11 @@
 //! The `dns` example as its users meet it: a process, and resolvers that speak bytes.
 
-mod process;
-
 use std::{
     net::{SocketAddr, UdpSocket},
     thread,
 };
 
-use process::run;
+use testkit::example::run;
 
 /// A resolver that gives these replies to each question.
 fn resolver(replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {

@@ -6,18 +6,16 @@
 
 mod demo;
 mod options;
-#[path = "../shared/output.rs"]
-mod output;
 mod query;
 
 use std::{io, process::ExitCode, time::Duration};
 
 use race::{RaceError, tokio::Race};
+use testkit::output::{complain, print};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     options::{Command, Options},
-    output::{complain, print},
     query::{AskError, addresses},
 };
 

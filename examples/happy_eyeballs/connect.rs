@@ -3,15 +3,13 @@
 use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
 use race::{RaceError, tokio::Race};
+use testkit::output::{complain, print};
 use tokio::{
     net::TcpStream,
     time::{Instant, timeout_at},
 };
 
-use crate::{
-    log::Log,
-    output::{complain, print},
-};
+use crate::log::Log;
 
 /// RFC 8305, section 8: the Connection Attempt Delay, and the least it may be.
 const STEP: Duration = Duration::from_millis(250);

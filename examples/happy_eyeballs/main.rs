@@ -10,18 +10,13 @@ mod demo;
 mod interleave;
 mod log;
 mod options;
-#[path = "../shared/output.rs"]
-mod output;
 
 use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
+use testkit::output::{complain, print};
 use tokio::{net::lookup_host, runtime, time::timeout};
 
-use crate::{
-    interleave::interleave,
-    options::Command,
-    output::{complain, print},
-};
+use crate::{interleave::interleave, options::Command};
 
 /// For the resolver.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -3,11 +3,11 @@
 use std::{io, time::Duration};
 
 use race::{RaceError, Won, tokio::Race};
+use testkit::output::print;
 use tokio::time::{Instant, timeout};
 
 use crate::{
     client::Client,
-    output::print,
     server::{Counts, Day, Server},
 };
 

@@ -7,18 +7,16 @@
 mod client;
 mod load;
 mod options;
-#[path = "../shared/output.rs"]
-mod output;
 mod server;
 
 use std::{io, process::ExitCode};
 
 use race::{Adaptive, Budget};
+use testkit::output::{complain, print};
 
 use crate::{
     load::Load,
     options::{Command, Options},
-    output::{complain, print},
     server::Day,
 };
 

@@ -9,8 +9,6 @@ mod demo;
 mod fetch;
 mod mirror;
 mod options;
-#[path = "../shared/output.rs"]
-mod output;
 mod paced;
 mod runtime;
 
@@ -18,11 +16,11 @@ use std::{cell::RefCell, io, process::ExitCode};
 
 use hyper::body::Bytes;
 use race::{Observer as _, RaceError, Staircase, Won, core::Race};
+use testkit::output::{complain, print};
 
 use crate::{
     fetch::FetchError,
     options::{Command, Options, RuntimeName},
-    output::{complain, print},
     runtime::{AsyncIo, Runtime, Smol, Thread, Tokio},
 };
 

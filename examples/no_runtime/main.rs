@@ -4,9 +4,6 @@
 //! with a timer on a thread of its own; and `pollster`, which polls on this thread and parks it meanwhile. The
 //! core does not care who does what.
 
-#[path = "../shared/output.rs"]
-mod output;
-
 use std::{
     io,
     net::{SocketAddr, TcpListener, TcpStream},
@@ -17,8 +14,7 @@ use std::{
 
 use futures::channel::oneshot;
 use race::Race;
-
-use crate::output::{complain, print};
+use testkit::output::{complain, print};
 
 /// How long the servers take to answer, in milliseconds.
 const LATENCIES: [u64; 3] = [400, 30, 60];

@@ -4,18 +4,14 @@
 //!
 //! `cargo run --example quorum`
 
-#[path = "../shared/output.rs"]
-mod output;
 mod replica;
 
 use std::{env, io, process::ExitCode, time::Duration};
 
 use race::{QuorumError, Steps, tokio::Race};
+use testkit::output::{complain, print};
 
-use crate::{
-    output::{complain, print},
-    replica::{Failure, REPLICAS, Replica},
-};
+use crate::replica::{Failure, REPLICAS, Replica};
 
 const NEEDED: usize = 3;
 

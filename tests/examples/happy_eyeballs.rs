@@ -2,7 +2,9 @@ use std::net::TcpListener;
 
 use tokio::net::TcpSocket;
 
-use crate::{helps, process::run, refuses, runs_unread};
+use testkit::example::run;
+
+use crate::{helps, refuses, runs_unread};
 
 /// A listener on loopback, and its port.
 fn listener() -> (TcpListener, u16) {

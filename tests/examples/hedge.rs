@@ -1,4 +1,6 @@
-use crate::{helps, process::run, refuses, runs_unread};
+use testkit::example::run;
+
+use crate::{helps, refuses, runs_unread};
 
 /// A line of the table, after its name.
 #[derive(Debug)]

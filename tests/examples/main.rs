@@ -6,11 +6,12 @@ mod hedge;
 #[path = "../../examples/happy_eyeballs/interleave.rs"]
 mod interleave;
 mod no_runtime;
-#[path = "../process/mod.rs"]
-mod process;
 mod quorum;
 
-use process::{finish, run, start};
+use testkit::{
+    example::{run, start},
+    process::finish,
+};
 
 /// It ends well with nobody to read what it says.
 fn runs_unread(example: &str, args: &[&str]) {

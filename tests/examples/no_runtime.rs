@@ -1,4 +1,6 @@
-use crate::{process::run, runs_unread};
+use testkit::example::run;
+
+use crate::runs_unread;
 
 #[test]
 fn somebody_answers() {

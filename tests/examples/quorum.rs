@@ -1,4 +1,6 @@
-use crate::{process::run, refuses, runs_unread};
+use testkit::example::run;
+
+use crate::{refuses, runs_unread};
 
 /// The lines, without how long it took.
 fn facts(stdout: &str) -> Vec<&str> {

@@ -9,9 +9,10 @@ use std::{
     thread,
 };
 
+use testkit::{PATIENCE, example::start, process::finish};
+
 use crate::{
     RUNTIMES,
-    process::{PATIENCE, finish, start},
     server::{OK, mirror, stalls},
 };
 

@@ -1,8 +1,9 @@
 //! Races that nobody wins.
 
+use testkit::example::run;
+
 use crate::{
     RUNTIMES, line,
-    process::run,
     server::{OK, says, says_no_hello, stalls},
 };
 

@@ -2,10 +2,13 @@
 
 use std::{io::Write as _, sync::mpsc};
 
-use crate::{
-    process::{PATIENCE, finish, run, start},
-    server::{OK, mirror},
+use testkit::{
+    PATIENCE,
+    example::{run, start},
+    process::finish,
 };
+
+use crate::server::{OK, mirror};
 
 #[test]
 fn bad_input_is_one_line_that_names_it() {

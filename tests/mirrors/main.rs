@@ -7,12 +7,10 @@ mod input;
 // The pacing, for its own tests.
 #[path = "../../examples/mirrors/paced.rs"]
 mod paced;
-#[path = "../process/mod.rs"]
-mod process;
 mod server;
 mod wins;
 
-use process::Ended;
+use testkit::Ended;
 
 const RUNTIMES: [&str; 4] = ["tokio", "async-io", "smol", "thread"];
 

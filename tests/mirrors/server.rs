@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use crate::process::PATIENCE;
+use testkit::PATIENCE;
 
 /// An answer that wins.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody";

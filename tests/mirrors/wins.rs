@@ -2,9 +2,10 @@
 
 use std::{env::temp_dir, fs, io::Write as _, process::id};
 
+use testkit::{Ended, example::run};
+
 use crate::{
     RUNTIMES, line,
-    process::{Ended, run},
     server::{OK, mirror, repeats, says},
 };
 

@@ -2,23 +2,21 @@
 //!
 //! `cargo bench --bench memory` is a million tasks; `-- 10M` is ten.
 
-#[path = "../process/mod.rs"]
-mod process;
-
 mod resident;
 mod restart;
 
 use std::{sync::Arc, thread, time::Duration};
 
 use hyper_delay::load::{self, LoadError, Mode, Plan, Tally};
+use testkit::{Server, Start};
+use tokio::runtime;
 
-use process::Server;
 use resident::Resident;
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let Some(words) = process::words() else {
+    let Some(words) = testkit::bench::words() else {
         println!("run it with: cargo bench --bench memory");
         return Ok(());
     };
@@ -57,9 +55,12 @@ fn count(word: &str) -> Result<u64, Failure> {
 fn measure(tasks: u64, what: &str, ahead: Duration) -> Result<(), Failure> {
     /// Until what is under way in the background is done.
     const REST: Duration = Duration::from_secs(5);
-    let directory = process::directory()?;
-    let runtime = process::runtime()?;
-    let server = Server::start(directory.path())?;
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    // One thread for all of the load.
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path()).run();
     eprintln!("{tasks} {what}: filling");
     let rate = runtime.block_on(fill(&server, "pending", 8, tasks, ahead))?;
     runtime.block_on(fill(&server, "due", 1, 1, Duration::ZERO))?;
@@ -68,7 +69,7 @@ fn measure(tasks: u64, what: &str, ahead: Duration) -> Result<(), Failure> {
     drop(server);
 
     eprintln!("{tasks} {what}: starting again");
-    let server = Server::start(directory.path())?;
+    let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path()).run();
     // Of overdue tasks, the route that has them all is the harder one.
     let route = if ahead.is_zero() { "pending" } else { "due" };
     let delivered = runtime.block_on(restart::first_delivery(&server, &format!("{route}-0000")))?;
@@ -90,7 +91,7 @@ async fn fill(
     ahead: Duration,
 ) -> Result<f64, LoadError> {
     let plan = Plan {
-        address: server.address.clone(),
+        address: server.address.to_string(),
         mode: Mode::Schedule,
         connections,
         pipeline: 256,

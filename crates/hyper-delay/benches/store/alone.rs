@@ -11,7 +11,7 @@ use hyper_delay::{
     store::{Durability, Embedded},
 };
 
-use crate::{Failure, median::median, process, raw::Raw, written::written};
+use crate::{Failure, median::median, raw::Raw, written::written};
 
 /// Schedules in a commit, and how long a commit may take beside a raw write, as targets have it.
 const BATCHES: [(usize, f64); 3] = [(1, 1.0), (64, 1.14), (1024, 1.4)];
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     );
     println!("| --- | --- | --- | --- | --- | --- |");
     for (batch, before) in BATCHES {
-        let directory = process::directory()?;
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut commits = Commits::open(directory.path(), batch)?;
         // The first are the measure of the rest.
         let (from, times) = (written()?, 100);

@@ -2,10 +2,6 @@
 //!
 //! `cargo bench --bench store` is all of it, in under three minutes; `-- store` or `-- server` a part.
 
-#[path = "../process/mod.rs"]
-#[expect(dead_code, reason = "the other benchmark uses the rest")]
-mod process;
-
 mod median;
 mod raw;
 mod written;
@@ -19,7 +15,7 @@ mod table;
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let Some(words) = process::words() else {
+    let Some(words) = testkit::bench::words() else {
         println!("run it with: cargo bench --bench store");
         return Ok(());
     };

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use hyper_delay::load::{self, LoadError, Mode, Plan, Tally};
+use testkit::Server;
 
 use crate::{
     Failure,
     beanstalkd::{self, Beanstalkd, Work},
-    process::Server,
     raw::Raw,
 };
 
@@ -124,7 +124,7 @@ async fn ours(server: &Server, mode: Mode, of: Load) -> Result<load::Figures, Lo
         Mode::Late => (Duration::from_secs(1), u64::from(DUE.0 * DUE.1)),
     };
     let plan = Plan {
-        address: server.address.clone(),
+        address: server.address.to_string(),
         mode,
         connections: of.connections,
         pipeline: of.pipeline,

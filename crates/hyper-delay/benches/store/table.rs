@@ -1,10 +1,12 @@
 //! The whole server beside beanstalkd: rounds, and the table of their medians.
 
+use testkit::Start;
+use tokio::runtime;
+
 use crate::{
     Failure,
     beanstalkd::Beanstalkd,
     median::median,
-    process::{self, Server},
     raw::Raw,
     round::{CROWD, Load, MANY, ONE, PAYLOAD, Pair, Round, THROUGH, round},
 };
@@ -15,11 +17,14 @@ const ROUNDS: usize = 5;
 const RAW: usize = 300;
 
 pub(crate) fn run() -> Result<(), Failure> {
-    let directory = process::directory()?;
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let mut raw = Raw::new(directory.path(), "raw", RAW)?;
-    let server = Server::start(directory.path())?;
+    let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path()).run();
     let peer = Beanstalkd::start()?;
-    let runtime = process::runtime()?;
+    // One thread for all of the load.
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut rounds = Vec::new();
     for number in 1..=ROUNDS {
         eprintln!("round {number} of {ROUNDS}");

@@ -1,6 +1,8 @@
 use std::fs;
 
-use crate::process::{alone, program, run};
+use testkit::process::run;
+
+use crate::process::{alone, program};
 
 #[test]
 fn check_config_prints_what_is_in_force_as_a_file_that_says_the_same() {

@@ -1,6 +1,9 @@
 use std::{fs, net::TcpListener};
 
-use crate::process::{Server, alone, program, run};
+use serde_json::json;
+use testkit::process::run;
+
+use crate::process::{Server, alone, program};
 
 #[test]
 fn without_a_server_every_command_names_the_address_and_the_cure() {
@@ -67,7 +70,7 @@ fn an_address_that_is_taken_is_named_with_a_cure() {
 
 #[test]
 fn a_directory_that_another_server_has_is_named_with_a_cure() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let error = server.run(&["serve"]).failed(1);
     assert!(error.contains("data_dir data/db"), "{error}");
     assert!(error.contains("another process has it"), "{error}");
@@ -75,7 +78,7 @@ fn a_directory_that_another_server_has_is_named_with_a_cure() {
 
 #[test]
 fn what_the_server_refuses_is_told() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let late = ["schedule", "x", "--route", "a", "--in", "1h", "--id", "i"];
     server.run(&late).done();
     let error = server

@@ -1,11 +1,11 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::process::Server;
 
 #[test]
 fn every_load_ends_and_leaves_nothing() {
-    let server = Server::start("");
-    let pid = server.child.id().to_string();
+    let server = Server::start(json!({}));
+    let pid = server.running.id().to_string();
     for (mode, tasks) in [("schedule", 300), ("deliver", 300), ("late", 100)] {
         let line = [
             "bench",
@@ -47,7 +47,7 @@ fn every_load_ends_and_leaves_nothing() {
 
 #[test]
 fn the_load_can_leave_its_tasks() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let table = server
         .run(&[
             "bench",
@@ -66,7 +66,7 @@ fn the_load_can_leave_its_tasks() {
 
 #[test]
 fn a_process_that_is_not_there_is_an_error() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let error = server
         .run(&[
             "bench",

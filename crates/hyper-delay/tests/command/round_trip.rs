@@ -4,9 +4,13 @@ use std::{
     time::Instant,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use testkit::{
+    PATIENCE,
+    process::{lines, run, wait},
+};
 
-use crate::process::{PATIENCE, Server, lines, run, wait};
+use crate::process::Server;
 
 #[track_caller]
 fn json(line: &str) -> Value {
@@ -15,7 +19,7 @@ fn json(line: &str) -> Value {
 
 #[test]
 fn what_is_scheduled_is_listened_to_and_gone() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let receipt = server
         .run(&["schedule", "hello", "--route", "a", "--id", "one"])
         .done();
@@ -33,7 +37,7 @@ fn what_is_scheduled_is_listened_to_and_gone() {
 
 #[test]
 fn payloads_are_bytes_from_standard_input() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let line = ["schedule", "-", "--route", "b", "--compression", "zstd"];
     run(&mut server.program(&line), b"\xff\xfe").done();
     let heard = server
@@ -48,7 +52,7 @@ fn payloads_are_bytes_from_standard_input() {
 
 #[test]
 fn a_count_leaves_the_other_tasks_alone() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     for at in ["1000", "2000", "3000"] {
         server
             .run(&["schedule", at, "--route", "a", "--at", at])
@@ -75,7 +79,7 @@ fn a_count_leaves_the_other_tasks_alone() {
 
 #[test]
 fn times_are_spans_rfc_3339_or_milliseconds() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     for (id, at) in [("r", "2031-01-31T08:00:00.5+01:00"), ("m", "1927609200500")] {
         let receipt = server
             .run(&["schedule", "x", "--route", "a", "--id", id, "--at", at])
@@ -98,7 +102,7 @@ fn times_are_spans_rfc_3339_or_milliseconds() {
 
 #[test]
 fn a_replaced_task_has_the_new_payload() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let late = ["schedule", "old", "--route", "a", "--id", "i", "--in", "1h"];
     server.run(&late).done();
     server
@@ -114,7 +118,7 @@ fn a_replaced_task_has_the_new_payload() {
 
 #[test]
 fn a_cancelled_task_is_gone() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let late = ["schedule", "x", "--route", "a", "--id", "i", "--in", "1h"];
     server.run(&late).done();
     let cancelled = server.run(&["cancel", "a", "i"]).done();
@@ -126,7 +130,7 @@ fn a_cancelled_task_is_gone() {
 
 #[test]
 fn a_dead_letter_is_listed_and_kicked() {
-    let server = Server::start(r#","max_attempts":1"#);
+    let server = Server::start(json!({"max_attempts": 1}));
     for id in ["one", "two"] {
         server
             .run(&["schedule", "x", "--route", "a", "--id", id])
@@ -172,7 +176,7 @@ fn take_and_go(address: &str, tasks: usize) {
 
 #[test]
 fn who_listens_is_told_when_another_takes_the_route() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let mut first = server.program(&["listen", "a"]).spawn().unwrap();
     let printed = lines(first.stdout.take().unwrap());
     server.run(&["schedule", "x", "--route", "a"]).done();
@@ -183,7 +187,7 @@ fn who_listens_is_told_when_another_takes_the_route() {
         .spawn()
         .unwrap();
     let complaint = lines(first.stderr.take().unwrap());
-    assert_eq!(wait(&mut first), Some(1));
+    assert_eq!(wait(&mut first).code(), Some(1));
     let complaint = complaint.recv_timeout(PATIENCE).unwrap();
     assert_eq!(
         complaint,
@@ -195,7 +199,7 @@ fn who_listens_is_told_when_another_takes_the_route() {
 
 #[test]
 fn a_ping_is_answered() {
-    let server = Server::start("");
+    let server = Server::start(json!({}));
     let line = ["ping", "--addr", &server.address];
     let pong = server.run(&line).done();
     assert!(

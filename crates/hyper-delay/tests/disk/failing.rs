@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    acks, deliver_all, schedule,
-    server::Start,
-    strace,
-    wire::{Wire, now},
-};
+use testkit::{Wire, request::now};
+
+use crate::{acks, deliver_all, schedule, strace};
 
 /// The first so many syncs of a start and a few schedules work.
 #[test]
@@ -17,7 +14,7 @@ fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
     }
     for working in [10, 25, 60] {
         let directory = tempfile::tempdir().unwrap();
-        let start = Start::new(directory.path());
+        let start = crate::start(directory.path());
         // The store is made before, so that the syncs that are counted are those of schedules.
         let server = start.run();
         let mut wire = Wire::to(server.address).unwrap();
@@ -26,11 +23,10 @@ fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
         server.kill();
 
         let inject = format!("inject=fdatasync:error=EIO:when={}+", working + 1);
-        let server = Start {
-            under: strace::line(&["-o", "/dev/null", "-e", "trace=fdatasync", "-e", &inject]),
-            ..Start::new(directory.path())
-        }
-        .run();
+        let tracer = ["-o", "/dev/null", "-e", "trace=fdatasync", "-e", &inject];
+        let server = crate::start(directory.path())
+            .under(strace::line(&tracer))
+            .run();
         let mut wire = Wire::to(server.address).unwrap();
         let fire_at = now();
         let mut refused = None;

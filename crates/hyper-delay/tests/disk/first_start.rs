@@ -3,13 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tempfile::TempDir;
+use testkit::{Server, Wire, request::now};
 
-use crate::{
-    acks, deliver_all, schedule,
-    server::{Server, Start},
-    serves, strace,
-    wire::{Wire, now},
-};
+use crate::{acks, deliver_all, schedule, serves, strace};
 
 const CALLS: &str =
     "mkdir,mkdirat,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
@@ -31,11 +27,9 @@ fn start(at: Option<(&str, usize)>) -> (TempDir, Result<Server, String>) {
     if let Some(inject) = &inject {
         arguments.extend(["-e", inject]);
     }
-    let server = Start {
-        under: strace::line(&arguments),
-        ..Start::new(directory.path())
-    }
-    .try_run();
+    let server = crate::start(directory.path())
+        .under(strace::line(&arguments))
+        .try_run();
     (directory, server)
 }
 
@@ -77,7 +71,7 @@ fn a_first_start_that_is_killed_anywhere_leaves_nothing_that_hinders_the_next() 
             let (directory, server) = start(Some((&call, nth)));
             let through = server.is_ok_and(|server| serves(&server));
             *killed.entry(call.clone()).or_insert(0) += usize::from(!through);
-            let server = Start::new(directory.path()).run();
+            let server = crate::start(directory.path()).run();
             let mut wire = Wire::to(server.address).unwrap();
             wire.send(&schedule("task", now(), 30)).unwrap();
             let ids: BTreeSet<String> = acks(&mut wire, 1).unwrap().into_iter().collect();

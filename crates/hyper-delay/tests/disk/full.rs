@@ -6,12 +6,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
-    acks, deliver_all, schedule,
-    server::Start,
-    serves,
-    wire::{Wire, now},
-};
+use testkit::{Wire, request::now};
+
+use crate::{acks, deliver_all, schedule, serves};
 
 /// A file system in memory of a size in mebibytes, if this process may make one.
 struct Small<'a> {
@@ -73,7 +70,7 @@ fn when_the_disk_is_full_the_server_says_so_and_ends_and_nothing_it_acknowledged
         let Some(small) = Small::new(directory.path(), mebibytes) else {
             return;
         };
-        let start = Start::new(directory.path());
+        let start = crate::start(directory.path());
         let server = start.run();
         let mut wire = Wire::to(server.address).unwrap();
         let acknowledged = fill(&mut wire, size, group);

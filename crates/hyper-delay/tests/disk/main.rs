@@ -9,19 +9,29 @@ mod order;
 mod strace;
 mod trace;
 
-#[path = "../kill/server.rs"]
-mod server;
-#[path = "../kill/wire.rs"]
-mod wire;
-
 use std::{
     collections::BTreeSet,
+    path::Path,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-use server::{PATIENCE, Server};
-use wire::{Gone, Wire, line, text};
+use testkit::{
+    PATIENCE, Server, Start, Wire,
+    wire::{Gone, line, text},
+};
+
+/// The server with timeouts so short that retries happen within a test.
+fn start(directory: &Path) -> Start<'_> {
+    Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory).config(json!({
+        "data_dir": "data",
+        "ack_timeout_ms": 1_500,
+        "retry_delay_ms": 20,
+        "max_retry_delay_ms": 200,
+        "window_ms": 1_000,
+        "dedupe_seconds": 100_000,
+    }))
+}
 
 /// A schedule of a task with a payload of `size` letters.
 fn schedule(id: &str, fire_at: u64, size: usize) -> Vec<u8> {

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde_json::json;
+use testkit::{Wire, request::now};
+
 use crate::{
-    acks, schedule,
-    server::Start,
-    strace,
+    acks, schedule, strace,
     trace::{self, Call},
-    wire::{Wire, now},
 };
 
 const TASKS: usize = 200;
@@ -90,17 +90,16 @@ fn trace(sync: &str) -> Vec<Call> {
         "-o",
     ];
     let arguments = arguments.into_iter().chain([file.to_str().unwrap()]);
-    let server = Start {
-        sync,
-        under: strace::line(&arguments.collect::<Vec<_>>()),
-        ..Start::new(directory.path())
-    }
-    .run();
+    let server = crate::start(directory.path())
+        .config(json!({"sync": sync}))
+        .under(strace::line(&arguments.collect::<Vec<_>>()))
+        .run();
     let mut wire = Wire::to(server.address).unwrap();
     run(&mut wire);
     server.signal("INT");
     drop(wire);
-    server.ended();
+    let (status, log) = server.ended();
+    assert!(status.success(), "{log}");
     trace::read(&strace::finished(&file))
 }
 

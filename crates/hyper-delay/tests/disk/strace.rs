@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::server::PATIENCE;
+use testkit::PATIENCE;
 
 /// Makes it an error if there is no `strace`.
 const REQUIRE: &str = "HYPER_DELAY_REQUIRE_STRACE";

@@ -5,12 +5,13 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fastrand::Rng;
 use serde_json::{Value, json};
-
-use crate::{
-    book::Life,
-    wire::{Gone, Wire, line, now, text},
-    world::World,
+use testkit::{
+    Wire,
+    request::now,
+    wire::{Gone, line, text},
 };
+
+use crate::{book::Life, world::World};
 
 pub(crate) struct Consumer {
     world: Arc<World>,

@@ -12,13 +12,12 @@ use std::{
 
 use fastrand::Rng;
 use serde_json::{Value, json};
+use testkit::{PATIENCE, Server, Wire, wire::line};
 
 use crate::{
     audit::audit,
     consumer::Consumer,
     producer::Producer,
-    server::{PATIENCE, Server, Start},
-    wire::{Wire, line},
     world::{ROUTES, World},
 };
 
@@ -114,11 +113,7 @@ fn start(directory: &Path, random: &mut Rng) -> Server {
         0 => "interval:50ms",
         _ => "always",
     };
-    Start {
-        sync,
-        ..Start::new(directory)
-    }
-    .run()
+    crate::start(directory).config(json!({"sync": sync})).run()
 }
 
 /// Waits until the server has nothing more, or its counts do not change for long, and gives these.

@@ -7,7 +7,22 @@ mod book;
 mod consumer;
 mod harness;
 mod producer;
-mod server;
 mod signals;
-mod wire;
 mod world;
+
+use std::path::Path;
+
+use serde_json::json;
+use testkit::Start;
+
+/// The server with timeouts so short that retries happen within a test.
+fn start(directory: &Path) -> Start<'_> {
+    Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory).config(json!({
+        "data_dir": "data",
+        "ack_timeout_ms": 1_500,
+        "retry_delay_ms": 20,
+        "max_retry_delay_ms": 200,
+        "window_ms": 1_000,
+        "dedupe_seconds": 100_000,
+    }))
+}

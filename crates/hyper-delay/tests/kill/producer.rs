@@ -9,10 +9,14 @@ use std::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fastrand::Rng;
 use serde_json::{Value, json};
+use testkit::{
+    Wire,
+    request::now,
+    wire::{Gone, line, text},
+};
 
 use crate::{
     book::Life,
-    wire::{Gone, Wire, line, now, text},
     world::{ROUTES, World},
 };
 

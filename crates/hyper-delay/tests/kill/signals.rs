@@ -1,17 +1,17 @@
 //! Being asked to end.
 
 use serde_json::json;
-
-use crate::{
-    server::{PATIENCE, Start},
-    wire::{Wire, line, now, text},
+use testkit::{
+    PATIENCE, Wire,
+    request::now,
+    wire::{line, text},
 };
 
 /// Many requests, then the signal as soon as they are sent: what was answered is kept, and the end is in order.
 fn ends_in_order_on(signal: &str) {
     const TASKS: usize = 500;
     let directory = tempfile::tempdir().unwrap();
-    let start = Start::new(directory.path());
+    let start = crate::start(directory.path());
     let server = start.run();
     let mut wire = Wire::to(server.address).unwrap();
     wire.send(&line(&json!({"kind": "ping"}))).unwrap();

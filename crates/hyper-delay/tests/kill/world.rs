@@ -10,10 +10,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    book::{Book, Life},
-    wire::Wire,
-};
+use testkit::Wire;
+
+use crate::book::{Book, Life};
 
 #[derive(Default)]
 pub(crate) struct World {

@@ -1,8 +1,9 @@
 use serde_json::json;
+use testkit::request::{now, schedule};
 
 use crate::{
     bulk::{all_done, schedule_all, take_all},
-    common::{Server, now, schedule},
+    server::Server,
 };
 
 /// A consumer is away while so many tasks fall due, and then comes back.

@@ -5,7 +5,9 @@ use std::{
     thread,
 };
 
-use crate::common::{Peer, Server};
+use testkit::Peer;
+
+use crate::server::Server;
 
 /// Lines are written in pieces of this size.
 const CHUNK: usize = 64 << 10;

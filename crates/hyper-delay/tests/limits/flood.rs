@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::common::Server;
+use crate::server::Server;
 
 /// Far more than sockets hold.
 const TOO_MUCH: usize = 512 << 20;

@@ -1,13 +1,11 @@
 //! The server under load, and with peers that are slow, many or gone. What is "not delayed" is told by the order of
 //! events, not by the clock.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bulk;
 
 mod away;
 mod flood;
 mod many;
 mod one_millisecond;
+mod server;
 mod slow;

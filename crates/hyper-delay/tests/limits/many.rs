@@ -1,9 +1,10 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
+use testkit::{Peer, request::schedule};
 
-use crate::common::{Peer, Server, schedule};
+use crate::server::Server;
 
-/// Both ends of each connection are in this process.
+/// Enough for one end of each connection. The server inherits the limit.
 const FILES: u64 = 4096;
 
 fn allow_files() {

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
+use testkit::{Peer, request::schedule};
 
-use crate::common::{Peer, Server, schedule};
+use crate::server::Server;
 
 /// Tasks that fill the buffers of a socket many times over.
 const LARGE: usize = 300;

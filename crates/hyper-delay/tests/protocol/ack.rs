@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{echo, echo_with};
 
-use crate::common::{Server, echo, echo_with};
+use crate::server::Server;
 
 #[test]
 fn an_ack_has_no_reply_and_removes_the_task() {
@@ -72,7 +73,7 @@ fn an_ack_of_an_older_revision_removes_nothing() {
     peer.due("a", "1");
     let old = peer.delivery();
     let mut producer = server.peer();
-    producer.ask(&crate::common::replace("a", "1", "aGVsbG8="));
+    producer.ask(&testkit::request::replace("a", "1", "aGVsbG8="));
     assert_eq!(peer.stats("a")["waiting"], 1);
     assert!(!peer.removes(&old));
     let new = peer.delivery();

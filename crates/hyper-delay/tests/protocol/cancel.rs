@@ -1,6 +1,10 @@
 use serde_json::json;
+use testkit::{
+    Peer,
+    request::{echo_with, later, schedule},
+};
 
-use crate::common::{Peer, Server, echo_with, later, schedule};
+use crate::server::Server;
 
 fn cancel(peer: &mut Peer, id: &str) -> (bool, bool) {
     let reply = peer.ask(&format!(
@@ -95,7 +99,7 @@ fn a_dead_task_is_cancelled() {
     let mut peer = server.consumer("a");
     peer.due("a", "1");
     let delivery = peer.delivery();
-    peer.send(crate::common::echo("nack", &delivery));
+    peer.send(testkit::request::echo("nack", &delivery));
     peer.stats_until("a", |stats| stats["dead"] == 1);
     assert_eq!(cancel(&mut peer, "1"), (true, false));
     assert_eq!(peer.stats("a")["dead"], 0);

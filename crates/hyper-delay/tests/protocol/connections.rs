@@ -1,6 +1,9 @@
-use serde_json::{Value, json};
+use std::io::Write as _;
 
-use crate::common::{Peer, Server};
+use serde_json::{Value, json};
+use testkit::Peer;
+
+use crate::server::Server;
 
 #[test]
 fn a_host_that_is_not_allowed_is_closed_before_a_byte_is_read() {
@@ -52,9 +55,7 @@ fn until_accepted(server: &Server, at_once: &mut u32) -> Peer {
     for tries in 0..1000 {
         std::thread::sleep(std::time::Duration::from_millis(10));
         let mut peer = server.peer();
-        peer.stream().set_nonblocking(false).expect("it is open");
-        let tag = peer.try_ping();
-        if let Some(true) = tag {
+        if is_served(&mut peer) {
             *at_once += u32::from(tries == 0);
             return peer;
         }
@@ -62,13 +63,11 @@ fn until_accepted(server: &Server, at_once: &mut u32) -> Peer {
     panic!("no place gets free");
 }
 
-impl Peer {
-    /// Whether it is served.
-    fn try_ping(&mut self) -> Option<bool> {
-        use std::io::Write;
-        let _ = self.stream().write_all(b"{\"kind\":\"ping\"}\n");
-        Some(self.line()?.contains("pong"))
-    }
+/// Whether the server answers a ping on this connection, instead of closing it.
+fn is_served(peer: &mut Peer) -> bool {
+    // The server may have closed it already.
+    let _ = peer.stream().write_all(b"{\"kind\":\"ping\"}\n");
+    peer.line().is_some_and(|line| line.contains("pong"))
 }
 
 #[test]

@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{all, echo, echo_with},
+};
 
-use crate::common::{Peer, Server, all, echo, echo_with};
+use crate::server::Server;
 
 /// A server that has these tasks dead, in this order.
 fn graves(ids: &[String], config: Value) -> (Server, Peer) {
@@ -37,7 +41,7 @@ fn dead(peer: &mut Peer, fields: &str) -> (Vec<Value>, bool) {
 fn a_task_is_dead_after_max_attempts_failures() {
     let server = Server::start(json!({"max_attempts": 3, "retry_delay_ms": 1}));
     let mut peer = server.consumer("a");
-    let start = crate::common::now();
+    let start = testkit::request::now();
     peer.plan("a", "1", 5);
     for attempt in 1..=3 {
         assert_eq!(dead(&mut peer, ""), (vec![], false));
@@ -52,7 +56,7 @@ fn a_task_is_dead_after_max_attempts_failures() {
         panic!("there is one: {tasks:?}");
     };
     let died_at = task["died_at"].as_u64().expect("it is a number");
-    assert!((start..=crate::common::now()).contains(&died_at));
+    assert!((start..=testkit::request::now()).contains(&died_at));
     assert_eq!(
         *task,
         json!({"id": "1", "fire_at": 5, "attempt": 3, "died_at": died_at})
@@ -93,7 +97,7 @@ fn a_hundred_are_listed_unless_the_limit_says_other() {
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":200"#);
     for id in names(150) {
-        peer.send(crate::common::schedule("a", &id, 1));
+        peer.send(testkit::request::schedule("a", &id, 1));
     }
     for _ in 0..150 {
         let delivery = peer.delivery();
@@ -157,7 +161,7 @@ fn a_kicked_task_is_due_now_with_all_its_attempts_to_come() {
 fn what_is_not_dead_is_not_kicked() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
-    peer.plan("a", "waiting", crate::common::later());
+    peer.plan("a", "waiting", testkit::request::later());
     peer.due("a", "in flight");
     let delivery = peer.delivery();
     for id in ["waiting", "in flight", "unknown"] {
@@ -174,7 +178,7 @@ fn what_is_not_dead_is_not_kicked() {
 fn a_dead_task_still_has_its_name() {
     let (_server, mut peer) = graves(&names(1), json!({"max_attempts": 1}));
     assert_eq!(
-        peer.code(&crate::common::schedule("a", "é0", 2)),
+        peer.code(&testkit::request::schedule("a", "é0", 2)),
         "duplicate_id"
     );
     peer.due("a", "é0");

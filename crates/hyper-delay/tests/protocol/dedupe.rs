@@ -1,8 +1,9 @@
 use std::{thread::sleep, time::Duration};
 
 use serde_json::json;
+use testkit::request::{later, replace, schedule};
 
-use crate::common::{Server, later, replace, schedule};
+use crate::server::Server;
 
 #[test]
 fn the_same_again_is_acknowledged_and_nothing_doubles() {

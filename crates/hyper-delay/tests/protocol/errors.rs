@@ -1,6 +1,10 @@
 use serde_json::json;
+use testkit::{
+    Peer,
+    request::{later, schedule},
+};
 
-use crate::common::{Peer, Server, later, schedule};
+use crate::server::Server;
 
 const PING: &str = r#"{"kind":"ping"}"#;
 

@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{later, now};
 
-use crate::common::{Server, later, now};
+use crate::server::Server;
 
 fn with(fire_at: &str) -> String {
     format!(r#"{{"kind":"schedule","route_key":"a","fire_at":{fire_at}}}"#)

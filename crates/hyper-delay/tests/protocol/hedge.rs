@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{all, echo, echo_with, replace},
+};
 
-use crate::common::{Peer, Server, all, echo, echo_with, replace};
+use crate::server::Server;
 
 /// Copies go out one after the other.
 fn hedged() -> Server {

@@ -1,8 +1,9 @@
 //! How hedged rounds end that nobody wins, and what becomes of the copies of those that lost.
 
 use serde_json::json;
+use testkit::{Peer, request::echo};
 
-use crate::common::{Peer, Server, echo};
+use crate::server::Server;
 
 #[test]
 fn a_round_that_nobody_answers_fails_and_the_next_one_comes() {
@@ -84,7 +85,7 @@ fn a_late_answer_that_names_the_id_alone_is_not_for_the_next_revision() {
     assert!(winner.removes(&copy));
     winner.ask(r#"{"kind":"unregister","route_key":"a"}"#);
     // The loser still works on the copy that has lost; its answer is to be ignored.
-    winner.ask(&crate::common::replace("a", "1", "bmV3"));
+    winner.ask(&testkit::request::replace("a", "1", "bmV3"));
     loser.quiet();
     let acked = loser.ask(r#"{"kind":"ack","id":"1","confirm":true}"#);
     assert_eq!(acked["removed"], false);
@@ -106,7 +107,7 @@ fn a_copy_that_was_late_elsewhere_does_not_take_the_next_revision_with_it() {
     second.delivery();
     assert!(first.removes(&late));
     first.ask(r#"{"kind":"unregister","route_key":"a"}"#);
-    first.ask(&crate::common::replace("a", "1", "bmV3"));
+    first.ask(&testkit::request::replace("a", "1", "bmV3"));
     let acked = second.ask(r#"{"kind":"ack","id":"1","confirm":true}"#);
     assert_eq!(acked["removed"], false);
     let new = second.delivery();

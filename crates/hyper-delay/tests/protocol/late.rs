@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{echo_with, replace};
 
-use crate::common::{Server, echo_with, replace};
+use crate::server::Server;
 
 fn quick() -> Server {
     Server::start(json!({"ack_timeout_ms": 300, "retry_delay_ms": 1}))
@@ -95,7 +96,7 @@ fn a_late_ack_counts_when_the_task_is_dead() {
     assert_eq!(peer.stats("a")["dead"], 0);
     // It is done, not gone.
     assert_eq!(
-        peer.code(&crate::common::schedule("a", "1", 2)),
+        peer.code(&testkit::request::schedule("a", "1", 2)),
         "duplicate_id"
     );
 }
@@ -137,7 +138,7 @@ fn the_latest_1024_unanswered_deliveries_are_remembered() {
     peer.due("a", "first");
     let first = peer.delivery();
     peer.stats_until("a", |stats| stats["dead"] == 1);
-    let line = |id| crate::common::schedule("a", &format!("{id}"), 1);
+    let line = |id| testkit::request::schedule("a", &format!("{id}"), 1);
     for id in 0..1024 {
         peer.send(line(id));
     }

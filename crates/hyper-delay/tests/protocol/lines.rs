@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{later, schedule};
 
-use crate::common::{Server, later, schedule};
+use crate::server::Server;
 
 const PING: &str = r#"{"kind":"ping"}"#;
 const PONG: &str = r#"{"kind":"pong"}"#;
@@ -97,7 +98,8 @@ fn a_line_that_is_too_long_is_discarded_to_its_end() {
     peer.raw(PING.repeat(20_000));
     let error = peer.kind("error");
     assert_eq!(error["code"], "line_too_long");
-    peer.quiet_after(&format!("{PING}\n"));
+    peer.raw(format!("{PING}\n"));
+    peer.quiet();
 }
 
 #[test]
@@ -128,12 +130,4 @@ fn all_that_was_asked_is_answered_before_the_connection_is_closed() {
         assert_eq!(count, 1000, "{kind}");
     }
     assert_eq!(server.peer().stats("a")["waiting"], 1000);
-}
-
-impl crate::common::Peer {
-    /// Ends a line; there is no answer but to the next.
-    fn quiet_after(&mut self, end: &str) {
-        self.raw(end);
-        self.quiet();
-    }
 }

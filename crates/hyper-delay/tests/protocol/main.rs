@@ -1,7 +1,6 @@
 //! Every line of `PROTOCOL.md`, in bytes over loopback sockets.
 
-#[path = "../common/mod.rs"]
-mod common;
+mod server;
 
 mod errors;
 mod lines;

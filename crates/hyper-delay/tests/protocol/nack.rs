@@ -1,8 +1,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use testkit::request::{echo, echo_with};
 
-use crate::common::{Server, echo, echo_with};
+use crate::server::Server;
 
 #[test]
 fn a_nack_has_no_reply_and_the_next_round_comes_after_its_delay() {

@@ -1,8 +1,12 @@
 //! Replace, cancel, nack and ack against a delivery in flight, in every order.
 
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{echo_with, later, replace},
+};
 
-use crate::common::{Peer, Server, echo_with, later, replace};
+use crate::server::Server;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {

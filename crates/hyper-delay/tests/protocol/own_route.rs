@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
+use testkit::Peer;
 
-use crate::common::{Peer, Server};
+use crate::server::Server;
 
 fn without_route(peer: &mut Peer) -> Value {
     let ack = peer.ask(r#"{"kind":"schedule","fire_at":1}"#);

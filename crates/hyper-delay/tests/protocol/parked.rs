@@ -1,6 +1,10 @@
 use serde_json::json;
+use testkit::{
+    Peer,
+    request::{echo, now, schedule},
+};
 
-use crate::common::{Peer, Server, echo, now, schedule};
+use crate::server::Server;
 
 /// Schedules tasks for times soon to come, in no order of time, named by their place in it. Tells the last time.
 fn out_of_order(producer: &mut Peer, count: u64) -> u64 {

@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{all, echo};
 
-use crate::common::{Server, all, echo};
+use crate::server::Server;
 
 #[test]
 fn a_registration_is_answered_with_the_credit() {

@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{echo, echo_with, later, replace, schedule},
+};
 
-use crate::common::{Peer, Server, echo, echo_with, later, replace, schedule};
+use crate::server::Server;
 
 /// The new revision comes, with this attempt, and can be done.
 fn comes(peer: &mut Peer, attempt: u64) {

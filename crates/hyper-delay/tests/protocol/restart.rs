@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
+use testkit::request::{all, echo, echo_with, later, now, replace, schedule};
 
-use crate::common::{Server, all, echo, echo_with, later, now, replace, schedule};
+use crate::server::Server;
 
 fn config() -> Value {
     json!({"sync": "always", "max_attempts": 2, "retry_delay_ms": 1})

@@ -1,8 +1,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use testkit::request::echo;
 
-use crate::common::{Server, echo};
+use crate::server::Server;
 
 #[test]
 fn the_wait_doubles_with_each_failure_up_to_the_longest() {

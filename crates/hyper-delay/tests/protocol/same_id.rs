@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{echo_with, now, schedule},
+};
 
-use crate::common::{Peer, Server, echo_with, now, schedule};
+use crate::server::Server;
 
 /// Tasks with one id on both routes, due in the same millisecond.
 fn twins(peer: &mut Peer, id: &str, at: u64) {

@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::request::{later, now, schedule};
 
-use crate::common::{Server, later, now, schedule};
+use crate::server::Server;
 
 #[test]
 fn a_schedule_is_acknowledged_with_its_names_and_time() {

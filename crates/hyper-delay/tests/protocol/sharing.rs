@@ -1,6 +1,7 @@
 use serde_json::json;
+use testkit::Peer;
 
-use crate::common::{Peer, Server};
+use crate::server::Server;
 
 const REPLACED: &str = r#"{"kind":"unregistered","route_key":"a","reason":"replaced"}"#;
 
@@ -112,7 +113,7 @@ fn whoever_loses_a_route_keeps_what_it_has_in_flight() {
     second.quiet();
     assert!(first.removes(&one));
     // Given back, it goes to the one that has the route now.
-    first.send(crate::common::echo_with("nack", &two, r#""delay_ms":0"#));
+    first.send(testkit::request::echo_with("nack", &two, r#""delay_ms":0"#));
     let again = second.delivery();
     assert_eq!((&again["id"], &again["attempt"]), (&json!("2"), &json!(2)));
     first.quiet();

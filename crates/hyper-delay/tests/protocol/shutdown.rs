@@ -1,8 +1,9 @@
 use std::net::TcpStream;
 
 use serde_json::json;
+use testkit::request::{later, schedule};
 
-use crate::common::{Server, later, schedule};
+use crate::server::Server;
 
 #[test]
 fn the_server_ends_without_waiting_for_consumers() {

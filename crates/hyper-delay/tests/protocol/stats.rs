@@ -1,6 +1,10 @@
 use serde_json::{Value, json};
+use testkit::{
+    Peer,
+    request::{echo, later, schedule},
+};
 
-use crate::common::{Peer, Server, echo, later, schedule};
+use crate::server::Server;
 
 #[test]
 fn ping_is_answered() {

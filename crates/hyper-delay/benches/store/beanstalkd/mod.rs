@@ -11,8 +11,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-
-use crate::process::{self, Process};
+use testkit::Process;
 
 pub(crate) use load::{Figures, Work, run};
 
@@ -28,7 +27,7 @@ impl Beanstalkd {
     pub(crate) fn start() -> io::Result<Option<Self>> {
         const PATIENCE: Duration = Duration::from_secs(10);
         const PAUSE: Duration = Duration::from_millis(10);
-        let directory = process::directory()?;
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let spawned = Process::spawn(
             Command::new("beanstalkd")

@@ -1,25 +1,28 @@
+//! A client of the server, one line at a time.
+
 use std::{
     collections::VecDeque,
     io::{BufRead, BufReader, ErrorKind, Write},
     net::{Shutdown, SocketAddr, TcpStream},
-    time::Duration,
 };
 
 use serde_json::Value;
 
-/// How long a line may take that must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::PATIENCE;
 
-/// A client that sends bytes and reads lines.
-pub(crate) struct Peer {
+/// A connection that sends bytes and looks for lines in any order.
+#[derive(Debug)]
+pub struct Peer {
     reader: BufReader<TcpStream>,
-    /// Lines that came before the one that was looked for.
+    /// Lines that arrived before the one that was looked for.
     passed: VecDeque<(String, Value)>,
     tags: u32,
 }
 
 impl Peer {
-    pub(crate) fn connect(address: SocketAddr) -> Self {
+    /// Connects.
+    #[must_use]
+    pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("the server accepts");
         stream.set_nodelay(true).expect("it is a socket");
         stream
@@ -32,23 +35,25 @@ impl Peer {
         }
     }
 
-    pub(crate) fn stream(&self) -> &TcpStream {
+    /// The socket.
+    #[must_use]
+    pub fn stream(&self) -> &TcpStream {
         self.reader.get_ref()
     }
 
     /// Sends bytes as they are.
-    pub(crate) fn raw(&self, bytes: impl AsRef<[u8]>) {
+    pub fn raw(&self, bytes: impl AsRef<[u8]>) {
         let sent = self.stream().write_all(bytes.as_ref());
         sent.expect("the server takes it");
     }
 
     /// Sends a line.
-    pub(crate) fn send(&self, line: impl AsRef<str>) {
+    pub fn send(&self, line: impl AsRef<str>) {
         self.raw(format!("{}\n", line.as_ref()));
     }
 
-    /// The next line as it came, or none at the end.
-    pub(crate) fn line(&mut self) -> Option<String> {
+    /// The next line, unparsed. `None` at the end of the connection.
+    pub fn line(&mut self) -> Option<String> {
         match self.passed.pop_front() {
             Some((line, _)) => Some(line),
             None => self.read(),
@@ -64,16 +69,16 @@ impl Peer {
                 line.pop();
                 Some(line)
             }
-            // What was sent to a server that read no more.
+            // Bytes arrived at the server after it had closed the socket.
             Err(error) if error.kind() == ErrorKind::ConnectionReset => None,
             Err(error) => panic!("no line came: {error}; those before: {:?}", self.passed),
         }
     }
 
-    /// The next line that is wanted; those before it stay.
-    pub(crate) fn find(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
-        let place = self.passed.iter().position(|(_, line)| wanted(line));
-        if let Some((_, line)) = place.and_then(|place| self.passed.remove(place)) {
+    /// The next wanted line. Lines before it are kept for later calls.
+    pub fn find(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let index = self.passed.iter().position(|(_, line)| wanted(line));
+        if let Some((_, line)) = index.and_then(|index| self.passed.remove(index)) {
             return line;
         }
         loop {
@@ -89,22 +94,23 @@ impl Peer {
     }
 
     /// The next line of a kind.
-    pub(crate) fn kind(&mut self, kind: &str) -> Value {
+    pub fn kind(&mut self, kind: &str) -> Value {
         self.find(|line| line["kind"] == kind)
     }
 
-    pub(crate) fn delivery(&mut self) -> Value {
+    /// The next delivery.
+    pub fn delivery(&mut self) -> Value {
         self.kind("delivery")
     }
 
-    /// The reply to a request, or the error.
-    pub(crate) fn ask(&mut self, request: &str) -> Value {
+    /// Sends a request with a tag, and returns the reply or the error.
+    pub fn ask(&mut self, request: &str) -> Value {
         let tag = self.ask_later(request);
         self.answer(&tag)
     }
 
-    /// Sends a request with a tag, which it tells.
-    pub(crate) fn ask_later(&mut self, request: &str) -> String {
+    /// Sends a request with a tag, and returns the tag.
+    pub fn ask_later(&mut self, request: &str) -> String {
         self.tags += 1;
         let tag = format!("t{}", self.tags);
         let fields = request.strip_prefix('{').expect("it is an object");
@@ -112,30 +118,31 @@ impl Peer {
         tag
     }
 
-    pub(crate) fn answer(&mut self, tag: &str) -> Value {
+    /// The reply to the request with this tag.
+    pub fn answer(&mut self, tag: &str) -> Value {
         self.find(|line| line["tag"] == tag)
     }
 
-    /// Sends a request; the next line must be this.
-    pub(crate) fn exact(&mut self, request: &str, reply: &str) {
+    /// Sends a request, and asserts that this is the next line.
+    pub fn exact(&mut self, request: &str, reply: &str) {
         self.send(request);
         assert_eq!(self.line().as_deref(), Some(reply), "to {request}");
     }
 
-    /// Nothing has come that was not looked for, and nothing is to come for what happened so far.
-    pub(crate) fn quiet(&mut self) {
+    /// Asserts that every line so far was looked for. A ping makes the server answer all earlier requests.
+    pub fn quiet(&mut self) {
         let pong = self.ask(r#"{"kind":"ping"}"#);
         assert_eq!(pong["kind"], "pong");
         assert!(self.passed.is_empty(), "there came {:?}", self.passed);
     }
 
-    /// Ends this side of the connection.
-    pub(crate) fn say_no_more(&self) {
+    /// Closes the sending half of the connection.
+    pub fn say_no_more(&self) {
         self.stream().shutdown(Shutdown::Write).expect("it is open");
     }
 
-    /// All lines to the end, which must come.
-    pub(crate) fn rest(&mut self) -> Vec<Value> {
+    /// All lines to the end of the connection.
+    pub fn rest(&mut self) -> Vec<Value> {
         let lines = std::iter::from_fn(|| self.line());
         lines.map(|line| value(&line)).collect()
     }

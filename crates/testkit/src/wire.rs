@@ -1,4 +1,4 @@
-//! A connection in raw bytes.
+//! A connection in batches of lines, for load: one write of many requests, one read of many replies.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -8,18 +8,25 @@ use std::{
 
 use serde_json::Value;
 
-pub(crate) struct Wire {
+/// A connection to a server that may be killed at any time.
+#[derive(Debug)]
+pub struct Wire {
     stream: TcpStream,
-    /// What was read and is not a line yet.
+    /// The start of a line whose end has not arrived.
     rest: Vec<u8>,
 }
 
-/// The other end is gone.
+/// The connection is closed or cannot be made.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub struct Gone;
 
 impl Wire {
-    pub(crate) fn to(address: SocketAddr) -> Result<Self, Gone> {
+    /// Connects.
+    ///
+    /// # Errors
+    ///
+    /// No server listens there.
+    pub fn to(address: SocketAddr) -> Result<Self, Gone> {
         let stream = TcpStream::connect(address).map_err(|_| Gone)?;
         stream.set_nodelay(true).map_err(|_| Gone)?;
         Ok(Self {
@@ -28,12 +35,21 @@ impl Wire {
         })
     }
 
-    pub(crate) fn send(&mut self, lines: &[u8]) -> Result<(), Gone> {
+    /// Sends bytes as they are.
+    ///
+    /// # Errors
+    ///
+    /// The connection is closed.
+    pub fn send(&mut self, lines: &[u8]) -> Result<(), Gone> {
         self.stream.write_all(lines).map_err(|_| Gone)
     }
 
-    /// The lines that have come, once some have, or none if `wait` is over.
-    pub(crate) fn receive(&mut self, wait: Duration) -> Result<Vec<Value>, Gone> {
+    /// Waits for the next lines, at most this long, and returns all that have arrived.
+    ///
+    /// # Errors
+    ///
+    /// The connection is closed.
+    pub fn receive(&mut self, wait: Duration) -> Result<Vec<Value>, Gone> {
         self.stream.set_read_timeout(Some(wait)).map_err(|_| Gone)?;
         let mut bytes = vec![0; 256 << 10];
         match self.stream.read(&mut bytes) {
@@ -56,21 +72,17 @@ impl Wire {
 }
 
 /// An object as a line.
-pub(crate) fn line(object: &Value) -> Vec<u8> {
+#[must_use]
+pub fn line(object: &Value) -> Vec<u8> {
     let mut line = object.to_string().into_bytes();
     line.push(b'\n');
     line
 }
 
-/// A field that is text.
-pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+/// A field that is a string.
+#[must_use]
+pub fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_else(|| {
         panic!("{field} is missing in {object}");
     })
-}
-
-/// Unix milliseconds, by the clock that the server has too.
-pub(crate) fn now() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(now.unwrap().as_millis()).unwrap()
 }

@@ -1,9 +1,13 @@
-//! Text for the user, which never panics: `println!` does when its reader has gone.
+//! Text for the user of an example. Unlike `println!`, it does not panic when the reader is gone.
 
 use std::io::{self, Write as _};
 
-/// Writes to the standard output. A reader who has had enough, such as `head -1`, is no error.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+/// Writes to the standard output. A closed pipe, as with `head -1`, is not an error.
+///
+/// # Errors
+///
+/// Any other error of the standard output.
+pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -17,9 +21,9 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes one line to the standard error, whatever the text holds.
-pub(crate) fn complain(line: &str) {
+/// Writes one line to the standard error. Control characters become spaces.
+pub fn complain(line: &str) {
     let line = line.replace(char::is_control, " ") + "\n";
-    // There is nobody left to tell if this fails.
+    // If this fails, there is no place left to report it.
     let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -1,11 +1,12 @@
+//! The server in this process: its configuration and its result are values, not text.
+
 use std::{net::SocketAddr, sync::mpsc, thread};
 
 use hyper_delay::{ServeError, config::Config};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use testkit::Peer;
 use tokio::{net::TcpListener, runtime, sync::oneshot};
-
-use super::Peer;
 
 /// A server on a port of its own, with a folder of its own.
 pub(crate) struct Server {

@@ -1,0 +1,28 @@
+//! Shared code of the workspace's tests, benchmarks and examples. Not published.
+//!
+//! It depends on no crate of the workspace, so that each of them can use it. Only a test crate knows the
+//! path of a binary (`env!("CARGO_BIN_EXE_…")`), so it passes the path in.
+
+#![allow(
+    clippy::missing_panics_doc,
+    reason = "a failed expectation ends the test"
+)]
+
+pub mod bench;
+pub mod example;
+pub mod output;
+pub mod peer;
+pub mod process;
+pub mod request;
+pub mod server;
+pub mod wire;
+
+use std::time::Duration;
+
+pub use peer::Peer;
+pub use process::{Ended, Process};
+pub use server::{Server, Start};
+pub use wire::Wire;
+
+/// The time after which a test gives up on an event that must happen, on a machine of any speed.
+pub const PATIENCE: Duration = Duration::from_secs(120);
