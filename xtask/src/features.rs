@@ -15,7 +15,8 @@ pub(crate) fn run() -> Outcome {
     }
     // Pairs are enough: no item of the workspace depends on more than two features.
     let powerset = format!(
-        "hack clippy --locked --quiet {} --feature-powerset --depth 2 --exclude-features default -- -D warnings",
+        "hack clippy --locked --quiet {} --feature-powerset --depth 2 \
+         --exclude-features default -- -D warnings",
         workspace::libraries_selected()?
     );
     Step::cargo(&powerset).path_first(&bin).run()?;

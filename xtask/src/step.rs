@@ -21,7 +21,7 @@ impl Step {
         let mut words = line.split_whitespace();
         let mut command = Command::new(words.next().expect("a command line has a first word"));
         command.args(words).stdin(Stdio::null());
-        // `cargo run` adds the libraries of its own toolchain; the compiler of a step may be another.
+        // `cargo run` adds the libraries of its own toolchain, and a step may use another compiler.
         command.env_remove("LD_LIBRARY_PATH");
         Self {
             command,

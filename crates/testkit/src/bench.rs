@@ -1,7 +1,7 @@
 //! The command line of a benchmark without a harness.
 
-/// The arguments that are not flags. `None` without `--bench`: `cargo test` starts each benchmark only
-/// to see that it starts.
+/// The arguments that are not flags. `None` without the flag `--bench`: `cargo test` runs each
+/// benchmark without it.
 #[must_use]
 pub fn words() -> Option<Vec<String>> {
     let (flags, words): (Vec<_>, Vec<_>) = std::env::args()

@@ -1,7 +1,7 @@
 //! Shared code of the workspace's tests, benchmarks and examples. Not published.
 //!
-//! It depends on no crate of the workspace, so that each of them can use it. Only a test crate knows the
-//! path of a binary (`env!("CARGO_BIN_EXE_…")`), so it passes the path in.
+//! It depends on no crate of the workspace, so that each of them can use it. Only a test crate
+//! knows the path of a binary (`env!("CARGO_BIN_EXE_…")`), so it passes the path in.
 
 #![allow(
     clippy::missing_panics_doc,

@@ -129,7 +129,7 @@ impl Peer {
         assert_eq!(self.line().as_deref(), Some(reply), "to {request}");
     }
 
-    /// Asserts that every line so far was looked for. A ping makes the server answer all earlier requests.
+    /// Asserts that no line is left. A ping makes sure that all earlier requests were answered.
     pub fn quiet(&mut self) {
         let pong = self.ask(r#"{"kind":"ping"}"#);
         assert_eq!(pong["kind"], "pong");

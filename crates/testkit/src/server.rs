@@ -28,7 +28,7 @@ pub struct Start<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// The binary, in a working directory of its own, with the default configuration and a free port.
+    /// The binary, in this working directory, with the default configuration and a free port.
     #[must_use]
     pub fn new(program: &'a str, directory: &'a Path) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A connection in batches of lines, for load: one write of many requests, one read of many replies.
+//! A connection for load: one write of many requests, one read of many replies.
 
 use std::{
     io::{ErrorKind, Read, Write},
