@@ -1,4 +1,4 @@
-//! The `dns` example as its users meet it: a process, and resolvers that speak bytes.
+//! The `dns` example as a process, with resolvers that send raw bytes.
 
 use std::{
     net::{SocketAddr, UdpSocket},
@@ -7,7 +7,7 @@ use std::{
 
 use testkit::example::run;
 
-/// A resolver that gives these replies to each question.
+/// Starts a resolver that sends these replies to each question; returns its address.
 fn resolver(replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback is there");
     let address: SocketAddr = socket.local_addr().expect("it is bound");
@@ -15,7 +15,7 @@ fn resolver(replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String 
         let mut packet = [0; 512];
         while let Ok((length, asker)) = socket.recv_from(&mut packet) {
             for reply in replies(&packet[..length]) {
-                // The asker may have heard enough.
+                // The client may have closed its socket.
                 let _ = socket.send_to(&reply, asker);
             }
         }
@@ -23,7 +23,7 @@ fn resolver(replies: impl Fn(&[u8]) -> Vec<Vec<u8>> + Send + 'static) -> String 
     address.to_string()
 }
 
-/// The question, turned into a reply without records (RFC 1035, 4.1.1).
+/// The question as a reply without records and with this code (RFC 1035, 4.1.1).
 fn coded(question: &[u8], code: u8) -> Vec<u8> {
     let mut reply = question.to_vec();
     reply[2] |= 0x80;
@@ -31,7 +31,7 @@ fn coded(question: &[u8], code: u8) -> Vec<u8> {
     reply
 }
 
-/// The question with the address 192.0.2.`last` as its answer; none if it is not asked for IPv4.
+/// The question with the answer 192.0.2.`last`, or without an answer if it is not for IPv4.
 fn answered(question: &[u8], last: u8) -> Vec<u8> {
     let mut reply = coded(question, 0);
     let kind = question[question.len() - 3];
@@ -43,7 +43,7 @@ fn answered(question: &[u8], last: u8) -> Vec<u8> {
 }
 
 #[test]
-fn the_demonstration_is_answered_by_its_third_resolver() {
+fn third_resolver_answers_the_demo() {
     let ended = run("dns", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     let says = "race.example is at 192.0.2.7, 2001:db8::7\nanswered by #2 127.0.0.1:";
@@ -51,7 +51,7 @@ fn the_demonstration_is_answered_by_its_third_resolver() {
 }
 
 #[test]
-fn a_failure_asks_the_next_at_once() {
+fn failure_asks_the_next_resolver_at_once() {
     let fails = resolver(|question| vec![coded(question, 2)]);
     let answers = resolver(|question| vec![answered(question, 9)]);
     let ended = run("dns", &["--step", "1h", "Host.Example", &fails, &answers]);
@@ -61,7 +61,7 @@ fn a_failure_asks_the_next_at_once() {
 }
 
 #[test]
-fn forged_replies_are_passed_over() {
+fn forged_replies_are_ignored() {
     let forger = resolver(|question| {
         let mut other_id = answered(question, 66);
         other_id[1] ^= 1;
@@ -78,7 +78,7 @@ fn forged_replies_are_passed_over() {
 }
 
 #[test]
-fn when_all_fail_each_says_why() {
+fn failed_race_lists_every_error() {
     let resolvers = [
         resolver(|question| vec![coded(question, 2)]),
         resolver(|question| vec![coded(question, 3)]),
@@ -104,21 +104,21 @@ fn when_all_fail_each_says_why() {
     let ended = run("dns", &args);
 
     let mut expected = "dns: no resolver has an address of \"host.example\"\n".to_owned();
-    for (place, (resolver, why)) in resolvers.iter().zip(whys).enumerate() {
-        expected += &format!("#{place} {resolver}: {why}\n");
+    for (index, (resolver, why)) in resolvers.iter().zip(whys).enumerate() {
+        expected += &format!("#{index} {resolver}: {why}\n");
     }
     assert_eq!(ended.stderr, expected);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
 }
 
 #[test]
-fn bad_input_is_one_line_that_names_it() {
+fn bad_input_is_reported_in_one_line_that_names_it() {
     let cases: [(&[&str], &str); 12] = [
         (&["h", "1.2.3"], "resolver \"1.2.3\""),
         (&["h", "resolver.example"], "resolver \"resolver.example\""),
         (&["h", "127.0.0.1:99999"], "resolver \"127.0.0.1:99999\""),
         (&["h", "[127.0.0.1]"], "resolver \"[127.0.0.1]\""),
-        // The one before it is taken.
+        // The resolver before it is valid.
         (&["h", "[::1]", "1.2.3"], "resolver \"1.2.3\""),
         (&["host.example"], "host \"host.example\""),
         (&["", "127.0.0.1"], "host \"\""),

@@ -13,7 +13,7 @@ fn listener() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// What happened to which address, without when.
+/// The address and the event of each line, without the time.
 fn events(stdout: &str) -> Vec<(&str, &str)> {
     let lines = stdout.lines().filter_map(|line| line.split_once(" ms  "));
     lines
@@ -21,10 +21,10 @@ fn events(stdout: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// It needs a full queue to drop what arrives, as on Linux.
+/// Needs a system that drops connection requests when the queue is full, as Linux does.
 #[cfg(target_os = "linux")]
 #[test]
-fn in_the_demonstration_the_third_wins_and_the_second_comes_late_and_is_closed() {
+fn demo_closes_the_late_second_connection_after_the_third_wins() {
     let ended = run("happy_eyeballs", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 
@@ -51,7 +51,7 @@ fn in_the_demonstration_the_third_wins_and_the_second_comes_late_and_is_closed()
 }
 
 #[test]
-fn a_name_with_an_address_that_listens_is_connected_to() {
+fn connects_to_a_name_with_a_listening_address() {
     let (listener, port) = listener();
     let ended = run("happy_eyeballs", &[&format!("localhost:{port}")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
@@ -61,8 +61,8 @@ fn a_name_with_an_address_that_listens_is_connected_to() {
 }
 
 #[test]
-fn when_all_fail_each_says_why() {
-    // Bound, so that nobody else is, but not listening.
+fn failed_race_lists_every_error() {
+    // Bound, so that no other socket takes the port, but not listening.
     let socket = TcpSocket::new_v4().expect("there is IPv4");
     let loopback = "127.0.0.1:0".parse().expect("it is an address");
     socket.bind(loopback).expect("loopback is there");
@@ -75,7 +75,7 @@ fn when_all_fail_each_says_why() {
 }
 
 #[test]
-fn bad_input_is_one_line_that_names_it() {
+fn bad_input_is_reported_in_one_line_that_names_it() {
     let cases = [
         ("example.org", "it has no port; give HOST:PORT"),
         (":80", "no host is before the colon"),
@@ -103,12 +103,12 @@ fn bad_input_is_one_line_that_names_it() {
 }
 
 #[test]
-fn help_is_no_error() {
+fn help_exits_with_success() {
     helps("happy_eyeballs");
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     let (_listener, port) = listener();
     runs_unread("happy_eyeballs", &[&format!("127.0.0.1:{port}")]);
 }

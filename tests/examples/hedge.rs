@@ -2,7 +2,7 @@ use testkit::example::run;
 
 use crate::{helps, refuses, runs_unread};
 
-/// A line of the table, after its name.
+/// A line of the table without its name.
 #[derive(Debug)]
 struct Row {
     p50: f64,
@@ -12,7 +12,7 @@ struct Row {
     cancelled: usize,
 }
 
-/// Those of this name: one of the good day, one of the bad day.
+/// The lines with this name: the good day, then the bad day.
 fn rows(stdout: &str, name: &str) -> [Row; 2] {
     let number = |text: &str| {
         text.parse()
@@ -38,7 +38,7 @@ fn rows(stdout: &str, name: &str) -> [Row; 2] {
 }
 
 #[test]
-fn load_is_as_much_as_was_allowed_and_percentiles_rise() {
+fn extra_load_stays_within_the_budget_and_percentiles_rise() {
     let ended = run("hedge", &["--requests", "400", "--delay", "1us"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 
@@ -46,25 +46,25 @@ fn load_is_as_much_as_was_allowed_and_percentiles_rise() {
     for row in &never {
         assert_eq!((row.extra, row.cancelled), (0.0, 0), "{row:?}");
     }
-    // Nothing is answered within a microsecond.
+    // No request is answered within a microsecond.
     let hedged = rows(&ended.stdout, "hedged ");
     for row in &hedged {
         assert!((1.0..=100.0).contains(&row.extra), "{row:?}");
         assert!((1..=400).contains(&row.cancelled), "{row:?}");
     }
-    // 5 % of 400, and 10.
+    // 5 % of 400, and the reserve of 10.
     let within = rows(&ended.stdout, "in budget ");
     for row in &within {
         assert!((0.1..=7.5).contains(&row.extra), "{row:?}");
         assert!(row.cancelled <= 30, "{row:?}");
     }
-    // With too few requests to have learnt it well.
+    // Too few requests to learn a good delay.
     let learnt = rows(&ended.stdout, "learnt ");
     for row in &learnt {
         assert!((0.0..=50.0).contains(&row.extra), "{row:?}");
     }
     for row in never.iter().chain(&hedged).chain(&within).chain(&learnt) {
-        // No answer comes before its time, to the precision of what is printed.
+        // No answer is earlier than its latency, to the printed precision.
         assert!(
             1.0 <= row.p50 && row.p50 <= row.p99 && row.p99 <= row.p999,
             "{row:?}"
@@ -73,7 +73,7 @@ fn load_is_as_much_as_was_allowed_and_percentiles_rise() {
 }
 
 #[test]
-fn with_a_delay_that_never_passes_nothing_is_asked_twice() {
+fn endless_delay_sends_no_second_request() {
     let ended = run(
         "hedge",
         &["--requests", "50", "--delay", "1h", "--seed", "7"],
@@ -87,7 +87,7 @@ fn with_a_delay_that_never_passes_nothing_is_asked_twice() {
 }
 
 #[test]
-fn bad_input_is_one_line_that_names_it() {
+fn bad_input_is_reported_in_one_line_that_names_it() {
     let number = "a number from 1 to 1000000";
     refuses("hedge", &["--requests", "0"], &["--requests \"0\"", number]);
     refuses(
@@ -112,11 +112,11 @@ fn bad_input_is_one_line_that_names_it() {
 }
 
 #[test]
-fn help_is_no_error() {
+fn help_exits_with_success() {
     helps("hedge");
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     runs_unread("hedge", &["--requests", "20"]);
 }

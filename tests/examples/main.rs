@@ -1,8 +1,8 @@
-//! The smaller examples as their users meet them: processes.
+//! The smaller examples as processes.
 
 mod happy_eyeballs;
 mod hedge;
-// The order of addresses, for its own tests.
+// Included for its unit tests.
 #[path = "../../examples/happy_eyeballs/interleave.rs"]
 mod interleave;
 mod no_runtime;
@@ -13,7 +13,7 @@ use testkit::{
     process::finish,
 };
 
-/// It ends well with nobody to read what it says.
+/// Asserts that the example succeeds when the reader of its output is gone.
 fn runs_unread(example: &str, args: &[&str]) {
     let mut child = start(example, args);
     drop(child.stdout.take());
@@ -21,7 +21,7 @@ fn runs_unread(example: &str, args: &[&str]) {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
-/// It says so in one line, which holds each of these.
+/// Asserts exit code 2 and one line with each of these parts.
 fn refuses(example: &str, args: &[&str], says: &[&str]) {
     let ended = run(example, args);
     assert_eq!(
@@ -37,7 +37,7 @@ fn refuses(example: &str, args: &[&str], says: &[&str]) {
     }
 }
 
-/// It prints its usage.
+/// Asserts that `--help` prints the usage.
 fn helps(example: &str) {
     let ended = run(example, &["--help"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));

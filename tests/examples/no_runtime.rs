@@ -3,7 +3,7 @@ use testkit::example::run;
 use crate::runs_unread;
 
 #[test]
-fn somebody_answers() {
+fn one_server_answers() {
     let ended = run("no_runtime", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 
@@ -16,6 +16,6 @@ fn somebody_answers() {
 }
 
 #[test]
-fn it_ends_well_with_nobody_to_read_what_it_says() {
+fn closed_stdout_is_not_an_error() {
     runs_unread("no_runtime", &[]);
 }

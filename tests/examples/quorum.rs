@@ -2,7 +2,7 @@ use testkit::example::run;
 
 use crate::{refuses, runs_unread};
 
-/// The lines, without how long it took.
+/// The lines without the elapsed time.
 fn facts(stdout: &str) -> Vec<&str> {
     stdout
         .lines()
@@ -11,7 +11,7 @@ fn facts(stdout: &str) -> Vec<&str> {
 }
 
 #[test]
-fn three_answer_and_the_newest_counts_or_it_is_out_of_reach() {
+fn newest_of_three_answers_wins_or_the_quorum_is_unreachable() {
     let ended = run("quorum", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     let expected = [
@@ -31,12 +31,12 @@ fn three_answer_and_the_newest_counts_or_it_is_out_of_reach() {
 }
 
 #[test]
-fn bad_input_is_one_line_that_names_it() {
+fn bad_input_is_reported_in_one_line_that_names_it() {
     refuses("quorum", &["5"], &["\"5\"", "no arguments"]);
     refuses("quorum", &["--a\nb"], &["\"--a\\nb\"", "no arguments"]);
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     runs_unread("quorum", &[]);
 }

@@ -1,4 +1,4 @@
-//! Losers are closed when the winner is in, and not only by the end of the process.
+//! The winner closes the connections of the losers before the process ends.
 
 use std::{
     env::temp_dir,
@@ -16,9 +16,9 @@ use crate::{
     server::{OK, mirror, stalls},
 };
 
-/// The process is held up at writing the body, by a pipe that nobody reads yet.
+/// A pipe without a reader blocks the process while it writes the body.
 #[test]
-fn the_losers_connections_are_closed_when_the_winner_is_in() {
+fn winner_closes_the_connections_of_losers() {
     for runtime in RUNTIMES {
         let pipe = temp_dir().join(format!("mirrors-{}-{runtime}-pipe", id()));
         let made = Command::new("mkfifo").arg(&pipe).status();

@@ -1,4 +1,4 @@
-//! Races that nobody wins.
+//! Races without a winner.
 
 use testkit::example::run;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[test]
-fn when_all_fail_each_says_why_on_each_runtime() {
+fn failed_race_lists_every_error_on_each_runtime() {
     let urls = [
         "http://127.0.0.1:1/".to_owned(),
         says("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"),
@@ -30,13 +30,13 @@ fn when_all_fail_each_says_why_on_each_runtime() {
         "no tls: received corrupt message of type InvalidContentType",
     ];
     for runtime in RUNTIMES {
-        // None waits for the step, as each fails.
+        // Each mirror fails, so none waits for the step.
         let mut args = vec!["--runtime", runtime, "--step", "1h", "--timeout", "1h"];
         args.extend(urls.iter().map(String::as_str));
         let ended = run("mirrors", &args);
         let mut expected = "mirrors: every mirror has failed\n".to_owned();
-        for (place, (url, why)) in urls.iter().zip(whys).enumerate() {
-            expected += &format!("#{place} {url}: {why}\n");
+        for (index, (url, why)) in urls.iter().zip(whys).enumerate() {
+            expected += &format!("#{index} {url}: {why}\n");
         }
         assert_eq!(ended.stderr, expected, "{runtime}");
         assert_eq!(ended.code, Some(1));
@@ -45,7 +45,7 @@ fn when_all_fail_each_says_why_on_each_runtime() {
 }
 
 #[test]
-fn at_the_timeout_it_lists_who_was_cancelled_and_who_has_not_started() {
+fn timeout_lists_cancelled_and_unstarted_mirrors() {
     for runtime in RUNTIMES {
         let ((url, _told), next) = (stalls(), says(OK));
         let limits = ["--step", "1h", "--timeout", "50ms"];

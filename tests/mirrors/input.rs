@@ -1,4 +1,4 @@
-//! What the command line may hold, and who reads what comes of it.
+//! The command line and the standard output.
 
 use std::{io::Write as _, sync::mpsc};
 
@@ -11,7 +11,7 @@ use testkit::{
 use crate::server::{OK, mirror};
 
 #[test]
-fn bad_input_is_one_line_that_names_it() {
+fn bad_input_is_reported_in_one_line_that_names_it() {
     let cases: [(&[&str], &str, &str); 22] = [
         (&["example.org/file"], "url \"example.org/file\"", "http://"),
         (&["file"], "url \"file\"", "http://"),
@@ -54,7 +54,7 @@ fn bad_input_is_one_line_that_names_it() {
 }
 
 #[test]
-fn a_url_may_hold_another() {
+fn url_may_contain_another_url() {
     for rest in ["?u=http://", "?u=http:///y", "x:///y", "://"] {
         let line = format!("GET /{rest} HTTP/1.1");
         let url = mirror(move |stream, request| {
@@ -68,14 +68,14 @@ fn a_url_may_hold_another() {
 }
 
 #[test]
-fn help_is_no_error() {
+fn help_exits_with_success() {
     let ended = run("mirrors", &["--help"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(ended.stdout.contains("usage: mirrors"), "{}", ended.stdout);
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     let (gone, may_answer) = mpsc::channel();
     let url = mirror(move |stream, _| {
         may_answer.recv_timeout(PATIENCE).unwrap();

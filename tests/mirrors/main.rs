@@ -1,10 +1,10 @@
-//! The `mirrors` example as its users meet it: a process, and mirrors that speak bytes.
+//! The `mirrors` example as a process, with mirrors that send raw bytes.
 
-#[cfg(unix)] // it takes a named pipe
+#[cfg(unix)] // needs a named pipe
 mod closes;
 mod fails;
 mod input;
-// The pacing, for its own tests.
+// Included for its unit tests.
 #[path = "../../examples/mirrors/paced.rs"]
 mod paced;
 mod server;
@@ -14,10 +14,10 @@ use testkit::Ended;
 
 const RUNTIMES: [&str; 4] = ["tokio", "async-io", "smol", "thread"];
 
-/// The line of the picture that begins like this.
-fn line<'a>(ended: &'a Ended, place: &str) -> &'a str {
+/// The line of the staircase with this index.
+fn line<'a>(ended: &'a Ended, index: &str) -> &'a str {
     let mut lines = ended.stdout.lines();
     lines
-        .find(|line| line.starts_with(place))
-        .unwrap_or_else(|| panic!("no {place} in {}{}", ended.stdout, ended.stderr))
+        .find(|line| line.starts_with(index))
+        .unwrap_or_else(|| panic!("no {index} in {}{}", ended.stdout, ended.stderr))
 }

@@ -9,10 +9,10 @@ use std::{
 
 use testkit::PATIENCE;
 
-/// An answer that wins.
+/// A complete response, which wins.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody";
 
-/// A mirror that does this after each request, whose lines it is given. It gives its URL.
+/// Starts a mirror that passes the lines of each request to `serve`; returns its URL.
 pub(crate) fn mirror(serve: impl Fn(&mut TcpStream, Vec<String>) + Send + 'static) -> String {
     let (listener, at) = listen();
     let url = format!("http://{at}/file?x=1");
@@ -27,15 +27,15 @@ pub(crate) fn mirror(serve: impl Fn(&mut TcpStream, Vec<String>) + Send + 'stati
     url
 }
 
-/// A mirror that says this and closes.
+/// A mirror that sends `what` and closes the connection.
 pub(crate) fn says(what: &'static str) -> String {
     mirror(|stream, _| {
-        // A loser's connection may end in the middle.
+        // The client may close the connection of a loser at any time.
         let _ = stream.write_all(what.as_bytes());
     })
 }
 
-/// A mirror that says nothing, tells when it has been asked, and when the other side has gone.
+/// A mirror that does not answer. The receiver gets "asked" and "closed".
 pub(crate) fn stalls() -> (String, Receiver<&'static str>) {
     let (told, hear) = mpsc::channel();
     let url = mirror(move |stream, _| {
@@ -48,7 +48,7 @@ pub(crate) fn stalls() -> (String, Receiver<&'static str>) {
     (url, hear)
 }
 
-/// A mirror that begins with `head` and then says `what` for as long as anyone takes it.
+/// A mirror that sends `head`, then `what` until the connection is closed.
 pub(crate) fn repeats(head: &'static str, what: &'static str) -> String {
     let many = what.repeat(1_000);
     mirror(move |stream, _| {
@@ -59,13 +59,13 @@ pub(crate) fn repeats(head: &'static str, what: &'static str) -> String {
     })
 }
 
-/// What listens there speaks no TLS.
+/// A listener at an https URL that does not speak TLS.
 pub(crate) fn says_no_hello() -> String {
     let (listener, at) = listen();
     let url = format!("https://{at}/");
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // Whatever has come of the other's hello; then until it closes.
+            // Reads the client's hello, answers, then reads until the client closes.
             let mut hello = [0; 16_384];
             let _ = stream.read(&mut hello);
             let _ = stream.write_all(b"this is no tls");

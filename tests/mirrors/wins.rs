@@ -1,4 +1,4 @@
-//! Races that are won.
+//! Races with a winner.
 
 use std::{env::temp_dir, fs, io::Write as _, process::id};
 
@@ -15,12 +15,12 @@ fn assert_won(ended: &Ended) {
 }
 
 #[track_caller]
-fn assert_line(ended: &Ended, place: &str, what: &str) {
-    assert!(line(ended, place).contains(what), "{}", ended.stdout);
+fn assert_line(ended: &Ended, index: &str, what: &str) {
+    assert!(line(ended, index).contains(what), "{}", ended.stdout);
 }
 
 #[test]
-fn the_good_mirror_wins_the_demonstration_on_each_runtime() {
+fn good_mirror_wins_the_demo_on_each_runtime() {
     for runtime in RUNTIMES {
         let ended = run("mirrors", &["--runtime", runtime]);
         assert_won(&ended);
@@ -32,7 +32,7 @@ fn the_good_mirror_wins_the_demonstration_on_each_runtime() {
 }
 
 #[test]
-fn a_cut_off_body_loses() {
+fn truncated_body_loses() {
     let cut = says("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\ncut");
     let ended = run("mirrors", &["--step", "1h", &cut, &says(OK)]);
     assert_won(&ended);
@@ -40,9 +40,9 @@ fn a_cut_off_body_loses() {
     assert_line(&ended, "#1 ", "● won: 4 bytes after ");
 }
 
-/// The first is cut off; the second gives way until the good one has won.
+/// The first mirror never pauses. It must fail or yield, so that the second one wins.
 #[test]
-fn who_never_pauses_holds_up_nobody_on_each_runtime() {
+fn busy_mirror_delays_no_other_on_each_runtime() {
     for runtime in RUNTIMES {
         let early = repeats("", "HTTP/1.1 103 Early Hints\r\n\r\n");
         let endless = repeats("HTTP/1.1 200 OK\r\n\r\n", "and so on ");
@@ -59,7 +59,7 @@ fn who_never_pauses_holds_up_nobody_on_each_runtime() {
 }
 
 #[test]
-fn the_winners_body_is_written_to_the_file() {
+fn body_of_the_winner_is_written_to_the_file() {
     let url = mirror(|stream, request| {
         let body = request.join("\n");
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}", body.len());

@@ -137,7 +137,7 @@ impl Peer {
     }
 
     /// Closes the sending half of the connection.
-    pub fn say_no_more(&self) {
+    pub fn finish_writing(&self) {
         self.stream().shutdown(Shutdown::Write).expect("it is open");
     }
 

@@ -1,4 +1,4 @@
-//! The program as people run it.
+//! The command line of the program.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

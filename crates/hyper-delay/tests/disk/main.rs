@@ -1,4 +1,4 @@
-//! What the server asks of the disk, and what it does when the disk refuses.
+//! The system calls of the server on its disk, and a disk that fails.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -45,7 +45,7 @@ fn schedule(id: &str, fire_at: u64, size: usize) -> Vec<u8> {
     }))
 }
 
-/// The ids of all acks that come until so many have, or the server is gone.
+/// The ids of the next `count` acks, or of those before the server was gone.
 fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>)> {
     let mut acks = Vec::new();
     while acks.len() < count {
@@ -68,7 +68,7 @@ fn serves(server: &Server) -> bool {
     })
 }
 
-/// Takes deliveries until all of these have come.
+/// Takes deliveries until every one of these ids was delivered.
 fn deliver_all(server: &Server, ids: &BTreeSet<String>) {
     let mut wire = Wire::to(server.address).unwrap();
     wire.send(&line(

@@ -1,4 +1,4 @@
-//! The real server, killed for real.
+//! The server as a process, killed at random moments.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

@@ -1,5 +1,5 @@
-//! The server under load, and with peers that are slow, many or gone. What is "not delayed" is told by the order of
-//! events, not by the clock.
+//! The server under load, and with peers that are slow, many or gone. Tests compare the order of
+//! events, not the time they take.
 
 mod bulk;
 

@@ -43,7 +43,7 @@ fn the_place_of_an_ended_connection_is_free() {
     for _ in 0..10 {
         let mut peer = until_accepted(&server, &mut accepted);
         peer.quiet();
-        peer.say_no_more();
+        peer.finish_writing();
         assert_eq!(peer.line(), None);
     }
     // Between its end and its place being free a moment may pass, but not till the next one comes.

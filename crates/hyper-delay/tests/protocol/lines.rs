@@ -107,7 +107,7 @@ fn what_comes_after_the_last_end_of_a_line_is_ignored() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.raw(format!("{PING}\n{}", schedule("a", "1", later())));
-    peer.say_no_more();
+    peer.finish_writing();
     assert_eq!(peer.rest(), [json!({"kind": "pong"})]);
     assert!(server.peer().stats("a").is_null());
 }
@@ -123,7 +123,7 @@ fn all_that_was_asked_is_answered_before_the_connection_is_closed() {
         peer.send(r#"{"kind":"dead","route_key":"a"}"#);
         peer.send("nonsense");
     }
-    peer.say_no_more();
+    peer.finish_writing();
     let lines = peer.rest();
     for kind in ["ack", "stats", "dead", "error"] {
         let count = lines.iter().filter(|line| line["kind"] == kind).count();

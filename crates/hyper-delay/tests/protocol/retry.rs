@@ -57,7 +57,7 @@ fn what_a_connection_had_in_flight_that_says_no_more_has_failed() {
     let mut first = server.consumer("a");
     first.due("a", "1");
     first.delivery();
-    first.say_no_more();
+    first.finish_writing();
     assert_eq!(first.rest(), Vec::<serde_json::Value>::new());
     assert_eq!(server.consumer("a").delivery()["attempt"], 2);
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use testkit::Peer;
 use tokio::{net::TcpListener, runtime, sync::oneshot};
 
-/// A server on a port of its own, with a folder of its own.
+/// A server on a free port, with a directory of its own.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     running: Option<Running>,
@@ -21,7 +21,7 @@ struct Running {
 }
 
 impl Server {
-    /// Starts one with this configuration; where it says nothing of `sync`, nothing is synced.
+    /// Starts a server with this configuration. Default for `sync`: never.
     pub(crate) fn start(config: Value) -> Self {
         let data = tempfile::tempdir().expect("there is room for a folder");
         Self::start_in(data, config)
@@ -70,21 +70,21 @@ impl Server {
         peer
     }
 
-    /// Asks it to end; it need not have ended yet.
+    /// Asks the server to end. The thread returns when it has ended.
     pub(crate) fn ask_to_stop(&mut self) -> thread::JoinHandle<Result<(), ServeError>> {
         let running = self.running.take().expect("it runs");
         let _ = running.stop.send(());
         running.thread
     }
 
-    /// Ends it in order, and starts another one on what it left.
+    /// Ends the server in order, and starts another one on its data.
     pub(crate) fn restart(mut self, config: Value) -> Self {
         let ended = self.ask_to_stop().join().expect("it does not panic");
         ended.expect("it ends in order");
         self.again(config)
     }
 
-    /// Starts another one on what this one left, which has ended.
+    /// Starts another server on the data of this one, which has ended.
     pub(crate) fn again(mut self, config: Value) -> Self {
         let data = std::mem::replace(
             &mut self.data,
