@@ -1,15 +1,19 @@
 //! The fuzz target of the server's line parser.
 
-use crate::step::{Outcome, Step};
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
 
 const FOLDER: &str = "crates/hyper-delay";
 
-/// Compiles the target.
+/// Compiles the target in the target directory of the workspace, which has most dependencies.
 pub(crate) fn check() -> Outcome {
     let manifest = format!("{FOLDER}/fuzz/Cargo.toml");
     Step::cargo(&format!(
         "check --locked --quiet --manifest-path {manifest}"
     ))
+    .env("CARGO_TARGET_DIR", workspace::target()?)
     .run()
 }
 
