@@ -1,7 +1,7 @@
-//! How many instructions a race costs: `cargo bench --bench instructions`. Needs valgrind.
+//! Counts the instructions of a race: `cargo bench --bench instructions`. Needs valgrind.
 //!
-//! Each workload is run by callgrind, once with few turns and once with many; the difference is what a turn
-//! takes. The counts hardly change from run to run, but with the compiler.
+//! Callgrind runs each workload twice, with few turns and with many; the difference gives the
+//! instructions per turn. The counts hardly differ between runs; they depend on the compiler.
 
 use std::{
     env,
@@ -17,26 +17,27 @@ use std::{
 use futures::Stream;
 use race::{
     InlineRace,
+    source::Of,
     tokio::{Race, TokioTimer},
 };
 
-const STEP: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(50);
 const FEW: u64 = 1_000;
 const MANY: u64 = 11_000;
 
 type Attempt = Ready<Result<u64, ()>>;
 
-/// Its name, and what does so many turns of it.
+/// The name of a workload, and a function that runs the given number of turns.
 type Workload = (&'static str, fn(u64));
 
 const WORKLOADS: [Workload; 7] = [
     ("a stream of three, the first is ready", |turns| {
         repeat(turns, || {
-            let mut race = Race::of(STEP, attempts([Ok(1), Ok(2), Ok(3)]));
+            let mut race = Race::of(DELAY, attempts([Ok(1), Ok(2), Ok(3)]));
             assert!(poll_next(Pin::new(&mut race)).is_ready());
         });
     }),
-    ("the same to its end, without a step", |turns| {
+    ("the same to its end, without a delay", |turns| {
         repeat(turns, || {
             let mut race = Race::of(Duration::ZERO, attempts([Ok(1), Ok(2), Ok(3)]));
             for _ in 0..3 {
@@ -49,7 +50,7 @@ const WORKLOADS: [Workload; 7] = [
             let attempts = attempts([Ok(1), Ok(2), Ok(3)]);
             let mut race = pin!(InlineRace::<3, _, _>::of_with(
                 TokioTimer::new(),
-                STEP,
+                DELAY,
                 attempts
             ));
             assert!(poll_next(race.as_mut()).is_ready());
@@ -57,19 +58,19 @@ const WORKLOADS: [Workload; 7] = [
     }),
     ("first of three, ready", |turns| {
         repeat(turns, || {
-            let race = Race::of(STEP, attempts([Ok(1), Ok(2), Ok(3)]));
+            let race = Race::of(DELAY, attempts([Ok(1), Ok(2), Ok(3)]));
             assert!(poll(race.first()).is_ready());
         });
     }),
     ("first_ok of three, the first is ready", |turns| {
         repeat(turns, || {
-            let race = Race::of(STEP, attempts([Ok(1), Ok(2), Ok(3)]));
+            let race = Race::of(DELAY, attempts([Ok(1), Ok(2), Ok(3)]));
             assert!(poll(race.first_ok()).is_ready());
         });
     }),
     ("first_ok of three, two fail at once", |turns| {
         repeat(turns, || {
-            let race = Race::of(STEP, attempts([Err(()), Err(()), Ok(3)]));
+            let race = Race::of(DELAY, attempts([Err(()), Err(()), Ok(3)]));
             assert!(poll(race.first_ok()).is_ready());
         });
     }),
@@ -80,13 +81,13 @@ const WORKLOADS: [Workload; 7] = [
 ];
 
 fn main() -> ExitCode {
-    let args: Vec<String> = env::args().skip(1).filter(|it| it != "--bench").collect();
-    let ended = match &args[..] {
+    let args: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let result = match &args[..] {
         [] => print_all(),
         [name, turns] => run(name, turns),
-        _ => Ok(()), // of another harness
+        _ => Ok(()), // the arguments of another harness
     };
-    match ended {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("instructions: {error}");
@@ -102,7 +103,7 @@ fn run(name: &str, turns: &str) -> Result<(), Box<dyn Error>> {
     let _entered = runtime.enter();
     let (_, workload) = WORKLOADS
         .into_iter()
-        .find(|it| it.0 == name)
+        .find(|workload| workload.0 == name)
         .ok_or("no workload of that name")?;
     workload(turns.parse()?);
     Ok(())
@@ -116,19 +117,19 @@ fn print_all() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What callgrind counts.
+/// Returns the number of instructions that callgrind counts.
 fn collected(name: &str, turns: u64) -> Result<u64, Box<dyn Error>> {
-    let ran = Command::new("valgrind")
+    let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(env::current_exe()?)
         .args([name, &turns.to_string()])
         .output()
         .map_err(|error| format!("cannot run valgrind: {error}; install the package `valgrind`"))?;
-    let told = String::from_utf8_lossy(&ran.stderr);
-    let count = told.split("Collected :").nth(1);
+    let report = String::from_utf8_lossy(&output.stderr);
+    let count = report.split("Collected :").nth(1);
     let count = count.and_then(|rest| rest.split_whitespace().next());
     Ok(count
-        .ok_or_else(|| format!("callgrind says: {told}"))?
+        .ok_or_else(|| format!("unexpected output of callgrind: {report}"))?
         .parse()?)
 }
 
@@ -140,7 +141,7 @@ fn repeat(turns: u64, run: impl Fn()) {
 }
 
 #[inline(never)]
-fn idle(race: &mut Race<race::source::Of<std::array::IntoIter<Pending<()>, 2>>>, turns: u64) {
+fn idle(race: &mut Race<Of<std::array::IntoIter<Pending<()>, 2>, Pending<()>>>, turns: u64) {
     for _ in 0..turns {
         assert!(poll_next(Pin::new(&mut *race)).is_pending());
     }

@@ -1,4 +1,4 @@
-//! `cargo bench --bench timers [-- WORD..]`: runs the benchmark of that name in `peers`.
+//! `cargo bench --bench timers [-- WORD..]`: runs the benchmark of the same name in `peers`.
 
 mod launch;
 

@@ -1,6 +1,7 @@
-//! Graceful degradation: the live price if it comes soon, else the cached one, else the default.
-//! A failure starts the next at once; slowness starts it after a step, and the better answer may
-//! still win.
+//! A fallback chain: the live price, else the cached one, else the default.
+//!
+//! If the live price fails, the cache is asked at once. If it is slow, the cache is asked after a
+//! delay, and the live price can still win.
 //!
 //! `cargo run --example fallback`
 
@@ -12,11 +13,11 @@ use std::{
 use race::tokio::Race;
 use tokio::time::sleep;
 
-const STEP: Duration = Duration::from_millis(100);
+const DELAY: Duration = Duration::from_millis(100);
 
-/// How the two services feel today.
+/// The latency in milliseconds and the result of each service.
 #[derive(Clone, Copy)]
-struct Weather {
+struct Services {
     live: (u64, Result<u32, &'static str>),
     cache: (u64, Result<u32, &'static str>),
 }
@@ -28,10 +29,10 @@ enum Fallback {
     Default,
 }
 
-async fn price(fallback: Fallback, weather: Weather) -> Result<u32, &'static str> {
+async fn price(fallback: Fallback, services: Services) -> Result<u32, &'static str> {
     let (millis, price) = match fallback {
-        Fallback::Live => weather.live,
-        Fallback::Cache => weather.cache,
+        Fallback::Live => services.live,
+        Fallback::Cache => services.cache,
         Fallback::Default => (0, Ok(100)),
     };
     sleep(Duration::from_millis(millis)).await;
@@ -40,8 +41,8 @@ async fn price(fallback: Fallback, weather: Weather) -> Result<u32, &'static str
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
-    let days = [
-        ("all is well", (20, Ok(117)), (5, Ok(115))),
+    let cases = [
+        ("both are up", (20, Ok(117)), (5, Ok(115))),
         ("live is down", (10, Err("live: refused")), (5, Ok(115))),
         ("live is slow", (400, Ok(117)), (5, Ok(115))),
         (
@@ -50,19 +51,19 @@ async fn main() -> io::Result<()> {
             (5, Err("cache: empty")),
         ),
     ];
-    for (day, live, cache) in days {
-        let weather = Weather { live, cache };
+    for (case, live, cache) in cases {
+        let services = Services { live, cache };
         let chain = [Fallback::Live, Fallback::Cache, Fallback::Default];
-        let race = Race::new(STEP, |&fallback| price(fallback, weather), chain);
+        let race = Race::new(DELAY, |&fallback| price(fallback, services), chain);
         match race.first_ok().await {
             Ok(won) => writeln!(
                 io::stdout(),
-                "{day}: {} from {:?} after {} ms",
+                "{case}: {} from {:?} after {} ms",
                 won.output,
                 won.arg,
                 won.elapsed.as_millis()
             )?,
-            Err(error) => writeln!(io::stdout(), "{day}: {error}")?,
+            Err(error) => writeln!(io::stdout(), "{case}: {error}")?,
         }
     }
     Ok(())

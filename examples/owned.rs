@@ -1,4 +1,5 @@
-//! Arguments that are neither `Copy` nor `Clone` go in by value and come back with their results.
+//! Arguments that are neither `Copy` nor `Clone`: the race takes them by value and returns each
+//! with its output.
 //!
 //! `cargo run --example owned`
 
@@ -10,7 +11,6 @@ use std::{
 use race::tokio::Race;
 use tokio::time::sleep;
 
-/// Owns its lines; there is one of each.
 struct Document {
     title: String,
     lines: Vec<String>,
@@ -28,13 +28,16 @@ impl Document {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     let documents = vec![
-        Document::new("a long one", &["one word", "and then some more of them"]),
-        Document::new("a short one", &["three words only"]),
-        Document::new("an empty one", &[]),
+        Document::new(
+            "a long document",
+            &["one word", "and then some more of them"],
+        ),
+        Document::new("a short document", &["three words only"]),
+        Document::new("an empty document", &[]),
     ];
 
-    // The future cannot borrow from the document, which the race keeps and moves: take what it
-    // needs out of it before the `async move` block.
+    // The future cannot borrow from the document, because the race keeps and moves the document.
+    // Compute what the future needs before the `async move` block.
     let count_words = |document: &Document| {
         let words = document
             .lines
@@ -49,7 +52,7 @@ async fn main() -> io::Result<()> {
 
     let mut race = Race::new(Duration::from_millis(40), count_words, documents);
     while let Some((document, words)) = race.next().await {
-        let Document { title, lines } = document; // ours again
+        let Document { title, lines } = document; // the race has returned it
         let lines = lines.len();
         writeln!(io::stdout(), "{title}: {words} words in {lines} lines")?;
     }

@@ -1,4 +1,4 @@
-//! How often a race and its set of attempts ask for memory, exactly.
+//! The exact number of allocations of a race and its set of attempts.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -11,11 +11,11 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, Event, InlineRace, OnFailure, VirtualClock, core::Race,
+    Attempts, Backoff, Budget, InlineRace, OnFailure, Staircase, VirtualClock, core::Race,
     tokio::TokioTimer,
 };
 
-/// Counts what this thread asks for.
+/// Counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -23,19 +23,19 @@ thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all is done by the system's allocator.
-#[allow(unsafe_code, reason = "an allocator is")]
+// SAFETY: every call is forwarded to the system's allocator.
+#[allow(unsafe_code, reason = "a global allocator is unsafe")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         CALLS.set(CALLS.get() + 1);
         BYTES.set(BYTES.get().wrapping_add(layout.size()));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         BYTES.set(BYTES.get().wrapping_sub(layout.size()));
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -43,10 +43,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Calls, and bytes that are kept.
-fn counted<T>(what: impl FnOnce() -> T) -> (T, usize, usize) {
+/// Returns the output of `run`, the number of allocations, and the bytes that it keeps.
+fn counted<T>(run: impl FnOnce() -> T) -> (T, usize, usize) {
     let (calls, bytes) = (CALLS.get(), BYTES.get());
-    let output = what();
+    let output = run();
     (output, CALLS.get() - calls, BYTES.get().wrapping_sub(bytes))
 }
 
@@ -54,21 +54,21 @@ fn poll<S: Stream>(stream: Pin<&mut S>) -> Poll<Option<S::Item>> {
     stream.poll_next(&mut Context::from_waker(Waker::noop()))
 }
 
-const STEP: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(50);
 
 #[test]
-fn a_race_whose_first_attempt_is_ready_at_once_allocates_once() {
+fn race_with_ready_first_attempt_allocates_once() {
     let (_, calls, _) = counted(|| {
-        let mut race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
+        let mut race = race::tokio::Race::of(DELAY, [1, 2, 3].map(ready));
         assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 1);
 }
 
 #[test]
-fn a_race_in_place_allocates_nothing() {
+fn inline_race_allocates_nothing() {
     let (_, calls, _) = counted(|| {
-        let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), STEP, [1, 2, 3].map(ready));
+        let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, [1, 2, 3].map(ready));
         let mut race = pin!(race);
         assert_eq!(poll(race.as_mut()), Poll::Ready(Some((0, 1))));
     });
@@ -76,7 +76,7 @@ fn a_race_in_place_allocates_nothing() {
 }
 
 #[test]
-fn attempts_that_follow_each_other_share_their_memory() {
+fn consecutive_attempts_share_memory() {
     let clock = VirtualClock::new();
     let mut race = Race::of_with(clock.timer(), Duration::ZERO, (0..).map(ready));
     assert!(poll(Pin::new(&mut race)).is_ready());
@@ -88,7 +88,7 @@ fn attempts_that_follow_each_other_share_their_memory() {
     assert_eq!(calls, 0);
 }
 
-/// 128 bytes, which are never ready.
+/// A future of 128 bytes that is never ready.
 struct Large(Pending<()>, [u64; 16]);
 
 impl Future for Large {
@@ -109,7 +109,7 @@ fn running(count: usize) -> Attempts<Large> {
 }
 
 #[test]
-fn the_set_takes_hardly_more_than_its_futures_do() {
+fn set_needs_little_more_memory_than_its_futures() {
     for (count, beyond, calls) in [(1, 0, 1), (8, 32 * 8, 6), (1_024, 5 * 1_024 / 2, 39)] {
         let (set, called, bytes) = counted(|| running(count));
         assert_eq!(called, calls, "calls for {count}");
@@ -120,33 +120,50 @@ fn the_set_takes_hardly_more_than_its_futures_do() {
 }
 
 #[test]
-fn an_empty_set_and_an_idle_race_take_nothing() {
+fn empty_set_and_idle_race_allocate_nothing() {
     let (set, calls, _) = counted(Attempts::<Large>::new);
     assert_eq!((set.len(), calls), (0, 0));
-    let (race, calls, _) = counted(|| race::tokio::Race::of(STEP, [ready(1)]));
+    let (race, calls, _) = counted(|| race::tokio::Race::of(DELAY, [ready(1)]));
     assert_eq!((race.len(), calls), (0, 0));
 }
 
 #[test]
-fn rules_gates_and_budgets_allocate_nothing_and_an_observer_keeps_a_list() {
+fn options_allocate_nothing_except_observers_and_timeouts() {
     let budget = Budget::percent(10);
     let (_, calls, _) = counted(|| {
-        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
-        let race = race.policy(Backoff::new(STEP)).budget(&budget);
-        let race = race.gate(|_| true).max_attempts(2).min_gap(STEP);
-        let mut race = race.on_failure(OnFailure::Any);
+        let mut race = race::tokio::Race::of(DELAY, [1, 2, 3].map(ready))
+            .backoff(Backoff::new(DELAY))
+            .budget(&budget)
+            .gate(|_| true)
+            .max_attempts(2)
+            .min_gap(DELAY)
+            .deadline(DELAY)
+            .on_failure(OnFailure::Any);
         assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 1);
     let (_, calls, _) = counted(|| {
-        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
-        let mut race = race.observer(|_| {});
+        let attempts = [pending::<()>(), pending()];
+        let race = race::tokio::Race::of(Duration::MAX, attempts);
+        let mut race = race.attempt_timeout(Duration::MAX);
+        assert_eq!(poll(Pin::new(&mut race)), Poll::Pending);
+    });
+    assert_eq!(calls, 1); // a timeout that never expires needs no list
+    let (_, calls, _) = counted(|| {
+        let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, [1, 2, 3].map(ready));
+        let mut race = pin!(race.attempt_timeout(DELAY).deadline(DELAY));
+        assert_eq!(poll(race.as_mut()), Poll::Ready(Some((0, 1))));
+    });
+    assert_eq!(calls, 0);
+    let (_, calls, _) = counted(|| {
+        let race = race::tokio::Race::of(DELAY, [1, 2, 3].map(ready));
+        let mut race = race.on_event(|_| {});
         assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 2);
     let (_, calls, _) = counted(|| {
-        let race = race::tokio::Race::of(STEP, [1, 2, 3].map(ready));
-        let mut race = race.observer(((), None::<fn(Event)>));
+        let race = race::tokio::Race::of(DELAY, [1, 2, 3].map(ready));
+        let mut race = race.observer(((), None::<Staircase>));
         assert_eq!(poll(Pin::new(&mut race)), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 1);
@@ -154,15 +171,15 @@ fn rules_gates_and_budgets_allocate_nothing_and_an_observer_keeps_a_list() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn an_idle_race_is_small() {
+fn idle_race_is_small() {
     assert_eq!(size_of::<Attempts<Large>>(), 56);
-    // A race of three words of candidates: the set, the candidate in hand, the source, the clock.
-    let race = race::tokio::Race::of(STEP, Vec::<Pending<()>>::new());
-    assert_eq!(size_of_val(&race), 264);
+    // The source, a vector, takes 40 bytes.
+    let race = race::tokio::Race::of(DELAY, Vec::<Pending<()>>::new());
+    assert_eq!(size_of_val(&race), 336);
 }
 
 #[test]
-fn whatever_a_set_has_taken_it_gives_back() {
+fn dropped_set_frees_its_memory() {
     let before = BYTES.get();
     drop(running(5_000));
     assert_eq!(BYTES.get(), before);

@@ -1,4 +1,4 @@
-//! What the compiler says when a timer or a feature is missing must name the cure.
+//! The compiler's messages for common mistakes must name the cure.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -8,15 +8,15 @@ use std::{
     process::Command,
 };
 
-/// Compiles a program against the facade without any feature; what the compiler says.
-fn complaint(name: &str, program: &str) -> String {
+/// Compiles a program against the facade with these features. Returns the compiler's message.
+fn message(name: &str, features: &str, program: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compile-errors");
     let package = target.join(name);
     fs::create_dir_all(package.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n\
-         [dependencies]\nrace = {{ path = {:?} }}\n",
+         [dependencies]\nrace = {{ path = {:?}, features = [{features}] }}\n",
         root.join("crates/race")
     );
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
@@ -32,37 +32,34 @@ fn complaint(name: &str, program: &str) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn assert_names_the_cure(complaint: &str, cure: &[&str]) {
+fn assert_names_the_cure(message: &str, cure: &[&str]) {
     for part in cure {
-        assert!(
-            complaint.contains(part),
-            "{part:?} is missing in:\n{complaint}"
-        );
+        assert!(message.contains(part), "{part:?} is missing in:\n{message}");
     }
 }
 
 #[test]
-fn a_race_without_any_timer() {
+fn race_without_timer_names_the_adapters() {
     let program = "fn main() {
-        let step = std::time::Duration::ZERO;
-        let _ = race::core::Race::of(step, [std::future::ready(1)]);
+        let delay = std::time::Duration::ZERO;
+        let _ = race::core::Race::of(delay, [std::future::ready(1)]);
     }";
-    let complaint = complaint("without-timer", program);
+    let message = message("without-timer", "", program);
     assert_names_the_cure(
-        &complaint,
+        &message,
         &["Timer", "race_tokio::Race", "of_with(timer, ..)"],
     );
 }
 
 #[test]
-fn a_type_that_is_no_timer() {
+fn other_type_as_timer_names_the_features() {
     let program = "fn main() {
-        let step = std::time::Duration::ZERO;
-        let _ = race::core::Race::of_with((), step, [std::future::ready(1)]);
+        let delay = std::time::Duration::ZERO;
+        let _ = race::core::Race::of_with((), delay, [std::future::ready(1)]);
     }";
-    let complaint = complaint("no-timer", program);
+    let message = message("no-timer", "", program);
     assert_names_the_cure(
-        &complaint,
+        &message,
         &[
             "a race needs a `Timer`, and `()` is none",
             "features `tokio`, `async-io`, `smol`",
@@ -71,11 +68,79 @@ fn a_type_that_is_no_timer() {
 }
 
 #[test]
-fn a_runtime_without_its_feature() {
+fn runtime_without_its_feature_names_the_feature() {
     for module in ["tokio", "async_io", "smol"] {
         let program = format!("use race::{module}::Race;\nfn main() {{}}");
-        let complaint = complaint(&format!("missing-{module}"), &program);
+        let message = message(&format!("missing-{module}"), "", &program);
         let feature = module.replace('_', "-");
-        assert_names_the_cure(&complaint, &["configured out", &format!("`{feature}`")]);
+        assert_names_the_cure(&message, &["configured out", &format!("`{feature}`")]);
     }
+}
+
+/// Compiles a program that races `futures` and has `adaptive`, a `LazyLock`.
+fn message_of(name: &str, statement: &str) -> String {
+    let program = format!(
+        "use std::{{future::ready, sync::LazyLock, time::Duration}};\n\
+         use race::{{Adaptive, Race}};\n\
+         static ADAPTIVE: LazyLock<Adaptive> = LazyLock::new(|| Adaptive::quantile(0.9));\n\
+         fn main() {{\n\
+             let _ = &*ADAPTIVE;\n\
+             let delay = Duration::ZERO;\n\
+             let futures = [ready(Ok::<u32, String>(1))];\n\
+             let _ = {statement};\n\
+         }}\n"
+    );
+    message(name, "\"std\", \"adaptive\"", &program)
+}
+
+#[test]
+fn number_as_policy_lists_the_policies() {
+    let message = message_of("policy-number", "Race::of(50, futures)");
+    assert_names_the_cure(
+        &message,
+        &[
+            "does not say when attempts start",
+            "a policy is a `Duration`, `Steps`, `GrowingDelay`, `Backoff`, `&Adaptive`",
+            "|index: usize| -> Option<Duration>",
+        ],
+    );
+}
+
+#[test]
+fn lazy_lock_as_policy_names_the_dereference() {
+    let message = message_of("policy-lazy-lock", "Race::of(&ADAPTIVE, futures)");
+    assert_names_the_cure(
+        &message,
+        &["LazyLock", "pass what it points to: `&*pointer`"],
+    );
+}
+
+#[test]
+fn closure_as_observer_names_on_event() {
+    let statement = "Race::of(delay, futures).observer(|_event| {}).first_ok()";
+    let message = message_of("observer-closure", statement);
+    assert_names_the_cure(
+        &message,
+        &["cannot observe a race", "`.on_event(|event| ..)`"],
+    );
+}
+
+#[test]
+fn lazy_lock_as_observer_names_the_dereference() {
+    let statement = "Race::of(delay, futures).observer(&ADAPTIVE)";
+    let message = message_of("observer-lazy-lock", statement);
+    assert_names_the_cure(
+        &message,
+        &[
+            "cannot observe a race",
+            "pass what it points to: `&*pointer`",
+        ],
+    );
+}
+
+#[test]
+fn option_after_finisher_names_the_finisher_and_the_option() {
+    let statement = "Race::of(delay, futures).first_ok().deadline(delay)";
+    let message = message_of("option-after-finisher", statement);
+    assert_names_the_cure(&message, &["no method named `deadline`", "Decision"]);
 }

@@ -54,7 +54,7 @@ fn third_resolver_answers_the_demo() {
 fn failure_asks_the_next_resolver_at_once() {
     let fails = resolver(|question| vec![coded(question, 2)]);
     let answers = resolver(|question| vec![answered(question, 9)]);
-    let ended = run("dns", &["--step", "1h", "Host.Example", &fails, &answers]);
+    let ended = run("dns", &["--delay", "1h", "Host.Example", &fails, &answers]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     let says = format!("Host.Example is at 192.0.2.9\nanswered by #1 {answers} after ");
     assert!(ended.stdout.starts_with(&says), "{}", ended.stdout);
@@ -92,14 +92,14 @@ fn failed_race_lists_every_error() {
         }),
     ];
     let whys = [
-        "SERVFAIL: it could not find out",
-        "NXDOMAIN: there is no such name",
-        "REFUSED: it does not answer us",
+        "SERVFAIL: the resolver failed",
+        "NXDOMAIN: the name does not exist",
+        "REFUSED: the resolver refused",
         "code 4: Not Implemented",
         "the name has no address",
-        "truncated: too long for udp, and tcp is not tried",
+        "truncated: too long for UDP, and TCP is not tried",
     ];
-    let mut args = vec!["--step", "1h", "host.example"];
+    let mut args = vec!["--delay", "1h", "host.example"];
     args.extend(resolvers.iter().map(String::as_str));
     let ended = run("dns", &args);
 
@@ -124,8 +124,8 @@ fn bad_input_is_reported_in_one_line_that_names_it() {
         (&["", "127.0.0.1"], "host \"\""),
         (&["a..b", "127.0.0.1"], "host \"a..b\""),
         (&["a\nb..", "127.0.0.1"], "host \"a\\nb..\""),
-        (&["--step", "5", "h"], "--step \"5\""),
-        (&["--step"], "--step"),
+        (&["--delay", "5", "h"], "--delay \"5\""),
+        (&["--delay"], "--delay"),
         (&["--frob\n"], "--frob"),
     ];
     for (args, named) in cases {

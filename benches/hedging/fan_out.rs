@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use race::{Fixed, Policy, VirtualClock};
+use race::{Policy, VirtualClock};
 
 use crate::{
     report::{Report, percentile},
@@ -12,7 +12,8 @@ use crate::{
 const KEYS: usize = 1_000;
 const FAN_OUTS: usize = 50_000;
 
-/// Evenly 1 to 10 ms in 98 of 100; else Pareto, so that the slowest of 1,000 has a p99.9 of 1,800 ms.
+/// Uniform from 1 to 10 ms in 98 of 100 cases; else Pareto, such that the slowest of 1,000 has a
+/// p99.9 of 1,800 ms.
 const EXPONENT: f64 = 1.907;
 const SERVER: Shape = Shape::new("server", |rng| match rng.f64() {
     even if even < 0.98 => 1.0 + 9.0 * (even / 0.98),
@@ -20,8 +21,8 @@ const SERVER: Shape = Shape::new("server", |rng| match rng.f64() {
 });
 const HEDGE_AFTER: f64 = 10.0;
 
-/// The fan-out of Dean and Barroso, *The Tail at Scale*, CACM 56(2), 2013: whoever asks 1,000 servers
-/// waits for the slowest.
+/// The fan-out of Dean and Barroso, *The Tail at Scale*, CACM 56(2), 2013: a request to 1,000
+/// servers takes as long as the slowest of them.
 pub(crate) fn run(report: &mut Report) {
     println!("The Tail at Scale: the slowest of {KEYS} requests, {FAN_OUTS} times; ms");
     println!(
@@ -29,11 +30,11 @@ pub(crate) fn run(report: &mut Report) {
         "", "p50", "arithmetic", "p99", "arithmetic", "p99.9", "arithmetic", "load %", "arithmetic",
     );
     row(report, "unhedged", |_| None, unhedged, 0.0);
-    let step = Fixed(Duration::from_secs_f64(HEDGE_AFTER / 1_000.0));
+    let delay = Duration::from_secs_f64(HEDGE_AFTER / 1_000.0);
     row(
         report,
         "after 10 ms",
-        step,
+        delay,
         hedged,
         100.0 * unhedged(HEDGE_AFTER),
     );
@@ -50,7 +51,7 @@ fn row(
     let (clock, mut rng) = (VirtualClock::new(), Rng::with_seed(1));
     let mut extra = 0;
     let mut fan_out = || {
-        let requests = (0..KEYS).map(|_| request(&clock, || SERVER.draw(&mut rng), policy));
+        let requests = (0..KEYS).map(|_| request(&clock, || SERVER.draw(&mut rng), policy, ()));
         requests.fold(Duration::ZERO, |slowest, (took, hedged)| {
             extra += usize::from(hedged);
             slowest.max(took)
@@ -70,7 +71,7 @@ fn row(
     println!(" {spent:>8.2} {load:>10.2}{marks}");
 }
 
-/// The share of attempts that take longer.
+/// Returns the share of attempts that take longer.
 fn unhedged(millis: f64) -> f64 {
     match millis {
         ..1.0 => 1.0,
@@ -79,12 +80,12 @@ fn unhedged(millis: f64) -> f64 {
     }
 }
 
-/// The share of races that take longer.
+/// Returns the share of races that take longer.
 fn hedged(millis: f64) -> f64 {
     unhedged(millis) * unhedged(millis - HEDGE_AFTER)
 }
 
-/// What so many percent of the slowest do not exceed, in milliseconds: found by halving.
+/// Returns this percentile of the slowest of all keys, in milliseconds. Found by bisection.
 fn of_the_slowest(percent: f64, longer: fn(f64) -> f64) -> f64 {
     let (mut least, mut most) = (0.0, 1e6);
     for _ in 0..100 {

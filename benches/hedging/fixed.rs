@@ -6,7 +6,7 @@ use crate::{
     shapes::STRAGGLERS,
 };
 
-/// A delay that is fixed, against the figures of the literature.
+/// A fixed delay, compared with published figures.
 pub(crate) fn run(report: &mut Report) {
     println!(
         "A fixed delay; lognormal, mean 5 ms, sd 2, one in twenty ten times slower; 50,000 requests"
@@ -20,8 +20,8 @@ pub(crate) fn run(report: &mut Report) {
         (Some(10), 16.9, 7.3),
         (Some(50), 54.0, 2.1),
     ] {
-        let step = delay.map(Duration::from_millis);
-        let mut served = serve(&STRAGGLERS, 50_000, |_| step);
+        let policy = delay.map(Duration::from_millis);
+        let mut served = serve(&STRAGGLERS, 50_000, |_| policy);
         let reached = percentile(&mut served.took, 99.0);
         let spent = served.load();
         println!(

@@ -1,5 +1,5 @@
-//! `cargo bench --bench hedging`: what hedging gains and what it costs, simulated with real races on the
-//! virtual clock, with a seed. It fails if a figure is missed.
+//! Benefit and cost of hedging, simulated with races on the virtual clock and seeded latencies:
+//! `cargo bench --bench hedging`. It fails if a figure is out of its bounds.
 
 mod adaptive;
 mod fan_out;
@@ -14,8 +14,8 @@ use std::{env, process::ExitCode};
 use report::Report;
 
 fn main() -> ExitCode {
-    // `cargo bench` says so; `cargo test` only wants to know that it starts.
-    if !env::args().any(|it| it == "--bench") {
+    // `cargo bench` passes this flag; `cargo test` only checks that the program starts.
+    if !env::args().any(|arg| arg == "--bench") {
         println!("run it with: cargo bench --bench hedging");
         return ExitCode::SUCCESS;
     }
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match report.missed() {
         0 => ExitCode::SUCCESS,
         missed => {
-            eprintln!("{missed} figures were missed");
+            eprintln!("{missed} figures are out of their bounds");
             ExitCode::FAILURE
         }
     }

@@ -1,13 +1,14 @@
 use std::time::Duration;
 
-/// Whether every bound was kept.
+/// Counts the figures that are out of their bounds.
 #[derive(Default)]
 pub(crate) struct Report {
     missed: usize,
 }
 
 impl Report {
-    /// A mark for the end of a row: whether `reached` is between `least` and `most` times `target`.
+    /// Returns a mark for the end of a row: empty if `reached` is between `least` and `most` times
+    /// `target`.
     pub(crate) fn within(
         &mut self,
         least: f64,
@@ -28,7 +29,7 @@ impl Report {
     }
 }
 
-/// In milliseconds, by the nearest rank. Sorts.
+/// Sorts, and returns the percentile in milliseconds by the nearest rank.
 pub(crate) fn percentile(took: &mut [Duration], percent: f64) -> f64 {
     took.sort_unstable();
     let rank = (took.len() as f64 * percent / 100.0).ceil() as usize;

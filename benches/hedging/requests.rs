@@ -1,89 +1,103 @@
-//! Requests, each a real race of two attempts on the virtual clock, one after the other.
+//! Requests: each is a race of up to two attempts on the virtual clock, one request after the
+//! other.
 
 use std::time::Duration;
 
 use fastrand::Rng;
-use race::{Adaptive, Event, Observed, Observer, Policy, VirtualClock, What, core::Race};
+use race::{
+    Adaptive, Event, EventKind, IntoPolicy, Observer, OnEvent, Policy, VirtualClock, VirtualTimer,
+    core::Race,
+};
 
 use super::shapes::Shape;
 
-/// What came of some requests.
+/// The results of some requests.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// How long each took.
+    /// The latency of each.
     pub(crate) took: Vec<Duration>,
-    /// How many were hedged.
+    /// The number of hedged requests.
     pub(crate) hedged: usize,
-    /// How many were made before the delay was learnt.
+    /// The number of requests during the warm-up.
     pub(crate) warming_up: usize,
 }
 
 impl Served {
-    /// Extra load in percent.
+    fn add(&mut self, (took, is_hedged): (Duration, bool)) {
+        self.took.push(took);
+        self.hedged += usize::from(is_hedged);
+    }
+
+    /// Returns the extra load in percent.
     pub(crate) fn load(&self) -> f64 {
         100.0 * self.hedged as f64 / self.took.len() as f64
     }
 
-    /// The same of those that could have been hedged.
+    /// Returns the extra load in percent, without the warm-up.
     pub(crate) fn load_once_warm(&self) -> f64 {
         100.0 * self.hedged as f64 / (self.took.len() - self.warming_up) as f64
     }
 }
 
-/// Makes one request, and gives how long it took and whether it was hedged.
-pub(crate) fn request<P: Policy>(
+/// Makes one request. Returns its latency and whether it was hedged.
+pub(crate) fn request<P: IntoPolicy<VirtualTimer>>(
     clock: &VirtualClock,
     mut latency: impl FnMut() -> Duration,
     policy: P,
+    observer: impl Observer,
 ) -> (Duration, bool) {
     let mut started = 0;
-    let attempt = |_: &usize| {
+    let attempt = |_: usize| {
         started += 1;
         clock.sleep(latency())
     };
-    let race = Race::new_with(clock.timer(), Duration::MAX, attempt, 0..2).policy(policy);
+    let race = Race::from_fn_with(clock.timer(), policy, attempt)
+        .max_attempts(2)
+        .observer(observer);
     let won = clock.run(race.first()).expect("every attempt ends");
-    let took = won.expect("there are two").elapsed;
+    let took = won.expect("two attempts may start").elapsed;
     (took, started == 2)
 }
 
-/// Makes `requests` with a policy that never changes.
+/// Makes `requests` with a policy that does not learn.
 pub(crate) fn serve(shape: &Shape, requests: usize, policy: impl Policy + Copy) -> Served {
     let (clock, mut rng) = (VirtualClock::new(), Rng::with_seed(1));
     let mut served = Served::default();
     for _ in 0..requests {
-        let (took, hedged) = request(&clock, || shape.draw(&mut rng), policy);
-        served.took.push(took);
-        served.hedged += usize::from(hedged);
+        served.add(request(&clock, || shape.draw(&mut rng), policy, ()));
     }
     served
 }
 
-/// Makes `requests` with a delay that is learnt from what `observer` hands on of them.
-pub(crate) fn serve_adaptive(
-    shape: &Shape,
-    requests: usize,
-    adaptive: &Adaptive,
-    observer: impl Observer + Copy,
-) -> Served {
+/// Makes `requests` with a learnt delay and its budget.
+pub(crate) fn serve_adaptive(shape: &Shape, requests: usize, adaptive: &Adaptive) -> Served {
     let (clock, mut rng) = (VirtualClock::new(), Rng::with_seed(1));
     let mut served = Served::default();
     for _ in 0..requests {
         served.warming_up += usize::from(adaptive.delay().is_none());
-        // What `Race::adaptive_with` makes, but for the observer.
-        let policy = Observed::new(adaptive, clock.clone(), observer);
-        let (took, hedged) = request(&clock, || shape.draw(&mut rng), policy);
-        served.took.push(took);
-        served.hedged += usize::from(hedged);
+        served.add(request(&clock, || shape.draw(&mut rng), adaptive, ()));
     }
     served
 }
 
-/// An observer that is blind to the losers.
-pub(crate) fn winners_only(mut adaptive: &Adaptive) -> impl Observer + Copy {
-    move |event: Event| {
-        if event.what == What::Won {
-            adaptive.observe(event);
-        }
+/// Makes `requests` with a delay that is learnt from winners only, without a budget.
+pub(crate) fn serve_winners_only(shape: &Shape, requests: usize, adaptive: &Adaptive) -> Served {
+    let (clock, mut rng) = (VirtualClock::new(), Rng::with_seed(1));
+    let mut served = Served::default();
+    for _ in 0..requests {
+        let delay = |_| adaptive.delay();
+        let mut samples = adaptive;
+        let winners_only = OnEvent::new(|event: Event| {
+            if event.kind == EventKind::Won {
+                samples.observe(event);
+            }
+        });
+        served.add(request(
+            &clock,
+            || shape.draw(&mut rng),
+            delay,
+            winners_only,
+        ));
     }
+    served
 }

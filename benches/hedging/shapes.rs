@@ -1,4 +1,4 @@
-//! How long attempts take: distributions, drawn from with a seed.
+//! Distributions of latencies.
 
 use std::{f64::consts::TAU, time::Duration};
 
@@ -21,7 +21,8 @@ impl Shape {
     }
 }
 
-/// Mean 5 and standard deviation 2 ms, and one in twenty takes ten times as long.
+/// Lognormal with a mean of 5 ms and a standard deviation of 2 ms; one in twenty takes ten times as
+/// long.
 pub(crate) const STRAGGLERS: Shape = Shape::new("lognormal, stragglers", |rng| {
     let spread = (1.0 + 0.4_f64.powi(2)).ln();
     let millis = lognormal(rng, 5_f64.ln() - spread / 2.0, spread.sqrt());
@@ -45,7 +46,7 @@ fn lognormal(rng: &mut Rng, mu: f64, sigma: f64) -> f64 {
     (mu + sigma * normal).exp()
 }
 
-/// Evenly from above zero to one.
+/// Returns a uniform number in (0, 1].
 pub(crate) fn above_zero(rng: &mut Rng) -> f64 {
     1.0 - rng.f64()
 }

@@ -1,24 +1,24 @@
-//! The peers are a package of their own, since the original that is measured beside us has the name of our
-//! crate.
+//! Runs a benchmark of the package `peers`. It is a separate package because the original crate,
+//! which it measures, has the name of ours.
 
 use std::{
     env,
     process::{Command, ExitCode},
 };
 
-/// Runs the benchmark of that name in `peers`, with the words of the command line.
+/// Runs the benchmark with this name in `peers`, with the arguments of the command line.
 pub(crate) fn peers(bench: &str) -> ExitCode {
-    let words = env::args().skip(1).filter(|it| it != "--bench");
-    let ran = Command::new(env!("CARGO"))
+    let args = env::args().skip(1).filter(|arg| arg != "--bench");
+    let status = Command::new(env!("CARGO"))
         .args(["bench", "--locked", "--manifest-path"])
         .arg(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/benches/peers/Cargo.toml"
         ))
         .args(["--bench", bench, "--"])
-        .args(words)
+        .args(args)
         .status();
-    match ran {
+    match status {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

@@ -1,4 +1,4 @@
-//! Three resolvers on loopback, for those who name none: one is silent, one fails, one answers.
+//! Three resolvers on loopback for the demo: one does not answer, one fails, one answers.
 
 use std::{
     io,
@@ -14,11 +14,11 @@ use tokio::net::UdpSocket;
 pub(crate) const HOST: &str = "race.example";
 
 pub(crate) const WHAT: &str = "\
-no resolver given: three on loopback; #0 is silent, #1 fails, #2 answers
+no resolver given, using three on loopback: #0 does not answer, #1 fails, #2 answers
 
 ";
 
-/// Starts them, each in a task that ends with the runtime.
+/// Starts the resolvers, each in a task that ends with the runtime.
 pub(crate) async fn start() -> io::Result<Vec<SocketAddr>> {
     let behaviours: [fn(&Message) -> Option<Message>; 3] = [|_| None, fail, answer];
     let mut resolvers = Vec::new();
@@ -33,14 +33,14 @@ pub(crate) async fn start() -> io::Result<Vec<SocketAddr>> {
 async fn serve(socket: UdpSocket, reply: fn(&Message) -> Option<Message>) -> io::Result<()> {
     let mut packet = [0; 512];
     loop {
-        let (length, asker) = socket.recv_from(&mut packet).await?;
+        let (length, client) = socket.recv_from(&mut packet).await?;
         let question = Message::from_vec(&packet[..length]);
         if let Some(Ok(reply)) = question
             .ok()
-            .and_then(|it| reply(&it))
-            .map(|it| it.to_vec())
+            .and_then(|question| reply(&question))
+            .map(|reply| reply.to_vec())
         {
-            socket.send_to(&reply, asker).await?;
+            socket.send_to(&reply, client).await?;
         }
     }
 }
@@ -51,7 +51,7 @@ fn fail(question: &Message) -> Option<Message> {
     Some(reply)
 }
 
-/// With addresses that are set aside for documentation (RFC 5737, RFC 3849).
+/// Answers with addresses reserved for documentation (RFC 5737, RFC 3849).
 fn answer(question: &Message) -> Option<Message> {
     let mut reply = begin(question);
     let query = question.queries.first()?;

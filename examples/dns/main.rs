@@ -1,26 +1,25 @@
-//! One host name, several resolvers: the first answer wins. A resolver that is silent costs a step,
-//! and one that fails costs nothing.
+//! Asks several resolvers for one host name: the first answer wins. A resolver that does not answer
+//! costs one delay; one that fails costs none.
 //!
-//! `cargo run --example dns -- [--step TIME] [HOST RESOLVER...]`; without arguments it asks three
+//! `cargo run --example dns -- [--delay TIME] [HOST RESOLVER...]`; without arguments it asks three
 //! resolvers of its own on loopback.
 
 mod demo;
 mod options;
 mod query;
 
-use std::{io, process::ExitCode, time::Duration};
+use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
 use race::{RaceError, tokio::Race};
 use testkit::output::{complain, print};
-use tokio::time::{Instant, timeout_at};
 
 use crate::{
     options::{Command, Options},
     query::{AskError, addresses},
 };
 
-/// For all resolvers together.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// The limit for all resolvers together.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -44,39 +43,40 @@ async fn ask(mut options: Options) -> io::Result<ExitCode> {
         print(demo::WHAT)?;
     }
     let Options {
-        step,
+        delay,
         host,
         name,
         resolvers,
     } = options;
 
-    let deadline = Instant::now() + TIMEOUT;
-    let attempt = |&resolver: &_| {
-        let name = name.clone();
-        async move {
-            let answer = timeout_at(deadline, addresses(resolver, name)).await;
-            answer.unwrap_or(Err(AskError::TimedOut(TIMEOUT)))
-        }
-    };
-    match Race::new(step, attempt, resolvers).first_ok().await {
+    let attempt = |&resolver: &_| addresses(resolver, name.clone());
+    let race = Race::new(delay, attempt, resolvers).deadline(DEADLINE);
+    match race.first_ok().await {
         Ok(won) => {
             let addresses: Vec<_> = won.output.iter().map(ToString::to_string).collect();
             print(&format!(
                 "{host} is at {}\nanswered by #{} {} after {} ms\n",
                 addresses.join(", "),
-                won.place,
+                won.index,
                 won.arg,
                 won.elapsed.as_millis(),
             ))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(RaceError::AllFailed(failed)) => {
-            complain(&format!("dns: no resolver has an address of {host:?}"));
-            for it in failed {
-                complain(&format!("#{} {}: {}", it.place, it.arg, it.failure));
-            }
+        Err(error) => {
+            explain(&host, &error);
             Ok(ExitCode::FAILURE)
         }
-        Err(error) => Err(io::Error::other(error.to_string())),
+    }
+}
+
+fn explain(host: &str, error: &RaceError<SocketAddr, AskError>) {
+    complain(&match error {
+        RaceError::Deadline { .. } => format!("dns: no resolver answered within {DEADLINE:?}"),
+        _ => format!("dns: no resolver has an address of {host:?}"),
+    });
+    for failed in error.failed() {
+        let (index, resolver, failure) = (failed.index, failed.arg, &failed.failure);
+        complain(&format!("#{index} {resolver}: {failure}"));
     }
 }

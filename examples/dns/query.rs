@@ -1,9 +1,8 @@
-//! One attempt: a resolver is asked over UDP for the IPv4 and the IPv6 addresses of a name.
+//! One attempt: asks a resolver over UDP for the IPv4 and IPv6 addresses of a name.
 
 use std::{
     error, fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    time::Duration,
 };
 
 use futures::future::try_join;
@@ -14,11 +13,11 @@ use hickory_proto::{
 };
 use tokio::net::UdpSocket;
 
-/// What the resolver knows; never empty.
+/// Returns the addresses that the resolver answers; never empty.
 ///
 /// # Cancel safety
 ///
-/// Dropping it closes the sockets. The resolver may still answer; nobody hears it.
+/// Dropping the future closes the sockets.
 pub(crate) async fn addresses(resolver: SocketAddr, name: Name) -> Result<Vec<IpAddr>, AskError> {
     let v4 = Query::query(name.clone(), RecordType::A);
     let v6 = Query::query(name, RecordType::AAAA);
@@ -36,10 +35,10 @@ async fn ask(resolver: SocketAddr, query: Query) -> Result<Vec<IpAddr>, AskError
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
     let socket = UdpSocket::bind((any, 0)).await?;
-    // From then on the socket hears this resolver alone.
+    // The socket then receives from this resolver only.
     socket.connect(resolver).await?;
 
-    let mut question = Message::query(); // with an id that nobody can guess
+    let mut question = Message::query(); // with a random id
     question.metadata.recursion_desired = true;
     question.add_query(query);
     socket.send(&question.to_vec()?).await?;
@@ -47,7 +46,7 @@ async fn ask(resolver: SocketAddr, query: Query) -> Result<Vec<IpAddr>, AskError
     let mut packet = [0; 4096];
     loop {
         let length = socket.recv(&mut packet).await?;
-        // What answers another question may be forged, so the wait goes on.
+        // A reply to another question may be forged, so it is ignored.
         match Message::from_vec(&packet[..length]) {
             Ok(reply) if is_reply(&reply, &question) => return read(&reply),
             _ => {}
@@ -61,7 +60,7 @@ fn is_reply(reply: &Message, question: &Message) -> bool {
         && reply.queries == question.queries
 }
 
-/// Aliases are passed over: who is asked to recurse adds what they lead to.
+/// Skips aliases: a recursive resolver adds their addresses.
 fn read(reply: &Message) -> Result<Vec<IpAddr>, AskError> {
     if reply.metadata.response_code != ResponseCode::NoError {
         return Err(AskError::Code(reply.metadata.response_code));
@@ -73,7 +72,7 @@ fn read(reply: &Message) -> Result<Vec<IpAddr>, AskError> {
     Ok(addresses.collect())
 }
 
-/// Why a resolver has failed.
+/// Why a resolver failed.
 #[derive(Debug)]
 pub(crate) enum AskError {
     Socket(io::Error),
@@ -81,24 +80,22 @@ pub(crate) enum AskError {
     Code(ResponseCode),
     Truncated,
     NoAddress,
-    TimedOut(Duration),
 }
 
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                f.write_str("nobody listens there; check the address and the port")
+                f.write_str("connection refused; check the address and the port")
             }
-            Self::Socket(error) => write!(f, "cannot ask: {error}"),
-            Self::Encode(error) => write!(f, "cannot write the question: {error}"),
-            Self::Code(ResponseCode::NXDomain) => f.write_str("NXDOMAIN: there is no such name"),
-            Self::Code(ResponseCode::ServFail) => f.write_str("SERVFAIL: it could not find out"),
-            Self::Code(ResponseCode::Refused) => f.write_str("REFUSED: it does not answer us"),
+            Self::Socket(error) => write!(f, "cannot send: {error}"),
+            Self::Encode(error) => write!(f, "cannot encode the question: {error}"),
+            Self::Code(ResponseCode::NXDomain) => f.write_str("NXDOMAIN: the name does not exist"),
+            Self::Code(ResponseCode::ServFail) => f.write_str("SERVFAIL: the resolver failed"),
+            Self::Code(ResponseCode::Refused) => f.write_str("REFUSED: the resolver refused"),
             Self::Code(code) => write!(f, "code {}: {code}", u16::from(*code)),
-            Self::Truncated => f.write_str("truncated: too long for udp, and tcp is not tried"),
+            Self::Truncated => f.write_str("truncated: too long for UDP, and TCP is not tried"),
             Self::NoAddress => f.write_str("the name has no address"),
-            Self::TimedOut(timeout) => write!(f, "no answer when {timeout:?} were over"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The race.
+//! The race of connections.
 
 use std::{io, net::SocketAddr, process::ExitCode, time::Duration};
 
@@ -11,30 +11,32 @@ use tokio::{
 
 use crate::log::Log;
 
-/// RFC 8305, section 8: the Connection Attempt Delay, and the least it may be.
-const STEP: Duration = Duration::from_millis(250);
+/// The Connection Attempt Delay of RFC 8305, section 8, and its minimum.
+const DELAY: Duration = Duration::from_millis(250);
 const MIN_GAP: Duration = Duration::from_millis(10);
 
-/// For all addresses together.
+/// The limit for all addresses together.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Connects to the first of these that can be had, and waits so long for late ones.
+/// Connects to the first address that accepts, then closes connections that come within `late`.
 pub(crate) async fn connect(addresses: Vec<SocketAddr>, late: Duration) -> io::Result<ExitCode> {
     let log = &Log::new();
     let attempt = |&address: &SocketAddr| async move {
-        log.note(address, "is tried");
+        log.note(address, "started");
         let connected = TcpStream::connect(address).await;
         match &connected {
-            Ok(_) => log.note(address, "is connected"),
-            Err(why) => log.note(address, format_args!("fails: {why}")),
+            Ok(_) => log.note(address, "connected"),
+            Err(error) => log.note(address, format_args!("failed: {error}")),
         }
         connected
     };
 
-    let race = Race::new(STEP, attempt, addresses).min_gap(MIN_GAP);
-    let (answer, mut losers) = race.first_ok_then_drain().deadline(DEADLINE).await;
+    let race = Race::new(DELAY, attempt, addresses)
+        .min_gap(MIN_GAP)
+        .deadline(DEADLINE);
+    let (result, mut losers) = race.first_ok().keep_race().await;
     print(&log.take())?;
-    let won = match answer {
+    let won = match result {
         Ok(won) => won,
         Err(error) => {
             explain(&error, losers.len());
@@ -42,15 +44,15 @@ pub(crate) async fn connect(addresses: Vec<SocketAddr>, late: Duration) -> io::R
         }
     };
     let millis = won.elapsed.as_millis();
-    print(&format!("{} has won after {millis} ms\n", won.arg))?;
+    print(&format!("{} won after {millis} ms\n", won.arg))?;
 
-    // In a program this is a task of its own, which may put them into a pool. One that has no use for late
-    // connections takes `first_ok`, which cancels the losers.
+    // A program would do this in a separate task, and might put the connections into a pool.
+    // Without `keep_race`, the losers are cancelled.
     let until = Instant::now() + late;
     while let Ok(Some((address, connected))) = timeout_at(until, losers.next()).await {
         if let Ok(connection) = connected {
             drop(connection);
-            log.note(address, "came late, and is closed");
+            log.note(address, "connected late, closed");
         }
     }
     print(&log.take())?;
@@ -58,16 +60,17 @@ pub(crate) async fn connect(addresses: Vec<SocketAddr>, late: Duration) -> io::R
 }
 
 fn explain(error: &RaceError<SocketAddr, io::Error>, running: usize) {
-    let what = match error {
+    let reason = match error {
         RaceError::NoCandidates => "the host has no address",
-        RaceError::AllFailed(_) => "no address can be connected to",
-        _ => "no address was connected to in time",
+        RaceError::Deadline { .. } => "no address accepted before the deadline",
+        _ => "no address accepted",
     };
-    complain(&format!("happy_eyeballs: {what}"));
-    for it in error.failed() {
-        complain(&format!("#{} {}: {}", it.place, it.arg, it.failure));
+    complain(&format!("happy_eyeballs: {reason}"));
+    for failed in error.failed() {
+        let (index, address, failure) = (failed.index, failed.arg, &failed.failure);
+        complain(&format!("#{index} {address}: {failure}"));
     }
     if running > 0 {
-        complain(&format!("{running} had not answered after {DEADLINE:?}"));
+        complain(&format!("{running} did not answer within {DEADLINE:?}"));
     }
 }

@@ -1,5 +1,4 @@
-//! Three addresses on loopback, for those who name no host: one refuses, one does not answer until it is too
-//! late, one answers.
+//! Three addresses on loopback for the demo: one refuses, one answers too late, one answers.
 
 use std::{
     io,
@@ -13,16 +12,16 @@ use tokio::{
 };
 
 pub(crate) const WHAT: &str = "\
-no host given: three addresses on loopback; #0 refuses, #1 does not answer in time, #2 answers
+no host given, using three addresses on loopback: #0 refuses, #1 answers late, #2 answers
 
 ";
 
-/// What a connection on loopback takes, and much more; so one that takes longer does not come.
+/// Much longer than a connection on loopback takes: after it, the queue is full.
 const FULL: Duration = Duration::from_millis(100);
 
-/// In the order in which a resolver would give them. All ends with the runtime.
+/// Starts the listeners, which end with the runtime. Returns their addresses in a resolver's order.
 pub(crate) async fn start() -> io::Result<Vec<SocketAddr>> {
-    // Bound, so that nobody else is, but not listening.
+    // Bound, so that no other process takes the port, but not listening.
     let refuses = bind((Ipv6Addr::LOCALHOST, 0).into());
     let refuses = refuses.or_else(|_| bind((Ipv4Addr::LOCALHOST, 0).into()))?;
     let silent = bind((Ipv4Addr::LOCALHOST, 0).into())?.listen(1)?;
@@ -36,7 +35,7 @@ pub(crate) async fn start() -> io::Result<Vec<SocketAddr>> {
     tokio::spawn(async move {
         let _refuses = refuses;
         let _first = answers.accept().await;
-        // From now on the silent one has time. The system of the one who waits asks it again after a while.
+        // The silent listener accepts from now on. The client's system retransmits its request.
         drop(queue);
         let mut connections = Vec::new();
         while let Ok(connection) = silent.accept().await {
@@ -55,7 +54,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Fills the queue of one who does not accept. When it is full, Linux drops what else arrives.
+/// Fills the queue of a listener that does not accept. When it is full, Linux drops further
+/// requests.
 async fn fill(address: SocketAddr) -> Vec<TcpStream> {
     let mut queue = Vec::new();
     while let Ok(Ok(connection)) = timeout(FULL, TcpStream::connect(address)).await {

@@ -1,9 +1,10 @@
-//! In which order addresses are tried.
+//! The order in which addresses are tried.
 
 use std::net::SocketAddr;
 
-/// The families in turns, each in its own order (RFC 8305, section 4). The first family is that of the
-/// resolver's first address; so many of it come before the first of the other, at least one.
+/// Alternates the two families, each in its own order (RFC 8305, section 4). The first family is
+/// that of the resolver's first address. `first_family_count` of its addresses, at least one, come
+/// first.
 pub(crate) fn interleave(addresses: Vec<SocketAddr>, first_family_count: usize) -> Vec<SocketAddr> {
     let v6_first = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (first, other): (Vec<_>, Vec<_>) = addresses
@@ -46,7 +47,7 @@ mod tests {
 
     /// The cases of aiohappyeyeballs, tests/test_impl.py.
     #[test]
-    fn the_families_take_turns_and_the_resolvers_first_stays_first() {
+    fn families_alternate_and_first_address_stays_first() {
         assert_order("6a 6b 4a 4b", 1, "6a 4a 6b 4b");
         assert_order("6a 6b 6c 4a", 1, "6a 4a 6b 6c");
         assert_order("4a 6a 4b", 1, "4a 6a 4b");
@@ -55,22 +56,22 @@ mod tests {
     }
 
     #[test]
-    fn one_family_keeps_its_order_and_none_is_none() {
+    fn one_family_keeps_its_order() {
         assert_order("4a 4b", 1, "4a 4b");
         assert_order("6c 6a 6b", 2, "6c 6a 6b");
         assert_order("", 1, "");
     }
 
     #[test]
-    fn several_of_the_first_family_can_come_first() {
+    fn first_family_count_addresses_come_first() {
         assert_order("6a 6b 6c 4a", 2, "6a 6b 4a 6c");
         assert_order("6a 4a 4b", 5, "6a 4a 4b");
         assert_order("6a 6b 4a", 0, "6a 4a 6b");
     }
 
-    /// As deno has it: who wants IPv6 first sorts before.
+    /// To prefer IPv6, sort before, as deno does.
     #[test]
-    fn ipv6_comes_first_if_it_is_sorted_first() {
+    fn ipv6_comes_first_if_sorted_first() {
         let mut resolved = addresses("4a 6a 4b 6b");
         resolved.sort_by_key(SocketAddr::is_ipv4);
         assert_eq!(interleave(resolved, 1), addresses("6a 4a 6b 4b"));

@@ -1,4 +1,4 @@
-//! What happened when, line by line.
+//! Collects events with their times, one per line.
 
 use std::{
     cell::RefCell,
@@ -24,10 +24,11 @@ impl Log {
     pub(crate) fn note(&self, address: SocketAddr, what: impl Display) {
         let millis = self.began.elapsed().as_millis();
         let mut lines = self.lines.borrow_mut();
-        writeln!(lines, "{millis:5} ms  {address} {what}").expect("a string takes all");
+        writeln!(lines, "{millis:5} ms  {address} {what}")
+            .expect("writing to a string does not fail");
     }
 
-    /// Those since the last time.
+    /// Returns the lines since the previous call.
     pub(crate) fn take(&self) -> String {
         mem::take(&mut self.lines.borrow_mut())
     }

@@ -1,9 +1,8 @@
-//! Happy Eyeballs (RFC 8305): a host has several addresses, of two families; connections to them are started
-//! a quarter of a second apart, or at once after a failure, and the first that stands is kept. One that
-//! stands late is closed in good order.
+//! Happy Eyeballs (RFC 8305): a host has several addresses of two families. Connection attempts
+//! start 250 ms apart, or right after a failure. The first connection wins; later ones are closed.
 //!
-//! `cargo run --example happy_eyeballs -- [HOST:PORT]`; without an argument it connects to three addresses
-//! of its own on loopback.
+//! `cargo run --example happy_eyeballs -- [HOST:PORT]`; without an argument it connects to three
+//! addresses of its own on loopback.
 
 mod connect;
 mod demo;
@@ -18,15 +17,16 @@ use tokio::{net::lookup_host, runtime, time::timeout};
 
 use crate::{interleave::interleave, options::Command};
 
-/// For the resolver.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The limit for the resolver.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many addresses of the first family are tried before the first of the other.
+/// The number of addresses of the first family before the first of the other one.
 const FIRST_FAMILY_COUNT: usize = 1;
 
-/// How long late connections are waited for: those of a stranger, and that of the demonstration, which
-/// comes when the system sends its request again, after 1, 3 or 7 s.
+/// How long to wait for late connections.
 const LATE: Duration = Duration::from_secs(1);
+/// In the demo the late connection needs a retransmission, which the system sends after 1, 3 or 7
+/// s.
 const LATE_IN_DEMO: Duration = Duration::from_secs(15);
 
 fn main() -> ExitCode {
@@ -58,13 +58,13 @@ fn run(host: Option<String>) -> io::Result<ExitCode> {
         };
         connect::connect(interleave(addresses, FIRST_FAMILY_COUNT), late).await
     });
-    runtime.shutdown_background(); // the system's resolver may still be at it
+    runtime.shutdown_background(); // does not wait for the system's resolver
     ended
 }
 
 async fn resolve(host: &str) -> io::Result<Vec<SocketAddr>> {
-    let resolved = timeout(PATIENCE, lookup_host(host)).await;
-    match resolved.unwrap_or_else(|late| Err(late.into())) {
+    let resolved = timeout(RESOLVE_TIMEOUT, lookup_host(host)).await;
+    match resolved.unwrap_or_else(|elapsed| Err(elapsed.into())) {
         Ok(addresses) => Ok(addresses.collect()),
         Err(error) => Err(io::Error::new(
             error.kind(),

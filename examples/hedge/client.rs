@@ -1,39 +1,108 @@
-//! Asks the server: a byte there, a byte back.
+//! A client that hedges its requests to several replicas.
 
-use std::{cell::RefCell, io, iter::repeat_with, net::SocketAddr, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
 
-use race::{source::Source, tokio::Race};
+use race::{Adaptive, Budget, RaceError, Timer, Won, core::Race};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
 
-pub(crate) struct Client {
-    server: SocketAddr,
-    /// Connections with nothing under way. That of a cancelled request does not come back, and so is closed:
-    /// this is how the server learns that nobody waits any more.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The result of a request.
+pub(crate) type Answer = Result<Won<usize, ()>, RaceError<usize, io::Error>>;
+
+/// Sends each request to a replica and hedges it with the next one. The first replica rotates.
+pub(crate) struct Client<T> {
+    timer: T,
+    replicas: Vec<Replica>,
+    requests: Cell<usize>,
+    /// Limits the hedges after a fixed delay.
+    budget: Budget,
+    /// The learnt delay, which has a budget of its own.
+    adaptive: Arc<Adaptive>,
+}
+
+impl<T: Timer + Clone + Unpin> Client<T> {
+    pub(crate) fn new(
+        timer: T,
+        replicas: impl IntoIterator<Item = SocketAddr>,
+        budget: Budget,
+        adaptive: Arc<Adaptive>,
+    ) -> Self {
+        Self {
+            timer,
+            replicas: replicas.into_iter().map(Replica::new).collect(),
+            requests: Cell::new(0),
+            budget,
+            adaptive,
+        }
+    }
+
+    /// Does not hedge.
+    pub(crate) async fn send_once(&self) -> Answer {
+        let race = Race::of_with(self.timer.clone(), Duration::MAX, self.attempts(1));
+        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
+        race.first_ok().await
+    }
+
+    /// Hedges after `delay`.
+    pub(crate) async fn send_hedged(&self, delay: Duration) -> Answer {
+        let race = Race::of_with(self.timer.clone(), delay, self.attempts(2));
+        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
+        race.first_ok().await
+    }
+
+    /// Hedges after `delay`, within the budget.
+    pub(crate) async fn send_within_budget(&self, delay: Duration) -> Answer {
+        let race = Race::of_with(self.timer.clone(), delay, self.attempts(2));
+        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
+        race.budget(&self.budget).first_ok().await
+    }
+
+    /// Hedges after the learnt delay, within its budget.
+    pub(crate) async fn send_adaptive(&self) -> Answer {
+        let race = Race::of_with(self.timer.clone(), &*self.adaptive, self.attempts(2));
+        let race = race.attempt_timeout(ATTEMPT_TIMEOUT).deadline(DEADLINE);
+        race.first_ok().await
+    }
+
+    /// The attempts of one request, on up to `count` replicas.
+    fn attempts(&self, count: usize) -> impl Iterator<Item = impl Future<Output = io::Result<()>>> {
+        let first = self.requests.get() % self.replicas.len();
+        self.requests.set(self.requests.get() + 1);
+        let (last, first) = self.replicas.split_at(first);
+        first.iter().chain(last).take(count).map(Replica::ask)
+    }
+}
+
+struct Replica {
+    address: SocketAddr,
+    /// Connections without a running request. A cancelled attempt closes its connection, which
+    /// tells the server to stop.
     idle: RefCell<Vec<TcpStream>>,
 }
 
-impl Client {
-    pub(crate) fn new(server: SocketAddr) -> Self {
+impl Replica {
+    fn new(address: SocketAddr) -> Self {
         let idle = RefCell::default();
-        Self { server, idle }
+        Self { address, idle }
     }
 
-    /// A request, and a second one if that takes longer than `delay`.
-    pub(crate) fn race(
-        &self,
-        delay: Duration,
-    ) -> Race<impl Source<Arg = usize, Output = io::Result<()>>> {
-        Race::of(delay, repeat_with(|| self.ask())).max_attempts(2)
-    }
-
+    /// Sends one byte and waits for the answer of one byte.
     async fn ask(&self) -> io::Result<()> {
         let idle = self.idle.borrow_mut().pop();
         let mut connection = match idle {
             Some(connection) => connection,
-            None => TcpStream::connect(self.server).await?,
+            None => TcpStream::connect(self.address).await?,
         };
         connection.write_u8(b'?').await?;
         connection.read_u8().await?;

@@ -1,21 +1,23 @@
-//! So many requests of one kind, and what became of them as a line of the table.
+//! The load: many requests with one strategy, and one line of the table.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use race::{RaceError, Won, tokio::Race};
+use race::{
+    Adaptive, Budget,
+    tokio::{Race, TokioTimer},
+};
 use testkit::output::print;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::{
-    client::Client,
+    client::{Answer, Client},
     server::{Counts, Day, Server},
 };
 
-/// How many requests, not counting those that hedge, are under way at once.
+/// The number of requests that run at once, not counting hedges.
 pub(crate) const CLIENTS: usize = 32;
 
-/// For a request, after which something must be wrong.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const REPLICAS: u64 = 3;
 
 pub(crate) const HEAD: &str = "                 p50        p99      p99.9  extra load  cancelled\n";
 
@@ -23,21 +25,33 @@ pub(crate) struct Load {
     pub(crate) requests: usize,
     pub(crate) seed: u64,
     pub(crate) day: Day,
+    /// The target of the budget in percent, and its reserve.
+    pub(crate) budget: (u16, u16),
+    pub(crate) adaptive: Arc<Adaptive>,
 }
 
 impl Load {
-    /// Starts a server, asks it in this way, and prints the line.
+    /// Starts the replicas, sends the requests with `send`, and prints the line.
     pub(crate) async fn run(
         &self,
         name: &str,
-        ask: impl AsyncFn(&Client) -> Result<Won<usize, ()>, RaceError<usize, io::Error>>,
+        send: impl AsyncFn(&Client<TokioTimer>) -> Answer,
     ) -> io::Result<()> {
-        let server = Server::start(self.day, self.seed).await?;
-        let client = Client::new(server.address);
+        let mut servers = Vec::new();
+        for index in 0..REPLICAS {
+            servers.push(Server::start(self.day, self.seed.wrapping_add(index)).await?);
+        }
+        let (percent, reserve) = self.budget;
+        let client = Client::new(
+            TokioTimer::new(),
+            servers.iter().map(|server| server.address),
+            Budget::percent(percent).reserve(reserve),
+            Arc::clone(&self.adaptive),
+        );
         let mut latencies = Vec::with_capacity(self.requests);
         {
-            // All at once, but for the bound: a race is also a way to go through many with a few.
-            let requests = (0..self.requests).map(|_| measure(&client, &ask));
+            // A delay of zero and `max_in_flight`: a race as a bounded stream of all requests.
+            let requests = (0..self.requests).map(|_| measure(&client, &send));
             let mut race = Race::of(Duration::ZERO, requests).max_in_flight(CLIENTS);
             while let Some((_, latency)) = race.next().await {
                 latencies.push(latency?);
@@ -45,12 +59,16 @@ impl Load {
         }
         drop(client);
         latencies.sort_unstable();
-        self.show(name, &latencies, server.stop().await?)
+        let mut counts = Counts::default();
+        for server in servers {
+            counts += server.stop().await?;
+        }
+        self.show(name, &latencies, counts)
     }
 
     fn show(&self, name: &str, latencies: &[Duration], counts: Counts) -> io::Result<()> {
         let [p50, p99, p999] = [500, 990, 999].map(|per_mille| {
-            // The nearest rank: so many in a thousand took no longer.
+            // The nearest rank.
             let rank = (latencies.len() * per_mille).div_ceil(1_000);
             latencies[rank.max(1) - 1].as_secs_f64() * 1e3
         });
@@ -63,12 +81,10 @@ impl Load {
 }
 
 async fn measure(
-    client: &Client,
-    ask: impl AsyncFn(&Client) -> Result<Won<usize, ()>, RaceError<usize, io::Error>>,
+    client: &Client<TokioTimer>,
+    send: impl AsyncFn(&Client<TokioTimer>) -> Answer,
 ) -> io::Result<Duration> {
     let began = Instant::now();
-    match timeout(PATIENCE, ask(client)).await? {
-        Ok(_) => Ok(began.elapsed()),
-        Err(error) => Err(io::Error::other(error)),
-    }
+    send(client).await.map_err(io::Error::other)?;
+    Ok(began.elapsed())
 }

@@ -1,6 +1,8 @@
-//! Hedged requests: a server on loopback that is slow now and then, asked without hedging, with a second
-//! request after a delay, with the same within a budget, and after a delay that is learnt. What it does to the tail, and what it costs the
-//! server; on a good day, and on one on which everything is slow, which is what budgets are for.
+//! Hedged requests to three replicas on loopback, which are slow sometimes: without hedging, hedged
+//! after a fixed delay, the same within a budget, and hedged after a learnt delay.
+//!
+//! It prints the tail latency and the extra load, on a good day and on a day when every request is
+//! slow. The budget limits the load of the bad day. `client.rs` is the code to copy.
 //!
 //! `cargo run --example hedge -- [--requests N] [--delay TIME] [--seed N]`
 
@@ -9,9 +11,9 @@ mod load;
 mod options;
 mod server;
 
-use std::{io, process::ExitCode};
+use std::{io, process::ExitCode, sync::Arc, time::Duration};
 
-use race::{Adaptive, Budget};
+use race::Adaptive;
 use testkit::output::{complain, print};
 
 use crate::{
@@ -21,17 +23,20 @@ use crate::{
 };
 
 const GOOD: Day = Day {
-    name: "a good day: 1 to 4 ms, 3 in 100 take 10 to 30 times as long",
+    name: "good day: 1 to 4 ms, 3 % of the requests take 10 to 30 times as long",
     slower: 1,
 };
 const BAD: Day = Day {
-    name: "a bad day: everything takes 4 times as long",
+    name: "bad day: every request takes 4 times as long",
     slower: 4,
 };
 
-/// How much more may be asked within the budget, in percent, and how much on top of that.
+/// The extra load that the budget and the learnt delay allow, in percent.
 const PERCENT: u16 = 5;
+/// The reserve of the budget, in requests.
 const RESERVE: u16 = 10;
+/// The longest learnt delay, so that hedging continues when many requests hang.
+const CEILING: Duration = Duration::from_millis(200);
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -59,36 +64,35 @@ async fn compare(options: &Options) -> io::Result<()> {
         seed,
     } = *options;
     print(&format!(
-        "{requests} requests a line, by {} clients, hedged after {delay:?}; the budget is {PERCENT} % more, and {RESERVE};\n\
-         the learnt delay aims at {PERCENT} % more\n",
+        "{requests} requests per line, {} at once, to {} replicas; fixed delay: {delay:?};\n\
+         budget: {PERCENT} % and a reserve of {RESERVE}; target of the learnt delay: {PERCENT} %\n",
         load::CLIENTS,
+        load::REPLICAS,
     ))?;
-    // Shared by all requests, and kept from one day to the next.
-    let adaptive = Adaptive::extra_load(PERCENT.into()).memory(1_000);
+    // All requests of both days share it.
+    let adaptive = Adaptive::extra_load(PERCENT.into())
+        .memory(1_000)
+        .ceiling(CEILING);
+    let adaptive = Arc::new(adaptive);
     for day in [GOOD, BAD] {
         print(&format!("\n{}\n{}", day.name, load::HEAD))?;
         let load = Load {
             requests,
             seed,
             day,
+            budget: (PERCENT, RESERVE),
+            adaptive: Arc::clone(&adaptive),
         };
-        let budget = Budget::percent(PERCENT).reserve(RESERVE);
-
-        // Each way to ask, with a server of its own. Another is one more call.
-        load.run("never", async |it| {
-            it.race(delay).max_attempts(1).first_ok().await
-        })
-        .await?;
-        load.run("hedged", async |it| it.race(delay).first_ok().await)
+        load.run("never", async |client| client.send_once().await)
             .await?;
-        load.run("in budget", async |it| {
-            it.race(delay).budget(&budget).first_ok().await
+        load.run("hedged", async |client| client.send_hedged(delay).await)
+            .await?;
+        load.run("in budget", async |client| {
+            client.send_within_budget(delay).await
         })
         .await?;
-        load.run("learnt", async |it| {
-            it.race(delay).adaptive(&adaptive).first_ok().await
-        })
-        .await?;
+        load.run("learnt", async |client| client.send_adaptive().await)
+            .await?;
     }
     Ok(())
 }

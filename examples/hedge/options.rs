@@ -5,17 +5,17 @@ use std::{ops::RangeInclusive, time::Duration};
 use lexopt::{Arg, Parser, ValueExt as _};
 
 pub(crate) const HELP: &str = "\
-Asks a server on loopback that is slow now and then: without hedging, with a second request after a
-delay, and with the same within a budget. It prints how long requests took, and how many more there were.
+Sends requests to replicas on loopback that are slow sometimes: without hedging, hedged after a fixed
+delay, the same within a budget, and hedged after a learnt delay. Prints latencies and extra load.
 
 usage: hedge [--requests N] [--delay TIME] [--seed N]
 
-  --requests N   how many requests of each kind, 1 to 1000000 [4000]
-  --delay TIME   when to ask a second time, such as 6ms [6ms]
-  --seed N       for the server's latencies [1]
-  --help         this text
+  --requests N   number of requests per line, 1 to 1000000 [4000]
+  --delay TIME   the fixed delay, such as 6ms [6ms]
+  --seed N       seed of the latencies [1]
+  --help         prints this text
 
-It exits with 0, with 1 when something went wrong, with 2 when the command line is wrong.
+Exit code: 0 on success, 1 on an error, 2 if the command line is wrong.
 ";
 
 const REQUESTS: RangeInclusive<usize> = 1..=1_000_000;
@@ -42,7 +42,10 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
             Arg::Long("requests") => {
                 let text = parser.value()?.string()?;
-                let requests = text.parse().ok().filter(|it| REQUESTS.contains(it));
+                let requests = text
+                    .parse()
+                    .ok()
+                    .filter(|requests| REQUESTS.contains(requests));
                 options.requests = requests.ok_or_else(|| {
                     format!("--requests {text:?}: give a number from 1 to 1000000")
                 })?;
@@ -62,7 +65,7 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
             unknown => {
                 let error = unknown.unexpected();
                 let known = "--requests, --delay, --seed and --help";
-                return Err(format!("{error}; there are {known}").into());
+                return Err(format!("{error}; the options are {known}").into());
             }
         }
     }

@@ -1,8 +1,9 @@
-//! A server that is slow now and then, and counts.
+//! A replica that is slow sometimes, and counts its requests.
 
 use std::{
     io,
     net::{Ipv4Addr, SocketAddr},
+    ops::AddAssign,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -19,20 +20,27 @@ use tokio::{
     time::sleep,
 };
 
-/// How the server feels.
+/// The latencies of a day.
 #[derive(Clone, Copy)]
 pub(crate) struct Day {
     pub(crate) name: &'static str,
-    /// How many times as long everything takes.
+    /// The factor of every latency.
     pub(crate) slower: u32,
 }
 
-/// What it was asked for.
-#[derive(Clone, Copy)]
+/// The number of requests to a replica.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) requests: usize,
-    /// Those that it was working on when nobody waited for them any more.
+    /// Requests whose connection was closed before the answer.
     pub(crate) cancelled: usize,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.cancelled += other.cancelled;
+    }
 }
 
 pub(crate) struct Server {
@@ -61,7 +69,7 @@ impl Server {
         })
     }
 
-    /// Takes no more connections, and waits until those there are were closed.
+    /// Accepts no more connections, and waits until all are closed.
     pub(crate) async fn stop(self) -> io::Result<Counts> {
         drop(self.stop);
         self.runs.await??;
@@ -96,7 +104,7 @@ async fn serve(mut connection: TcpStream, work: Arc<Work>) -> io::Result<()> {
         work.requests.fetch_add(1, Ordering::Relaxed);
         tokio::select! {
             () = sleep(work.latency()) => connection.write_u8(b'!').await?,
-            // Nobody asks twice at once, so the connection was closed.
+            // A client sends one request at a time, so the connection was closed.
             _ = connection.read_u8() => {
                 work.cancelled.fetch_add(1, Ordering::Relaxed);
                 return Ok(());

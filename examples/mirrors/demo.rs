@@ -1,4 +1,4 @@
-//! Four mirrors on loopback, for those who name none: they stall, refuse, drip and serve.
+//! Four mirrors on loopback for the demo: they stall, refuse, drip and serve.
 
 use std::{
     io::{self, BufRead as _, BufReader, Write as _},
@@ -10,11 +10,11 @@ use std::{
 use crate::mirror::Mirror;
 
 pub(crate) const WHAT: &str = "\
-no url given: four mirrors on loopback; #0 stalls, #1 is overloaded, #2 is slow, #3 is good
+no URL given, using four mirrors on loopback: #0 stalls, #1 is overloaded, #2 is slow, #3 is good
 
 ";
 
-/// Starts them, each on a thread that ends with the process.
+/// Starts the mirrors, each on a thread that ends with the process.
 pub(crate) fn start() -> io::Result<Vec<Mirror>> {
     let serve: [fn(&mut TcpStream) -> io::Result<()>; 4] = [stall, refuse, drip, answer];
     serve
@@ -24,7 +24,7 @@ pub(crate) fn start() -> io::Result<Vec<Mirror>> {
             let url = format!("http://{}/file", listener.local_addr()?);
             thread::spawn(move || {
                 for mut stream in listener.incoming().flatten() {
-                    // A loser's connection may end in the middle.
+                    // A cancelled attempt closes its connection at any point.
                     let _ = read_request(&stream).and_then(|()| serve(&mut stream));
                 }
             });
@@ -42,7 +42,7 @@ fn read_request(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the other side has gone.
+/// Waits until the client closes the connection.
 fn stall(stream: &mut TcpStream) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(drop)
 }
@@ -52,7 +52,7 @@ fn refuse(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n")
 }
 
-/// 160 bytes a second.
+/// Sends 160 bytes per second.
 fn drip(stream: &mut TcpStream) -> io::Result<()> {
     head(stream)?;
     for few in body().as_bytes().chunks(16) {
@@ -77,5 +77,5 @@ fn head(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 fn body() -> String {
-    "what every mirror has\n".repeat(48)
+    "every mirror has this\n".repeat(48)
 }

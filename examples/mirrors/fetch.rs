@@ -1,7 +1,6 @@
-//! One attempt: connect, ask, and read the whole body.
+//! One attempt: connects, sends the request and reads the whole body.
 //!
-//! It spawns nothing. All that belongs to an attempt lives in its future, so that dropping the
-//! future closes the connection.
+//! It spawns nothing: its future owns everything, so dropping the future closes the connection.
 
 use std::{cell::Cell, error, fmt, io, pin::pin, rc::Rc, sync::Arc};
 
@@ -25,27 +24,27 @@ use crate::{
     runtime::{Io, Runtime},
 };
 
-/// How much of a body is taken.
+/// The largest body that is accepted.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Trusts whom Mozilla trusts.
+/// Trusts the root certificates of Mozilla.
 pub(crate) fn tls() -> TlsConnector {
     let roots = RootCertStore {
         roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
     };
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("ring speaks the default versions")
+        .expect("ring supports the default versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
     TlsConnector::from(Arc::new(config))
 }
 
-/// The body that a mirror gives with status 200.
+/// Returns the body of a response with status 200.
 ///
 /// # Cancel safety
 ///
-/// Dropping it closes the connection.
+/// Dropping the future closes the connection.
 pub(crate) async fn fetch<R: Runtime>(
     mirror: &Mirror,
     tls: &TlsConnector,
@@ -54,7 +53,7 @@ pub(crate) async fn fetch<R: Runtime>(
         .await
         .map_err(FetchError::Connect)?;
     let answered = Rc::new(Cell::new(false));
-    // Below TLS, whose records may come without a pause as well.
+    // Below TLS, because TLS records can arrive without a pause as well.
     let connection = Paced::new(connection, Rc::clone(&answered));
     match &mirror.tls {
         None => exchange(connection, mirror, &answered).await,
@@ -76,7 +75,7 @@ async fn exchange(
     let answer = pin!(ask(sender, mirror, answered));
     match select(answer, pin!(connection)).await {
         Either::Left((answer, _)) => answer,
-        // Closed. What came before that is kept, and why there is no more is told to the one who asks.
+        // The connection is closed. The response still has what arrived before, and the error.
         Either::Right((_, answer)) => answer.await,
     }
 }
@@ -91,7 +90,7 @@ async fn ask(
         .header(USER_AGENT, "race-mirrors")
         .header(CONNECTION, "close")
         .body(Empty::new())
-        .expect("both parts have been parsed");
+        .expect("both parts were parsed");
     let response = sender
         .send_request(request)
         .await
@@ -107,7 +106,7 @@ async fn ask(
         });
     }
     if response.body().size_hint().lower() > MAX_BYTES as u64 {
-        return Err(FetchError::TooLong); // known before it comes
+        return Err(FetchError::TooLong); // known before it is read
     }
     match Limited::new(response.into_body(), MAX_BYTES)
         .collect()
@@ -119,7 +118,7 @@ async fn ask(
     }
 }
 
-/// Why a mirror has failed.
+/// Why a mirror failed.
 #[derive(Debug)]
 pub(crate) enum FetchError {
     Connect(io::Error),
@@ -137,15 +136,15 @@ impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => match error.kind() {
-                // These say it all, and without a number.
+                // The kind is enough, without the number of the system's error.
                 kind @ (io::ErrorKind::ConnectionRefused
                 | io::ErrorKind::HostUnreachable
                 | io::ErrorKind::NetworkUnreachable
                 | io::ErrorKind::TimedOut) => write!(f, "cannot connect: {kind}"),
                 _ => write!(f, "cannot connect: {error}"),
             },
-            Self::Tls(error) => write!(f, "no tls: {error}"),
-            Self::Http(error) => write!(f, "no http: {}", innermost(error)),
+            Self::Tls(error) => write!(f, "TLS failed: {error}"),
+            Self::Http(error) => write!(f, "HTTP failed: {}", innermost(error)),
             Self::Status { status, location } => {
                 write!(f, "{}", status.as_u16())?;
                 if let Some(reason) = status.canonical_reason() {
@@ -157,7 +156,7 @@ impl fmt::Display for FetchError {
                 }
             }
             Self::TooLong => write!(f, "longer than {} MiB", MAX_BYTES >> 20),
-            Self::Body(error) => write!(f, "body cut off: {}", innermost(error.as_ref())),
+            Self::Body(error) => write!(f, "body truncated: {}", innermost(error.as_ref())),
         }
     }
 }
@@ -173,7 +172,8 @@ impl error::Error for FetchError {
     }
 }
 
-/// What hyper says itself is where it happened; its source is what.
+/// Returns the innermost source: hyper's own message says where an error happened, its source says
+/// what.
 fn innermost<'a>(error: &'a (dyn error::Error + 'static)) -> &'a dyn error::Error {
     match error.source() {
         Some(source) => innermost(source),

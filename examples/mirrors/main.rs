@@ -1,9 +1,9 @@
-//! One resource from several mirrors: a staggered start, the first complete 200 wins, and the others
-//! are cancelled. What happened when is drawn as a staircase.
+//! Fetches one resource from several mirrors: the starts are staggered, the first complete 200
+//! wins, and the others are cancelled. A staircase shows when each attempt ran.
 //!
-//! `cargo run --example mirrors -- [--runtime tokio|async-io|smol|thread] [URL...]`; without a URL it races
-//! four mirrors of its own on loopback, and `--help` tells the rest. The race is the same code on
-//! each runtime: the function `race`.
+//! `cargo run --example mirrors -- [--runtime tokio|async-io|smol|thread] [URL...]`; without a URL
+//! it races four mirrors of its own on loopback. See `--help` for all options. The function `race`
+//! is the same for each runtime.
 
 mod demo;
 mod fetch;
@@ -44,15 +44,15 @@ fn run(mut options: Options) -> io::Result<ExitCode> {
         options.mirrors = demo::start()?;
         print(demo::WHAT)?;
     }
-    let (stairs, ended) = match options.runtime {
+    let (stairs, result) = match options.runtime {
         RuntimeName::Tokio => Tokio::block_on(race::<Tokio>(&options)),
         RuntimeName::AsyncIo => AsyncIo::block_on(race::<AsyncIo>(&options)),
         RuntimeName::Thread => Thread::block_on(race::<Thread>(&options)),
         RuntimeName::Smol => Smol::block_on(race::<Smol>(&options)),
     }?;
-    match ended {
+    match result {
         Ok(won) => {
-            print(&format!("{stairs:#}"))?; // and the reasons that it has no room for
+            print(&format!("{stairs:#}"))?; // with the whole text of shortened outcomes
             if let Some(path) = &options.output {
                 std::fs::write(path, won.output).map_err(|error| {
                     let path = path.display();
@@ -69,51 +69,50 @@ fn run(mut options: Options) -> io::Result<ExitCode> {
     }
 }
 
-/// The place of the winner and its body, or what went wrong with each.
-type Ended = Result<Won<usize, Bytes>, RaceError<usize, FetchError>>;
+/// The index of the winner and its body, or the error of each mirror.
+type Outcome = Result<Won<usize, Bytes>, RaceError<usize, FetchError>>;
 
-/// What became of each mirror. Whatever has not ended by then is dropped, and its connection with it.
-async fn race<R: Runtime>(options: &Options) -> (Staircase, Ended) {
+/// Races the mirrors. When it returns, all connections are closed.
+async fn race<R: Runtime>(options: &Options) -> (Staircase, Outcome) {
     let tls = fetch::tls();
     let mut stairs = Staircase::new();
-    for (place, mirror) in options.mirrors.iter().enumerate() {
-        stairs.name(place, mirror);
+    for (index, mirror) in options.mirrors.iter().enumerate() {
+        stairs.name(index, mirror);
     }
     let stairs = RefCell::new(stairs);
-    let attempt = |&place: &usize| {
-        let (mirror, stairs, tls) = (&options.mirrors[place], &stairs, &tls);
+    let attempt = |&index: &usize| {
+        let (mirror, stairs, tls) = (&options.mirrors[index], &stairs, &tls);
         async move {
             let fetched = fetch::fetch::<R>(mirror, tls).await;
             match &fetched {
                 Ok(body) => {
                     let bytes = body.len();
-                    stairs
-                        .borrow_mut()
-                        .note(place, format_args!("{bytes} bytes"));
+                    let mut stairs = stairs.borrow_mut();
+                    stairs.note(index, format_args!("{bytes} bytes"));
                 }
-                Err(error) => stairs.borrow_mut().note(place, error),
+                Err(error) => stairs.borrow_mut().note(index, error),
             }
             fetched
         }
     };
 
-    let places = 0..options.mirrors.len();
-    let ended = Race::new_with(R::Timer::default(), options.step, attempt, places)
-        .observer(|event| stairs.borrow_mut().observe(event))
-        .first_ok()
+    let indices = 0..options.mirrors.len();
+    let result = Race::new_with(R::Timer::default(), options.delay, attempt, indices)
         .deadline(options.timeout)
+        .on_event(|event| stairs.borrow_mut().observe(event))
+        .first_ok()
         .await;
-    (stairs.into_inner(), ended)
+    (stairs.into_inner(), result)
 }
 
 fn explain(stairs: &Staircase, error: &RaceError<usize, FetchError>, options: &Options) {
     if let RaceError::Deadline { .. } = error {
         let timeout = humantime::format_duration(options.timeout);
-        complain(&format!("mirrors: nobody has won within {timeout}"));
+        complain(&format!("mirrors: no mirror won within {timeout}"));
     } else {
-        complain("mirrors: every mirror has failed");
+        complain("mirrors: every mirror failed");
     }
-    for (place, mirror) in options.mirrors.iter().enumerate() {
-        complain(&format!("#{place} {mirror}: {}", stairs.outcome(place)));
+    for (index, mirror) in options.mirrors.iter().enumerate() {
+        complain(&format!("#{index} {mirror}: {}", stairs.outcome(index)));
     }
 }

@@ -1,4 +1,4 @@
-//! Where the resource can be had.
+//! The URL of a mirror.
 
 use std::{error, fmt, net::Ipv6Addr, str::FromStr};
 
@@ -8,13 +8,13 @@ use hyper::{
 };
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// A URL taken apart for those who connect, greet and ask.
+/// A parsed URL.
 pub(crate) struct Mirror {
     url: String,
     /// Without the brackets of an IPv6 address.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Whose certificate to expect, if the mirror is to be spoken to in https.
+    /// The name in the expected certificate; `None` for http.
     pub(crate) tls: Option<ServerName<'static>>,
     pub(crate) authority: Authority,
     pub(crate) path: PathAndQuery,
@@ -24,7 +24,7 @@ impl FromStr for Mirror {
     type Err = BadUrl;
 
     fn from_str(url: &str) -> Result<Self, BadUrl> {
-        // `Uri` says of these only that their format is invalid.
+        // The error of `Uri` for these says only that the format is invalid.
         let rest = ["http://", "https://"]
             .iter()
             .find_map(|scheme| url.strip_prefix(scheme));
@@ -39,7 +39,7 @@ impl FromStr for Mirror {
             "https" => (true, 443),
             other => return Err(BadUrl::Scheme(other.to_owned())),
         };
-        // They would be left out of the request without a word.
+        // They would be silently left out of the request.
         if authority.as_str().contains('@') {
             return Err(BadUrl::Password);
         }
@@ -74,12 +74,12 @@ impl FromStr for Mirror {
     }
 }
 
-/// Reads what follows the host.
+/// Parses the part after the host.
 fn read_port(text: &str) -> Result<u16, BadUrl> {
     let Some(port) = text.strip_prefix(':') else {
         return Err(BadUrl::AfterHost(text.to_owned()));
     };
-    // A number's own parser takes a sign, too.
+    // `parse` accepts a leading sign.
     match port.parse() {
         Ok(number) if number > 0 && !port.starts_with('+') => Ok(number),
         _ => Err(BadUrl::Port(port.to_owned())),
@@ -92,7 +92,7 @@ impl fmt::Display for Mirror {
     }
 }
 
-/// Why a URL names no mirror.
+/// Why a URL is not accepted.
 #[derive(Debug)]
 pub(crate) enum BadUrl {
     Unreadable(InvalidUri),
@@ -110,14 +110,14 @@ impl fmt::Display for BadUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(why) => write!(f, "{why}"),
-            Self::NoScheme => f.write_str("it has no scheme"),
-            Self::Scheme(scheme) => write!(f, "the scheme {scheme:?} is not spoken here"),
-            Self::NoHost => f.write_str("it has no host"),
-            Self::Host(host) => write!(f, "no certificate can be for the host {host:?}"),
-            Self::Brackets(host) => write!(f, "the host {host:?} is no IPv6 address"),
-            Self::AfterHost(text) => write!(f, "{text:?} after the host is no port"),
-            Self::Port(port) => write!(f, "the port {port:?} is not within 1 to 65535"),
-            Self::Password => f.write_str("user names and passwords are not taken"),
+            Self::NoScheme => f.write_str("missing scheme"),
+            Self::Scheme(scheme) => write!(f, "unsupported scheme {scheme:?}"),
+            Self::NoHost => f.write_str("missing host"),
+            Self::Host(host) => write!(f, "the host {host:?} is not valid in a certificate"),
+            Self::Brackets(host) => write!(f, "the host {host:?} is not an IPv6 address"),
+            Self::AfterHost(text) => write!(f, "{text:?} after the host is not a port"),
+            Self::Port(port) => write!(f, "the port {port:?} is not a number from 1 to 65535"),
+            Self::Password => f.write_str("user names and passwords are not supported"),
         }?;
         f.write_str("; give http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH")
     }

@@ -7,20 +7,20 @@ use lexopt::{Arg, Parser, ValueExt as _};
 use crate::mirror::Mirror;
 
 pub(crate) const HELP: &str = "\
-Fetches one resource from several mirrors, a step apart. The first complete 200 wins.
+Fetches one resource from several mirrors, one after each delay. The first complete 200 wins.
 
 usage: mirrors [OPTIONS] [URL...]
 
   URL               http://HOST[:PORT]/PATH or https://..., in the order of preference;
-                    without one, four mirrors on loopback are raced
-  --step TIME       from one start to the next, such as 50ms or 1s; 0s starts all [50ms]
-  --timeout TIME    for the whole race [10s]
+                    without one, it races four mirrors on loopback
+  --delay TIME      from one start to the next, such as 50ms or 1s; 0s starts all [50ms]
+  --timeout TIME    limit for the whole race [10s]
   --runtime NAME    tokio, async-io, smol or thread [tokio]
-  --output FILE     where to write what was fetched; else only its size is shown
-  --help            this text
+  --output FILE     writes the body to this file; without it, only the size is printed
+  --help            prints this text
 
-Redirects are not followed, and more than 64 MiB is not taken. It exits with 0 when a mirror
-won, 1 when none did, 2 when the command line is wrong.
+Redirects are not followed. The maximum body size is 64 MiB. Exit code: 0 if a mirror won, 1 if
+none did, 2 if the command line is wrong.
 ";
 
 pub(crate) enum Command {
@@ -29,7 +29,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) struct Options {
-    pub(crate) step: Duration,
+    pub(crate) delay: Duration,
     pub(crate) timeout: Duration,
     pub(crate) runtime: RuntimeName,
     pub(crate) output: Option<PathBuf>,
@@ -53,14 +53,14 @@ impl FromStr for RuntimeName {
             "async-io" => Ok(Self::AsyncIo),
             "smol" => Ok(Self::Smol),
             "thread" => Ok(Self::Thread),
-            _ => Err("no such runtime; there are tokio, async-io, smol and thread"),
+            _ => Err("unknown runtime; choose tokio, async-io, smol or thread"),
         }
     }
 }
 
 pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
     let mut options = Options {
-        step: Duration::from_millis(50),
+        delay: Duration::from_millis(50),
         timeout: Duration::from_secs(10),
         runtime: RuntimeName::Tokio,
         output: None,
@@ -69,7 +69,7 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
     while let Some(arg) = parser.next()? {
         match arg {
             Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help),
-            Arg::Long("step") => options.step = duration("--step", &mut parser)?,
+            Arg::Long("delay") => options.delay = duration("--delay", &mut parser)?,
             Arg::Long("timeout") => options.timeout = duration("--timeout", &mut parser)?,
             Arg::Long("runtime") => {
                 let name = parser.value()?.string()?;
@@ -80,7 +80,7 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
             Arg::Long("output") => {
                 let file = parser.value()?;
                 if file.is_empty() {
-                    return Err("--output \"\": it names no file; give the path of one".into());
+                    return Err("--output \"\": empty; give the path of a file".into());
                 }
                 options.output = Some(file.into());
             }
@@ -91,8 +91,8 @@ pub(crate) fn parse(mut parser: Parser) -> Result<Command, lexopt::Error> {
             }
             unknown => {
                 let error = unknown.unexpected();
-                let known = "--step, --timeout, --runtime, --output and --help";
-                return Err(format!("{error}; there are {known}").into());
+                let known = "--delay, --timeout, --runtime, --output and --help";
+                return Err(format!("{error}; the options are {known}").into());
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A connection that neither keeps the thread to itself nor puts off its answer for ever.
+//! A connection that yields regularly and limits the data before its answer.
 
 use std::{
     cell::Cell,
@@ -10,25 +10,25 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How much is read before the others have their turn.
+/// The number of bytes that are read before the connection yields.
 const TURN: usize = 64 << 10;
-/// How much may come before the answer: TLS's hello and certificates, and heads like `103 Early Hints`.
+/// The limit before the answer: TLS handshake, and responses such as `103 Early Hints`.
 const PREAMBLE: usize = 256 << 10;
 
-/// Reads in turns, and only so much without an answer.
+/// Reads in turns, and a limited amount before the answer.
 ///
-/// From a mirror that never pauses one can read on and on within a single poll, as hyper does until it
-/// has the final head, and whatever shares the task, the other attempts and the timeout, waits for good.
+/// A mirror that never pauses can be read without end in one poll, as hyper does until it has the
+/// final head. The other attempts and the timeout share the task and would never run.
 pub(crate) struct Paced<T> {
     io: T,
-    /// What may still be read in this turn. It ends when there is nothing to read, or by itself.
+    /// The bytes left in this turn. A turn also ends when no data is available.
     turn: usize,
     preamble: usize,
     answered: Rc<Cell<bool>>,
 }
 
 impl<T> Paced<T> {
-    /// Whoever reads sets `answered` once it has the answer.
+    /// The reader sets `answered` when it has the answer.
     pub(crate) fn new(io: T, answered: Rc<Cell<bool>>) -> Self {
         Self {
             io,
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// Reads for as long as there is something; gives how much that was, and what ended it.
+    /// Reads until nothing is read. Returns the number of bytes and the last result.
     fn read(io: &mut Paced<&[u8]>, cx: &mut Context<'_>) -> (usize, Poll<io::Result<()>>) {
         let mut total = 0;
         loop {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_by_itself_and_wakes() {
+    fn turn_ends_after_its_limit_and_wakes() {
         let much = vec![0; 2 * TURN + 5];
         let mut io = Paced::new(&much[..], Rc::default());
         let wakes = Arc::new(Wakes::default());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_lets_it_go_on() {
+    fn preamble_is_limited_until_the_answer() {
         let much = vec![0; 2 * PREAMBLE];
         let answered = Rc::new(Cell::new(false));
         let mut io = Paced::new(&much[..], Rc::clone(&answered));

@@ -1,4 +1,4 @@
-//! The runtimes, down to what the race needs of them: a timer, a way to connect, and somebody who polls.
+//! What the race needs from each runtime: a timer, connections, and a `block_on`.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::compat::FuturesAsyncReadCompatExt as _;
 
 pub(crate) trait Runtime {
-    type Timer: Timer + Default + Unpin;
+    type Timer: Timer + Clone + Default + Unpin;
 
     fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T>;
 
@@ -17,7 +17,7 @@ pub(crate) trait Runtime {
     fn connect(host: &str, port: u16) -> impl Future<Output = io::Result<Connection>>;
 }
 
-/// tokio's I/O traits, which hyper and rustls speak, do not need tokio's runtime.
+/// tokio's I/O traits, which hyper and rustls use, do not need tokio's runtime.
 pub(crate) type Connection = Box<dyn Io>;
 
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin {}
@@ -34,7 +34,7 @@ impl Runtime for Tokio {
             .enable_all()
             .build()?;
         let output = runtime.block_on(future);
-        // A loser may have left a thread that still waits for the resolver.
+        // Does not wait for a thread that still resolves a host for a cancelled attempt.
         runtime.shutdown_background();
         Ok(output)
     }
@@ -75,7 +75,7 @@ impl Runtime for Smol {
     }
 }
 
-/// No runtime: the timer has its thread, the sockets of async-net have theirs, and this one polls.
+/// No runtime: the timer and the sockets have one thread each, and the main thread polls.
 pub(crate) enum Thread {}
 
 impl Runtime for Thread {

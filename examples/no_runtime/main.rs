@@ -1,8 +1,7 @@
 //! A race without a runtime: `cargo run --example no_runtime`.
 //!
-//! Three "servers" that block a thread each, as `std::net` would, behind a small future; a race of them
-//! with a timer on a thread of its own; and `pollster`, which polls on this thread and parks it meanwhile. The
-//! core does not care who does what.
+//! Three servers are asked with blocking calls of `std::net`, each on a thread of its own. The
+//! timer of the race has one thread as well, and `pollster` polls the race on the main thread.
 
 use std::{
     io,
@@ -16,9 +15,9 @@ use futures::channel::oneshot;
 use race::Race;
 use testkit::output::{complain, print};
 
-/// How long the servers take to answer, in milliseconds.
+/// The latencies of the servers in milliseconds.
 const LATENCIES: [u64; 3] = [400, 30, 60];
-const STEP: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(50);
 
 fn main() -> ExitCode {
     match run() {
@@ -32,20 +31,18 @@ fn main() -> ExitCode {
 
 fn run() -> io::Result<()> {
     let servers = LATENCIES.map(Duration::from_millis).map(serve);
-    let race = Race::of(
-        STEP,
-        servers.map(|server| async move { ask(server?).await }),
-    );
-    let won = pollster::block_on(race.first_ok().deadline(Duration::from_secs(5)));
+    let attempts = servers.map(|server| async move { ask(server?).await });
+    let race = Race::of(DELAY, attempts).deadline(Duration::from_secs(5));
+    let won = pollster::block_on(race.first_ok());
     let won = won.map_err(|error| io::Error::other(error.to_string()))?;
-    let after = won.elapsed.as_millis();
+    let millis = won.elapsed.as_millis();
     print(&format!(
-        "server #{} said {:?} after {after} ms\n",
-        won.place, won.output
+        "server #{} answered {:?} after {millis} ms\n",
+        won.index, won.output
     ))
 }
 
-/// A server on loopback that answers one connection, if one comes.
+/// Starts a server on loopback that answers one connection.
 fn serve(latency: Duration) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     let address = listener.local_addr()?;
@@ -57,13 +54,14 @@ fn serve(latency: Duration) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Asks on a thread of its own; a future of what it says. Dropped, it no longer listens to that thread.
+/// Asks the server on a thread of its own. If the future is dropped, that thread's answer is
+/// dropped.
 async fn ask(server: SocketAddr) -> io::Result<String> {
     let (answer, answered) = oneshot::channel();
     thread::spawn(move || {
-        let said = TcpStream::connect(server).and_then(io::read_to_string);
-        // Nobody may be listening any more.
-        let _ = answer.send(said);
+        let result = TcpStream::connect(server).and_then(io::read_to_string);
+        // The future may have been dropped.
+        let _ = answer.send(result);
     });
     answered.await.map_err(io::Error::other)?
 }

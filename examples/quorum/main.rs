@@ -1,6 +1,7 @@
-//! A value is read from five replicas, of which three must answer: three are asked at once, a further one
-//! when one fails or a delay has passed, and the newest version among their answers counts.
-//! When too many fail it is said at once, with what did answer, and nobody is waited for.
+//! A quorum read: three of five replicas must answer, and the newest version wins.
+//!
+//! Three replicas are asked at once, and another one after each failure and after a delay. When too
+//! many have failed, the read fails at once, with the answers it has.
 //!
 //! `cargo run --example quorum`
 
@@ -15,17 +16,15 @@ use crate::replica::{Failure, REPLICAS, Replica};
 
 const NEEDED: usize = 3;
 
-/// Two more start with the first, and each of the others when the one before it has had so long.
-const STEPS: [Duration; 3] = [Duration::ZERO, Duration::ZERO, Duration::from_millis(60)];
+/// The delays before replicas 1, 2 and 3; the last one repeats.
+const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::ZERO, Duration::from_millis(60)];
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     if let Some(arg) = env::args_os().nth(1) {
-        complain(&format!(
-            "quorum: {arg:?}: it takes no arguments; leave it out"
-        ));
+        complain(&format!("quorum: {arg:?}: it takes no arguments"));
         return ExitCode::from(2);
     }
     match show().await {
@@ -38,41 +37,42 @@ async fn main() -> ExitCode {
 }
 
 async fn show() -> io::Result<()> {
-    print("one stalls, one has failed:\n")?;
+    print("one replica does not answer, one fails:\n")?;
     print(&read(REPLICAS).await)?;
 
-    print("\nand two more have failed:\n")?;
+    print("\ntwo more fail:\n")?;
     let mut replicas = REPLICAS;
-    for place in [0, 4] {
-        replicas[place].failure = Some(Failure("cannot be reached"));
+    for index in [0, 4] {
+        replicas[index].failure = Some(Failure("unreachable"));
     }
     print(&read(replicas).await)
 }
 
-/// What became of it, in words.
+/// Reads the value. Returns a report.
 async fn read(replicas: [Replica; 5]) -> String {
-    let race = Race::new(Duration::ZERO, |&it: &Replica| it.read(), replicas);
-    let quorum = race.policy(Steps::new(STEPS)).quorum(NEEDED);
+    let read = |&replica: &Replica| replica.read();
+    let race = Race::new(Steps::new(DELAYS), read, replicas).deadline(DEADLINE);
     let mut text = String::new();
-    match quorum.deadline(PATIENCE).await {
+    match race.quorum(NEEDED).await {
         Ok(answers) => {
             for won in &answers {
                 let (name, millis) = (won.arg.name, won.elapsed.as_millis());
-                text += &format!("#{} {name}: {} after {millis} ms\n", won.place, won.output);
+                text += &format!("#{} {name}: {} after {millis} ms\n", won.index, won.output);
             }
             let values = answers.iter().map(|won| won.output);
             if let Some(newest) = values.max_by_key(|value| value.version) {
-                text += &format!("so it is {newest}\n");
+                text += &format!("newest: {newest}\n");
             }
         }
-        Err(QuorumError::OutOfReach(tally)) => {
+        Err(QuorumError::OutOfReach(mut tally)) => {
+            tally.failed.sort_by_key(|failed| failed.index);
             for failed in &tally.failed {
                 let (name, millis) = (failed.arg.name, failed.elapsed.as_millis());
                 let why = &failed.failure;
-                text += &format!("#{} {name}: {why} after {millis} ms\n", failed.place);
+                text += &format!("#{} {name}: {why} after {millis} ms\n", failed.index);
             }
             let (answered, needed) = (tally.accepted.len(), tally.needed);
-            text += &format!("out of reach: {needed} are needed, {answered} had answered\n");
+            text += &format!("out of reach: {answered} of {needed} answered\n");
         }
         Err(error) => text += &format!("{error}\n"),
     }

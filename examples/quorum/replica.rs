@@ -1,4 +1,4 @@
-//! Stand-ins for five replicas of a value.
+//! Five simulated replicas of a value.
 
 use std::{error, fmt, future::pending, time::Duration};
 
@@ -30,7 +30,7 @@ impl error::Error for Failure {}
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replica {
     pub(crate) name: &'static str,
-    /// None if it never answers.
+    /// The latency; `None` never answers.
     millis: Option<u64>,
     value: Value,
     pub(crate) failure: Option<Failure>,
@@ -59,7 +59,7 @@ pub(crate) const REPLICAS: [Replica; 5] = [
     replica("amsterdam", Some(20), OLD),
     replica("berlin", None, NEW),
     Replica {
-        failure: Some(Failure("the disk is full")),
+        failure: Some(Failure("disk full")),
         ..replica("cairo", Some(10), OLD)
     },
     replica("dakar", Some(30), NEW),

@@ -29,10 +29,7 @@ fn demo_closes_the_late_second_connection_after_the_third_wins() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 
     let events = events(&ended.stdout);
-    let tried: Vec<_> = events
-        .iter()
-        .filter(|event| event.1 == "is tried")
-        .collect();
+    let tried: Vec<_> = events.iter().filter(|event| event.1 == "started").collect();
     let [(refuses, _), (silent, _), (answers, _)] = tried[..] else {
         panic!("{}", ended.stdout);
     };
@@ -43,10 +40,10 @@ fn demo_closes_the_late_second_connection_after_the_third_wins() {
     assert!(of(refuses)[1].contains("refused"), "{}", ended.stdout);
     assert_eq!(
         of(silent),
-        ["is tried", "is connected", "came late, and is closed"]
+        ["started", "connected", "connected late, closed"]
     );
-    assert_eq!(of(answers), ["is tried", "is connected"]);
-    let won = format!("\n{answers} has won after ");
+    assert_eq!(of(answers), ["started", "connected"]);
+    let won = format!("\n{answers} won after ");
     assert!(ended.stdout.contains(&won), "{}", ended.stdout);
 }
 
@@ -55,7 +52,7 @@ fn connects_to_a_name_with_a_listening_address() {
     let (listener, port) = listener();
     let ended = run("happy_eyeballs", &[&format!("localhost:{port}")]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    let won = format!("127.0.0.1:{port} has won after ");
+    let won = format!("127.0.0.1:{port} won after ");
     assert!(ended.stdout.contains(&won), "{}", ended.stdout);
     listener.accept().expect("it was connected to");
 }
@@ -69,7 +66,7 @@ fn failed_race_lists_every_error() {
     let address = socket.local_addr().expect("it is bound").to_string();
     let ended = run("happy_eyeballs", &[&address]);
     assert_eq!(ended.code, Some(1));
-    let expected = format!("happy_eyeballs: no address can be connected to\n#0 {address}: ");
+    let expected = format!("happy_eyeballs: no address accepted\n#0 {address}: ");
     assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
     assert_eq!(ended.stderr.lines().count(), 2, "{}", ended.stderr);
 }
@@ -77,10 +74,10 @@ fn failed_race_lists_every_error() {
 #[test]
 fn bad_input_is_reported_in_one_line_that_names_it() {
     let cases = [
-        ("example.org", "it has no port; give HOST:PORT"),
-        (":80", "no host is before the colon"),
-        ("::1:80", "stands in brackets"),
-        ("[h]:80", "no IPv6 address is in the brackets"),
+        ("example.org", "missing port; give HOST:PORT"),
+        (":80", "no host before the colon"),
+        ("::1:80", "needs brackets"),
+        ("[h]:80", "not an IPv6 address in the brackets"),
         ("h:", "1 to 65535"),
         ("h:0", "1 to 65535"),
         ("h:+80", "1 to 65535"),
@@ -93,11 +90,15 @@ fn bad_input_is_reported_in_one_line_that_names_it() {
             &[&format!("host {host:?}"), cure],
         );
     }
-    refuses("happy_eyeballs", &["a\nb"], &["host \"a\\nb\"", "no port"]);
+    refuses(
+        "happy_eyeballs",
+        &["a\nb"],
+        &["host \"a\\nb\"", "missing port"],
+    );
     refuses(
         "happy_eyeballs",
         &["h:1", "i:2"],
-        &["\"i:2\"", "leave it out"],
+        &["\"i:2\"", "only one host"],
     );
     refuses("happy_eyeballs", &["--frob"], &["--frob", "HOST:PORT"]);
 }

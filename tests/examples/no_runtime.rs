@@ -9,7 +9,7 @@ fn one_server_answers() {
 
     assert!(ended.stdout.starts_with("server #"), "{}", ended.stdout);
     assert!(
-        ended.stdout.contains(" said \"hello\" after "),
+        ended.stdout.contains(" answered \"hello\" after "),
         "{}",
         ended.stdout
     );

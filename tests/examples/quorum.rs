@@ -15,17 +15,17 @@ fn newest_of_three_answers_wins_or_the_quorum_is_unreachable() {
     let ended = run("quorum", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     let expected = [
-        "one stalls, one has failed:",
+        "one replica does not answer, one fails:",
         "#0 amsterdam: \"blue\", version 7",
         "#3 dakar: \"green\", version 8",
         "#4 eindhoven: \"blue\", version 7",
-        "so it is \"green\", version 8",
+        "newest: \"green\", version 8",
         "",
-        "and two more have failed:",
-        "#0 amsterdam: cannot be reached",
-        "#2 cairo: the disk is full",
-        "#4 eindhoven: cannot be reached",
-        "out of reach: 3 are needed, 1 had answered",
+        "two more fail:",
+        "#0 amsterdam: unreachable",
+        "#2 cairo: disk full",
+        "#4 eindhoven: unreachable",
+        "out of reach: 1 of 3 answered",
     ];
     assert_eq!(facts(&ended.stdout), expected);
 }

@@ -30,7 +30,7 @@ fn winner_closes_the_connections_of_losers() {
             let _ = stream.write_all(OK.as_bytes());
         });
 
-        let times = ["--step", "0s", "--timeout", "1h"];
+        let times = ["--delay", "0s", "--timeout", "1h"];
         let rest = ["--runtime", runtime, "--output", pipe.to_str().unwrap()];
         let args = [&times[..], &rest, &[&loser, &winner]].concat();
         let mut child = start("mirrors", &args);

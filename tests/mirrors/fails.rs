@@ -23,18 +23,18 @@ fn failed_race_lists_every_error_on_each_runtime() {
         "cannot connect: connection refused",
         "503 Service Unavailable",
         "302 Found to /else",
-        "no http: invalid HTTP version parsed",
-        "body cut off: end of file before message length reached",
+        "HTTP failed: invalid HTTP version parsed",
+        "body truncated: end of file before message length reached",
         "longer than 64 MiB",
-        "no http: connection closed before message completed",
-        "no tls: received corrupt message of type InvalidContentType",
+        "HTTP failed: connection closed before message completed",
+        "TLS failed: received corrupt message of type InvalidContentType",
     ];
     for runtime in RUNTIMES {
-        // Each mirror fails, so none waits for the step.
-        let mut args = vec!["--runtime", runtime, "--step", "1h", "--timeout", "1h"];
+        // Each mirror fails, so none waits for the delay.
+        let mut args = vec!["--runtime", runtime, "--delay", "1h", "--timeout", "1h"];
         args.extend(urls.iter().map(String::as_str));
         let ended = run("mirrors", &args);
-        let mut expected = "mirrors: every mirror has failed\n".to_owned();
+        let mut expected = "mirrors: every mirror failed\n".to_owned();
         for (index, (url, why)) in urls.iter().zip(whys).enumerate() {
             expected += &format!("#{index} {url}: {why}\n");
         }
@@ -48,13 +48,13 @@ fn failed_race_lists_every_error_on_each_runtime() {
 fn timeout_lists_cancelled_and_unstarted_mirrors() {
     for runtime in RUNTIMES {
         let ((url, _told), next) = (stalls(), says(OK));
-        let limits = ["--step", "1h", "--timeout", "50ms"];
+        let limits = ["--delay", "1h", "--timeout", "50ms"];
         let args = [&["--runtime", runtime][..], &limits, &[&url, &next]].concat();
         let ended = run("mirrors", &args);
         assert_eq!(ended.code, Some(1));
         let lines: Vec<_> = ended.stderr.lines().collect();
         assert_eq!(lines.len(), 3, "{}", ended.stderr);
-        assert_eq!(lines[0], "mirrors: nobody has won within 50ms");
+        assert_eq!(lines[0], "mirrors: no mirror won within 50ms");
         assert_eq!(lines[1], format!("#0 {url}: cancelled"));
         assert_eq!(lines[2], format!("#1 {next}: not started"));
     }

@@ -34,9 +34,9 @@ fn good_mirror_wins_the_demo_on_each_runtime() {
 #[test]
 fn truncated_body_loses() {
     let cut = says("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\ncut");
-    let ended = run("mirrors", &["--step", "1h", &cut, &says(OK)]);
+    let ended = run("mirrors", &["--delay", "1h", &cut, &says(OK)]);
     assert_won(&ended);
-    assert_line(&ended, "#0 ", "✗ body cut off: ");
+    assert_line(&ended, "#0 ", "✗ body truncated: ");
     assert_line(&ended, "#1 ", "● won: 4 bytes after ");
 }
 
@@ -46,13 +46,13 @@ fn busy_mirror_delays_no_other_on_each_runtime() {
     for runtime in RUNTIMES {
         let early = repeats("", "HTTP/1.1 103 Early Hints\r\n\r\n");
         let endless = repeats("HTTP/1.1 200 OK\r\n\r\n", "and so on ");
-        let args = ["--runtime", runtime, "--timeout", "1h", "--step"];
+        let args = ["--runtime", runtime, "--timeout", "1h", "--delay"];
         for (step, url) in [("1h", &early), ("0s", &early), ("0s", &endless)] {
             let ended = run("mirrors", &[&args[..], &[step, url, &says(OK)]].concat());
             assert_won(&ended);
             assert_line(&ended, "#1 ", "● won: 4 bytes after ");
             if step == "1h" {
-                assert_line(&ended, "#0 ", "✗ no http: no answer");
+                assert_line(&ended, "#0 ", "✗ HTTP failed: no answer");
             }
         }
     }

@@ -1,19 +1,22 @@
 use futures::{StreamExt, poll};
-use race::{CatchUp, VirtualClock, core::Race};
+use race::{Backoff, CatchUp, Steps, VirtualClock, core::Race};
 
-use crate::probe::{Trace, ms};
+use crate::{
+    probe::{Trace, ms},
+    scenario::{HANGS, Scenario},
+};
 
-/// Ten-millisecond steps; the consumer takes the first completion at 5 and is away for a second.
+/// The delay is 10 ms. The consumer takes the first completion at 5 and does not poll for a second.
 fn starts_around_an_idle_second(catch_up: CatchUp) -> Vec<u64> {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
-    let attempts = (0..).map(|place| starts.attempt(if place == 0 { 5 } else { 10_000 }));
+    let attempts = (0..).map(|index| starts.attempt(if index == 0 { 5 } else { 10_000 }));
     let mut race = Race::of_with(clock.timer(), ms(10), attempts).catch_up(catch_up);
     clock
         .run(async {
             race.next().await;
             clock.advance(ms(1_000));
-            // Poll until 1025, and again as soon as anything is woken.
+            // Polls until 1025.
             let until = clock.sleep(ms(20));
             futures::future::select(race.next(), until).await;
         })
@@ -22,7 +25,7 @@ fn starts_around_an_idle_second(catch_up: CatchUp) -> Vec<u64> {
 }
 
 #[test]
-fn delay_starts_one_and_the_next_a_step_later() {
+fn delay_starts_one_and_the_next_a_delay_later() {
     assert_eq!(
         starts_around_an_idle_second(CatchUp::Delay),
         [0, 1_005, 1_015, 1_025]
@@ -31,7 +34,7 @@ fn delay_starts_one_and_the_next_a_step_later() {
 }
 
 #[test]
-fn skip_goes_on_with_the_old_grid() {
+fn skip_continues_on_the_original_schedule() {
     assert_eq!(
         starts_around_an_idle_second(CatchUp::Skip),
         [0, 1_005, 1_010, 1_020]
@@ -39,7 +42,7 @@ fn skip_goes_on_with_the_old_grid() {
 }
 
 #[test]
-fn burst_starts_every_one_that_was_missed() {
+fn burst_starts_every_missed_attempt() {
     let starts = starts_around_an_idle_second(CatchUp::Burst);
     let missed = vec![1_005; 100]; // due at 10, 20, .. 1000
     assert_eq!(starts[1..101], missed);
@@ -47,7 +50,7 @@ fn burst_starts_every_one_that_was_missed() {
 }
 
 #[test]
-fn a_burst_is_capped_in_each_poll() {
+fn burst_is_limited_in_each_poll() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let attempts = (0..).map(|_| starts.attempt(10_000));
@@ -71,7 +74,7 @@ fn a_burst_is_capped_in_each_poll() {
 }
 
 #[test]
-fn a_second_at_the_bound_owes_nothing() {
+fn waiting_for_max_in_flight_is_not_made_up_for() {
     for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
@@ -85,7 +88,7 @@ fn a_second_at_the_bound_owes_nothing() {
 }
 
 #[test]
-fn a_consumer_in_time_keeps_the_grid() {
+fn punctual_consumer_keeps_the_schedule() {
     for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
@@ -97,14 +100,14 @@ fn a_consumer_in_time_keeps_the_grid() {
 }
 
 #[test]
-fn a_new_policy_keeps_bound_and_catch_up() {
+fn adding_a_backoff_keeps_max_in_flight_and_catch_up() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
-    let attempts = (0..).map(|place| starts.attempt(if place == 0 { 5 } else { 10_000 }));
-    let mut race = Race::of_with(clock.timer(), ms(1), attempts)
+    let attempts = (0..).map(|index| starts.attempt(if index == 0 { 5 } else { 10_000 }));
+    let mut race = Race::of_with(clock.timer(), ms(10), attempts)
         .catch_up(CatchUp::Skip)
         .max_in_flight(3)
-        .policy(|_: usize| Some(ms(10)));
+        .backoff(Backoff::new(ms(1)));
     clock
         .run(async {
             race.next().await;
@@ -114,4 +117,15 @@ fn a_new_policy_keeps_bound_and_catch_up() {
         })
         .unwrap();
     assert_eq!(starts.millis(), [0, 1_005, 1_010, 1_020]);
+}
+
+/// Two attempts time out at 25, one after the other, while the third is due since 10.
+#[test]
+fn waiting_for_max_in_flight_is_not_made_up_for_after_two_timeouts() {
+    let scenario = Scenario::new();
+    let race = scenario.race(Steps::new([ms(0), ms(10)]), [(HANGS, Ok("")); 4]);
+    let race = race.catch_up(CatchUp::Burst).max_in_flight(2);
+    let race = race.attempt_timeout(ms(25));
+    assert_eq!(scenario.run(race.first()), None);
+    assert_eq!(scenario.starts(), [0, 0, 25, 35]);
 }

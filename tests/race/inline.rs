@@ -1,4 +1,4 @@
-//! The race without an allocator keeps the promises, with its own bound.
+//! The race without an allocator.
 
 use std::{
     cell::Cell,
@@ -8,12 +8,12 @@ use std::{
 };
 
 use futures::{StreamExt, future::pending, poll, stream::FusedStream};
-use race::{CatchUp, InlineRace, NoCandidates, VirtualClock};
+use race::{CatchUp, InlineRace, VirtualClock};
 
-use crate::probe::{Trace, ms};
+use crate::probe::{Trace, ms, yield_now};
 
 #[test]
-fn the_fastest_comes_first_whatever_its_place() {
+fn attempts_come_out_in_the_order_in_which_they_finish() {
     let clock = VirtualClock::new();
     let (starts, ends) = (Trace::new(&clock), Trace::new(&clock));
     let attempts = [100, 20, 80].map(|millis| starts.attempt(millis));
@@ -21,7 +21,7 @@ fn the_fastest_comes_first_whatever_its_place() {
     let order: Vec<usize> = clock
         .run(
             race.inspect(|_| ends.note())
-                .map(|(place, _)| place)
+                .map(|(index, _)| index)
                 .collect(),
         )
         .unwrap();
@@ -31,7 +31,7 @@ fn the_fastest_comes_first_whatever_its_place() {
 }
 
 #[test]
-fn when_all_slots_run_the_next_start_waits_and_owes_nothing() {
+fn waiting_for_a_slot_is_not_made_up_for() {
     for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
@@ -43,28 +43,28 @@ fn when_all_slots_run_the_next_start_waits_and_owes_nothing() {
 }
 
 #[test]
-fn it_ends_with_a_winner_or_says_that_there_was_none() {
+fn first_returns_the_winner_or_none() {
     let clock = VirtualClock::new();
     let run = |millis: &u64| clock.sleep(ms(*millis));
     let race = InlineRace::<3, _, _>::new_with(clock.timer(), ms(50), run, [100, 20, 80]);
     let won = clock.run(race.first()).unwrap().unwrap();
-    assert_eq!((won.arg, won.place, won.elapsed), (20, 1, ms(70)));
+    assert_eq!((won.arg, won.index, won.elapsed), (20, 1, ms(70)));
 
     let race = InlineRace::<1, _, _>::new_with(clock.timer(), ms(50), run, []);
-    assert_eq!(clock.run(race.first()), Ok(Err(NoCandidates)));
+    assert_eq!(clock.run(race.first()), Ok(None));
 }
 
 #[test]
-fn first_ok_works_where_there_is_an_allocator() {
+fn first_ok_works_inline() {
     let clock = VirtualClock::new();
     let attempts = [Err("refused"), Ok("fine")].map(|outcome| async move { outcome });
     let race = InlineRace::<1, _, _>::of_with(clock.timer(), Duration::MAX, attempts);
     let won = clock.run(race.first_ok()).unwrap().unwrap();
-    assert_eq!((won.place, won.output), (1, "fine"));
+    assert_eq!((won.index, won.output), (1, "fine"));
 }
 
 #[test]
-fn no_step_over_an_endless_source_never_hangs_a_poll() {
+fn zero_delay_over_an_endless_source_does_not_hang_a_poll() {
     let clock = VirtualClock::new();
     let attempts = std::iter::repeat_with(pending::<()>);
     let race = InlineRace::<100, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
@@ -80,7 +80,7 @@ fn no_step_over_an_endless_source_never_hangs_a_poll() {
 }
 
 #[test]
-fn a_panicking_attempt_leaves_the_others() {
+fn panicking_attempt_leaves_the_others() {
     let clock = VirtualClock::new();
     let dropped = Cell::new(0);
     struct OnDrop<'a>(&'a Cell<usize>);
@@ -89,12 +89,12 @@ fn a_panicking_attempt_leaves_the_others() {
             self.0.set(self.0.get() + 1);
         }
     }
-    let run = |place: &usize| {
-        let (clock, place, guard) = (clock.clone(), *place, OnDrop(&dropped));
+    let run = |index: &usize| {
+        let (clock, index, guard) = (clock.clone(), *index, OnDrop(&dropped));
         async move {
             let _guard = guard;
             clock.sleep(ms(70)).await;
-            assert_ne!(place, 1, "as the test wants");
+            assert_ne!(index, 1, "as the test wants");
         }
     };
     let race = InlineRace::<3, _, _>::new_with(clock.timer(), Duration::ZERO, run, 0..3);
@@ -110,22 +110,10 @@ fn a_panicking_attempt_leaves_the_others() {
 }
 
 #[test]
-fn a_slot_that_is_filled_again_and_again_keeps_no_other_from_its_turn() {
+fn slot_that_is_refilled_does_not_starve_the_others() {
     let clock = VirtualClock::new();
-    let attempts = (0..30).map(|_| yield_once());
+    let attempts = (0..30).map(|_| yield_now());
     let race = InlineRace::<2, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
-    let order: Vec<_> = clock.run(race.map(|(place, ())| place).collect()).unwrap();
+    let order: Vec<_> = clock.run(race.map(|(index, ())| index).collect()).unwrap();
     assert_eq!(order, (0..30).collect::<Vec<_>>());
-}
-
-async fn yield_once() {
-    let mut yielded = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut yielded, true) {
-            return std::task::Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-    .await;
 }

@@ -5,11 +5,11 @@ use std::{
     time::Duration,
 };
 
-use race::{VirtualClock, core::Race};
+use race::{Verdict, VirtualClock, core::Race};
 
 use crate::probe::ms;
 
-/// Takes from a race until its end, through panics; what came out, and how many panics there were.
+/// Reads a race until its end and catches panics. Returns the items and the number of panics.
 fn survivors<T: PartialEq + std::fmt::Debug>(
     clock: &VirtualClock,
     mut next: impl AsyncFnMut() -> Option<T>,
@@ -27,17 +27,17 @@ fn survivors<T: PartialEq + std::fmt::Debug>(
 }
 
 #[test]
-fn a_panicking_attempt_leaves_the_others() {
+fn panicking_attempt_leaves_the_others() {
     for step in [Duration::ZERO, ms(50)] {
         for panics_at in [0, 10, 60] {
             let (clock, dropped) = (VirtualClock::new(), Rc::new(Cell::new(0)));
-            let run = |place: &usize| {
-                let (clock, place, dropped) = (clock.clone(), *place, OnDrop(dropped.clone()));
+            let run = |index: &usize| {
+                let (clock, index, dropped) = (clock.clone(), *index, OnDrop(dropped.clone()));
                 async move {
                     let _dropped = dropped;
-                    if place == 1 {
+                    if index == 1 {
                         clock.sleep(ms(panics_at)).await;
-                        panic!("attempt 1 falls over, as the test wants");
+                        panic!("attempt 1 panics on purpose");
                     }
                     clock.sleep(ms(70)).await;
                 }
@@ -51,10 +51,10 @@ fn a_panicking_attempt_leaves_the_others() {
 }
 
 #[test]
-fn a_panic_in_the_generator_loses_that_candidate_alone() {
+fn panic_of_the_run_function_loses_only_its_candidate() {
     let clock = VirtualClock::new();
-    let run = |place: &usize| {
-        assert_ne!(*place, 1, "as the test wants");
+    let run = |index: &usize| {
+        assert_ne!(*index, 1, "on purpose");
         clock.sleep(ms(70))
     };
     let mut race = Race::new_with(clock.timer(), ms(50), run, 0..3);
@@ -68,10 +68,10 @@ fn a_panic_in_the_generator_loses_that_candidate_alone() {
 }
 
 #[test]
-fn a_panic_in_the_source_is_its_end() {
+fn panicking_source_is_at_its_end() {
     let clock = VirtualClock::new();
-    let attempts = (0..9).map(|place| {
-        assert_ne!(place, 2, "as the test wants");
+    let attempts = (0..9).map(|index| {
+        assert_ne!(index, 2, "on purpose");
         clock.sleep(ms(70))
     });
     let mut race = Race::of_with(clock.timer(), ms(50), attempts);
@@ -80,13 +80,13 @@ fn a_panic_in_the_source_is_its_end() {
 }
 
 #[test]
-fn first_ok_goes_on_at_once_when_the_only_one_running_panics() {
+fn panic_of_the_only_attempt_starts_the_next_at_once() {
     let clock = VirtualClock::new();
-    let run = |place: &usize| {
-        let (clock, place) = (clock.clone(), *place);
+    let run = |index: &usize| {
+        let (clock, index) = (clock.clone(), *index);
         async move {
             clock.sleep(ms(10)).await;
-            assert_ne!(place, 0, "as the test wants");
+            assert_ne!(index, 0, "on purpose");
             Ok::<_, ()>(())
         }
     };
@@ -94,7 +94,119 @@ fn first_ok_goes_on_at_once_when_the_only_one_running_panics() {
     let panicked = catch_unwind(AssertUnwindSafe(|| clock.run(&mut first_ok)));
     assert!(panicked.is_err());
     let won = clock.run(first_ok).unwrap().unwrap();
-    assert_eq!((won.place, won.elapsed), (1, ms(20)));
+    assert_eq!((won.index, won.elapsed), (1, ms(20)));
+}
+
+/// Panics when it is called for the `at`th time.
+fn panics_once(at: usize) -> impl FnMut() {
+    let mut calls = 0;
+    move || {
+        calls += 1;
+        assert_ne!(calls, at, "on purpose");
+    }
+}
+
+#[test]
+fn panicking_gate_is_asked_again() {
+    let clock = VirtualClock::new();
+    for at in 1..=2 {
+        let mut panics = panics_once(at);
+        let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
+        let mut race = Race::of_with(clock.timer(), ms(50), attempts).gate(|_| {
+            panics();
+            true
+        });
+        let (out, panics) = survivors(&clock, async || race.next().await);
+        assert_eq!((out, panics), (vec![(0, ()), (1, ()), (2, ())], 1));
+    }
+}
+
+#[test]
+fn panicking_policy_loses_one_candidate() {
+    let clock = VirtualClock::new();
+    for lost in 0..2 {
+        let mut panics = panics_once(lost + 1);
+        let policy = |_: usize| {
+            panics();
+            Some(ms(50))
+        };
+        let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
+        let mut race = Race::of_with(clock.timer(), policy, attempts);
+        let (mut out, panics) = survivors(&clock, async || race.next().await);
+        let mut expected = vec![(0, ()), (1, ()), (2, ())];
+        expected.remove(lost);
+        out.sort();
+        assert_eq!((out, panics), (expected, 1));
+    }
+}
+
+/// The events are three starts and three ends. A start that panics loses its candidate, an end that
+/// panics loses its output.
+#[test]
+fn panicking_observer_loses_one_attempt() {
+    let clock = VirtualClock::new();
+    for at in 1..=6 {
+        let mut panics = panics_once(at);
+        let attempts = [70, 70, 70].map(|millis| clock.sleep(ms(millis)));
+        let race = Race::of_with(clock.timer(), ms(50), attempts);
+        let mut race = race.on_event(|_| panics());
+        let (out, panics) = survivors(&clock, async || race.next().await);
+        assert_eq!((out.len(), panics), (2, 1), "event {at}");
+    }
+}
+
+#[test]
+fn first_ok_wins_after_a_panic_of_gate_policy_observer_or_run() {
+    for kind in 0..4 {
+        for at in 1..=3 {
+            let clock = VirtualClock::new();
+            let mut panics = panics_once(at);
+            let mut panic_in = |called: usize| {
+                if called == kind {
+                    panics();
+                }
+            };
+            let panic_in = std::cell::RefCell::new(&mut panic_in);
+            let run = |&index: &usize| {
+                (panic_in.borrow_mut())(0);
+                let sleep = clock.sleep(ms(20));
+                async move {
+                    sleep.await;
+                    if index < 6 { Err("down") } else { Ok(index) }
+                }
+            };
+            let policy = |_: usize| {
+                (panic_in.borrow_mut())(1);
+                Some(ms(30))
+            };
+            let race = Race::new_with(clock.timer(), policy, run, 0..8)
+                .gate(|_| {
+                    (panic_in.borrow_mut())(2);
+                    true
+                })
+                .on_event(|_| (panic_in.borrow_mut())(3));
+            let mut first = race.first_ok();
+            let panicked = catch_unwind(AssertUnwindSafe(|| clock.run(&mut first)));
+            assert!(panicked.is_err(), "{kind} {at}");
+            let won = clock.run(first).unwrap().unwrap();
+            assert_eq!(won.output, 6, "{kind} {at}");
+        }
+    }
+}
+
+#[test]
+fn panicking_classifier_loses_the_output() {
+    let clock = VirtualClock::new();
+    let mut panics = panics_once(1);
+    let attempts = [10, 20].map(|millis| clock.sleep(ms(millis)));
+    let race = Race::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut first = race.first_by(|()| {
+        panics();
+        Verdict::Accept
+    });
+    let panicked = catch_unwind(AssertUnwindSafe(|| clock.run(&mut first)));
+    assert!(panicked.is_err());
+    assert_eq!(clock.run(first).unwrap().unwrap().index, 1);
 }
 
 struct OnDrop(Rc<Cell<usize>>);

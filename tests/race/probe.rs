@@ -1,7 +1,9 @@
-//! What the tests here have in common: short durations, and attempts that leave a trace.
+//! Short durations, attempts that record their starts, and a timer that counts its use.
 
 use std::{
     cell::{Cell, RefCell},
+    future::poll_fn,
+    mem,
     pin::Pin,
     rc::Rc,
     task::{Context, Poll},
@@ -12,7 +14,7 @@ use futures::FutureExt;
 use proptest::test_runner::Config;
 use race::{Moment, Timer, VirtualClock, VirtualTimer};
 
-/// As many cases as `PROPTEST_CASES` says, or else so many.
+/// A configuration with `number` cases, or `PROPTEST_CASES` if that is set.
 pub(crate) fn cases(number: u32) -> Config {
     let mut config = Config::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
@@ -26,7 +28,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Notes when something happened on a virtual clock.
+/// Records when something happened on a virtual clock.
 #[derive(Clone)]
 pub(crate) struct Trace {
     pub(crate) clock: VirtualClock,
@@ -46,12 +48,12 @@ impl Trace {
         self.at.borrow_mut().push(millis.try_into().unwrap());
     }
 
-    /// The noted times in milliseconds.
+    /// The recorded times in milliseconds.
     pub(crate) fn millis(&self) -> Vec<u64> {
         self.at.borrow().clone()
     }
 
-    /// An attempt that notes its start and takes a while.
+    /// An attempt that records its start and takes this long.
     pub(crate) fn attempt(&self, millis: u64) -> impl Future<Output = u64> + use<> {
         let trace = self.clone();
         async move {
@@ -60,6 +62,19 @@ impl Trace {
             millis
         }
     }
+}
+
+/// Wakes itself and is ready in its second poll.
+pub(crate) async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// A future that counts its polls.

@@ -1,27 +1,30 @@
-//! A race of given latencies and results on the virtual clock, and what was seen of it.
+//! A race of given latencies and results on the virtual clock, and a record of its events.
 
 use std::{
     cell::RefCell,
     future::{Future, pending},
     rc::Rc,
-    time::Duration,
 };
 
+use futures::{FutureExt as _, future::LocalBoxFuture};
 use race::{
-    Event, Observed, Policy, RaceError, VirtualClock, VirtualTimer, What, Won, core::Race,
-    source::Source,
+    Cause, Event, EventKind, IntoPolicy, OnEvent, RaceError, Refusal, VirtualClock, VirtualTimer,
+    Won,
+    core::{Observed, Race},
+    source::Of,
 };
 
 use crate::probe::ms;
 
-/// Latency in milliseconds, and the result. [`HANGS`] never ends.
+/// Latency in milliseconds, and the result. With [`HANGS`] the attempt never ends.
 pub(crate) type Candidate = (u64, Result<&'static str, &'static str>);
 pub(crate) type Output = Result<&'static str, &'static str>;
+pub(crate) type Attempt = LocalBoxFuture<'static, Output>;
 pub(crate) type Ended = Result<Won<usize, &'static str>, RaceError<usize, &'static str>>;
 
 pub(crate) const HANGS: u64 = u64::MAX;
 
-/// One clock, and a note of each event.
+/// One clock, and a record of each event.
 #[derive(Clone, Default)]
 pub(crate) struct Scenario {
     pub(crate) clock: VirtualClock,
@@ -33,42 +36,43 @@ impl Scenario {
         Self::default()
     }
 
-    /// A race of these candidates.
-    pub(crate) fn race<P: Policy>(
+    /// Creates a race of these candidates. Its events are recorded.
+    #[expect(clippy::type_complexity, reason = "the parts of a race")]
+    pub(crate) fn race<D: IntoPolicy<VirtualTimer>>(
         &self,
-        policy: P,
+        policy: D,
         candidates: impl IntoIterator<Item = Candidate>,
     ) -> Race<
-        impl Source<Output = Output, Arg = usize>,
+        Of<impl Iterator<Item = Attempt>, Attempt>,
         VirtualTimer,
-        Observed<P, impl FnMut(Event), VirtualClock>,
+        D::Policy,
+        (D::Hooks, Observed<OnEvent<impl FnMut(Event)>, VirtualTimer>),
     > {
-        let events = self.events.clone();
-        Race::of_with(
-            self.clock.timer(),
-            Duration::ZERO,
-            self.attempts(candidates),
-        )
-        .policy(policy)
-        .observer_with(self.clock.clone(), move |event| {
-            events.borrow_mut().push(event);
-        })
+        let attempts = self.attempts(candidates);
+        Race::of_with(self.clock.timer(), policy, attempts).on_event(self.record())
     }
 
-    pub(crate) fn attempts<I: IntoIterator<Item = Candidate>>(
+    /// Returns a closure that records events, for a race that was made elsewhere.
+    pub(crate) fn record(&self) -> impl FnMut(Event) + use<> {
+        let events = self.events.clone();
+        move |event| events.borrow_mut().push(event)
+    }
+
+    pub(crate) fn attempts(
         &self,
-        candidates: I,
-    ) -> impl Iterator<Item = impl Future<Output = Output> + use<I>> + use<I> {
+        candidates: impl IntoIterator<Item = Candidate>,
+    ) -> impl Iterator<Item = Attempt> {
         let clock = self.clock.clone();
         candidates.into_iter().map(move |(latency, result)| {
             let clock = clock.clone();
-            async move {
+            let attempt = async move {
                 match latency {
                     HANGS => pending().await,
                     latency => clock.sleep(ms(latency)).await,
                 }
                 result
-            }
+            };
+            attempt.boxed_local()
         })
     }
 
@@ -76,43 +80,61 @@ impl Scenario {
         self.clock.run(future).unwrap()
     }
 
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.events.borrow().clone()
+    }
+
     /// When attempts started, in milliseconds.
     pub(crate) fn starts(&self) -> Vec<u64> {
-        let starts = self.all(What::Started);
+        let starts = self.all(EventKind::Started);
         starts.into_iter().map(|(_, at)| at).collect()
     }
 
-    /// The places to which this happened, and when.
-    pub(crate) fn all(&self, what: What) -> Vec<(usize, u64)> {
+    /// Why attempts started, and when.
+    pub(crate) fn causes(&self) -> Vec<(Cause, u64)> {
         let events = self.events.borrow();
-        let these = events.iter().filter(|event| event.what == what);
-        these
-            .map(|event| (event.place, event.at.as_nanos() / 1_000_000))
-            .collect()
+        let starts = events
+            .iter()
+            .filter(|event| event.kind == EventKind::Started);
+        starts.map(|event| (event.cause, millis(event))).collect()
     }
 
-    pub(crate) fn count(&self, what: What) -> usize {
-        self.all(what).len()
+    /// The indices of the attempts that had this event, and when.
+    pub(crate) fn all(&self, kind: EventKind) -> Vec<(usize, u64)> {
+        let events = self.events.borrow();
+        let these = events.iter().filter(|event| event.kind == kind);
+        these.map(|event| (event.index, millis(event))).collect()
     }
 
+    /// The indices of the attempts that were refused for this reason, and when.
+    pub(crate) fn refused(&self, refusal: Refusal) -> Vec<(usize, u64)> {
+        self.all(EventKind::Refused(refusal))
+    }
+
+    pub(crate) fn count(&self, kind: EventKind) -> usize {
+        self.all(kind).len()
+    }
+
+    /// The current time in milliseconds.
     pub(crate) fn millis(&self) -> u64 {
         self.clock.now().as_nanos() / 1_000_000
     }
 }
 
-/// Place of the winner, and when it won.
-pub(crate) fn won(ended: &Ended) -> (usize, u64) {
-    let won = ended.as_ref().expect("one succeeds");
-    (won.place, won.elapsed.as_millis().try_into().unwrap())
+fn millis(event: &Event) -> u64 {
+    event.at.as_nanos() / 1_000_000
 }
 
-/// Every error, in the order of the candidates.
+/// The index of the winner, and when it won.
+pub(crate) fn won(ended: &Ended) -> (usize, u64) {
+    let won = ended.as_ref().expect("one attempt succeeds");
+    (won.index, won.elapsed.as_millis().try_into().unwrap())
+}
+
+/// Every error, in the order in which the attempts failed.
 pub(crate) fn errors(ended: Ended) -> Vec<&'static str> {
-    let Err(RaceError::AllFailed(failed)) = ended else {
+    let Err(error @ RaceError::AllFailed { .. }) = ended else {
         panic!("all fail: {ended:?}");
     };
-    failed
-        .into_iter()
-        .filter_map(|failed| failed.failure.into_error())
-        .collect()
+    error.into_errors()
 }

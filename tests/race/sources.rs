@@ -6,7 +6,7 @@ use race::{CatchUp, VirtualClock, core::Race};
 use crate::probe::{Trace, ms};
 
 #[test]
-fn each_argument_comes_back_with_its_output() {
+fn argument_comes_back_with_its_output() {
     let clock = VirtualClock::new();
     let words = ["three".to_owned(), "a".to_owned(), "of".to_owned()];
     let run = |word: &String| {
@@ -30,7 +30,7 @@ fn candidates_are_drawn_on_demand_at_most_one_ahead() {
         clock.sleep(ms(100))
     });
     let mut race = Race::of_with(clock.timer(), ms(30), attempts).max_in_flight(2);
-    assert_eq!(drawn.get(), 0, "not before the first poll");
+    assert_eq!(drawn.get(), 0, "nothing is drawn before the first poll");
     let seen: Vec<_> = clock
         .run(async {
             let mut seen = Vec::new();
@@ -42,28 +42,28 @@ fn candidates_are_drawn_on_demand_at_most_one_ahead() {
             seen
         })
         .unwrap();
-    // One ahead while waiting for 30; none at the bound; #0 out at 101; #2 started, at the bound.
+    // One is drawn ahead until 30, none while two are running; #0 finishes and #2 starts at 101.
     assert_eq!(seen, [2, 2, 2, 2, 2, 3]);
 }
 
 #[test]
-fn a_candidate_is_not_drawn_while_the_first_is_ready_at_once() {
+fn no_candidate_is_drawn_if_the_first_is_ready_at_once() {
     let (clock, drawn) = (VirtualClock::new(), Cell::new(0));
     let attempts = (0..10).map(|_| {
         drawn.set(drawn.get() + 1);
         async {}
     });
     let race = Race::of_with(clock.timer(), ms(30), attempts);
-    assert!(clock.run(race.first()).unwrap().is_ok());
+    assert!(clock.run(race.first()).unwrap().is_some());
     assert_eq!(drawn.get(), 1);
 }
 
 #[test]
-fn a_stream_of_candidates_starts_each_as_it_arrives_but_no_sooner_than_a_step() {
+fn streamed_candidates_start_when_they_arrive_and_a_delay_apart() {
     for catch_up in [CatchUp::Delay, CatchUp::Burst, CatchUp::Skip] {
         let clock = VirtualClock::new();
         let starts = Trace::new(&clock);
-        // They arrive at 0, 5, 5, and three at 335, when the consumer has long been waiting.
+        // They arrive at 0, 5, 5, and three at 335.
         let gaps = VecDeque::from([0, 5, 0, 295, 0, 0]);
         let arrivals = stream::unfold(gaps, |mut gaps| {
             let gap = gaps.pop_front().map(|gap| clock.sleep(ms(gap)));
@@ -80,17 +80,14 @@ fn a_stream_of_candidates_starts_each_as_it_arrives_but_no_sooner_than_a_step() 
 }
 
 #[test]
-fn a_race_whose_stream_is_quiet_waits_and_ends_with_it() {
+fn race_waits_for_its_stream_and_ends_with_it() {
     let clock = VirtualClock::new();
     let (sender, receiver) = mpsc::unbounded();
     let run = |millis: &u64| clock.sleep(ms(*millis));
     let mut race = Race::from_stream_with(clock.timer(), ms(20), run, receiver);
     clock
         .run(async {
-            assert!(
-                poll!(race.next()).is_pending(),
-                "nothing there, nothing lost"
-            );
+            assert!(poll!(race.next()).is_pending(), "no candidate has arrived");
             sender.unbounded_send(7).unwrap();
             assert_eq!(race.next().await, Some((7, ())));
             assert!(poll!(race.next()).is_pending());
@@ -101,8 +98,7 @@ fn a_race_whose_stream_is_quiet_waits_and_ends_with_it() {
 }
 
 #[test]
-fn a_held_candidate_keeps_its_time_while_the_stream_is_quiet() {
-    // The gap counts from the start before, not from when the next candidate arrived.
+fn delay_counts_from_the_last_start_and_not_from_the_arrival() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);
     let (sender, receiver) = mpsc::unbounded();
@@ -122,7 +118,7 @@ fn a_held_candidate_keeps_its_time_while_the_stream_is_quiet() {
 }
 
 #[test]
-fn an_empty_source_ends_at_once() {
+fn empty_source_ends_at_once() {
     let clock = VirtualClock::new();
     let none = Vec::<std::future::Pending<()>>::new();
     assert_eq!(
@@ -135,5 +131,48 @@ fn an_empty_source_ends_at_once() {
         |(): &()| pending::<()>(),
         stream::pending(),
     );
-    assert!(clock.run(never.next()).is_err(), "not empty, only late");
+    assert!(
+        clock.run(never.next()).is_err(),
+        "the stream is pending, not empty"
+    );
+}
+
+#[test]
+fn from_fn_chooses_at_the_start_of_each_attempt() {
+    let clock = VirtualClock::new();
+    let mut calls = Vec::new();
+    let race = Race::from_fn_with(clock.timer(), ms(50), |index| {
+        calls.push((index, clock.elapsed()));
+        pending::<()>()
+    });
+    let mut race = race.max_attempts(3).deadline(ms(500));
+    assert_eq!(clock.run(race.next()), Ok(None));
+    drop(race);
+    assert_eq!(calls, [(0, ms(0)), (1, ms(50)), (2, ms(100))]);
+}
+
+#[test]
+fn from_fn_is_not_called_for_an_attempt_that_does_not_start() {
+    let clock = VirtualClock::new();
+    let mut calls = 0;
+    let race = Race::from_fn_with(clock.timer(), ms(50), |_| {
+        calls += 1;
+        clock.sleep(ms(70))
+    });
+    assert_eq!(clock.run(race.first()).unwrap().unwrap().index, 0);
+    assert_eq!(calls, 2);
+}
+
+#[test]
+fn from_fn_with_zero_delay_does_not_hang_a_poll() {
+    let clock = VirtualClock::new();
+    let mut race = Race::from_fn_with(clock.timer(), ms(0), |_| pending::<()>());
+    clock
+        .run(async {
+            for _ in 0..10 {
+                assert!(poll!(race.next()).is_pending());
+            }
+        })
+        .unwrap();
+    assert!(race.len() >= 10);
 }

@@ -110,8 +110,8 @@ fn inserting_and_cancelling_beside_long_lived_timers_takes_little_memory() {
         });
         most = most.max(peak);
     }
-    // 16 bytes for each of 1.5 dead items per live one. Buckets are at least 3/4 full when they grow, and
-    // kept while they are 1/4 full.
+    // 16 bytes for each of 1.5 dead items per live one. Buckets are at least 3/4 full when they
+    // grow, and kept while they are 1/4 full.
     assert!(most <= 1_200_000, "{most} bytes");
     assert!(keys.into_iter().filter_map(|key| wheel.cancel(key)).count() > 9_000);
 }

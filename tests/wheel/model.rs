@@ -226,7 +226,8 @@ impl Run {
         }
     }
 
-    /// Polls with a limit until nothing is due. Inserts a timer after the first poll, when a bucket may be open.
+    /// Polls with a limit until nothing is due. Inserts a timer after the first poll, when a bucket
+    /// may be open.
     fn poll_limited(&mut self, now: u64, limit: usize, delay: i64) {
         self.now = self.now.max(now);
         let mut delay = Some(delay);

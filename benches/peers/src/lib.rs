@@ -1,1 +1,1 @@
-//! Nothing here; see `benches`.
+//! Empty; see `benches`.

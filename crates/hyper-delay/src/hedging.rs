@@ -1,4 +1,4 @@
-//! A hedged round is a race: each copy of a task is an attempt, the first ack wins.
+//! A hedged round is a race: each copy of a task is an attempt, and the first ack wins.
 
 use std::{sync::mpsc::Sender, time::Duration};
 
@@ -11,18 +11,18 @@ use crate::{
     scheduler::{Fate, Input, Round},
 };
 
-/// Runs the race of a round: a copy every `delay`, or at once when the latest has failed, until one is
-/// acknowledged, or all have failed and there is nobody left to send one to.
+/// Runs the race of a round. It sends a copy every `delay`, and right after the latest copy failed. It
+/// ends when a copy is acknowledged, or when all copies failed and no consumer is left.
 pub(crate) async fn run(round: Round, delay: Duration, events: Sender<Event>) {
     let copy = |place: &usize| {
-        let (fate, told) = oneshot::channel();
+        let (fate, receiver) = oneshot::channel();
         let place = *place;
-        let asked = events.send(Event::Copy(Round { place, ..round }, fate));
+        let sent = events.send(Event::Copy(Round { place, ..round }, fate));
         async move {
-            match (asked, told.await) {
+            match (sent, receiver.await) {
                 (Ok(()), Ok(Fate::Failed)) => Err(Fate::Failed),
                 (Ok(()), Ok(Fate::Nobody)) => Err(Fate::Nobody),
-                // Over, or the server is.
+                // The round is over, or the server stopped.
                 _ => Ok(()),
             }
         }
@@ -32,7 +32,7 @@ pub(crate) async fn run(round: Round, delay: Duration, events: Sender<Event>) {
         Fate::Failed | Fate::Over => Verdict::Retryable,
     });
     if race.await.is_err() {
-        // The server may be over, too: then nobody minds.
+        // The receiver is gone if the server stopped.
         let _ = events.send(Event::Input(Input::Lost(round)));
     }
 }

@@ -10,11 +10,11 @@ use race_core::{Moment, Timer};
 
 /// A [`Timer`] on async-io's reactor. Works on any executor.
 ///
-/// The resolution is the system's. Creating a timer does nothing. The first poll that has to wait creates an
-/// `async_io::Timer`, which later deadlines reset.
+/// The resolution is the system's. Creating a timer does nothing. The first poll that has to wait
+/// creates an `async_io::Timer`, which later deadlines reset.
 ///
-/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one timer and
-/// clone it for each race.
+/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one
+/// timer and clone it for each race.
 ///
 /// # Cancel safety
 ///

@@ -1,11 +1,11 @@
-//! `AsyncIoTimer` keeps the contract of `Timer`.
+//! `AsyncIoTimer` fulfils the contract of `Timer`.
 
 use std::{future::poll_fn, task::Poll};
 
 use race_async_io::AsyncIoTimer;
 use race_core::conformance;
 
-/// Is always ready to run again.
+/// Wakes itself in each poll.
 async fn spin() {
     poll_fn(|cx| {
         cx.waker().wake_by_ref();
@@ -20,6 +20,11 @@ fn async_io_timer_conforms() {
 }
 
 #[test]
-fn a_busy_attempt_starves_nobody() {
+fn clones_are_independent() {
+    async_io::block_on(conformance::clones(AsyncIoTimer::new));
+}
+
+#[test]
+fn busy_attempt_does_not_starve_the_timer() {
     async_io::block_on(conformance::fairness(AsyncIoTimer::new, spin));
 }

@@ -1,37 +1,70 @@
 //! Staggered racing of async attempts, on any executor.
 //!
-//! Attempt 0 starts at once, attempt 1 a step later, and so on; the fastest wins, whatever its
-//! place. For hedged requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
+//! Attempt 0 starts at once, attempt 1 a delay later, and so on; the fastest wins. For hedged
+//! requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
 //!
-//! This is the core. Most programs want `race` or one of the adapters (`race-tokio`,
-//! `race-async-io`, `race-smol`), which add a timer. Here are the layers, each usable alone, in the
-//! order in which a race goes through them:
+//! This crate is the core. Most programs use `race` or one of the adapters (`race-tokio`,
+//! `race-async-io`, `race-smol`, `race-thread`), which add a timer:
 //!
-//! - a [`source::Source`] gives candidates;
-//! - a [`Stagger`] says when the next may start: a pure state machine, with a [`Policy`] for the
-//!   step ([`Fixed`], [`Steps`], [`Backoff`], `Adaptive`, a closure), for gates and for budgets, and with
-//!   rules for what a failure starts ([`OnFailure`]) and for what was missed ([`CatchUp`]);
-//! - [`Attempts`] runs them, polling only those that were woken;
-//! - [`Race`] joins these, and is a stream of every completion; [`InlineRace`] is a race without an
-//!   allocator;
-//! - [`First`] and [`Decision`] end it: with the first, the first that is accepted by a [`Verdict`], a
-//!   quorum, and within limits of time;
-//! - an [`Observer`] is told what happens: [`Counters`], [`Staircase`], `Traced`;
+#![cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
+#![cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
+//! use std::time::Duration;
+//! use race_core::{Race, VirtualClock};
+//!
+//! let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+//! let ask = |server: &&'static str| {
+//!     let (server, latency) = (*server, clock.sleep(ms(if *server == "one" { 500 } else { 20 })));
+//!     async move {
+//!         latency.await;
+//!         Ok::<_, std::io::Error>(format!("the file, from {server}"))
+//!     }
+//! };
+//! let race = Race::new_with(clock.timer(), ms(50), ask, ["one", "two", "three"]);
+//! let won = clock.run(race.first_ok())??;
+//! assert_eq!((won.index, won.output.as_str()), (1, "the file, from two"));
+//! assert_eq!(won.elapsed, ms(70));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The layers, in the order in which a race passes through them; each can be used alone:
+//!
+//! - a [`source::Source`] gives the candidates;
+//! - a [`Policy`] gives the delays: a `Duration`, [`Steps`], [`GrowingDelay`], [`Backoff`], `Adaptive`, a
+//!   closure;
+//! - a [`Stagger`], a pure state machine, decides when the next attempt may start, with rules for
+//!   failures ([`OnFailure`]) and for missed starts ([`CatchUp`]);
+//! - [`Attempts`] runs the attempts and polls only those that were woken;
+//! - [`Race`] combines these and is a stream of every completion; [`InlineRace`] is a race without an
+//!   allocator. Both are aliases of [`GenericRace`];
+//! - [`First`] and [`Decision`] are the futures of the finishers;
+//! - an [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.
 //!
 //! # Features
 //!
-//! None is on by default: without them the crate needs no allocator.
+//! None is on by default. Without any, the crate needs no allocator.
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`], [`Attempts`], [`Decision`], [`Budget`], [`Observer`] |
+//! | `alloc` | [`Race`], [`Attempts`]; the result-aware finishers `first_ok`, `first_by`, `quorum` and their kin; budgets and observers |
+//! | `std` | jitter without a seed |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
-//! | `adaptive` | [`Adaptive`], a step that is learnt; needs `std` |
-//! | `test-util` | [`VirtualClock`] and the [`conformance`] suite for timers; needs `std` |
-
+//! | `adaptive` | `Adaptive`, a learnt delay; needs `std` |
+//! | `test-util` | `VirtualClock` and the `conformance` suite for timers; needs `std` |
+//!
+// Without `alloc`, the links to its items lead to the table above.
+#![cfg_attr(
+    not(feature = "alloc"),
+    doc = "[`Attempts`]: #features",
+    doc = "[`Budget`]: #features",
+    doc = "[`Counters`]: #features",
+    doc = "[`Decision`]: #features",
+    doc = "[`Observer`]: #features",
+    doc = "[`Race`]: #features",
+    doc = "[`Staircase`]: #features"
+)]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -41,68 +74,67 @@
     not(target_has_atomic = "ptr")
 ))]
 compile_error!(
-    "this target has no compare-and-swap: turn on the feature `portable-atomic` of `race-core`, and \
-     choose how it is done there (see the crate `portable-atomic`); or race without `alloc`, in place"
+    "this target has no compare-and-swap: enable the feature `portable-atomic` of `race-core` and choose \
+     an implementation (see the crate `portable-atomic`), or race inline without `alloc`"
 );
 
 #[cfg(feature = "alloc")]
 extern crate alloc;
-#[cfg(any(test, feature = "adaptive", feature = "test-util"))]
+#[cfg(any(test, feature = "std", feature = "adaptive", feature = "test-util"))]
 extern crate std;
 
-pub mod ends;
-pub mod source;
+mod time;
 
-mod moment;
-mod timer;
-
+mod observe;
 mod policy;
 mod stagger;
 
+pub mod source;
+
 mod attempts;
-mod course;
-mod racing;
 #[cfg(feature = "alloc")]
 mod sync;
 
-mod observe;
-#[cfg(feature = "alloc")]
 mod race;
-mod rules;
 
-#[cfg(feature = "adaptive")]
-mod adaptive;
+pub mod outcome;
 
 #[cfg(feature = "test-util")]
-pub mod conformance;
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub use time::conformance;
 #[cfg(feature = "test-util")]
-mod virtual_clock;
+#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+pub use time::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};
+pub use time::{Moment, Timer};
 
-pub use moment::Moment;
-pub use timer::Timer;
-
-pub use policy::{Backoff, Fixed, Gated, Policy, Standing, Steps, Suppressed};
+pub use observe::{Cause, Clock, Event, EventKind, Refusal};
+pub use policy::{
+    Backoff, Gate, GrowingDelay, IntoPolicy, Permit, Policy, RaceState, Steps, WithBackoff,
+};
 pub use stagger::{CatchUp, Next, OnFailure, Stagger};
 
-pub use attempts::InlineRace;
-pub use ends::{First, NoCandidates, Won};
-pub use observe::{Clock, Event, What};
+pub use outcome::{First, Won};
+pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
+
+#[doc(hidden)]
+pub use {attempts::AttemptSet, policy::Hook};
 
 #[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use {
     attempts::Attempts,
-    ends::{Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
-    observe::{Counters, Counts, Observed, Observer, Staircase},
-    policy::{Budget, Budgeted},
-    race::Race,
+    observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
+    outcome::{BoxedRaceError, Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
+    policy::{Budget, Charge},
+    race::{Heap, Race},
 };
 
-#[cfg(feature = "adaptive")]
-pub use adaptive::Adaptive;
 #[cfg(feature = "coarsetime")]
+#[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
 pub use observe::CoarseClock;
 #[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use observe::Traced;
-
-#[cfg(feature = "test-util")]
-pub use virtual_clock::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};
+#[cfg(feature = "adaptive")]
+#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
+pub use policy::{Adaptive, AdaptiveBudget, AdaptiveDelay, SharedAdaptive, TimedBy};

@@ -1,4 +1,4 @@
-//! `SmolTimer` keeps the contract of `Timer` on smol's own executor.
+//! `SmolTimer` fulfils the contract of `Timer` on smol's executor.
 
 use race_core::conformance;
 use race_smol::SmolTimer;
@@ -9,7 +9,12 @@ fn smol_timer_conforms() {
 }
 
 #[test]
-fn a_busy_attempt_starves_nobody() {
+fn clones_are_independent() {
+    smol::block_on(conformance::clones(SmolTimer::new));
+}
+
+#[test]
+fn busy_attempt_does_not_starve_the_timer() {
     let spin = || async {
         loop {
             smol::future::yield_now().await;

@@ -18,8 +18,8 @@ pub(crate) fn moment(instant: Instant) -> Moment {
     Moment::ZERO + instant.saturating_duration_since(epoch())
 }
 
-/// The first use of the clock, less up to 17 years (as much as the platform can express), so that it precedes
-/// instants that were taken earlier.
+/// The first use of the clock, less up to 17 years (as much as the platform can express), so that
+/// it precedes instants that were taken earlier.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(|| {

@@ -11,13 +11,13 @@ use crate::{ThreadTimer, clock, sync::now};
 
 /// Waits for `duration`, counted from this call.
 ///
-/// A duration of more than about 560 years waits forever. Like [`ThreadTimer`], which it is built on, it works
-/// on any executor.
+/// A duration of more than about 560 years waits forever. Like [`ThreadTimer`], which it is built
+/// on, it works on any executor.
 ///
 /// # Forking
 ///
-/// The future never completes in the child of `fork()`, or blocks when it is polled or dropped, if the
-/// parent has used a timer before. See [`ThreadTimer`](ThreadTimer#forking).
+/// The future never completes in the child of `fork()`, or blocks when it is polled or dropped, if
+/// the parent has used a timer before. See [`ThreadTimer`](ThreadTimer#forking).
 ///
 /// # Examples
 ///

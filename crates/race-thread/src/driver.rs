@@ -1,12 +1,14 @@
 //! The thread that wakes tasks at their deadlines.
 //!
-//! One lock guards all state. It is held while the wheel is used, and never while a waker is cloned, woken or
-//! dropped. Before the thread sleeps, it stores when it will look at the wheel again; a caller that registers
-//! an earlier deadline wakes it. While the thread is awake, or was called already, the stored time is the
-//! epoch, so no other caller wakes it: it looks at the wheel once more before it sleeps.
+//! One lock guards all state. It is held while the wheel is used, and never while a waker is
+//! cloned, woken or dropped. Before the thread sleeps, it stores when it will look at the wheel
+//! again; a caller that registers an earlier deadline wakes it. While the thread is awake, or was
+//! called already, the stored time is the epoch, so no other caller wakes it: it looks at the wheel
+//! once more before it sleeps.
 //!
-//! The thread may have much to do, and it would take the lock again before a blocked caller wakes up. So it
-//! works in steps of bounded size, and between two steps it waits until one blocked caller has had the lock.
+//! The thread may have much to do, and it would take the lock again before a blocked caller wakes
+//! up. So it works in steps of bounded size, and between two steps it waits until one blocked
+//! caller has had the lock.
 
 use std::{
     mem,
@@ -100,7 +102,8 @@ impl Driver {
         }
     }
 
-    /// Registers `waker` to be woken at `deadline`, which is not `NEVER`. Starts the thread if there is none.
+    /// Registers `waker` to be woken at `deadline`, which is not `NEVER`. Starts the thread if
+    /// there is none.
     pub(crate) fn register(&'static self, deadline: Moment, waker: &Waker) -> Key {
         let waker = waker.clone(); // user code, before the lock
         let deadline = round_up(deadline); // as `looks_at` is, which it is compared with
@@ -115,7 +118,8 @@ impl Driver {
         key
     }
 
-    /// Moves a registration to another deadline. Returns `None` if it was woken, or is for another task.
+    /// Moves a registration to another deadline. Returns `None` if it was woken, or is for another
+    /// task.
     pub(crate) fn reschedule(&self, key: Key, deadline: Moment, waker: &Waker) -> Option<Key> {
         let deadline = round_up(deadline);
         let mut state = self.lock();
@@ -266,7 +270,8 @@ impl Driver {
 
     /// Takes the lock. For the thread, which does not stand aside for itself.
     fn lock_again(&self) -> MutexGuard<'_, State> {
-        // No panic leaves the state inconsistent: wakers are cloned, woken and dropped outside the lock.
+        // No panic leaves the state inconsistent: wakers are cloned, woken and dropped outside the
+        // lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -290,7 +295,8 @@ fn tick(moment: Moment) -> Tick {
     Tick::new(moment.as_nanos())
 }
 
-/// Asks the kernel not to delay wakeups of this thread, by default up to 50 µs, to batch them with others.
+/// Asks the kernel not to delay wakeups of this thread, by default up to 50 µs, to batch them with
+/// others.
 #[cfg(target_os = "linux")]
 fn reduce_timer_slack() {
     // On failure, timers are that much later.

@@ -1,8 +1,8 @@
 //! Staggered racing on any executor: [`ThreadTimer`], and [`Race`] with that timer.
 //!
-//! One background thread drives all timers of the process. The first timer that has to wait starts it, and it
-//! sleeps until the next deadline. So races and [`sleep`] work on any executor: `futures::executor`, `pollster`,
-//! or your own.
+//! One background thread drives all timers of the process. The first timer that has to wait starts
+//! it, and it sleeps until the next deadline. So races and [`sleep`] work on any executor:
+//! `futures::executor`, `pollster`, or your own.
 //!
 //! ```
 //! use std::time::Duration;
@@ -12,7 +12,7 @@
 //!     millis
 //! }));
 //! let won = pollster::block_on(race.first()).expect("there are three");
-//! assert_eq!((won.place, won.output), (1, 2));
+//! assert_eq!((won.index, won.output), (1, 2));
 //! ```
 
 mod clock;
@@ -27,4 +27,4 @@ pub use race_core;
 pub use timer::ThreadTimer;
 
 /// A race on a thread's clock. See [`race_core::Race`].
-pub type Race<S, P = race_core::Fixed> = race_core::Race<S, ThreadTimer, P>;
+pub type Race<S, P = std::time::Duration, H = ()> = race_core::Race<S, ThreadTimer, P, H>;

@@ -1,4 +1,5 @@
-//! The lock, the condition variable and the clock of the driver: the system's, or under loom a model.
+//! The lock, the condition variable and the clock of the driver: the system's, or under loom a
+//! model.
 
 #[cfg(loom)]
 pub(crate) use self::model::{Condvar, now};
@@ -10,8 +11,8 @@ pub(crate) use crate::clock::now;
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic::AtomicUsize};
 
-/// A clock that a test sets. Loom's condition variable never times out; this one does when the clock is
-/// set.
+/// A clock that a test sets. Loom's condition variable never times out; this one does when the
+/// clock is set.
 #[cfg(loom)]
 mod model {
     use std::{

@@ -10,14 +10,14 @@ use crate::{driver::DRIVER, sync::now};
 
 /// A [`Timer`] driven by one background thread per process. Works on any executor, or none.
 ///
-/// Deadlines are rounded up to a microsecond; beyond that the resolution is the system's. Creating a timer
-/// does nothing. The first timer of the process that has to wait starts the thread.
+/// Deadlines are rounded up to a microsecond; beyond that the resolution is the system's. Creating
+/// a timer does nothing. The first timer of the process that has to wait starts the thread.
 ///
-/// Wakers are woken on that thread, one after another. A waker that blocks delays all other timers. A waker
-/// that panics affects no other timer.
+/// Wakers are woken on that thread, one after another. A waker that blocks delays all other timers.
+/// A waker that panics affects no other timer.
 ///
-/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one timer and
-/// clone it for each race.
+/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one
+/// timer and clone it for each race.
 ///
 /// # Panics
 ///
@@ -29,15 +29,16 @@ use crate::{driver::DRIVER, sync::now};
 ///
 /// # Forking
 ///
-/// The thread does not exist in the child of `fork()`. If the parent has started the thread before it forks, a
-/// timer in the child is never woken, and if the fork happens while another thread holds the internal
-/// lock, a timer in the child blocks forever when it is polled or dropped. Timers in the child work only
-/// if the parent forks before its first timer has to wait. `fork()` followed by `exec()`, as in
-/// `std::process::Command`, is not affected.
+/// The thread does not exist in the child of `fork()`. If the parent has started the thread before
+/// it forks, a timer in the child is never woken, and if the fork happens while another thread
+/// holds the internal lock, a timer in the child blocks forever when it is polled or dropped.
+/// Timers in the child work only if the parent forks before its first timer has to wait. `fork()`
+/// followed by `exec()`, as in `std::process::Command`, is not affected.
 ///
-/// The timer does not detect a fork because the check costs more than the timer: reading the process
-/// id is a system call, about 145 ns on the machine where arming a timer takes about 75 ns. Besides, POSIX
-/// allows only async-signal-safe functions in the child of a process with several threads.
+/// The timer does not detect a fork because the check costs more than the timer: reading the
+/// process id is a system call, about 145 ns on the machine where arming a timer takes about 75 ns.
+/// Besides, POSIX allows only async-signal-safe functions in the child of a process with several
+/// threads.
 ///
 /// # Examples
 ///

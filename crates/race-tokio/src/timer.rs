@@ -14,12 +14,12 @@ use tokio::{
 
 /// A [`Timer`] on tokio's clock, which may be paused.
 ///
-/// The resolution is tokio's, 1 ms. Creating a timer does nothing. The first poll that has to wait allocates a
-/// tokio `Sleep`, which later deadlines reset. The `Sleep` is polled outside the task's cooperative
-/// budget, so attempts that exhaust the budget do not delay the timer.
+/// The resolution is tokio's, 1 ms. Creating a timer does nothing. The first poll that has to wait
+/// allocates a tokio `Sleep`, which later deadlines reset. The `Sleep` is polled outside the task's
+/// cooperative budget, so attempts that exhaust the budget do not delay the timer.
 ///
-/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one timer and
-/// clone it for each race.
+/// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one
+/// timer and clone it for each race.
 ///
 /// # Panics
 ///
@@ -109,8 +109,8 @@ impl fmt::Debug for TokioTimer {
     }
 }
 
-/// The epoch of this process: its first use, less up to 17 years (as much as the platform can express), so
-/// that it precedes a clock that was paused earlier.
+/// The epoch of this process: its first use, less up to 17 years (as much as the platform can
+/// express), so that it precedes a clock that was paused earlier.
 fn epoch() -> Instant {
     static EPOCH: OnceLock<Instant> = OnceLock::new();
     *EPOCH.get_or_init(|| {

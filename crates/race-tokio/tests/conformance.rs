@@ -1,4 +1,4 @@
-//! `TokioTimer` keeps the contract of `Timer`.
+//! `TokioTimer` fulfils the contract of `Timer`.
 
 use race_core::conformance;
 use race_tokio::TokioTimer;
@@ -15,6 +15,11 @@ async fn tokio_timer_conforms() {
     conformance::timer(TokioTimer::new).await;
 }
 
+#[tokio::test]
+async fn clones_are_independent() {
+    conformance::clones(TokioTimer::new).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokio_timer_conforms_on_many_threads() {
     tokio::spawn(conformance::timer(TokioTimer::new))
@@ -28,6 +33,6 @@ async fn tokio_timer_conforms_on_a_paused_clock() {
 }
 
 #[tokio::test]
-async fn a_drained_budget_starves_nobody() {
+async fn drained_budget_does_not_starve_the_timer() {
     conformance::fairness(TokioTimer::new, drain_the_budget).await;
 }

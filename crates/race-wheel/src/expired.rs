@@ -2,10 +2,11 @@ use core::{fmt, iter::FusedIterator};
 
 use crate::Wheel;
 
-/// The expired values, the earliest first: the iterator of [`Wheel::poll`] and [`Wheel::poll_limited`].
+/// The expired values, the earliest first: the iterator of [`Wheel::poll`] and
+/// [`Wheel::poll_limited`].
 ///
-/// A value leaves the wheel when [`next`](Iterator::next) returns it. The others stay in the wheel, for the
-/// next poll.
+/// A value leaves the wheel when [`next`](Iterator::next) returns it. The others stay in the wheel,
+/// for the next poll.
 #[must_use = "iterators are lazy: values that are not taken stay in the wheel"]
 pub struct Expired<'a, V> {
     wheel: &'a mut Wheel<V>,
@@ -48,7 +49,8 @@ impl<V> Iterator for Expired<'_, V> {
 impl<V> FusedIterator for Expired<'_, V> {}
 
 impl<V> Drop for Expired<'_, V> {
-    /// Releases the table after a burst. That takes time in proportion to the burst, so not with a limit.
+    /// Releases the table after a burst. That takes time in proportion to the burst, so not with a
+    /// limit.
     fn drop(&mut self) {
         if !self.is_limited {
             self.wheel.table.release();

@@ -4,8 +4,9 @@ use crate::Key;
 
 /// The entry of a timer in a bucket: its time and its key.
 ///
-/// From the top: the low 36 bits of the time, the sequence number (60 bits), the index (32 bits). So the
-/// items of one page sort by time, then by insertion, and neither moving nor sorting reads the values.
+/// From the top: the low 36 bits of the time, the sequence number (60 bits), the index (32 bits).
+/// So the items of one page sort by time, then by insertion, and neither moving nor sorting reads
+/// the values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Item(u128);
 

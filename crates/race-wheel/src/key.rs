@@ -2,9 +2,9 @@ use core::num::NonZeroU64;
 
 /// Identifies one timer of one [`Wheel`](crate::Wheel).
 ///
-/// A wheel never issues the same key twice. The key of a timer that has expired, or was cancelled or
-/// rescheduled, is stale: every method returns `None` for it. A key of another wheel is meaningless
-/// here and may match an unrelated timer.
+/// A wheel never issues the same key twice. The key of a timer that has expired, or was cancelled
+/// or rescheduled, is stale: every method returns `None` for it. A key of another wheel is
+/// meaningless here and may match an unrelated timer.
 ///
 /// 16 bytes; so is `Option<Key>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

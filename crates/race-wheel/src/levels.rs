@@ -10,23 +10,25 @@ use crate::{
 
 /// The timers that are not due: 6 levels of 64 buckets, and pages beyond them.
 ///
-/// The position is a time that no timer here precedes. A timer is in the level of the highest group of
-/// six bits in which its time differs from the position, in the bucket that this group selects (Varghese
-/// and Lauck, *Hashed and Hierarchical Timing Wheels*, SOSP 1987, scheme 7). So in every level the
-/// buckets after the position's slot hold what comes next, a lower level comes before a higher one, and
-/// slots are in order of time: the earliest timer is in the first occupied bucket of the lowest occupied
-/// level. One bit per bucket finds it without visiting empty buckets. A timer that differs above the
-/// levels is in a page, which is ordered by these higher bits.
+/// The position is a time that no timer here precedes. A timer is in the level of the highest group
+/// of six bits in which its time differs from the position, in the bucket that this group selects
+/// (Varghese and Lauck, *Hashed and Hierarchical Timing Wheels*, SOSP 1987, scheme 7). So in every
+/// level the buckets after the position's slot hold what comes next, a lower level comes before a
+/// higher one, and slots are in order of time: the earliest timer is in the first occupied bucket
+/// of the lowest occupied level. One bit per bucket finds it without visiting empty buckets. A
+/// timer that differs above the levels is in a page, which is ordered by these higher bits.
 ///
-/// The position does not follow the clock. Once the earliest time has come, the position jumps to it and
-/// the bucket is *opened*: its items move down to lower levels, a chunk per call, so that no call depends
-/// on the size of a bucket. A bucket of level 0 holds a single time; its items are due and leave.
+/// The position does not follow the clock. Once the earliest time has come, the position jumps to
+/// it and the bucket is *opened*: its items move down to lower levels, a chunk per call, so that no
+/// call depends on the size of a bucket. A bucket of level 0 holds a single time; its items are due
+/// and leave.
 pub(crate) struct Levels {
     levels: [Level; Self::COUNT],
     /// By the bits above the levels.
     beyond: BTreeMap<u64, Bucket>,
-    /// The reference of [`insert`](Self::insert). Equals `floor`, except while a bucket is moved down: then it
-    /// is still the old position, so that new timers of the bucket's span join the bucket at its end.
+    /// The reference of [`insert`](Self::insert). Equals `floor`, except while a bucket is moved
+    /// down: then it is still the old position, so that new timers of the bucket's span join the
+    /// bucket at its end.
     position: u64,
     /// All timers here are later, except those of the bucket that is open.
     floor: u64,
@@ -92,8 +94,8 @@ const SLOTS: usize = 1 << SLOT_BITS;
 
 /// Up to this many items are sorted, which is cheaper than moving them down.
 const FEW: usize = 96;
-/// Up to this many items, reading the table's entries brings them into the processor's cache, where they are
-/// needed soon. Of a larger bucket they would be evicted before that.
+/// Up to this many items, reading the table's entries brings them into the processor's cache, where
+/// they are needed soon. Of a larger bucket they would be evicted before that.
 const MANY: usize = 4096;
 
 impl Levels {
@@ -163,9 +165,9 @@ impl Levels {
 
     /// Takes a chunk of the first bucket, and drops what is dead.
     ///
-    /// What is due goes to the top of `near`, the earliest last; so does a bucket of a few items, sorted, if
-    /// `near` is empty. What is due but not in order of insertion goes to `past`, unless it is one chunk.
-    /// Everything else moves down. There must be an earliest time.
+    /// What is due goes to the top of `near`, the earliest last; so does a bucket of a few items,
+    /// sorted, if `near` is empty. What is due but not in order of insertion goes to `past`, unless
+    /// it is one chunk. Everything else moves down. There must be an earliest time.
     pub(crate) fn open<V>(
         &mut self,
         near: &mut Vec<Item>,
@@ -293,7 +295,8 @@ impl Levels {
         Some(Place::Page(*page))
     }
 
-    /// Checks one item of a bucket, and drops it if it is dead. At the end of the bucket, gives memory back.
+    /// Checks one item of a bucket, and drops it if it is dead. At the end of the bucket, gives
+    /// memory back.
     pub(crate) fn sweep<V>(&mut self, place: Place, index: usize, table: &Table<V>) -> Swept {
         let Some(bucket) = self.bucket_mut(place) else {
             return Swept::End;

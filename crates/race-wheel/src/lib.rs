@@ -1,8 +1,8 @@
 //! A hierarchical timing wheel without a clock, for `no_std` with an allocator.
 //!
 //! [`Wheel`] holds values until their deadlines, which are [`Tick`]s, and returns them in order. A [`Key`]
-//! identifies a timer, to cancel or reschedule it. Time is an argument, so the same wheel serves a thread
-//! that parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
+//! identifies a timer, to cancel or reschedule it. Time is an argument, so the same wheel serves a
+//! thread that parks, an event loop, a simulation, or a test that jumps from deadline to deadline:
 //!
 //! ```
 //! use race_wheel::{Tick, Wheel};

@@ -5,12 +5,12 @@ use crate::{Item, Key, levels::Levels, sweep::Sweep, table::Table};
 
 /// The order in which timers expire: by time, then by insertion.
 ///
-/// Times are deadlines divided by the resolution, rounded up. The queue holds no values, only keys. A
-/// cancelled timer is dead; its item stays until it is reached or swept.
+/// Times are deadlines divided by the resolution, rounded up. The queue holds no values, only keys.
+/// A cancelled timer is dead; its item stays until it is reached or swept.
 ///
-/// There are three parts. Of timers with the same time, those in `near` were inserted first, then those in
-/// `levels`, then those in `past`: a bucket leaves the levels from its front, and a time belongs to `past`
-/// only once its bucket is open.
+/// There are three parts. Of timers with the same time, those in `near` were inserted first, then
+/// those in `levels`, then those in `past`: a bucket leaves the levels from its front, and a time
+/// belongs to `past` only once its bucket is open.
 pub(crate) struct Queue {
     /// The next timers, the earliest last. All are on the page of the levels' floor.
     near: Vec<Item>,
@@ -67,8 +67,8 @@ impl Queue {
     /// Removes the next timer whose time is `until` or earlier, dead or alive. `until` is less than
     /// `u64::MAX`.
     ///
-    /// Subtracts the number of items looked at from `steps`, and returns `None` once none are left. The last
-    /// step may be a whole chunk.
+    /// Subtracts the number of items looked at from `steps`, and returns `None` once none are left.
+    /// The last step may be a whole chunk.
     pub(crate) fn pop<V>(
         &mut self,
         until: u64,
@@ -106,7 +106,8 @@ impl Queue {
         }
     }
 
-    /// Tells the queue the time. If it is empty the position follows, so that new timers go to low levels.
+    /// Tells the queue the time. If it is empty the position follows, so that new timers go to low
+    /// levels.
     #[inline]
     pub(crate) fn skip_to(&mut self, time: u64) {
         if self.len == 0 {

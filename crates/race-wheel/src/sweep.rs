@@ -9,9 +9,10 @@ use crate::{
 
 /// Drops dead items: visits all buckets in turn, a few steps with each operation of the wheel.
 ///
-/// It runs while more than half of the items are dead. One round then takes a quarter as many operations as
-/// there are items, and each operation adds at most one dead item, so there are at most about 2.5 items per
-/// armed timer. It leaves out what is sorted already: nothing is added there, and the next poll drops it.
+/// It runs while more than half of the items are dead. One round then takes a quarter as many
+/// operations as there are items, and each operation adds at most one dead item, so there are at
+/// most about 2.5 items per armed timer. It leaves out what is sorted already: nothing is added
+/// there, and the next poll drops it.
 pub(crate) struct Sweep {
     at: Stop,
     /// The next index in the bucket.

@@ -6,8 +6,8 @@ use crate::{Item, Key};
 /// The values of the armed timers, at the indices of their keys, and vacant entries between them.
 pub(crate) struct Table<V> {
     entries: Vec<Entry<V>>,
-    /// The low eight bits of each entry's sequence number, inverted once the entry is removed. Small enough to
-    /// stay in the processor's cache when the entries do not.
+    /// The low eight bits of each entry's sequence number, inverted once the entry is removed.
+    /// Small enough to stay in the processor's cache when the entries do not.
     tags: Vec<u8>,
     /// The head of the doubly linked list of vacant entries. The latest vacancy comes first.
     vacant: u32,
@@ -134,7 +134,8 @@ impl<V> Table<V> {
         entry.is_some_and(|entry| entry.seq() == item.seq())
     }
 
-    /// Returns `false` only for a dead item. Cheaper than [`is_live`](Self::is_live): it reads only the tags.
+    /// Returns `false` only for a dead item. Cheaper than [`is_live`](Self::is_live): it reads only
+    /// the tags.
     pub(crate) fn may_be_live(&self, item: Item) -> bool {
         let found = self.tags.get(item.index() as usize);
         found.is_some_and(|found| *found == tag(item.seq()))

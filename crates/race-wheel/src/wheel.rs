@@ -4,16 +4,18 @@ use crate::{Expired, Key, Tick, queue::Queue, table::Table};
 
 /// A hierarchical timing wheel: values that expire in order of their deadlines.
 ///
-/// The wheel has no clock and never waits. [`poll`](Wheel::poll) takes the current time and returns what has
-/// expired by then; [`next_deadline`](Wheel::next_deadline) returns when to poll next.
+/// The wheel has no clock and never waits. [`poll`](Wheel::poll) takes the current time and returns
+/// what has expired by then; [`next_deadline`](Wheel::next_deadline) returns when to poll next.
 ///
-/// - **Never early.** A deadline is rounded up to a multiple of the resolution and expires at the first poll
-///   at or after that. If the wheel is polled in time, it is late by less than the resolution.
-/// - **In order** of rounded deadlines, then of insertion. A timer inserted for a time that has passed
-///   expires at the next poll, in the same order.
-/// - **Never.** A deadline of [`Tick::NEVER`], or one that rounds up to it or beyond, does not expire. The
-///   timer can be cancelled.
-/// - **Time is monotonic.** A poll with an earlier time than the previous one uses the previous time.
+/// - **Never early.** A deadline is rounded up to a multiple of the resolution and expires at the
+///   first poll at or after that. If the wheel is polled in time, it is late by less than the
+///   resolution.
+/// - **In order** of rounded deadlines, then of insertion. A timer inserted for a time that has
+///   passed expires at the next poll, in the same order.
+/// - **Never.** A deadline of [`Tick::NEVER`], or one that rounds up to it or beyond, does not
+///   expire. The timer can be cancelled.
+/// - **Time is monotonic.** A poll with an earlier time than the previous one uses the previous
+///   time.
 ///
 /// # Cost
 ///
@@ -24,15 +26,16 @@ use crate::{Expired, Key, Tick, queue::Queue, table::Table};
 /// | expiring one timer | constant over its life: it is moved at most 5 times, 6 if it was beyond the levels |
 /// | [`next_deadline`](Wheel::next_deadline) | constant |
 ///
-/// Growing and shrinking memory is not included. The levels span 2<sup>36</sup> times the resolution, with 1 ms
-/// about 2.2 years. Empty time is skipped. One call of `poll` may have to move many timers that expire
-/// later; [`poll_limited`](Wheel::poll_limited) bounds that.
+/// Growing and shrinking memory is not included. The levels span 2<sup>36</sup> times the
+/// resolution, with 1 ms about 2.2 years. Empty time is skipped. One call of `poll` may have to
+/// move many timers that expire later; [`poll_limited`](Wheel::poll_limited) bounds that.
 ///
-/// A timer takes 25 bytes beyond its value (if the value's size is a multiple of 8), plus up to a third for
-/// growth; about twice that if its deadline had passed at insertion. Cancelling removes the value at
-/// once. The remaining 16 bytes are dropped later, four steps with each operation while more than half of
-/// them belong to cancelled timers. Memory is given back after bursts: of a span of time when it has
-/// passed, of the values when a poll removes the last one, or gradually with each operation.
+/// A timer takes 25 bytes beyond its value (if the value's size is a multiple of 8), plus up to a
+/// third for growth; about twice that if its deadline had passed at insertion. Cancelling removes
+/// the value at once. The remaining 16 bytes are dropped later, four steps with each operation
+/// while more than half of them belong to cancelled timers. Memory is given back after bursts: of a
+/// span of time when it has passed, of the values when a poll removes the last one, or gradually
+/// with each operation.
 ///
 /// # Examples
 ///
@@ -66,7 +69,8 @@ pub struct Wheel<V> {
 impl<V> Wheel<V> {
     /// Creates an empty wheel, without allocating.
     ///
-    /// `resolution` is in ticks; zero counts as 1. A finer resolution makes the levels span less time.
+    /// `resolution` is in ticks; zero counts as 1. A finer resolution makes the levels span less
+    /// time.
     #[must_use]
     pub const fn new(resolution: u64) -> Self {
         let resolution = match NonZeroU64::new(resolution) {
@@ -104,8 +108,8 @@ impl<V> Wheel<V> {
 
     /// Changes the deadline of a timer and returns its new key. Returns `None` if the key is stale.
     ///
-    /// The timer is ordered as if it were cancelled and inserted again, but the value is not moved. The old
-    /// key is stale afterwards.
+    /// The timer is ordered as if it were cancelled and inserted again, but the value is not moved.
+    /// The old key is stale afterwards.
     ///
     /// # Panics
     ///
@@ -138,15 +142,17 @@ impl<V> Wheel<V> {
         Expired::new(self, None)
     }
 
-    /// Like [`poll`](Wheel::poll), but the iterator ends early once it has looked at `limit` timers.
+    /// Like [`poll`](Wheel::poll), but the iterator ends early once it has looked at `limit`
+    /// timers.
     ///
-    /// Use it where the time of one call matters, for example under a lock. To look at a timer is to
-    /// return its value, to move it nearer to its deadline, or to drop the rest of a cancelled one. The
-    /// iterator looks at up to 256 more than `limit` timers, and it looks at a timer a bounded number of
-    /// times in all. It does not release the memory of the values; [`take`](Wheel::take) does.
+    /// Use it where the time of one call matters, for example under a lock. To look at a timer is
+    /// to return its value, to move it nearer to its deadline, or to drop the rest of a cancelled
+    /// one. The iterator looks at up to 256 more than `limit` timers, and it looks at a timer a
+    /// bounded number of times in all. It does not release the memory of the values;
+    /// [`take`](Wheel::take) does.
     ///
-    /// There is more to do if [`next_deadline`](Wheel::next_deadline) is not later than `now`. A `limit` of
-    /// zero does nothing.
+    /// There is more to do if [`next_deadline`](Wheel::next_deadline) is not later than `now`. A
+    /// `limit` of zero does nothing.
     ///
     /// ```
     /// use race_wheel::{Tick, Wheel};
@@ -179,9 +185,9 @@ impl<V> Wheel<V> {
 
     /// Returns when to poll next, or `None` if no timer will expire.
     ///
-    /// It is never later than the first time at which [`poll`](Wheel::poll) returns a value. It may be
-    /// earlier if a timer was cancelled or rescheduled, or a poll was limited; polling corrects that. It may
-    /// have passed.
+    /// It is never later than the first time at which [`poll`](Wheel::poll) returns a value. It may
+    /// be earlier if a timer was cancelled or rescheduled, or a poll was limited; polling corrects
+    /// that. It may have passed.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Tick> {
         let ticks = self.queue.earliest().saturating_mul(self.resolution.get());
@@ -207,15 +213,16 @@ impl<V> Wheel<V> {
         self.table.capacity()
     }
 
-    /// Drops all timers and gives memory back. Their keys are stale afterwards; the time does not change.
+    /// Drops all timers and gives memory back. Their keys are stale afterwards; the time does not
+    /// change.
     pub fn clear(&mut self) {
         drop(self.take());
     }
 
     /// Moves all timers and all memory to a new wheel, in constant time, and leaves this one empty.
     ///
-    /// Keys keep their meaning in the returned wheel and are stale in this one. Use it to drop a large wheel
-    /// outside a lock.
+    /// Keys keep their meaning in the returned wheel and are stale in this one. Use it to drop a
+    /// large wheel outside a lock.
     #[must_use = "use `clear` to drop the timers"]
     pub fn take(&mut self) -> Self {
         let queue = mem::replace(&mut self.queue, Queue::new());

@@ -1,67 +1,84 @@
-//! Staggered racing of async attempts: attempt 0 starts at once, the next a step later, and so on;
-//! the fastest wins, whatever its place. For hedged requests, Happy Eyeballs, fallback chains and
-//! rate-limited fan-out.
+//! Staggered racing of async attempts, on any runtime.
 //!
-//! It runs on any executor, and needs to be told nothing:
+//! Attempt 0 starts at once, attempt 1 a delay later, and so on. The first good answer wins, and
+//! the other attempts are cancelled. For hedged requests, Happy Eyeballs, fallback chains and
+//! rate-limited fan-out.
 //!
 #![cfg_attr(feature = "std", doc = "```")]
 #![cfg_attr(not(feature = "std"), doc = "```ignore")]
-//! use std::time::Duration;
-//! use race::Race;
+//! use std::{io, time::Duration};
+//! use race::{Race, thread::sleep};
 //!
-//! # fn main() {
-//! let servers = ["one.example", "two.example", "three.example"];
-//! let race = Race::of(Duration::from_millis(50), servers.map(ask));
-//! if let Ok(won) = pollster::block_on(race.first_ok()) {
-//!     println!("#{} answered after {:?}: {}", won.place, won.elapsed, won.output);
+//! async fn fetch(mirror: &str) -> Result<String, io::Error> {
+//!     let latency = if mirror == "one.example" { 500 } else { 20 };
+//!     sleep(Duration::from_millis(latency)).await;
+//!     Ok(format!("the file, from {mirror}"))
 //! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let mirrors = ["one.example", "two.example", "three.example"];
+//! let race = Race::of(Duration::from_millis(50), mirrors.map(fetch));
+//! let won = pollster::block_on(race.first_ok())?;
+//! println!("#{} won after {:?}: {}", won.index, won.elapsed, won.output);
+//! # Ok(())
 //! # }
-//!
-//! async fn ask(server: &str) -> Result<String, std::io::Error> {
-//!     // ...
-//! #   Ok(server.to_owned())
-//! }
 //! ```
 //!
-//! # Which runtime, which feature
+//! It prints a line such as `#1 won after 70.2ms: the file, from two.example`. The third mirror is
+//! not contacted.
 //!
-//! [`Race`] has its timer on a thread of its own, one for the process. To have it on the clock of a runtime
-//! that is there anyway, race with that runtime's `Race`. Features only add: any of them may be on together, and
-//! none changes what a name means.
+//! # Where to read on
 //!
-//! | your runtime | feature | race with | timer, resolution | platform |
+//! - [`GenericRace`] documents races: constructors, options such as `max_in_flight` and `budget`,
+//!   finishers such as `first_ok` and `quorum`, and what a race guarantees. The types named `Race`
+//!   are aliases of it.
+//! - A [`Policy`] gives the delays: a `Duration`, [`Steps`], [`GrowingDelay`], [`Backoff`],
+//!   `Adaptive`, a closure.
+//! - An [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`.
+//!
+//! # Runtimes
+//!
+//! Choose the `Race` of your runtime. The default, [`Race`], works with any executor: one background
+//! thread drives the timers of the whole process.
+//!
+//! | runtime | feature | race with | timer, resolution | platform |
 //! | --- | --- | --- | --- | --- |
-//! | any, or none | `std`, on by default | [`race::Race`](Race), which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
-//! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | wherever tokio has time |
+//! | any, or none | `std`, on by default | [`Race`], which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
+//! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | any that tokio supports |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
 //! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
 //! | bare metal, a browser, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
 //! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
-//! Name what you use, as in `use race::tokio::Race`: a `use race::*` would hide the crates `tokio`,
-//! `smol`, `async_io` and `core` behind the modules of those names.
+//! Tests on tokio's paused clock need `race::tokio::Race`: the clock of [`Race`] does not pause.
 //!
-//! If the compiler says that `race::tokio` (or another of these modules) is *configured out*, turn
-//! the feature of its row on: `cargo add race --features tokio`.
+//! Import what you use by name, as in `use race::tokio::Race`. A `use race::*` hides the crates
+//! `tokio`, `smol`, `async_io` and `core` behind the modules with those names.
 //!
-//! What a race promises, when it starts what, and what is cancelled when, is said at
-//! [`core::Race`]. Its methods change the rules, and end it with a winner, a quorum or everything.
+//! If the compiler reports that `race::tokio` or another of these modules is *configured out*,
+//! enable the feature in its row.
 //!
-//! # Further features
+//! # Features
+//!
+//! Features only add. Any of them can be enabled together, and none changes the meaning of a name.
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `adaptive` | `Adaptive`, a delay that learns from what was slow |
+//! | `std` (default) | [`Race`] and the module `thread`; jitter without a seed |
+//! | `tokio`, `smol`, `async-io` | the module of that runtime; see above |
+//! | `adaptive` | `Adaptive`, a learnt delay; uses the standard library |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
-//! | `coarsetime` | `CoarseClock`, a cheap clock for observers |
-//! | `test-util` | `VirtualClock`, and the conformance suite for timers |
+//! | `coarsetime` | `CoarseClock`, cheap to read, for observers; uses the standard library |
+//! | `test-util` | `VirtualClock`, and `conformance`, the checks for timers; uses the standard library |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
-
+//!
+// Without `std`, the link leads to the race without a timer.
+#![cfg_attr(not(feature = "std"), doc = "[`Race`]: crate::core::Race")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// The core: everything a race is made of, for any [`Timer`].
+/// The core: races with a [`Timer`] of your own, and all parts of a race.
 pub use race_core as core;
 
 #[cfg(feature = "async-io")]
@@ -91,10 +108,11 @@ pub use race_core::CoarseClock;
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use race_core::Traced;
 pub use race_core::{
-    Attempts, Backoff, Budget, Budgeted, CatchUp, Clock, Counters, Counts, Decision, Event, Failed,
-    Failure, First, Fixed, Gated, InlineRace, Moment, Next, NoCandidates, Observed, Observer,
-    OnFailure, Policy, QuorumError, RaceError, Stagger, Staircase, Standing, Steps, Suppressed,
-    Tally, Timer, Verdict, What, Won, ends, source,
+    Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters, Counts, Decision,
+    Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, InlineRace, IntoPolicy,
+    Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError,
+    RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome,
+    source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

@@ -11,7 +11,8 @@ pub(crate) type Actors = Rc<RefCell<Vec<Actor>>>;
 /// What one future does.
 #[derive(Clone, Default)]
 pub(crate) struct Actor {
-    /// The number of polls in which the future wakes itself before it is ready. `None`: never ready.
+    /// The number of polls in which the future wakes itself before it is ready. `None`: never
+    /// ready.
     ready_after: Option<usize>,
     /// The future that this one makes ready when it is ready itself.
     pub(crate) chain: Option<usize>,

@@ -122,6 +122,6 @@ fn inline_race_rotates_the_starting_slot() {
             assert!(polls < 10_000, "the first attempt starves the second");
             first.as_mut().poll(cx)
         });
-        assert_eq!(won.await.unwrap().place, 1);
+        assert_eq!(won.await.unwrap().index, 1);
     });
 }

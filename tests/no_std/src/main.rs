@@ -1,5 +1,5 @@
-//! Races without `std`: a superloop, a counter for a clock, and memory that is handed out once.
-//! Exits with 0 if the race went as it must.
+//! Races without `std`: a superloop, a counter as the clock, and a bump allocator. Exits with 0 if
+//! each race has the expected result.
 
 #![no_std]
 #![no_main]
@@ -16,18 +16,18 @@ use core::{
     time::Duration,
 };
 
-use race_core::{Fixed, InlineRace, Moment, Next, NoCandidates, Stagger, Won};
+use race_core::{InlineRace, Moment, Next, Stagger, Won};
 
 use crate::ticks::Ticks;
 
-const STEP: Duration = Duration::from_nanos(50);
+const DELAY: Duration = Duration::from_nanos(50);
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     loop {}
 }
 
-/// The precompiled `core` names it. `std` would define it too.
+/// The precompiled `core` refers to it. `std` would define it too, and linking would fail.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}
 
@@ -36,7 +36,7 @@ extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
     if !stagger_alone() {
         return 1;
     }
-    if !in_place() {
+    if !inline() {
         return 2;
     }
     #[cfg(feature = "alloc")]
@@ -46,9 +46,9 @@ extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
     0
 }
 
-/// Drives the state machine from a loop that looks at a counter.
+/// Drives the state machine from a loop with a counter.
 fn stagger_alone() -> bool {
-    let mut stagger = Stagger::new(Fixed(Duration::from_nanos(5)));
+    let mut stagger = Stagger::new(Duration::from_nanos(5));
     let mut starts = [u64::MAX; 3];
     for tick in 0..20 {
         let now = Moment::from_nanos(tick);
@@ -65,7 +65,7 @@ fn stagger_alone() -> bool {
     starts == [0, 5, 10]
 }
 
-/// Three attempts at 0, 50 and 100, of which the second is quick and wins at 70.
+/// Three attempts, which start at 0, 50 and 100. The second one wins at 70.
 fn attempts(ticks: &Cell<u64>) -> [impl Future<Output = ()>; 3] {
     [100, 20, 80].map(|latency| async move {
         let (mut timer, deadline) = (Ticks(ticks), ticks.get() + latency);
@@ -77,11 +77,11 @@ fn attempts(ticks: &Cell<u64>) -> [impl Future<Output = ()>; 3] {
     })
 }
 
-fn in_place() -> bool {
+fn inline() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        InlineRace::<2, _, _>::of_with(Ticks(&ticks), STEP, attempts).first(),
+        InlineRace::<2, _, _>::of_with(Ticks(&ticks), DELAY, attempts).first(),
         &ticks,
     )
 }
@@ -91,21 +91,18 @@ fn on_the_heap() -> bool {
     let ticks = Cell::new(0);
     let attempts = attempts(&ticks);
     second_wins(
-        race_core::Race::of_with(Ticks(&ticks), STEP, attempts).first(),
+        race_core::Race::of_with(Ticks(&ticks), DELAY, attempts).first(),
         &ticks,
     )
 }
 
-/// Polls until the end, a tick each time.
-fn second_wins(
-    race: impl Future<Output = Result<Won<usize, ()>, NoCandidates>>,
-    ticks: &Cell<u64>,
-) -> bool {
+/// Polls the race to its end, with one tick per poll.
+fn second_wins(race: impl Future<Output = Option<Won<usize, ()>>>, ticks: &Cell<u64>) -> bool {
     let mut race = pin!(race);
     let mut cx = Context::from_waker(Waker::noop());
     loop {
         match race.as_mut().poll(&mut cx) {
-            Poll::Ready(won) => return won.is_ok_and(|won| won.place == 1) && ticks.get() == 70,
+            Poll::Ready(won) => return won.is_some_and(|won| won.index == 1) && ticks.get() == 70,
             Poll::Pending => ticks.set(ticks.get() + 1),
         }
     }

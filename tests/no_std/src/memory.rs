@@ -1,4 +1,4 @@
-//! Memory that is handed out once.
+//! A bump allocator.
 
 use core::{
     alloc::{GlobalAlloc, Layout},
@@ -15,10 +15,10 @@ struct Bump {
     used: AtomicUsize,
 }
 
-// SAFETY: `used` hands each part of the memory out once.
+// SAFETY: `used` gives each part of the memory to one caller.
 unsafe impl Sync for Bump {}
 
-// SAFETY: each part is aligned as asked, inside the memory, and handed out once.
+// SAFETY: each part is aligned as requested, inside the memory, and given out once.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let start = self.memory.get() as usize;

@@ -6,8 +6,8 @@ use core::{
 
 use race_core::{Moment, Timer};
 
-/// A counter for a clock: one turn of the loop is one nanosecond. It wakes by being polled in every
-/// turn.
+/// A counter as the clock: one iteration of the loop is one nanosecond. The loop polls the timer in
+/// each iteration.
 pub(crate) struct Ticks<'a>(pub(crate) &'a Cell<u64>);
 
 impl Timer for Ticks<'_> {

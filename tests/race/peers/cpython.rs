@@ -1,5 +1,6 @@
-//! Facts from the tests of CPython's `staggered_race` (Lib/test/test_asyncio/test_staggered.py), and
-//! of aiohappyeyeballs. Its "no delay" is a policy without steps: only a failure starts the next.
+//! Facts from the tests of CPython's `staggered_race` (Lib/test/test_asyncio/test_staggered.py),
+//! and of aiohappyeyeballs. Its "no delay" is a policy without delays: only a failure starts the
+//! next attempt.
 
 use std::{
     cell::Cell,
@@ -20,7 +21,7 @@ use crate::probe::ms;
 type Candidate = (u64, Result<&'static str, &'static str>);
 type Ended = Result<Won<Candidate, &'static str>, RaceError<Candidate, &'static str>>;
 
-/// Races the candidates; how it ended, how many were started, and when it was over.
+/// Races the candidates. Returns the result, the number of starts, and the time of the end.
 fn race(delay: Option<Duration>, candidates: &[Candidate]) -> (Ended, usize, Duration) {
     let (clock, started) = (VirtualClock::new(), Cell::new(0));
     let run = |&(millis, outcome): &Candidate| {
@@ -31,15 +32,20 @@ fn race(delay: Option<Duration>, candidates: &[Candidate]) -> (Ended, usize, Dur
             outcome
         }
     };
-    let race = Race::new_with(clock.timer(), ms(0), run, candidates.iter().copied());
-    let ended = clock.run(race.policy(|_: usize| delay).first_ok()).unwrap();
+    let race = Race::new_with(
+        clock.timer(),
+        |_: usize| delay,
+        run,
+        candidates.iter().copied(),
+    );
+    let ended = clock.run(race.first_ok()).unwrap();
     (ended, started.get(), clock.elapsed())
 }
 
-/// Place and time of the winner.
+/// Index and time of the winner.
 fn won(ended: Ended) -> (usize, Duration) {
     let won = ended.expect("one succeeds");
-    (won.place, won.elapsed)
+    (won.index, won.elapsed)
 }
 
 #[test]
@@ -73,7 +79,7 @@ fn c4_first_timeout_second_successful() {
 fn c5_none_successful() {
     for delay in [None, Some(ms(0)), Some(ms(100)), Some(ms(1_000))] {
         let (ended, started, over) = race(delay, &[(0, Err("E0")), (0, Err("E1"))]);
-        let Err(RaceError::AllFailed(failed)) = ended else {
+        let Err(RaceError::AllFailed { failed, .. }) = ended else {
             panic!("none succeeds");
         };
         let errors: Vec<_> = failed
@@ -96,7 +102,7 @@ fn c7_multiple_winners() {
     let started = Cell::new(0);
     let run = |_: &usize| {
         started.set(started.get() + 1);
-        // All are released by one event at 100, when the fourth has long been started.
+        // One event at 100 completes all four.
         let released = clock.sleep(ms(100) - clock.elapsed());
         async move {
             released.await;
@@ -105,7 +111,7 @@ fn c7_multiple_winners() {
     };
     let race = Race::new_with(clock.timer(), ms(1), run, 0..4);
     let won = clock.run(race.first_ok()).unwrap().unwrap();
-    assert_eq!((won.place, started.get()), (0, 4));
+    assert_eq!((won.index, started.get()), (0, 4));
 }
 
 #[test]
@@ -116,7 +122,7 @@ fn c8_one_winner_and_the_others_never_run() {
 
 #[test]
 fn c9_cancelled() {
-    // Cancelling is dropping: the losers go with the race, and nothing is left to swallow it.
+    // Dropping the race cancels its attempts.
     let clock = VirtualClock::new();
     let (sender, receiver) = oneshot::channel::<Result<(), ()>>();
     let attempt = async { receiver.await.unwrap_or(Err(())) };
@@ -134,7 +140,7 @@ fn c9_cancelled() {
 
 #[test]
 fn c10_ready_at_the_first_poll() {
-    // With a waker that must not be needed.
+    // The waker must not be used.
     struct Unused;
     impl futures::task::ArcWake for Unused {
         fn wake_by_ref(_: &std::sync::Arc<Self>) {

@@ -1,7 +1,7 @@
-//! Facts from the tests of failsafe-go (test/hedgepolicy_test.go). "Cancel on" is the classifier, "max
-//! hedges" one less than `max_attempts`. What concerns a quantile is in `adaptive`.
+//! Facts from the tests of failsafe-go (test/hedgepolicy_test.go). "Cancel on" is the classifier,
+//! "max hedges" one less than `max_attempts`. Tests of quantiles are in `adaptive`.
 
-use race::{Failure, Fixed, RaceError, Verdict, What, core::Race};
+use race::{EventKind, Failure, RaceError, Verdict, core::Race};
 
 use crate::{
     probe::ms,
@@ -9,31 +9,31 @@ use crate::{
 };
 
 #[test]
-fn f1_what_is_ready_at_once_is_not_hedged() {
+fn f1_immediate_result_is_not_hedged() {
     let scenario = Scenario::new();
-    let race = scenario.race(Fixed(ms(1_000)), [(0, Ok("instant")), (0, Ok("hedge"))]);
+    let race = scenario.race(ms(1_000), [(0, Ok("instant")), (0, Ok("hedge"))]);
     let ended = scenario.run(race.first_ok());
     assert_eq!((won(&ended), scenario.starts()), ((0, 0), vec![0]));
 }
 
 #[test]
-fn f2_hedges_that_block_are_cancelled() {
+fn f2_blocking_hedges_are_cancelled() {
     let scenario = Scenario::new();
     let candidates = [(100, Ok("true")), (HANGS, Ok("")), (HANGS, Ok(""))];
-    let race = scenario.race(Fixed(ms(10)), candidates).max_attempts(3);
+    let race = scenario.race(ms(10), candidates).max_attempts(3);
     let ended = scenario.run(race.first_ok());
     assert_eq!(
         (won(&ended), scenario.starts()),
         ((0, 100), vec![0, 10, 20])
     );
-    assert_eq!(scenario.all(What::Cancelled), [(1, 100), (2, 100)]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(1, 100), (2, 100)]);
 }
 
 #[test]
 fn f3_equally_slow_hedges_lose() {
     let scenario = Scenario::new();
     let race = scenario
-        .race(Fixed(ms(20)), [(100, Ok("same")); 9])
+        .race(ms(20), [(100, Ok("same")); 9])
         .max_attempts(3);
     let ended = scenario.run(race.first_ok());
     assert_eq!(
@@ -42,7 +42,7 @@ fn f3_equally_slow_hedges_lose() {
     );
 }
 
-/// A race of numbers, accepted by a rule.
+/// Races numbers; one number is accepted.
 fn accepting(
     delay: u64,
     numbers: [(u64, u32); 5],
@@ -65,8 +65,8 @@ fn accepting(
         false => Verdict::Retryable,
     });
     let ended = match scenario.run(first) {
-        Ok(won) => Ok((won.output, won.place)),
-        Err(RaceError::AllFailed(failed)) => {
+        Ok(won) => Ok((won.output, won.index)),
+        Err(RaceError::AllFailed { failed, .. }) => {
             let outputs = failed.into_iter().map(|failed| match failed.failure {
                 Failure::Error(number) => number,
                 failure => panic!("{failure:?}"),
@@ -79,18 +79,18 @@ fn accepting(
 }
 
 #[test]
-fn f4_only_the_third_is_accepted() {
+fn f4_only_the_third_result_is_accepted() {
     let numbers = [1, 2, 3, 4, 5].map(|number| (10, number));
     assert_eq!(accepting(0, numbers, 3, 3), (Ok((3, 2)), 3));
 }
 
 #[test]
-fn f5_without_a_delay_nothing_is_hedged_and_what_is_not_accepted_comes_back() {
+fn f5_without_delay_nothing_is_hedged_and_the_rejected_result_comes_back() {
     let scenario = Scenario::new();
     let never = |_: usize| None;
     let race = scenario.race(never, [(100, Ok("alone")), (0, Ok("hedge"))]);
     let ended = scenario.run(race.max_attempts(1).first_by(|_| Verdict::Retryable));
-    let Err(RaceError::AllFailed(failed)) = ended else {
+    let Err(RaceError::AllFailed { failed, .. }) = ended else {
         panic!("it was not accepted");
     };
     assert_eq!(failed[0].failure, Failure::Error(Ok("alone")));
@@ -98,7 +98,7 @@ fn f5_without_a_delay_nothing_is_hedged_and_what_is_not_accepted_comes_back() {
 }
 
 #[test]
-fn f8_the_third_is_accepted_and_the_others_are_cancelled() {
+fn f8_accepted_third_result_cancels_the_others() {
     let numbers = [(HANGS / 2_000_000, 0), (500, 0), (5, 1), (500, 0), (500, 0)];
     assert_eq!(accepting(10, numbers, 5, 1), (Ok((1, 2)), 3));
 }

@@ -1,25 +1,25 @@
-//! Facts from Finagle's BackupRequestFilterTest.scala, with its delay of 2 s. Its rule: a failure sends no
-//! backup, and if one was sent it is waited for. What its statistics learn is in `adaptive`.
+//! Facts from Finagle's BackupRequestFilterTest.scala, with its delay of 2 s. Its rule: a failure
+//! sends no backup; a backup that was sent decides. Tests of its statistics are in `adaptive`.
 
 use std::cell::Cell;
 
-use race::{Budget, Fixed, Suppressed, Verdict, What};
+use race::{Budget, EventKind, Refusal, Verdict};
 
 use crate::{
     probe::ms,
     scenario::{Candidate, Output, Scenario},
 };
 
-/// How it ended, and the time.
+/// The result, and the scenario with its clock.
 fn race(candidates: &[Candidate]) -> (Result<(usize, &'static str), Vec<Output>>, Scenario) {
     let scenario = Scenario::new();
-    let race = scenario.race(Fixed(ms(2_000)), candidates.iter().copied());
+    let race = scenario.race(ms(2_000), candidates.iter().copied());
     let first = race.first_by(|output| match output {
         Ok(_) => Verdict::Accept,
         Err(_) => Verdict::NoMoreStarts,
     });
     let ended = match scenario.run(first) {
-        Ok(won) => Ok((won.place, won.output.unwrap())),
+        Ok(won) => Ok((won.index, won.output.unwrap())),
         Err(error) => {
             let failed = error.failed().iter();
             Err(failed
@@ -31,63 +31,63 @@ fn race(candidates: &[Candidate]) -> (Result<(usize, &'static str), Vec<Output>>
 }
 
 #[test]
-fn n1_an_answer_before_the_delay_is_all() {
+fn n1_answer_before_the_delay_sends_no_backup() {
     let (ended, scenario) = race(&[(1_000, Ok("original")), (0, Ok("backup"))]);
     assert_eq!(ended, Ok((0, "original")));
     assert_eq!((scenario.starts(), scenario.millis()), (vec![0], 1_000));
 }
 
 #[test]
-fn n2_a_failure_before_the_delay_is_returned_at_once() {
+fn n2_failure_before_the_delay_is_returned_at_once() {
     let (ended, scenario) = race(&[(1_000, Err("original")), (0, Ok("backup"))]);
     assert_eq!(ended, Err(vec![Err("original")]));
     assert_eq!((scenario.starts(), scenario.millis()), (vec![0], 1_000));
 }
 
 #[test]
-fn n3_the_backup_answers_and_the_original_is_interrupted() {
+fn n3_answer_of_the_backup_interrupts_the_original() {
     let (ended, scenario) = race(&[(9_000, Ok("original")), (1_000, Ok("backup"))]);
     assert_eq!(ended, Ok((1, "backup")));
-    assert_eq!(scenario.all(What::Cancelled), [(0, 3_000)]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(0, 3_000)]);
 }
 
 #[test]
-fn n4_without_interrupts_the_original_goes_on_to_its_end() {
+fn n4_without_interrupts_the_original_finishes() {
     let scenario = Scenario::new();
     let candidates = [(9_000, Ok("original")), (1_000, Ok("backup"))];
-    let race = scenario.race(Fixed(ms(2_000)), candidates);
+    let race = scenario.race(ms(2_000), candidates);
     let late = scenario.run(async {
-        let (answer, mut losers) = race.first_ok_then_drain().await;
+        let (answer, mut losers) = race.first_ok().keep_race().await;
         assert_eq!(answer.unwrap().output, "backup");
         assert_eq!(scenario.millis(), 3_000);
         losers.next().await
     });
     assert_eq!(late, Some((0, Ok("original"))));
-    assert_eq!(scenario.all(What::Finished), [(0, 9_000)]);
-    assert_eq!(scenario.count(What::Cancelled), 0);
+    assert_eq!(scenario.all(EventKind::Finished), [(0, 9_000)]);
+    assert_eq!(scenario.count(EventKind::Cancelled), 0);
 }
 
 #[test]
-fn n5_the_original_answers_after_the_backup_was_sent() {
+fn n5_original_answers_after_the_backup_was_sent() {
     let (ended, scenario) = race(&[(3_000, Ok("original")), (9_000, Ok("backup"))]);
     assert_eq!(ended, Ok((0, "original")));
-    assert_eq!(scenario.all(What::Cancelled), [(1, 3_000)]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(1, 3_000)]);
 }
 
 #[test]
-fn n6_the_original_fails_and_the_backup_is_waited_for() {
+fn n6_backup_answers_after_the_original_failed() {
     let (ended, scenario) = race(&[(3_000, Err("original")), (5_000, Ok("backup"))]);
     assert_eq!((ended, scenario.millis()), (Ok((1, "backup")), 7_000));
 }
 
 #[test]
-fn n7_the_backup_fails_and_the_original_is_waited_for() {
+fn n7_original_answers_after_the_backup_failed() {
     let (ended, scenario) = race(&[(5_000, Ok("original")), (1_000, Err("backup"))]);
     assert_eq!((ended, scenario.millis()), (Ok((0, "original")), 5_000));
 }
 
 #[test]
-fn n9_an_empty_budget_sends_no_backup_whichever_of_two_it_is() {
+fn n9_one_empty_budget_of_two_sends_no_backup() {
     for (ours, theirs) in [(0, 5), (5, 0)] {
         let scenario = Scenario::new();
         let (ours, theirs) = (
@@ -95,24 +95,24 @@ fn n9_an_empty_budget_sends_no_backup_whichever_of_two_it_is() {
             Budget::percent(0).reserve(theirs),
         );
         let candidates = [(9_000, Ok("original")), (0, Ok("backup"))];
-        let race = scenario.race(Fixed(ms(2_000)), candidates);
+        let race = scenario.race(ms(2_000), candidates);
         let ended = scenario.run(race.budget(&ours).budget(&theirs).first_ok());
         assert_eq!(ended.unwrap().output, "original");
-        let suppressed = What::Suppressed(Suppressed::Budget);
+        let suppressed = EventKind::Refused(Refusal::Budget);
         assert_eq!(scenario.all(suppressed), [(1, 2_000)]);
-        // Nothing was taken from the one that had some.
+        // The budget that was not empty is unchanged.
         assert_eq!(ours.balance() + theirs.balance(), 5);
     }
 }
 
 #[test]
-fn a_budget_is_shared_by_races_of_their_own_threads() {
+fn races_on_several_threads_share_a_budget() {
     let budget = Budget::percent(0).reserve(30);
     let backups = || {
         let backups = Cell::new(0);
         for _ in 0..100 {
             let scenario = Scenario::new();
-            let race = scenario.race(Fixed(ms(1)), [(9, Ok("original")), (9, Ok("backup"))]);
+            let race = scenario.race(ms(1), [(9, Ok("original")), (9, Ok("backup"))]);
             scenario.run(race.budget(&budget).first_ok()).unwrap();
             backups.set(backups.get() + scenario.starts().len() - 1);
         }

@@ -1,4 +1,4 @@
-//! What the tests of systems that do the same job expect, each under its own rule.
+//! Facts from the tests of similar systems, each under its own failure rule.
 
 mod cpython;
 mod failsafe;

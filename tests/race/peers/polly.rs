@@ -3,7 +3,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use race::{Fixed, Steps, What, core::Race};
+use race::{EventKind, Steps, core::Race};
 
 use crate::{
     probe::ms,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn k1_a_delay_without_end_is_fallback_and_never_two_at_once() {
+fn k1_endless_delay_is_fallback_with_one_at_a_time() {
     let scenario = Scenario::new();
     let candidates = [(30, Err("E0")), (20, Err("E1")), (10, Ok("index 2"))];
     let race = scenario.race(|_: usize| None, candidates);
@@ -21,31 +21,29 @@ fn k1_a_delay_without_end_is_fallback_and_never_two_at_once() {
 }
 
 #[test]
-fn k2_no_delay_is_all_at_once() {
+fn k2_zero_delay_starts_all_at_once() {
     let scenario = Scenario::new();
-    let race = scenario.race(Fixed(ms(0)), [(30, Ok("0")), (20, Ok("1")), (10, Ok("2"))]);
+    let race = scenario.race(ms(0), [(30, Ok("0")), (20, Ok("1")), (10, Ok("2"))]);
     let ended = scenario.run(race.first_ok());
     assert_eq!((won(&ended), scenario.starts()), ((2, 10), vec![0; 3]));
 }
 
-/// In each mode the original's error comes first, though it is the last to fail.
 #[test]
-fn k3_all_fail_and_the_original_is_the_slowest() {
+fn k3_errors_are_in_the_order_in_which_they_happened() {
     let candidates = [(90, Err("original")), (2, Err("E1")), (1, Err("E2"))];
     let sequential = Steps::new([]);
-    let parallel = Fixed(ms(0));
-    let staggered = Fixed(ms(10));
+    let parallel = ms(0);
+    let staggered = ms(10);
     let scenario = Scenario::new();
-    let expected = ["original", "E1", "E2"];
     let ended = scenario.run(scenario.race(sequential, candidates).first_ok());
-    assert_eq!(errors(ended), expected);
+    assert_eq!(errors(ended), ["original", "E1", "E2"]);
     let ended = scenario.run(scenario.race(parallel, candidates).first_ok());
-    assert_eq!(errors(ended), expected);
+    assert_eq!(errors(ended), ["E2", "E1", "original"]);
     let ended = scenario.run(scenario.race(staggered, candidates).first_ok());
-    assert_eq!(errors(ended), expected);
+    assert_eq!(errors(ended), ["E1", "E2", "original"]);
 }
 
-/// Says when it is dropped.
+/// Records its drop.
 struct Resource(u8, Rc<Cell<u8>>);
 
 impl Drop for Resource {
@@ -55,7 +53,7 @@ impl Drop for Resource {
 }
 
 #[test]
-fn k4_what_losers_hold_is_disposed_of_and_what_the_winner_gives_is_not() {
+fn k4_outputs_of_losers_are_dropped_and_that_of_the_winner_is_not() {
     let scenario = Scenario::new();
     let dropped = Rc::new(Cell::new(0));
     let attempts = [(0u8, 10), (1, 10), (2, 90)].map(|(number, latency)| {
@@ -76,7 +74,7 @@ fn k4_what_losers_hold_is_disposed_of_and_what_the_winner_gives_is_not() {
 }
 
 #[test]
-fn k5_what_the_winner_has_begun_goes_on() {
+fn k5_background_work_of_the_winner_continues() {
     let scenario = Scenario::new();
     let background = Rc::new(std::cell::RefCell::new(FuturesUnordered::new()));
     let attempts = [10, 90].map(|latency| {
@@ -95,9 +93,9 @@ fn k5_what_the_winner_has_begun_goes_on() {
 }
 
 #[test]
-fn k6_a_race_that_is_cancelled_before_its_first_poll_starts_nothing() {
+fn k6_race_that_is_dropped_before_its_first_poll_starts_nothing() {
     let scenario = Scenario::new();
-    drop(scenario.race(Fixed(ms(0)), [(0, Ok("0")); 3]).first_ok());
-    assert_eq!(scenario.count(What::Started), 0);
-    assert_eq!(scenario.count(What::Cancelled), 0);
+    drop(scenario.race(ms(0), [(0, Ok("0")); 3]).first_ok());
+    assert_eq!(scenario.count(EventKind::Started), 0);
+    assert_eq!(scenario.count(EventKind::Cancelled), 0);
 }

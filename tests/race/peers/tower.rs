@@ -1,7 +1,7 @@
-//! Facts from tower's tests of its hedge (tower/tests/hedge/main.rs), with the delay of 10 ms that its
-//! histogram comes to. How it comes to that is in `adaptive`.
+//! Facts from tower's tests of its hedge (tower/tests/hedge/main.rs), with the delay of 10 ms that
+//! its histogram yields. Tests of the histogram are in `adaptive`.
 
-use race::{Fixed, Suppressed, What};
+use race::{EventKind, Refusal};
 
 use crate::{
     probe::ms,
@@ -13,42 +13,42 @@ const HEDGE: Result<&str, &str> = Ok("hedge");
 
 fn race(candidates: &[Candidate]) -> (Ended, Scenario) {
     let scenario = Scenario::new();
-    let race = scenario.race(Fixed(ms(10)), candidates.iter().copied());
+    let race = scenario.race(ms(10), candidates.iter().copied());
     (scenario.run(race.first_ok()), scenario)
 }
 
 #[test]
-fn h1_the_original_answers_after_the_hedge_was_sent() {
+fn h1_original_answers_after_the_hedge_was_sent() {
     let (ended, scenario) = race(&[(20, ORIGINAL), (100, HEDGE)]);
     assert_eq!((won(&ended), scenario.starts()), ((0, 20), vec![0, 10]));
-    assert_eq!(scenario.all(What::Cancelled), [(1, 20)]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(1, 20)]);
 }
 
 #[test]
-fn h2_the_hedge_answers() {
+fn h2_hedge_answers() {
     let (ended, scenario) = race(&[(100, ORIGINAL), (5, HEDGE)]);
     assert_eq!((won(&ended), scenario.starts()), ((1, 15), vec![0, 10]));
-    assert_eq!(scenario.all(What::Cancelled), [(0, 15)]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(0, 15)]);
 }
 
 #[test]
-fn h3_an_answer_before_the_delay_sends_no_hedge() {
+fn h3_answer_before_the_delay_sends_no_hedge() {
     let (ended, scenario) = race(&[(9, ORIGINAL), (0, HEDGE)]);
     assert_eq!((won(&ended), scenario.starts()), ((0, 9), vec![0]));
 }
 
 #[test]
-fn h4_what_must_not_be_repeated_is_not() {
+fn h4_gate_prevents_the_hedge() {
     let scenario = Scenario::new();
-    let race = scenario.race(Fixed(ms(10)), [(20, ORIGINAL), (0, HEDGE)]);
+    let race = scenario.race(ms(10), [(20, ORIGINAL), (0, HEDGE)]);
     let ended = scenario.run(race.gate(|_| false).first_ok());
     assert_eq!((won(&ended), scenario.starts()), ((0, 20), vec![0]));
-    let suppressed = What::Suppressed(Suppressed::Gate);
+    let suppressed = EventKind::Refused(Refusal::Gate);
     assert_eq!(scenario.all(suppressed), [(1, 10)]);
 }
 
 #[test]
-fn h5_what_cannot_be_repeated_is_not() {
+fn h5_single_candidate_is_not_hedged() {
     let (ended, scenario) = race(&[(20, ORIGINAL)]);
     assert_eq!((won(&ended), scenario.starts()), ((0, 20), vec![0]));
 }

@@ -1,4 +1,4 @@
-//! The sets, down to what is measured: put a future in, poll.
+//! The sets, reduced to the measured operations: push and poll.
 
 use std::{
     pin::Pin,
@@ -17,7 +17,7 @@ pub(crate) trait Set<F> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool>;
 }
 
-/// A set that is a stream of what its futures give.
+/// A set that is a stream of outputs.
 macro_rules! stream_set {
     ($name:literal, $set:ty, $new:expr, $push:expr) => {
         impl<F: Future> Set<F> for $set {
@@ -71,7 +71,7 @@ stream_set!(
     Pin<Box<futures_concurrency::future::FutureGroup<F>>>,
     |_| Box::pin(futures_concurrency::future::FutureGroup::new()),
     |set, future| {
-        // SAFETY: the group keeps its futures where they are; `insert` only asks for `&mut`.
+        // SAFETY: the group does not move its futures; `insert` only needs `&mut`.
         unsafe { set.as_mut().get_unchecked_mut() }.insert(future);
     }
 );
@@ -84,8 +84,8 @@ stream_set!(
     }
 );
 
-/// What `race` 0.1.15 does with those that run: it polls all, the latest first, with the parent's waker.
-/// Without its clock and its start loop, which flatters it.
+/// The scan of `race` 0.1.15: it polls all running futures, the latest first, with the parent's
+/// waker. Its clock and its start loop are left out, which is in its favour.
 pub(crate) struct Scan<F>(Vec<(usize, Pin<Box<F>>)>);
 
 impl<F: Future> Set<F> for Scan<F> {

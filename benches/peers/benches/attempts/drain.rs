@@ -1,4 +1,4 @@
-//! A set of N from its making to its end, which come in random order.
+//! Create a set, push N futures, finish them in random order.
 
 use std::{
     pin::Pin,

@@ -1,4 +1,4 @@
-//! What is run.
+//! The futures of the workloads.
 
 use std::{
     hint::black_box,
@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll, RawWaker, RawWakerVTable, Waker},
 };
 
-/// What a poll costs beside looking at the flag.
+/// The cost of a poll, apart from reading the flag.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Work {
     None,
@@ -18,7 +18,7 @@ pub(crate) enum Work {
 
 static CHAIN: AtomicU64 = AtomicU64::new(0x9E37_79B9);
 
-/// Where futures leave their wakers, and learn that they are ready.
+/// The flags and wakers of the futures.
 pub(crate) struct Desks(Vec<Desk>);
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Desks {
         Self((0..count).map(|_| Desk::default()).collect())
     }
 
-    /// One future for each desk. They must not be used after the desks are gone.
+    /// Returns one future per desk. They must not outlive the desks.
     pub(crate) fn futures<const PAD: usize>(
         &mut self,
         work: Work,
@@ -50,7 +50,7 @@ impl Desks {
         }
     }
 
-    /// Wakes one that will be ready.
+    /// Makes a future ready and wakes it.
     pub(crate) fn finish(&mut self, index: usize) {
         self.0[index].ready = true;
         if let Some(waker) = self.0[index].waker.take() {
@@ -63,14 +63,14 @@ impl Desks {
     }
 }
 
-/// Is pending until its desk says otherwise, and leaves its waker there, as an I/O source would have it.
+/// Pending until its desk is ready. It registers its waker there, as with an I/O source.
 pub(crate) struct Parked<const PAD: usize = 0> {
     desk: NonNull<Desk>,
     work: Work,
     pad: [u64; PAD],
 }
 
-// SAFETY: all of a benchmark is on one thread; `JoinSet` asks for it.
+// SAFETY: a benchmark runs on one thread; only `JoinSet` requires the bound.
 unsafe impl<const PAD: usize> Send for Parked<PAD> {}
 
 impl<const PAD: usize> Future for Parked<PAD> {
@@ -79,7 +79,7 @@ impl<const PAD: usize> Future for Parked<PAD> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.work == Work::Some {
-            // Each begins with what the last one gave, or the processor would overlap them.
+            // Each depends on the previous result, so that the processor cannot overlap them.
             let mut value = CHAIN.load(Relaxed);
             for _ in 0..12 {
                 value = value.wrapping_mul(0xD129_0B2D).rotate_left(17);
@@ -88,7 +88,7 @@ impl<const PAD: usize> Future for Parked<PAD> {
         }
         black_box(&self.pad);
         let mut desk = self.desk;
-        // SAFETY: the desks outlive the futures, and nobody else looks at them meanwhile.
+        // SAFETY: the desks outlive the futures, and no other reference to them exists meanwhile.
         let desk = unsafe { desk.as_mut() };
         if desk.ready {
             return Poll::Ready(());
@@ -101,7 +101,7 @@ impl<const PAD: usize> Future for Parked<PAD> {
     }
 }
 
-/// The waker of an executor that costs nothing.
+/// A waker that does nothing.
 pub(crate) fn parent() -> Waker {
     const TABLE: RawWakerVTable = RawWakerVTable::new(
         |data| RawWaker::new(data, &TABLE),
@@ -113,11 +113,11 @@ pub(crate) fn parent() -> Waker {
         },
         |_| {},
     );
-    // SAFETY: it does nothing at all.
+    // SAFETY: the functions do not use the data pointer.
     unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &TABLE)) }
 }
 
-/// A sequence of indices that no branch predictor learns; the same each time.
+/// Indices that a branch predictor cannot learn; the same in each run.
 pub(crate) struct Shuffle(u64);
 
 impl Shuffle {
@@ -125,7 +125,7 @@ impl Shuffle {
         Self(0x2545_F491_4F6C_DD1D)
     }
 
-    /// Below `count`.
+    /// Returns an index below `count`.
     #[inline]
     pub(crate) fn next(&mut self, count: usize) -> usize {
         self.0 ^= self.0 << 13;

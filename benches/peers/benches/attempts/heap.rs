@@ -1,4 +1,4 @@
-//! What a set takes from the heap beyond its futures, and how often it asks.
+//! The heap memory of a set beyond its futures, and the number of allocations.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -15,29 +15,29 @@ use crate::{
     table::{Row, Side, print},
 };
 
-/// The system's allocator, counting.
+/// The system's allocator, with counters.
 pub(crate) struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: all is done by the system's.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size(), Relaxed);
         CALLS.fetch_add(1, Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller keeps the contract.
         unsafe { System.dealloc(memory, layout) }
     }
 }
 
-/// How many allocations something makes.
+/// Returns the number of allocations of a function.
 pub(crate) fn allocations(what: impl FnOnce()) -> usize {
     let before = CALLS.load(Relaxed);
     what();

@@ -1,7 +1,9 @@
-//! The set of running attempts and the whole race, beside the peers: `cargo bench --bench attempts`.
+//! The set of running attempts and the whole race, compared with peers: `cargo bench --bench
+//! attempts`.
 //!
-//! All contenders of a workload are measured in turn, in rounds, in one process; a row gives the median
-//! of each and the ratio to the best peer. `-- WORD` runs the workloads whose name has the word in it.
+//! All contenders of a workload run alternately in one process, for several rounds. A row gives the
+//! median and its ratio to the best peer. `-- WORD` runs the workloads whose name contains the
+//! word.
 
 mod contenders;
 mod drain;
@@ -15,11 +17,11 @@ mod whole;
 fn main() {
     let words: Vec<String> = std::env::args()
         .skip(1)
-        .filter(|it| !it.starts_with("--"))
+        .filter(|arg| !arg.starts_with("--"))
         .collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
 
-    // The timers of tokio want a runtime around them.
+    // The timers of tokio need a runtime.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

@@ -1,4 +1,4 @@
-//! Put a future in that is ready when it is first polled.
+//! Push a future that is ready at its first poll.
 
 use std::{
     future::{Ready, ready},
@@ -14,7 +14,7 @@ use crate::{
     table::{Contender, Side, compare, contender},
 };
 
-/// As large as a small attempt.
+/// The size of a small attempt.
 type Small = Padded<Ready<()>>;
 
 pub(crate) struct Padded<F>(F, [u64; 15]);

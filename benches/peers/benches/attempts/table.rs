@@ -1,4 +1,4 @@
-//! Measuring in turn, and printing.
+//! Measures contenders alternately, and prints the table.
 
 use std::{
     hint::black_box,
@@ -6,22 +6,22 @@ use std::{
 };
 
 const ROUNDS: usize = 15;
-/// How long one contender is measured in one round.
+/// The time for one contender in one round.
 const SLICE: Duration = Duration::from_millis(4);
 
-/// Who takes part, and in what capacity.
+/// The role of a contender.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Ours,
     Peer,
-    /// Shown, and no peer: a minimum written by hand, or one that lacks wakers of its own.
+    /// Shown, but not a peer: a hand-written minimum, or a set without wakers of its own.
     Bound,
 }
 
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
     pub(crate) side: Side,
-    /// Does it this many times.
+    /// Runs this many turns.
     pub(crate) run: Box<dyn FnMut(u64) + 'a>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn contender<'a>(
     Contender { name, side, run }
 }
 
-/// Measures all, prints a row for each and a summary; `per` operations make one turn.
+/// Measures all contenders, prints their rows and a summary. One turn has `per` operations.
 pub(crate) fn compare(workload: &str, per: u64, mut contenders: Vec<Contender<'_>>) {
     let mut samples: Vec<Vec<f64>> = vec![Vec::new(); contenders.len()];
     let turns: Vec<u64> = contenders.iter_mut().map(calibrate).collect();
@@ -55,7 +55,7 @@ pub(crate) fn compare(workload: &str, per: u64, mut contenders: Vec<Contender<'_
     print(workload, "ns", rows.collect());
 }
 
-/// How many turns fill a slice.
+/// Returns the number of turns that take one slice.
 fn calibrate(contender: &mut Contender<'_>) -> u64 {
     let mut turns = 1;
     loop {

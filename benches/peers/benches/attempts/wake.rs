@@ -50,7 +50,7 @@ fn set<S: Set<Parked> + 'static>(count: usize, work: Work, side: Side) -> Conten
         assert!(set.poll(&mut cx).is_pending());
     };
     for _ in 0..2 {
-        polled(&desks, 0); // all have been polled, and have the wakers that they keep
+        polled(&desks, 0); // polls all, so that each has its waker
     }
     contender(S::NAME, side, move |turns| {
         for _ in 0..turns {
@@ -59,7 +59,7 @@ fn set<S: Set<Parked> + 'static>(count: usize, work: Work, side: Side) -> Conten
     })
 }
 
-/// One atomic that stands for the wake, and one poll.
+/// One atomic operation in place of the wake, and one poll.
 fn bound(count: usize, work: Work) -> Contender<'static> {
     let (mut desks, waker, mut shuffle) = (Desks::new(count), parent(), Shuffle::new());
     let (mut futures, word) = (
@@ -77,7 +77,7 @@ fn bound(count: usize, work: Work) -> Contender<'static> {
     })
 }
 
-/// tokio's runs on its runtime: wake a task, let it run, look for one that has finished.
+/// tokio's set needs its runtime: wake a task, let it run, look for a finished one.
 fn join_set(count: usize, work: Work) -> Contender<'static> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime without drivers");
@@ -99,18 +99,18 @@ fn join_set(count: usize, work: Work) -> Contender<'static> {
     })
 }
 
-/// Whole races with one running.
+/// Whole races with one running attempt.
 pub(crate) fn race_of_one() {
     for pending in [true, false] {
-        // Without a step the original finds out at once that there is no more.
-        let (starts, step, what) = match pending {
+        // With a delay of zero the original finds the end of its arguments at once.
+        let (starts, delay, what) = match pending {
             true => (2, HOUR, "a start pending"),
             false => (1, Duration::ZERO, "nothing left to start"),
         };
 
         let mut desks = Desks::new(2);
         let futures = desks.futures::<0>(Work::None).take(starts);
-        let ours = race_tokio::Race::of(step, futures.collect::<Vec<_>>());
+        let ours = race_tokio::Race::of(delay, futures.collect::<Vec<_>>());
 
         let mut their_desks = Desks::new(2);
         let futures = their_desks.futures::<0>(Work::None);
@@ -121,7 +121,7 @@ pub(crate) fn race_of_one() {
         };
         let run = std::cell::RefCell::new(run);
         let run = move |index: &usize| (run.borrow_mut())(index);
-        let theirs = race_0_1::Race::new(step, run, 0..starts);
+        let theirs = race_0_1::Race::new(delay, run, 0..starts);
 
         compare(
             &format!("a race of one, {what}: wake, then poll"),
@@ -134,7 +134,7 @@ pub(crate) fn race_of_one() {
     }
 }
 
-/// The original wants a `Result`.
+/// The original needs a `Result`.
 struct Fallible(Option<Parked>);
 
 impl Future for Fallible {

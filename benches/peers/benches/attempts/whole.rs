@@ -1,4 +1,4 @@
-//! A whole race of three candidates, of which the first is ready at once.
+//! A whole race of three candidates; the first is ready at once.
 
 use std::{
     future::{Ready, poll_fn, ready},
@@ -18,7 +18,7 @@ use crate::{
     table::{Contender, Side, compare, contender},
 };
 
-const STEP: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(50);
 
 type Attempt = Ready<Result<u64, std::fmt::Error>>;
 
@@ -30,7 +30,7 @@ pub(crate) fn three_of_which_the_first_is_ready() {
     let all: [(&'static str, Side, fn()); 7] = [
         ("race-tokio Race", Side::Ours, ours),
         ("race-core InlineRace, no allocator", Side::Ours, inline),
-        ("race 0.1.15, step 50 ms", Side::Peer, original),
+        ("race 0.1.15, delay 50 ms", Side::Peer, original),
         ("tower hedge (two candidates)", Side::Peer, hedge),
         ("FuturesUnordered and an interval", Side::Peer, interval),
         ("tokio::select!, biased", Side::Bound, select),
@@ -53,7 +53,7 @@ pub(crate) fn three_of_which_the_first_is_ready() {
 fn timed(name: &'static str, side: Side, run: fn()) -> Contender<'static> {
     contender(name, side, move |turns| {
         for _ in 0..turns {
-            black_box(run)(); // nothing is known of it in advance
+            black_box(run)(); // hides the function from the optimizer
         }
     })
 }
@@ -67,19 +67,19 @@ fn once<F: Future>(future: F) -> F::Output {
 }
 
 fn ours() {
-    let mut race = race_tokio::Race::of(STEP, attempts());
+    let mut race = race_tokio::Race::of(DELAY, attempts());
     assert!(matches!(once(race.next()), Some((0, Ok(1)))));
 }
 
 fn inline() {
-    let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), STEP, attempts());
+    let race = InlineRace::<3, _, _>::of_with(TokioTimer::new(), DELAY, attempts());
     let mut race = pin!(race);
     assert!(matches!(once(race.as_mut().next()), Some((0, Ok(1)))));
 }
 
 fn original() {
     let mut race = race_0_1::Race::new(
-        STEP,
+        DELAY,
         |value: &u64| ready(Ok::<_, std::fmt::Error>(*value)),
         1..4,
     );
@@ -89,7 +89,7 @@ fn original() {
 fn interval() {
     let mut attempts = attempts().into_iter();
     let mut running: FuturesUnordered<_> = attempts.next().into_iter().collect();
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + STEP, STEP);
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + DELAY, DELAY);
     let won = once(poll_fn(|cx| {
         loop {
             if let Poll::Ready(Some(won)) = Pin::new(&mut running).poll_next(cx) {
@@ -117,7 +117,7 @@ fn select() {
     assert_eq!(won, Ok(1));
 }
 
-/// The least that staggers: the clock is read when something must wait.
+/// A minimal staggered start: it reads the clock when the first attempt is pending.
 fn by_hand() {
     let mut attempts = attempts();
     let (mut started, mut due) = (1, None);
@@ -128,9 +128,9 @@ fn by_hand() {
             }
         }
         let now = std::time::Instant::now();
-        if *due.get_or_insert(now + STEP) <= now && started < 3 {
+        if *due.get_or_insert(now + DELAY) <= now && started < 3 {
             started += 1;
-            due = Some(now + STEP);
+            due = Some(now + DELAY);
             cx.waker().wake_by_ref();
         }
         Poll::Pending
@@ -138,7 +138,7 @@ fn by_hand() {
     assert_eq!(won, Ok(1));
 }
 
-/// Hedges a service that is ready at once.
+/// tower's hedge with a service that is ready at once.
 fn hedge() {
     use tower::{
         Service,

@@ -1,4 +1,4 @@
-//! A timer is armed, polled once and disarmed, while 10,000 others of its kind are armed.
+//! Arms, polls once and disarms a timer, while 10,000 others of its kind are armed.
 
 use std::{
     hint::black_box,
@@ -16,24 +16,24 @@ use crate::table::{self, Row, Side};
 const OTHERS: usize = 10_000;
 const ROUNDS: usize = 15;
 const SLICE: Duration = Duration::from_millis(10);
-/// After each slice, for the threads of the contender to come to rest.
+/// The pause after each slice, in which the threads of the contender become idle.
 const REST: Duration = Duration::from_millis(10);
 
-/// The others are later than both.
+/// The deadlines of the other timers; later than both.
 const SOON: Duration = Duration::from_millis(250);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 struct Contender {
     name: &'static str,
     side: Side,
-    /// Does it so many times, for deadlines that are so far.
+    /// Runs this many turns, with deadlines this far ahead.
     run: Box<dyn FnMut(u64, Far)>,
 }
 
-/// How far the next deadline is.
+/// Returns how far ahead the next deadline is.
 type Far = fn() -> Duration;
 
-/// A deadline among the others', and one that is the first of all, as that of a race's next step often is.
+/// A deadline among the others, and one before all others, as a race often has it.
 const DISTANCES: [Far; 2] = [anywhere, || SOON];
 
 fn anywhere() -> Duration {
@@ -78,7 +78,7 @@ pub(crate) fn among_ten_thousand() {
     );
 }
 
-/// Each twice: disarmed at the end of a turn, and armed still when it is set again, which disarms it as well.
+/// Each contender twice: disarmed at the end of a turn, and set again while it is armed.
 fn contenders() -> Vec<Contender> {
     let mut kept = async_io::Timer::never();
     let mut kept_delay = futures_timer::Delay::new(HOUR);
@@ -137,7 +137,7 @@ fn contender(
     let run = Box::new(move |turns, far: Far| {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..turns {
-            assert!(turn(far(), &mut cx), "it is long until then");
+            assert!(turn(far(), &mut cx), "the deadline is far ahead");
         }
     });
     Contender { name, side, run }
@@ -151,7 +151,7 @@ fn row(contender: &Contender) -> Row {
     }
 }
 
-/// How many turns fill a slice.
+/// Returns the number of turns that take one slice.
 fn calibrate(contender: &mut Contender, far: Far) -> u64 {
     let mut turns = 64;
     loop {

@@ -1,4 +1,4 @@
-//! How late a future is ready, of a thousand that one blocked thread waits for.
+//! The lateness of 1,000 futures for which one blocked thread waits.
 
 use std::{
     future::poll_fn,
@@ -12,11 +12,11 @@ use crate::table::{self, Row, Side};
 
 const DEADLINES: usize = 1_000;
 const WITHIN: Duration = Duration::from_secs(2);
-/// For all to be armed before the first is due.
+/// The time to arm all timers before the first is due.
 const LEAD: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 7;
 
-/// By how many microseconds each is late.
+/// Returns the lateness of each in microseconds.
 type Lateness = Vec<f64>;
 
 struct Contender {
@@ -25,7 +25,7 @@ struct Contender {
     run: fn(&[Instant]) -> Lateness,
 }
 
-/// All others are waited for by a thread that does nothing else; the last drives its timers itself.
+/// The waiting thread does nothing else; only the last contender drives its timers on it.
 const CONTENDERS: [Contender; 5] = [
     Contender {
         name: "sleep_until (race-thread)",
@@ -87,14 +87,14 @@ fn delay_until(deadline: Instant) -> futures_timer::Delay {
     futures_timer::Delay::new(deadline.saturating_duration_since(Instant::now()))
 }
 
-/// Taken at the very poll that is ready.
+/// Takes the time in the poll that is ready.
 async fn lateness<F: Future>(deadlines: &[Instant], wait: impl Fn(Instant) -> F) -> Lateness {
     let waits = deadlines.iter().map(|deadline| {
         let waits = wait(*deadline);
         async move {
             let mut waits = pin!(waits);
             let ready = poll_fn(|cx| waits.as_mut().poll(cx).map(|_| Instant::now())).await;
-            assert!(ready >= *deadline, "it is early");
+            assert!(ready >= *deadline, "a timer was early");
             (ready - *deadline).as_nanos() as f64 / 1e3
         }
     });

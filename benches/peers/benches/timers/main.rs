@@ -1,7 +1,8 @@
-//! The timer on a thread of its own beside the peers: `cargo bench --bench timers [-- arm|late]`.
+//! The timer with its own thread, compared with peers: `cargo bench --bench timers [-- arm|late]`.
 //!
-//! All contenders take turns in one process, for several rounds; a cell is the median. It says which targets
-//! are met, and fails for none: two shared cores are noisy.
+//! All contenders run alternately in one process, for several rounds; a cell is the median. It
+//! prints which targets are met, and does not fail if one is missed, because shared cores are
+//! noisy.
 
 mod arm;
 mod late;
@@ -12,11 +13,11 @@ use tokio::runtime::Builder;
 fn main() {
     let words: Vec<String> = std::env::args()
         .skip(1)
-        .filter(|it| !it.starts_with("--"))
+        .filter(|arg| !arg.starts_with("--"))
         .collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
 
-    // Its timers are on a thread of its own as well, like all others.
+    // Its timers run on a separate thread, as those of the others.
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()

@@ -1,18 +1,18 @@
-//! Medians, and printing.
+//! Computes medians and prints the table.
 
-/// Who takes part, and in what capacity.
+/// The role of a contender.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Ours,
     Peer,
-    /// Shown, and no peer.
+    /// Shown, but not a peer.
     Shown,
 }
 
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) side: Side,
-    /// For each column, one for each round.
+    /// The times of each column, one per round.
     pub(crate) samples: Vec<Vec<f64>>,
 }
 
@@ -22,7 +22,7 @@ impl Row {
     }
 }
 
-/// Each time, and its ratio to the best peer in that column; then whether our ratio is at most `target`.
+/// Prints each time with its ratio to the best peer, and whether our ratio is at most `target`.
 pub(crate) fn print(title: &str, columns: &[&str], target: f64, rows: &[Row]) {
     println!("\n{title}; in brackets, to the best peer");
     print!("  {:<40}", "");

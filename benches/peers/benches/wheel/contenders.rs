@@ -1,5 +1,5 @@
-//! The contenders, reduced to the measured operations. A value is a word. Peers that need an id get one; for
-//! the hashed wheel the value is the id, which favors it.
+//! The contenders, reduced to the measured operations. A value is a word. Peers that need an id get
+//! one; for the hashed wheel the value is the id, which favors it.
 
 use std::{
     cmp::Reverse,

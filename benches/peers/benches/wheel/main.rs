@@ -1,7 +1,8 @@
 //! The timing wheel beside the peers: `cargo bench --bench wheel [-- time|memory]`.
 //!
-//! A million timers, half of them cancelled, at a resolution of a millisecond. All contenders run in turn in
-//! one process, for several rounds; a cell is the median. The end of the output compares with the targets.
+//! A million timers, half of them cancelled, at a resolution of a millisecond. All contenders run
+//! in turn in one process, for several rounds; a cell is the median. The end of the output compares
+//! with the targets.
 
 mod contenders;
 mod memory;

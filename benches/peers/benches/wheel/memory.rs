@@ -15,7 +15,8 @@ pub(crate) struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// No locked instruction, which would slow down contenders that allocate often: there is one thread.
+/// No locked instruction, which would slow down contenders that allocate often: there is one
+/// thread.
 fn count(more: usize) {
     BYTES.store(BYTES.load(Relaxed).wrapping_add(more), Relaxed);
 }

@@ -49,8 +49,8 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 /// Dropping the set drops every future and argument, even if one of them panics. As in a `Vec`, a
 /// second panic aborts the process.
 ///
-/// If the task's waker panics when it is cloned, woken or dropped, no wake is lost: the next poll of
-/// the set handles it.
+/// If the task's waker panics when it is cloned, woken or dropped, no wake is lost: the next poll
+/// of the set handles it.
 ///
 /// # Cancel safety
 ///

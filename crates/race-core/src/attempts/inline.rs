@@ -48,10 +48,6 @@ impl<F, A, const N: usize> InlineAttempts<F, A, N> {
             start: 0,
         }
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
 }
 
 impl<F: Future, A, const N: usize> InlineAttempts<F, A, N> {
@@ -127,6 +123,7 @@ impl<F: Future, A, const N: usize> AttemptSet<F, A> for InlineAttempts<F, A, N> 
         self.len == N
     }
 
+    #[inline]
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
         if self.len == 0 {
             return Poll::Ready(None);

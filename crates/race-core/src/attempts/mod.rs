@@ -1,7 +1,7 @@
 //! The running attempts of a race: on the heap ([`Attempts`]) or inline ([`InlineAttempts`]).
 //!
 //! All `unsafe` code of the crate is in this module. The invariants are documented in `wake` (who
-//! may touch the parent's waker), `storage` (which slots hold an attempt) and `slots` (memory).
+//! may touch the parent's waker), `storage` (which slots hold an attempt) and `memory`.
 
 #![expect(
     unsafe_code,
@@ -9,7 +9,6 @@
 )]
 
 mod inline;
-mod inline_race;
 mod set;
 
 #[cfg(feature = "alloc")]
@@ -19,11 +18,11 @@ mod drop_all;
 #[cfg(feature = "alloc")]
 mod heap;
 #[cfg(feature = "alloc")]
+mod memory;
+#[cfg(feature = "alloc")]
 mod push_order;
 #[cfg(feature = "alloc")]
 mod ready_set;
-#[cfg(feature = "alloc")]
-mod slots;
 #[cfg(feature = "alloc")]
 mod storage;
 #[cfg(feature = "alloc")]
@@ -31,7 +30,6 @@ mod wake;
 
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
-pub use inline_race::InlineRace;
 #[allow(
     unreachable_pub,
     reason = "the crate root decides which of these it exports"

@@ -15,6 +15,10 @@ pub enum Side {
 ///
 /// If a future panics while it is polled or dropped, the panic propagates. The set then no longer
 /// holds this attempt, keeps all others, and can be used again.
+#[expect(
+    clippy::len_without_is_empty,
+    reason = "the poll loop only needs the number"
+)]
 pub trait AttemptSet<F: Future, A> {
     /// Returns the number of running attempts.
     fn len(&self) -> usize;

@@ -4,7 +4,7 @@ use core::{
     task::{Context, Poll},
 };
 
-use super::slots::Slots;
+use super::memory::Slots;
 
 /// The running attempts, each pinned in its slot from the push to the drop of its future.
 ///

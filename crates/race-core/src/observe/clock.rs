@@ -1,22 +1,22 @@
 use crate::{Moment, Timer};
 
-/// What time it is, for those who only want to know: observers. Every [`Timer`] is a clock.
+/// A clock for observers. Every [`Timer`] is one.
 ///
-/// A clock never decides when anything starts or ends.
+/// A clock never decides when an attempt starts or ends; the race's timer does.
 pub trait Clock {
-    /// What time it is now. It never goes backwards.
-    fn now(&self) -> Moment;
+    /// Returns the current time. It never goes backwards.
+    fn read(&self) -> Moment;
 }
 
 impl<T: Timer> Clock for T {
-    fn now(&self) -> Moment {
+    fn read(&self) -> Moment {
         Timer::now(self)
     }
 }
 
 #[cfg(feature = "test-util")]
 impl Clock for crate::VirtualClock {
-    fn now(&self) -> Moment {
+    fn read(&self) -> Moment {
         Self::now(self)
     }
 }

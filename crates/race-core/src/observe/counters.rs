@@ -1,23 +1,27 @@
+#[cfg(target_has_atomic = "ptr")]
 use alloc::sync::Arc;
 use core::time::Duration;
 
 use super::{Counts, Observer};
 use crate::{
-    Event, Suppressed, What,
+    Cause, Event, EventKind, Refusal,
     sync::{AtomicUsize, Ordering},
 };
 
-/// What wasted time is counted in: it must neither run over soon nor lose much of a short attempt.
+/// The resolution of the wasted time: fine enough for short attempts, coarse enough for the range.
 const UNITS_PER_SECOND: u64 = match cfg!(target_pointer_width = "64") {
     true => 1_000_000,
     false => 1_000,
 };
 
-/// Counts what happens in races: how often hedging helped, and what it wasted.
+/// An observer that counts: how often hedging helped, and what it cost.
 ///
-/// Races share it by reference, or in an `Arc`; it may be a `static`. It takes no lock and allocates nothing:
-/// an event costs one or two additions to an atomic, beside the reading of the clock that an observed race
-/// makes anyway. If that is too much, see `CoarseClock`.
+/// Many races share one `Counters`, by reference or in an `Arc`. It can be a `static`.
+/// [`counts`](Self::counts) returns the numbers.
+///
+/// It takes no lock and allocates nothing. An event costs one or two atomic additions, and the read
+/// of the clock that each observed race makes; for a cheaper clock, see `CoarseClock` (feature
+/// `coarsetime`).
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,23 +31,25 @@ const UNITS_PER_SECOND: u64 = match cfg!(target_pointer_width = "64") {
 ///
 /// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
 /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
-/// let race = Race::of_with(clock.timer(), ms(50), attempts).observer_with(clock.clone(), &HEDGING);
-/// clock.run(race.first())??;
+/// let race = Race::of_with(clock.timer(), ms(50), attempts).observer(&HEDGING);
+/// clock.run(race.first())?;
 ///
 /// let counts = HEDGING.counts();
 /// assert_eq!((counts.races, counts.extra, counts.helped), (1, 1, 1));
 /// assert_eq!((counts.cancelled, counts.wasted), (1, ms(70)));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), race_core::Deadlock>(())
 /// ```
 ///
 /// # Range
 ///
-/// On 64 bits nothing runs over. On 32 bits the numbers wrap around at 2³², and the wasted time stops at
-/// 49 days; it is counted in milliseconds there, and in microseconds on 64 bits, each attempt's rounded.
+/// With 64-bit pointers, no count reaches its limit, and each attempt's wasted time is rounded to a
+/// microsecond. With 32-bit pointers, the counts wrap around at 2³²; wasted time is rounded to a
+/// millisecond and saturates at 49 days.
 #[derive(Debug, Default)]
 pub struct Counters {
     races: AtomicUsize,
     extra: AtomicUsize,
+    failovers: AtomicUsize,
     wins: AtomicUsize,
     helped: AtomicUsize,
     finished: AtomicUsize,
@@ -51,19 +57,20 @@ pub struct Counters {
     timed_out: AtomicUsize,
     cancelled: AtomicUsize,
     wasted: AtomicUsize,
-    held_by_bound: AtomicUsize,
-    stopped_by_gate: AtomicUsize,
-    stopped_by_budget: AtomicUsize,
+    delayed_by_max_in_flight: AtomicUsize,
+    refused_by_gate: AtomicUsize,
+    refused_by_budget: AtomicUsize,
 }
 
 impl Counters {
-    /// All zero.
+    /// Creates counters that are all zero.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self {
             races: AtomicUsize::new(0),
             extra: AtomicUsize::new(0),
+            failovers: AtomicUsize::new(0),
             wins: AtomicUsize::new(0),
             helped: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
@@ -71,22 +78,23 @@ impl Counters {
             timed_out: AtomicUsize::new(0),
             cancelled: AtomicUsize::new(0),
             wasted: AtomicUsize::new(0),
-            held_by_bound: AtomicUsize::new(0),
-            stopped_by_gate: AtomicUsize::new(0),
-            stopped_by_budget: AtomicUsize::new(0),
+            delayed_by_max_in_flight: AtomicUsize::new(0),
+            refused_by_gate: AtomicUsize::new(0),
+            refused_by_budget: AtomicUsize::new(0),
         }
     }
 
-    /// All zero. Loom's atomics are made at run time.
+    /// Creates counters that are all zero. Not `const`, because loom's atomics are not.
     #[cfg(loom)]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What has been counted so far.
+    /// Returns the counts so far.
     ///
-    /// Each number is exact. Together they may be a few events apart while races run.
+    /// Each count is exact. While races run, they are not read at one instant, so two of them may
+    /// differ by a few events.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let read = |count: &AtomicUsize| count.load(Ordering::Relaxed) as u64;
@@ -97,6 +105,7 @@ impl Counters {
             races,
             attempts: races.wrapping_add(extra),
             extra,
+            failovers: read(&self.failovers),
             wins: read(&self.wins),
             helped: read(&self.helped),
             finished: read(&self.finished),
@@ -104,33 +113,40 @@ impl Counters {
             timed_out: read(&self.timed_out),
             cancelled: read(&self.cancelled),
             wasted: Duration::from_secs(wasted / UNITS_PER_SECOND) + Duration::from_nanos(part),
-            held_by_bound: read(&self.held_by_bound),
-            stopped_by_gate: read(&self.stopped_by_gate),
-            stopped_by_budget: read(&self.stopped_by_budget),
+            delayed_by_max_in_flight: read(&self.delayed_by_max_in_flight),
+            refused_by_gate: read(&self.refused_by_gate),
+            refused_by_budget: read(&self.refused_by_budget),
         }
     }
 
     fn count(&self, event: Event) {
-        let is_extra = event.place > 0;
-        let number = match event.what {
-            What::Started if is_extra => &self.extra,
-            What::Started => &self.races,
-            What::Won => {
+        let is_extra = event.index > 0;
+        let number = match event.kind {
+            EventKind::Started if is_extra => {
+                if event.cause == Cause::Failure {
+                    add(&self.failovers, 1);
+                }
+                &self.extra
+            }
+            EventKind::Started => &self.races,
+            EventKind::Won => {
                 if is_extra {
                     add(&self.helped, 1);
                 }
                 &self.wins
             }
-            What::Finished => &self.finished,
-            What::Failed => &self.failed,
-            What::TimedOut => &self.timed_out,
-            What::Cancelled => {
+            EventKind::Finished => &self.finished,
+            EventKind::Failed => &self.failed,
+            EventKind::TimedOut => &self.timed_out,
+            EventKind::Cancelled => {
                 self.waste(event.ran);
                 &self.cancelled
             }
-            What::Suppressed(Suppressed::Bound) => &self.held_by_bound,
-            What::Suppressed(Suppressed::Gate) => &self.stopped_by_gate,
-            What::Suppressed(Suppressed::Budget) => &self.stopped_by_budget,
+            EventKind::Refused(Refusal::MaxInFlight) => &self.delayed_by_max_in_flight,
+            EventKind::Refused(Refusal::Gate) => &self.refused_by_gate,
+            EventKind::Refused(Refusal::Budget) => &self.refused_by_budget,
+            // The race reports no event for these.
+            EventKind::Refused(Refusal::MaxAttempts | Refusal::Verdict | Refusal::Policy) => return,
         };
         add(number, 1);
     }
@@ -145,7 +161,7 @@ impl Counters {
     }
 }
 
-// The counts guard no other memory, so no order is needed.
+/// Relaxed, because no other memory depends on the counts.
 fn add(count: &AtomicUsize, more: usize) {
     count.fetch_add(more, Ordering::Relaxed);
 }
@@ -156,6 +172,8 @@ impl Observer for &Counters {
     }
 }
 
+/// Needs a target with compare-and-swap, as [`Arc`] does. Elsewhere, share `&Counters`.
+#[cfg(target_has_atomic = "ptr")]
 impl Observer for Arc<Counters> {
     fn observe(&mut self, event: Event) {
         self.count(event);
@@ -163,61 +181,4 @@ impl Observer for Arc<Counters> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::Moment;
-
-    fn event(place: usize, ran: Duration, what: What) -> Event {
-        let at = Moment::ZERO;
-        Event {
-            place,
-            at,
-            ran,
-            what,
-        }
-    }
-
-    #[test]
-    fn wasted_time_is_rounded_and_stops_at_the_most_it_can_be() {
-        let counters = Counters::new();
-        let mut observer = &counters;
-        let mut cancel = |ran| {
-            observer.observe(event(1, ran, What::Cancelled));
-            counters.counts().wasted
-        };
-        assert_eq!(
-            cancel(Duration::from_millis(3_000_017)).as_millis(),
-            3_000_017
-        );
-        cancel(Duration::MAX);
-        let most = cancel(Duration::MAX);
-        assert_eq!(cancel(Duration::from_secs(1)), most);
-        assert_eq!(
-            most.as_micros() / 1_000,
-            usize::MAX as u128 * 1_000 / u128::from(UNITS_PER_SECOND)
-        );
-        assert_eq!(counters.counts().cancelled, 4);
-    }
-
-    #[test]
-    fn threads_share_it_and_nothing_is_lost() {
-        let counters = Arc::new(Counters::new());
-        std::thread::scope(|scope| {
-            for place in 0..4 {
-                let mut observer = Arc::clone(&counters);
-                scope.spawn(move || {
-                    for _ in 0..1_000 {
-                        observer.observe(event(place, Duration::ZERO, What::Started));
-                        observer.observe(event(place, Duration::ZERO, What::Won));
-                    }
-                });
-            }
-        });
-        let counts = counters.counts();
-        assert_eq!(
-            (counts.races, counts.extra, counts.attempts),
-            (1_000, 3_000, 4_000)
-        );
-        assert_eq!((counts.wins, counts.helped), (4_000, 3_000));
-    }
-}
+mod tests;

@@ -1,45 +1,80 @@
 use core::{fmt, time::Duration};
 
-/// What [`Counters`](crate::Counters) have counted, at one time.
+/// The numbers of [`Counters`](crate::Counters) at one time.
+///
+/// `Display` prints one line and leaves out what is zero, from `failovers` on.
+///
+/// ```
+/// use std::time::Duration;
+/// use race_core::{Counters, Race, VirtualClock};
+///
+/// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+/// let ask = |&(latency, answer): &(u64, Result<u32, &'static str>)| {
+///     let latency = clock.sleep(ms(latency));
+///     async move {
+///         latency.await;
+///         answer
+///     }
+/// };
+/// let servers = [(200, Ok(1)), (10, Err("busy")), (100, Ok(3)), (200, Ok(4))];
+/// let counters = Counters::new();
+/// let race = Race::new_with(clock.timer(), ms(50), ask, servers).observer(&counters);
+/// clock.run(race.first_ok())??;
+///
+/// let counts = counters.counts();
+/// assert_eq!((counts.attempts, counts.extra, counts.failovers), (4, 3, 1));
+/// assert_eq!(
+///     counts.to_string(),
+///     "1 races, 4 attempts (3 extra, 300.0 %), 1 won (1 by an extra attempt), \
+///      1 started by a failure, 1 failed, 2 cancelled (210ms wasted)"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Races whose first attempt has started.
+    /// Races whose first attempt started.
     pub races: u64,
-    /// Attempts that have started.
+    /// Attempts that started: `races` plus `extra`.
     pub attempts: u64,
-    /// Those of them that were not the first of their race.
+    /// Attempts that started and were not the first of their race, whatever their
+    /// [`Cause`](crate::Cause). This is the load that staggering adds.
     pub extra: u64,
-    /// Attempts that have won; in a quorum, each that it is made of.
+    /// Extra attempts that a failure caused; see [`Cause::Failure`](crate::Cause::Failure). The
+    /// other extra attempts are hedges, or started with nothing running.
+    pub failovers: u64,
+    /// Attempts that won. Each attempt that counts towards a quorum is one.
     pub wins: u64,
-    /// Those of them that were extra: there the staggering helped.
+    /// Attempts that won and were extra. In these races staggering helped.
     pub helped: u64,
-    /// Attempts that have finished in a race that was read as a stream, or drained after its end.
+    /// Attempts that finished in a race that is read as a stream.
     pub finished: u64,
-    /// Attempts that have finished and were not accepted.
+    /// Attempts that finished and whose output was not accepted.
     pub failed: u64,
-    /// Attempts that ran as long as one may, and were dropped.
+    /// Attempts that exceeded the attempt timeout and were dropped.
     pub timed_out: u64,
-    /// Attempts that were dropped while they ran, since the race was over.
+    /// Attempts that were dropped while they ran; see
+    /// [`EventKind::Cancelled`](crate::EventKind::Cancelled).
     pub cancelled: u64,
-    /// How long the cancelled ones had run, all together: what the extra attempts cost.
+    /// The total time that the cancelled attempts ran. This is what the extra attempts cost.
     pub wasted: Duration,
-    /// Attempts that the bound held up; see [`Suppressed::Bound`](crate::Suppressed::Bound).
-    pub held_by_bound: u64,
-    /// Starts that the gate refused.
-    pub stopped_by_gate: u64,
-    /// Starts that the budget refused.
-    pub stopped_by_budget: u64,
+    /// Attempts that had to wait because `max_in_flight` attempts were running; see
+    /// [`Refusal::MaxInFlight`](crate::Refusal::MaxInFlight).
+    pub delayed_by_max_in_flight: u64,
+    /// Attempts that the gate refused.
+    pub refused_by_gate: u64,
+    /// Attempts that the budget refused.
+    pub refused_by_budget: u64,
 }
 
 impl Counts {
-    /// How many extra attempts came on each race: 0.02 is two percent more load. 0 without a race.
+    /// Returns the extra attempts per race: 0.02 is 2 % more load. 0 if there was no race.
     #[must_use]
     pub fn extra_load(&self) -> f64 {
         share(self.extra, self.races)
     }
 
-    /// Which part of the wins was an extra attempt's, from 0 to 1. 0 without a win.
+    /// Returns the share of wins by an extra attempt, from 0 to 1. 0 if nothing won.
     #[must_use]
     pub fn helped_share(&self) -> f64 {
         share(self.helped, self.wins)
@@ -53,7 +88,6 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// One line. What did not occur is left out of its end.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = self.extra_load() * 100.0;
@@ -63,56 +97,23 @@ impl fmt::Display for Counts {
             self.races, self.attempts, self.extra, self.wins, self.helped
         )?;
         let rest = [
+            (self.failovers, "started by a failure"),
             (self.finished, "finished"),
             (self.failed, "failed"),
             (self.timed_out, "timed out"),
-            (self.held_by_bound, "held up by the bound"),
-            (self.stopped_by_gate, "stopped by the gate"),
-            (self.stopped_by_budget, "stopped by the budget"),
+            (self.delayed_by_max_in_flight, "delayed by max_in_flight"),
+            (self.refused_by_gate, "refused by the gate"),
+            (self.refused_by_budget, "refused by the budget"),
         ];
-        for (number, what) in rest.into_iter().filter(|(number, _)| *number > 0) {
-            write!(f, ", {number} {what}")?;
+        for (number, name) in rest.into_iter().filter(|(number, _)| *number > 0) {
+            write!(f, ", {number} {name}")?;
         }
         match self.cancelled {
             0 => Ok(()),
-            cancelled => write!(f, ", {cancelled} cancelled after {:?} in all", self.wasted),
+            cancelled => write!(f, ", {cancelled} cancelled ({:?} wasted)", self.wasted),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use alloc::string::ToString as _;
-
-    use super::*;
-
-    #[test]
-    fn nothing_counted_is_no_share_of_nothing() {
-        let counts = Counts::default();
-        assert_eq!((counts.extra_load(), counts.helped_share()), (0.0, 0.0));
-        let line = "0 races, 0 attempts (0 extra, 0.0 %), 0 won (0 by an extra attempt)";
-        assert_eq!(counts.to_string(), line);
-    }
-
-    #[test]
-    fn it_is_told_in_one_line() {
-        let counts = Counts {
-            races: 1_000,
-            attempts: 1_020,
-            extra: 20,
-            wins: 990,
-            helped: 15,
-            failed: 13,
-            cancelled: 17,
-            wasted: Duration::from_millis(1_250),
-            stopped_by_budget: 4,
-            ..Counts::default()
-        };
-        assert_eq!(
-            counts.to_string(),
-            "1000 races, 1020 attempts (20 extra, 2.0 %), 990 won (15 by an extra attempt), 13 failed, \
-             4 stopped by the budget, 17 cancelled after 1.25s in all"
-        );
-        assert_eq!(counts.extra_load(), 0.02);
-    }
-}
+mod tests;

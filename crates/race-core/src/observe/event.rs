@@ -1,30 +1,33 @@
 use core::{fmt, time::Duration};
 
-use crate::{Moment, Suppressed};
+use crate::Moment;
 
 /// What happened in a race, to which attempt, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The place of the attempt: how many had started before it.
-    pub place: usize,
-    /// When it happened, by the observer's clock.
+    /// The index of the attempt: the number of attempts that started before it.
+    pub index: usize,
+    /// Why the attempt started, or was about to start.
+    pub cause: Cause,
+    /// The time of the event, on the observer's clock.
     pub at: Moment,
-    /// How long the attempt had run then; zero for one that did not run.
+    /// How long the attempt had run; zero for an attempt that did not run.
     pub ran: Duration,
     /// What happened.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 impl Event {
-    /// An event, as for a test of an observer.
+    /// Creates an event, for tests of observers.
     #[must_use]
-    pub fn new(place: usize, at: Moment, ran: Duration, what: What) -> Self {
+    pub fn new(index: usize, cause: Cause, at: Moment, ran: Duration, kind: EventKind) -> Self {
         Self {
-            place,
+            index,
+            cause,
             at,
             ran,
-            what,
+            kind,
         }
     }
 }
@@ -32,25 +35,26 @@ impl Event {
 /// What happened to an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum What {
-    /// It started; its first poll comes next.
+pub enum EventKind {
+    /// The attempt started. Its first poll follows.
     Started,
-    /// It finished, and the race was read as a stream, which knows neither winners nor failures.
+    /// The attempt finished in a race that is read as a stream, which has no winners or failures.
     Finished,
-    /// It won, or is one of those that a quorum is made of.
+    /// The attempt won, or counts towards the quorum.
     Won,
-    /// It finished, and its output was not accepted.
+    /// The attempt finished and its output was not accepted.
     Failed,
-    /// It ran as long as an attempt may, and was dropped. That counts as a failure.
+    /// The attempt exceeded the attempt timeout and was dropped. A timeout is a failure.
     TimedOut,
-    /// It was dropped while it ran: another had won, the race had failed or was over its deadline, or was
-    /// dropped itself. An attempt that panicked is among these.
+    /// The attempt was dropped while it ran: another attempt won, the race failed, passed its
+    /// deadline or was dropped, or the attempt panicked. A panic is reported in the next poll.
     Cancelled,
-    /// It was about to start, and was not allowed to. Said once, however often that is found.
-    Suppressed(Suppressed),
+    /// The attempt was due and could not start. Not repeated while attempt and reason stay the
+    /// same.
+    Refused(Refusal),
 }
 
-impl fmt::Display for What {
+impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Started => "started",
@@ -59,9 +63,68 @@ impl fmt::Display for What {
             Self::Failed => "failed",
             Self::TimedOut => "timed out",
             Self::Cancelled => "cancelled",
-            Self::Suppressed(Suppressed::Bound) => "held up by the bound",
-            Self::Suppressed(Suppressed::Gate) => "stopped by the gate",
-            Self::Suppressed(Suppressed::Budget) => "stopped by the budget",
+            Self::Refused(refusal) => return write!(f, "refused by {refusal}"),
+        })
+    }
+}
+
+/// Why an attempt starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// It is the first attempt of the race.
+    First,
+    /// The delay passed while another attempt was running. This is a hedge.
+    Delay,
+    /// An earlier attempt failed, and [`OnFailure`](crate::OnFailure) starts the next one. A
+    /// backoff, a minimum gap or a pushback may lie between the failure and the start.
+    Failure,
+    /// No other attempt was running.
+    Idle,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::First => "first",
+            Self::Delay => "delay",
+            Self::Failure => "failure",
+            Self::Idle => "idle",
+        })
+    }
+}
+
+/// What kept an attempt from starting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// As many attempts are running as `max_in_flight` allows. The attempt can start when one
+    /// finishes. Reported as soon as the limit is reached and another candidate may exist, whether
+    /// or not its delay has passed.
+    MaxInFlight,
+    /// As many attempts have started as `max_attempts` allows.
+    MaxAttempts,
+    /// The gate answered [`Permit::Stop`](crate::Permit::Stop) or
+    /// [`Permit::NotNow`](crate::Permit::NotNow).
+    Gate,
+    /// The budget is used up.
+    Budget,
+    /// A classifier answered `Verdict::NoMoreStarts`.
+    Verdict,
+    /// The policy gives no delay, or options such as [`OnFailure::Wait`](crate::OnFailure::Wait)
+    /// and `min_gap` leave nothing that could start the attempt.
+    Policy,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MaxInFlight => "max_in_flight",
+            Self::MaxAttempts => "max_attempts",
+            Self::Gate => "the gate",
+            Self::Budget => "the budget",
+            Self::Verdict => "the verdict on a failure",
+            Self::Policy => "the policy",
         })
     }
 }

@@ -1,10 +1,10 @@
-//! Seeing what a race does.
+//! Events of a race, and observers that receive them.
 
 mod clock;
 mod event;
 
 #[cfg(feature = "coarsetime")]
-mod coarse;
+mod coarse_clock;
 #[cfg(feature = "alloc")]
 mod counters;
 #[cfg(feature = "alloc")]
@@ -12,21 +12,24 @@ mod counts;
 #[cfg(feature = "alloc")]
 mod observed;
 #[cfg(feature = "alloc")]
+mod observer;
+#[cfg(feature = "alloc")]
 mod staircase;
 #[cfg(feature = "tracing")]
 mod traced;
 
 pub use clock::Clock;
-pub use event::{Event, What};
+pub use event::{Cause, Event, EventKind, Refusal};
 
 #[cfg(feature = "coarsetime")]
-pub use coarse::CoarseClock;
+pub use coarse_clock::CoarseClock;
 #[cfg(feature = "tracing")]
 pub use traced::Traced;
 #[cfg(feature = "alloc")]
 pub use {
     counters::Counters,
     counts::Counts,
-    observed::{Observed, Observer},
+    observed::Observed,
+    observer::{Observer, OnEvent},
     staircase::Staircase,
 };

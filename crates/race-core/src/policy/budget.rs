@@ -1,33 +1,40 @@
-//! # Why a budget, and not only a maximum of attempts?
+//! # Why a budget, and not only a maximum number of attempts?
 //!
-//! A maximum bounds what one race may do. When a server slows down for everybody, every race hedges, and
-//! the load doubles at the moment in which it can least be borne. A budget bounds what all races may do
-//! together: so and so much more than the attempts that had to be made.
+//! A maximum limits one race. When a server slows down for all requests, every race hedges, and the
+//! load doubles at the worst moment. A budget limits what all races start together: a percentage on
+//! top of the first attempts.
 
-use core::{fmt, ops::Deref, time::Duration};
+use core::{fmt, ops::Deref};
 
-use super::{Policy, Standing, Suppressed};
+use super::{Hook, RaceState};
 use crate::{
-    What,
+    Cause,
     sync::{AtomicUsize, Ordering},
 };
 
-/// An attempt, in the unit in which a budget counts.
+/// One attempt, in the unit of the balance.
 const ATTEMPT: usize = 1_000;
 
-/// How many attempts can be saved up beyond the reserve, unless it is said.
+/// Default of [`Budget::savings`].
 const SAVINGS: usize = 100;
 
-/// Bounds how many attempts beyond their first all races together may start.
+/// Limits how many hedges all races together may start.
 ///
-/// The first attempt of each race deposits a part of an attempt, each further one withdraws a whole; but
-/// the first so many of a quorum are free. It pays for what is started after a failure, too. So
-/// of what starts, only so and so many percent come on top, beside a reserve, which a budget is full of
-/// when it is made, and what was saved up. It counts in thousandths, in integers: nothing is lost to
-/// rounding.
+/// Each first attempt deposits a fraction of an attempt; each charged attempt withdraws one. So the
+/// charged attempts stay below a percentage of the races, plus a reserve that is available from the
+/// start, plus what quiet times saved.
 ///
-/// Races share it by reference, or in an `Arc`. It takes no lock and allocates nothing. The idea is that of
-/// Finagle's `RetryBudget`.
+/// The budget charges hedges: attempts that start because their delay passed while another attempt
+/// was running. It also does so with `Adaptive` and [`OnFailure::Wait`](crate::OnFailure::Wait). It
+/// does not charge the first attempt, attempts that a failure causes, attempts that start while
+/// none is running, and the first `k` attempts of a quorum of `k`.
+///
+/// **Free fail-over multiplies the load in an outage**: if all replicas fail, each race asks each
+/// replica once. If that is too much, use [`charge_failover`](Self::charge_failover),
+/// `max_attempts` or a [`Backoff`](crate::Backoff).
+///
+/// Races share a budget by reference or in an `Arc`. It takes no lock, allocates nothing, and
+/// counts in thousandths of an attempt, in integers. The idea is that of Finagle's `RetryBudget`.
 ///
 /// ```
 /// use race_core::Budget;
@@ -44,17 +51,18 @@ pub struct Budget {
     deposit: usize,
     reserve: usize,
     savings: usize,
+    charges_failover: bool,
     balance: AtomicUsize,
 }
 
 impl Budget {
-    /// For every hundred first attempts, at most `percent` further ones. It may be more than 100.
+    /// Allows `percent` charged attempts for every hundred races. May exceed 100.
     #[must_use]
     pub fn percent(percent: u16) -> Self {
         Self::new(usize::from(percent) * 10)
     }
 
-    /// For every thousand first attempts, at most `per_mille` further ones.
+    /// Allows `per_mille` charged attempts for every thousand races.
     #[must_use]
     pub fn per_mille(per_mille: u16) -> Self {
         Self::new(per_mille.into())
@@ -65,12 +73,13 @@ impl Budget {
             deposit,
             reserve: 0,
             savings: SAVINGS * ATTEMPT,
+            charges_failover: false,
             balance: AtomicUsize::new(0),
         }
     }
 
-    /// Further attempts that may be made before any first one; 0 unless it is said. They are there once, and
-    /// filled up again by deposits. Set it before the budget is used.
+    /// Makes `attempts` charged attempts available before any race. Deposits refill the reserve.
+    /// Default: 0. Set it before the budget is used.
     #[must_use]
     pub fn reserve(mut self, attempts: u16) -> Self {
         self.reserve = usize::from(attempts) * ATTEMPT;
@@ -78,42 +87,73 @@ impl Budget {
         self
     }
 
-    /// How many attempts can be saved up beyond the reserve by races that needed none; 100 unless it is said.
-    /// It bounds what a quiet week allows a bad minute.
+    /// Limits how many unused attempts can be saved on top of the reserve. It bounds what a quiet
+    /// week allows in a bad minute. Default: 100.
     #[must_use]
     pub fn savings(mut self, attempts: u16) -> Self {
         self.savings = usize::from(attempts) * ATTEMPT;
         self
     }
 
-    /// A first attempt was started.
+    /// Charges every attempt but the first of a race and the first `k` of a quorum of `k`: also
+    /// those that a failure causes, and those that start while none is running.
+    ///
+    /// A used-up budget then ends a race whose attempts have all failed.
+    #[must_use]
+    pub fn charge_failover(mut self) -> Self {
+        self.charges_failover = true;
+        self
+    }
+
+    /// Deposits for the first attempt of a race. Races with this budget do so themselves.
     pub fn deposit(&self) {
         self.add(self.deposit);
     }
 
-    /// Takes out one further attempt; false if there is none left.
+    /// Withdraws one attempt; returns `false` if the balance is too low.
     #[must_use]
     pub fn withdraw(&self) -> bool {
-        let taken = self.update(|balance| balance.checked_sub(ATTEMPT));
-        taken.is_ok()
+        let withdrawn = self.update(|balance| balance.checked_sub(ATTEMPT));
+        withdrawn.is_ok()
     }
 
-    /// How many further attempts could be started now.
+    /// Returns how many charged attempts could start now.
     #[must_use]
     pub fn balance(&self) -> usize {
         self.balance.load(Ordering::Relaxed) / ATTEMPT
     }
 
     fn add(&self, amount: usize) {
-        // The most it can be does not overflow: each part is below 2^16 * 1000.
-        let most = self.reserve + self.savings;
-        let _full = self.update(|balance| (balance < most).then(|| most.min(balance + amount)));
+        // The maximum does not overflow: each part is below 2^16 * 1000.
+        let max = self.reserve + self.savings;
+        let _full = self.update(|balance| (balance < max).then(|| max.min(balance + amount)));
     }
 
-    // The balance guards no other memory, so no order is needed.
+    // The balance guards no other memory, so no ordering is needed.
     fn update(&self, change: impl FnMut(usize) -> Option<usize>) -> Result<usize, usize> {
         self.balance
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, change)
+    }
+
+    fn charges(&self, state: &RaceState<'_>) -> bool {
+        let is_hedge = state.cause == Cause::Delay;
+        (is_hedge || self.charges_failover) && state.index >= state.needed
+    }
+
+    pub(super) fn charge(&self, state: &RaceState<'_>) -> bool {
+        !self.charges(state) || self.withdraw()
+    }
+
+    pub(super) fn refund(&self, state: &RaceState<'_>) {
+        if self.charges(state) {
+            self.add(ATTEMPT);
+        }
+    }
+
+    pub(super) fn started(&self, index: usize) {
+        if index == 0 {
+            self.deposit();
+        }
     }
 }
 
@@ -127,107 +167,34 @@ impl fmt::Debug for Budget {
     }
 }
 
-/// A policy within a budget, as `Race::budget` makes it.
+/// A budget attached to a race, as `Race::budget` makes it.
 #[derive(Clone, Debug)]
-pub struct Budgeted<P, B> {
-    policy: P,
+pub struct Charge<B> {
     budget: B,
 }
 
-impl<P, B: Deref<Target = Budget>> Budgeted<P, B> {
-    /// `budget` is a `&Budget`, or an `Arc<Budget>`.
-    pub fn new(policy: P, budget: B) -> Self {
-        Self { policy, budget }
+impl<B: Deref<Target = Budget>> Charge<B> {
+    pub(crate) fn new(budget: B) -> Self {
+        Self { budget }
     }
 }
 
-impl<P: Policy, B: Deref<Target = Budget>> Policy for Budgeted<P, B> {
-    fn step(&mut self, place: usize) -> Option<Duration> {
-        self.policy.step(place)
+impl<B: Deref<Target = Budget>> Hook for Charge<B> {
+    fn charge(&mut self, state: &RaceState<'_>) -> bool {
+        self.budget.charge(state)
     }
 
-    fn admit(&mut self, standing: &Standing<'_>) -> Result<(), Suppressed> {
-        if standing.place < standing.needed {
-            return self.policy.admit(standing);
-        }
-        if !self.budget.withdraw() {
-            return Err(Suppressed::Budget);
-        }
-        let admitted = self.policy.admit(standing);
-        if admitted.is_err() {
-            self.budget.add(ATTEMPT);
-        }
-        admitted
+    fn refund(&mut self, state: &RaceState<'_>) {
+        self.budget.refund(state);
     }
 
-    fn note(&mut self, place: usize, what: What) {
-        if (place, what) == (0, What::Started) {
-            self.budget.deposit();
-        }
-        self.policy.note(place, what);
+    fn started(&mut self, index: usize, _: Cause) {
+        self.budget.started(index);
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tower_857_ten_deposits_of_six_tenths_are_six_and_not_a_hair_more() {
-        let budget = Budget::percent(60);
-        (0..10).for_each(|_| budget.deposit());
-        assert_eq!((0..10).filter(|_| budget.withdraw()).count(), 6);
-    }
-
-    #[test]
-    fn finagle_n8_a_hundred_deposits_of_one_percent_are_one() {
-        let budget = Budget::percent(1).reserve(300);
-        assert_eq!(budget.balance(), 300);
-        (0..99).for_each(|_| budget.deposit());
-        assert_eq!(budget.balance(), 300);
-        budget.deposit();
-        assert_eq!(budget.balance(), 301);
-    }
-
-    #[test]
-    fn what_can_be_saved_is_bounded_and_the_largest_budget_does_not_overflow() {
-        let budget = Budget::per_mille(u16::MAX)
-            .reserve(u16::MAX)
-            .savings(u16::MAX);
-        (0..2_000).for_each(|_| budget.deposit());
-        assert_eq!(budget.balance(), 2 * usize::from(u16::MAX));
-        let budget = Budget::percent(200).savings(3);
-        (0..100).for_each(|_| budget.deposit());
-        assert_eq!(budget.balance(), 3);
-    }
-
-    #[test]
-    fn a_budget_of_nothing_allows_nothing() {
-        let budget = Budget::percent(0);
-        (0..100).for_each(|_| budget.deposit());
-        assert!(!budget.withdraw());
-    }
-}
+mod tests;
 
 #[cfg(all(test, loom))]
-mod loom_tests {
-    use loom::{model, sync::Arc, thread};
-
-    use super::*;
-
-    #[test]
-    fn no_attempt_is_paid_for_twice() {
-        model(|| {
-            let budget = Arc::new(Budget::percent(50).reserve(1).savings(1));
-            let threads = [(); 2].map(|()| {
-                let budget = budget.clone();
-                thread::spawn(move || {
-                    budget.deposit();
-                    budget.withdraw()
-                })
-            });
-            let paid = threads.map(|thread| usize::from(thread.join().expect("no panic")));
-            assert_eq!(paid.iter().sum::<usize>() + budget.balance(), 2);
-        });
-    }
-}
+mod loom_tests;

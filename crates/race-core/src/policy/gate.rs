@@ -1,46 +1,96 @@
-use core::{fmt, time::Duration};
+use core::{fmt, marker::PhantomData, time::Duration};
 
-use super::{Policy, Standing, Suppressed};
-use crate::What;
+use super::Hook;
+use crate::Cause;
 
-/// A policy with a gate, as `Race::gate` makes it.
-#[derive(Clone)]
-pub struct Gated<P, G> {
-    policy: P,
-    gate: G,
+/// The state of a race when an attempt is about to start.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct RaceState<'a> {
+    /// The index of the attempt, counted from 0; also the number of attempts started so far.
+    pub index: usize,
+    /// Why the attempt would start.
+    pub cause: Cause,
+    /// The number of running attempts.
+    pub running: usize,
+    /// The number of failed attempts. Always 0 in a race that is read as a stream.
+    pub failed: usize,
+    /// The number of attempts that must be accepted: the quorum, or one.
+    pub needed: usize,
+    pub(crate) elapsed: &'a dyn Fn() -> Duration,
 }
 
-impl<P, G: FnMut(&Standing<'_>) -> bool> Gated<P, G> {
-    /// Before each start but the first `gate` is asked, with what is known of the race: go, or stop?
-    ///
-    /// Each part can be used alone: this, with [`Stagger`](crate::Stagger).
-    pub fn new(policy: P, gate: G) -> Self {
-        Self { policy, gate }
+impl RaceState<'_> {
+    /// Returns how long the race has taken so far. Reads the clock.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        (self.elapsed)()
     }
 }
 
-impl<P: Policy, G: FnMut(&Standing<'_>) -> bool> Policy for Gated<P, G> {
-    fn step(&mut self, place: usize) -> Option<Duration> {
-        self.policy.step(place)
+impl fmt::Debug for RaceState<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RaceState")
+            .field("index", &self.index)
+            .field("cause", &self.cause)
+            .field("running", &self.running)
+            .field("failed", &self.failed)
+            .field("needed", &self.needed)
+            .finish_non_exhaustive()
     }
+}
 
-    fn admit(&mut self, standing: &Standing<'_>) -> Result<(), Suppressed> {
-        // Before what is inside, so that nothing is taken from a budget in vain.
-        match (self.gate)(standing) {
-            true => self.policy.admit(standing),
-            false => Err(Suppressed::Gate),
+/// The answer of a gate. A `bool` converts: `true` is [`Start`](Permit::Start), `false` is
+/// [`Stop`](Permit::Stop).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Permit {
+    /// The attempt starts.
+    Start,
+    /// The attempt does not start now. The gate is asked again when the delay has passed once more,
+    /// or when a failure makes the attempt due. Without a delay and minimum gap, this is the same
+    /// as [`Stop`](Permit::Stop).
+    NotNow,
+    /// The delay starts nothing any more. The gate is asked once more when a failure makes an
+    /// attempt due, and when no attempt is running; if it refuses with nothing running, the race
+    /// ends.
+    Stop,
+}
+
+impl From<bool> for Permit {
+    fn from(start: bool) -> Self {
+        match start {
+            true => Self::Start,
+            false => Self::Stop,
         }
     }
+}
 
-    fn note(&mut self, place: usize, what: What) {
-        self.policy.note(place, what);
+/// A gate attached to a race, as `Race::gate` makes it.
+#[derive(Clone)]
+pub struct Gate<G, A> {
+    gate: G,
+    /// The type of the gate's answer.
+    answer: PhantomData<fn() -> A>,
+}
+
+impl<G, A> Gate<G, A> {
+    pub(crate) fn new(gate: G) -> Self {
+        Self {
+            gate,
+            answer: PhantomData,
+        }
     }
 }
 
-impl<P: fmt::Debug, G> fmt::Debug for Gated<P, G> {
+impl<A: Into<Permit>, G: FnMut(&RaceState<'_>) -> A> Hook for Gate<G, A> {
+    fn permit(&mut self, state: &RaceState<'_>) -> Permit {
+        (self.gate)(state).into()
+    }
+}
+
+impl<G, A> fmt::Debug for Gate<G, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gated")
-            .field("policy", &self.policy)
-            .finish_non_exhaustive()
+        f.debug_struct("Gate").finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
-//! Every interleaving of timers and the driver's thread, under loom, on the real code. A lost wake leaves the
-//! thread asleep, which loom reports as a deadlock. Times are microseconds.
+//! Every interleaving of timers and the driver's thread, under loom, on the real code. A lost wake
+//! leaves the thread asleep, which loom reports as a deadlock. Times are microseconds.
 
 use std::{
     pin::Pin,

@@ -1,5 +1,5 @@
-//! The rounds of the thread, counted, each test on a driver of its own. Deadlines that must not pass are an
-//! hour away; those that pass are milliseconds away.
+//! The rounds of the thread, counted, each test on a driver of its own. Deadlines that must not
+//! pass are an hour away; those that pass are milliseconds away.
 
 use std::{
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering::SeqCst},
@@ -107,8 +107,8 @@ fn timers_with_one_deadline_are_woken_in_one_round() {
         }
         eventually(|| probes.iter().all(|probe| probe.wakes() == 1));
         let (rounds, calls) = driver.asleep_until(Moment::NEVER);
-        // One round that sleeps, one that wakes them, one that finds nothing. The system may wake the
-        // thread spuriously.
+        // One round that sleeps, one that wakes them, one that finds nothing. The system may wake
+        // the thread spuriously.
         assert!(rounds <= 4, "{rounds} rounds");
         return assert_eq!(calls, 0);
     }
@@ -234,8 +234,8 @@ fn no_registration_of_eight_threads_is_lost_or_early() {
     }
     deadlines.sort_unstable();
     deadlines.dedup();
-    // A deadline costs at most two rounds: one that wakes and one that finds nothing. A round that reaches the
-    // limit has looked at that many timers, and each is looked at a few times at most.
+    // A deadline costs at most two rounds: one that wakes and one that finds nothing. A round that
+    // reaches the limit has looked at that many timers, and each is looked at a few times at most.
     let limited = 8 * 8 * EACH / LOOKED_AT;
     let bound = (2 * deadlines.len() + limited) as u64 + calls + 2;
     assert!(rounds <= bound, "{rounds} rounds, at most {bound}");

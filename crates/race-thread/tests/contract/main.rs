@@ -1,5 +1,5 @@
-//! The contract between the timer and wakers, futures and executors. No test bounds how late a wake is, except by
-//! a watchdog.
+//! The contract between the timer and wakers, futures and executors. No test bounds how late a wake
+//! is, except by a watchdog.
 
 mod model;
 mod probe;

@@ -52,7 +52,7 @@ fn sleeps_and_races_complete_under_every_executor() {
         assert!(began.elapsed() >= ms(5));
         let attempts = [HOUR, ms(2), HOUR].map(sleep);
         let won = Race::of(ms(1), attempts).first().await.unwrap();
-        assert_eq!(won.place, 1);
+        assert_eq!(won.index, 1);
     });
 }
 
@@ -78,7 +78,7 @@ fn a_wake_leads_to_a_poll() {
         // The first attempt never completes, so that the timer starts the second.
         let first = futures::future::pending().left_future();
         let race = Race::of(ms(1), [first, attempt.right_future()]);
-        assert_eq!(race.first().await.unwrap().place, 1);
+        assert_eq!(race.first().await.unwrap().index, 1);
         wakes.join().unwrap();
     });
 }
@@ -134,7 +134,7 @@ fn many_wakes_cause_one_poll() {
         Poll::Pending
     });
     let (won, polls_of_all) = by_hand(Race::of(HOUR, [attempt]).first());
-    assert_eq!(won.unwrap().place, 0);
+    assert_eq!(won.unwrap().index, 0);
     assert_eq!(polls.get(), 10);
     assert!(polls_of_all <= 10, "{polls_of_all} polls");
 }
@@ -288,6 +288,6 @@ fn a_client_clones_one_timer_for_each_race() {
     for _ in 0..3 {
         let attempts = [HOUR, ms(1)].map(sleep);
         let race = race_core::Race::of_with(client.timer.clone(), ms(1), attempts);
-        assert_eq!(by_hand(race.first()).0.unwrap().place, 1);
+        assert_eq!(by_hand(race.first()).0.unwrap().index, 1);
     }
 }

@@ -76,8 +76,8 @@ pub(crate) fn now() -> Moment {
     ThreadTimer::new().now()
 }
 
-/// Runs `act` with a deadline, then the check it returns. If the deadline passes during `act`, tries again with
-/// more time.
+/// Runs `act` with a deadline, then the check it returns. If the deadline passes during `act`,
+/// tries again with more time.
 pub(crate) fn in_time(mut act: impl FnMut(Moment) -> Box<dyn FnOnce()>) {
     for doubled in 0..10 {
         let deadline = now() + ms(5 << doubled);
@@ -89,7 +89,8 @@ pub(crate) fn in_time(mut act: impl FnMut(Moment) -> Box<dyn FnOnce()>) {
     panic!("five seconds did not suffice");
 }
 
-/// Waits until all timers armed for `deadline` or earlier were woken: the thread wakes in order of deadlines.
+/// Waits until all timers armed for `deadline` or earlier were woken: the thread wakes in order of
+/// deadlines.
 pub(crate) fn pass(deadline: Moment) {
     let probe = Probe::new();
     loop {

@@ -27,8 +27,8 @@ fn moved(wheel: &Wheel<u64>) -> (usize, usize) {
     (most, moves.len())
 }
 
-/// The most moves of any timer, of `crowd` timers at a deadline whose digits (of six bits) are all 1. A
-/// timer before each digit stops the position there.
+/// The most moves of any timer, of `crowd` timers at a deadline whose digits (of six bits) are all
+/// 1. A timer before each digit stops the position there.
 fn most_moved(digits: u32, crowd: u64) -> usize {
     let mut wheel = wheel();
     let mut deadline = 0;
@@ -148,8 +148,8 @@ fn dead_items_are_bounded_by_armed_timers() {
     );
 }
 
-/// Polls until nothing is due, `limit` timers at a time. Checks what each call looked at, and returns the
-/// values.
+/// Polls until nothing is due, `limit` timers at a time. Checks what each call looked at, and
+/// returns the values.
 fn poll_limited(wheel: &mut Wheel<u64>, now: u64, limit: usize) -> Vec<u64> {
     let mut values = Vec::new();
     while wheel.next_deadline().is_some_and(|it| it <= at(now)) {

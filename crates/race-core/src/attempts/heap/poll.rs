@@ -22,7 +22,8 @@ impl<F: Future, A> Attempts<F, A> {
         self.poll_ready_set(cx).map(Some)
     }
 
-    /// Registers the parent's waker for the timer and the source, while no future has its own waker.
+    /// Registers the parent's waker for the timer and the source, while no future has its own
+    /// waker.
     #[inline]
     fn register(&mut self, parent: &Waker) {
         if let Some(ready) = &mut self.ready {

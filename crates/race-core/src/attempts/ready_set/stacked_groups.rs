@@ -74,7 +74,8 @@ impl StackedGroups {
         drop(replaced); // may panic; every wake is noted
     }
 
-    /// Returns the next slot of this round that is not below `start`, and removes it from the round.
+    /// Returns the next slot of this round that is not below `start`, and removes it from the
+    /// round.
     #[inline]
     pub(crate) fn next(&mut self, start: usize) -> Option<usize> {
         let (index, bit) = match start {

@@ -28,7 +28,8 @@ pub(crate) struct Group {
     next: AtomicUsize,
     /// The parent's waker. Used in roots only.
     pub(super) parent: UnsafeCell<Option<Waker>>,
-    /// Whether the thread that changed the word from zero is done with `parent`. Used in roots only.
+    /// Whether the thread that changed the word from zero is done with `parent`. Used in roots
+    /// only.
     pub(super) fired: AtomicBool,
 }
 
@@ -112,7 +113,8 @@ impl Group {
     /// Wakes the parent. Must be called by the thread that changed the word of this root from zero,
     /// once.
     pub(super) fn fire(&self) {
-        // SAFETY: this thread changed the word from zero, so it owns `parent` until it sets `fired`.
+        // SAFETY: this thread changed the word from zero, so it owns `parent` until it sets
+        // `fired`.
         let parent = self.parent.with_mut(|parent| unsafe { (*parent).take() });
         self.fired.store(true, Ordering::Release);
         if let Some(parent) = parent {

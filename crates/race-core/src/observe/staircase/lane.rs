@@ -4,25 +4,25 @@ use alloc::{
     string::{String, ToString as _},
 };
 
-use crate::{Event, Moment, Suppressed, What};
+use crate::{Event, EventKind, Moment, Refusal};
 
-/// An attempt, or a candidate for one.
+/// One line of the picture: an attempt, or a candidate that has not started.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
     pub(super) name: String,
     pub(super) note: Option<String>,
     pub(super) started: Option<Moment>,
-    pub(super) ended: Option<(Moment, What)>,
-    /// What kept it from starting.
-    suppressed: Option<Suppressed>,
+    pub(super) ended: Option<(Moment, EventKind)>,
+    /// The latest reason why it could not start.
+    refused: Option<Refusal>,
 }
 
 impl Lane {
     pub(super) fn observe(&mut self, event: Event) {
-        match event.what {
-            What::Started => self.started = Some(event.at),
-            What::Suppressed(by) => self.suppressed = Some(by),
-            what => self.ended = Some((event.at, what)),
+        match event.kind {
+            EventKind::Started => self.started = Some(event.at),
+            EventKind::Refused(by) => self.refused = Some(by),
+            kind => self.ended = Some((event.at, kind)),
         }
     }
 
@@ -34,8 +34,8 @@ impl Lane {
         !self.name.is_empty()
     }
 
-    /// All but the name.
-    pub(super) fn forget(&mut self) {
+    /// Resets everything but the name.
+    pub(super) fn reset(&mut self) {
         let name = core::mem::take(&mut self.name);
         *self = Self {
             name,
@@ -43,41 +43,42 @@ impl Lane {
         };
     }
 
+    /// Returns the character at the end of the bar.
     pub(super) fn mark(&self) -> char {
         match self.ended {
-            Some((_, What::Won | What::Finished)) => '●',
-            Some((_, What::Failed | What::TimedOut)) => '✗',
+            Some((_, EventKind::Won | EventKind::Finished)) => '●',
+            Some((_, EventKind::Failed | EventKind::TimedOut)) => '✗',
             _ => '╌',
         }
     }
 
-    /// What became of it, in words.
+    /// Returns the outcome in words. `began` is the start of the race.
     pub(super) fn outcome(&self, began: Moment) -> String {
-        let Some((at, what)) = self.ended else {
-            return match (self.started, self.suppressed) {
+        let Some((at, kind)) = self.ended else {
+            return match (self.started, self.refused) {
                 (Some(_), _) => self.with_note("still running"),
                 (None, None) => "not started".to_owned(),
-                (None, Some(by)) => format!("not started: {}", What::Suppressed(by)),
+                (None, Some(by)) => format!("not started: {}", EventKind::Refused(by)),
             };
         };
-        match what {
-            What::Won => {
+        match kind {
+            EventKind::Won => {
                 let won = self.with_note("won");
                 format!("{won} after {} ms", at.since(began).as_millis())
             }
-            // Its mark says what it was.
-            What::Failed | What::Finished => match &self.note {
+            // The mark at the end of the bar tells these two apart, so the note alone is enough.
+            EventKind::Failed | EventKind::Finished => match &self.note {
                 Some(note) => note.clone(),
-                None => what.to_string(),
+                None => kind.to_string(),
             },
-            what => self.with_note(&what.to_string()),
+            kind => self.with_note(&kind.to_string()),
         }
     }
 
-    fn with_note(&self, what: &str) -> String {
+    fn with_note(&self, outcome: &str) -> String {
         match &self.note {
-            Some(note) => format!("{what}: {note}"),
-            None => what.to_owned(),
+            Some(note) => format!("{outcome}: {note}"),
+            None => outcome.to_owned(),
         }
     }
 }

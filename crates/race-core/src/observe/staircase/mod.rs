@@ -1,5 +1,5 @@
+mod draw;
 mod lane;
-mod picture;
 mod scale;
 mod text;
 
@@ -10,12 +10,12 @@ use lane::Lane;
 use text::plain;
 
 use super::Observer;
-use crate::{Event, Moment, What};
+use crate::{Event, EventKind, Moment};
 
-/// Draws a race: a line for each attempt, from its start to its end, under one axis.
+/// An observer that draws a race as text: one bar per attempt, on a common time axis.
 ///
-/// It is an [`Observer`]. To look at it when the race is over, share it: a closure around a `RefCell` (or a lock)
-/// is an observer, too.
+/// Print it with `Display` when the race is over. To keep access to it while the race observes,
+/// put it into a `RefCell` or a lock and pass events on from a closure:
 ///
 /// ```
 /// use std::{cell::RefCell, time::Duration};
@@ -25,8 +25,8 @@ use crate::{Event, Moment, What};
 /// let stairs = RefCell::new(Staircase::new().named(0, "one").named(1, "two").named(2, "three"));
 /// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
 /// let race = Race::of_with(clock.timer(), ms(50), attempts)
-///     .observer_with(clock.clone(), |event| stairs.borrow_mut().observe(event));
-/// clock.run(race.first())??;
+///     .on_event(|event| stairs.borrow_mut().observe(event));
+/// clock.run(race.first())?;
 ///
 /// assert_eq!(format!("\n{}", stairs.borrow()), "
 ///          0               20             40              60 ms
@@ -34,74 +34,82 @@ use crate::{Event, Moment, What};
 /// #1 two                                          ━━━━━━━━━━━━━━━━● won after 70 ms
 /// #2 three not started
 /// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), race_core::Deadlock>(())
 /// ```
 ///
 /// # The picture
 ///
-/// A bar ends with `●` if the attempt won or finished, with `✗` if it failed or timed out, and with `╌` if it was
-/// cancelled, or still runs. Candidates that have not started have a line if they are named, or if they were
-/// not allowed to start.
+/// The character at the end of a bar is `●` if the attempt won or finished, `✗` if it failed or
+/// timed out, and `╌` if it was cancelled or is still running. Times are in milliseconds, and on
+/// the axis of a race of 10 seconds or more in seconds. The time of a winner counts from the start
+/// of the race.
 ///
-/// No line is wider than 100 characters: long names are shortened in the middle, long outcomes at their end. The
-/// alternate form (`{:#}`) adds a line with the whole text for each outcome that was shortened. What would
-/// break a line, such as a line feed or an escape sequence, is replaced by spaces when it comes in.
+/// A candidate that has not started has a line if it has a name, or if it was refused.
 ///
-/// It remembers every attempt, so it is for races that have an end. If another race begins with it, the
-/// former is forgotten but for the names.
+/// Lines are at most 100 characters wide: long names are shortened in the middle, long outcomes at
+/// the end. The alternate form (`{:#}`) appends a line with the full text of each shortened
+/// outcome. In names and notes, control characters, such as line feeds and escape sequences, and
+/// invisible characters are replaced by spaces.
+///
+/// # Several races
+///
+/// It stores every attempt of one race, so do not attach it to a race without end. When another
+/// race starts, it drops the previous one and its notes, and keeps the names.
 #[derive(Clone, Debug, Default)]
 pub struct Staircase {
-    /// When the race began.
+    /// When the race started.
     began: Moment,
-    /// What happened last.
+    /// The time of the latest event.
     latest: Moment,
-    /// By place.
+    /// The attempts and named candidates by index.
     lanes: BTreeMap<usize, Lane>,
 }
 
 impl Staircase {
-    /// Of no race yet.
+    /// Creates an empty picture.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// [`name`](Self::name)s an attempt.
+    /// Names the attempt with this index and returns the staircase. See [`name`](Self::name).
     #[must_use]
-    pub fn named(mut self, place: usize, name: impl fmt::Display) -> Self {
-        self.name(place, name);
+    pub fn named(mut self, index: usize, name: impl fmt::Display) -> Self {
+        self.name(index, name);
         self
     }
 
-    /// Names the attempt with this place, such as by the server that it asks.
-    pub fn name(&mut self, place: usize, name: impl fmt::Display) {
-        self.lane(place).name = plain(name);
+    /// Names the attempt with this index, for example after its server.
+    pub fn name(&mut self, index: usize, name: impl fmt::Display) {
+        self.lane(index).name = plain(name);
     }
 
-    /// What to tell of the attempt's outcome, such as why it failed, or how much it got. The latest
-    /// note counts.
-    pub fn note(&mut self, place: usize, note: impl fmt::Display) {
-        self.lane(place).note = Some(plain(note));
+    /// Adds a note to the outcome of the attempt with this index, such as its error or the size of
+    /// its answer. It replaces an earlier note.
+    pub fn note(&mut self, index: usize, note: impl fmt::Display) {
+        self.lane(index).note = Some(plain(note));
     }
 
-    /// What became of the attempt with this place, in words, however many.
+    /// Returns the outcome of the attempt with this index as the picture shows it, not shortened.
+    ///
+    /// An unknown index is "not started".
     #[must_use]
-    pub fn outcome(&self, place: usize) -> String {
+    pub fn outcome(&self, index: usize) -> String {
         let unknown = Lane::default();
-        let lane = self.lanes.get(&place).unwrap_or(&unknown);
+        let lane = self.lanes.get(&index).unwrap_or(&unknown);
         lane.outcome(self.began)
     }
 
-    fn lane(&mut self, place: usize) -> &mut Lane {
-        self.lanes.entry(place).or_default()
+    fn lane(&mut self, index: usize) -> &mut Lane {
+        self.lanes.entry(index).or_default()
     }
 
-    /// Forgets the race before, if there was one, and what has no name.
+    /// Starts the picture of a race at `at`. If there was a race before, drops all but its names.
     fn begin(&mut self, at: Moment) {
         self.began = at;
         if self.lanes.values().any(Lane::has_started) {
             self.lanes.retain(|_, lane| {
-                lane.forget();
+                lane.reset();
                 lane.is_named()
             });
         }
@@ -110,10 +118,10 @@ impl Staircase {
 
 impl Observer for Staircase {
     fn observe(&mut self, event: Event) {
-        if (event.place, event.what) == (0, What::Started) {
+        if (event.index, event.kind) == (0, EventKind::Started) {
             self.begin(event.at);
         }
         self.latest = event.at;
-        self.lane(event.place).observe(event);
+        self.lane(event.index).observe(event);
     }
 }

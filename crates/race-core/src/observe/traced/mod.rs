@@ -4,33 +4,48 @@ use core::time::Duration;
 use tracing::{Level, Span, event, field::Empty, span};
 
 use super::Observer;
-use crate::{Event, Moment, Suppressed, What};
+use crate::{Event, EventKind, Moment, Refusal};
 
-/// Tells the subscriber of the crate `tracing` what happens in a race.
+/// An observer that emits spans and events of the crate `tracing`.
 ///
 /// | | name | level | fields |
 /// | --- | --- | --- | --- |
 /// | span | `race` | debug | `attempts`, `winner`, `elapsed_ms` |
-/// | span in it | `attempt` | debug | `place`, `outcome` |
-/// | event in that | `started` | debug | `place`, `elapsed_ms` |
-/// | | `won`, `finished`, `cancelled` | debug | `place`, `elapsed_ms`, `ran_ms` |
-/// | | `failed`, `timed out` | info | the same |
-/// | event in the race | `suppressed` | trace by the bound, debug by the gate, info by the budget | `place`, `elapsed_ms`, `by` |
+/// | span in `race` | `attempt` | debug | `index`, `cause`, `outcome` |
+/// | event in `attempt` | `started` | debug | `index`, `elapsed_ms` |
+/// | | `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
+/// | | `failed`, `timed out` | info | `index`, `elapsed_ms`, `ran_ms` |
+/// | event in `race` | `refused` | trace by `max_in_flight`, debug by `gate`, info by `budget` | `index`, `elapsed_ms`, `by` |
 ///
-/// The target of all is `race`. `place` counts from 0. `elapsed_ms` is the time since the race's first
-/// attempt started, `ran_ms` how long the attempt ran, both in milliseconds with three decimals. `winner` is
-/// the place of the first that won, and `outcome` the name of the attempt's last event; a field is left empty
-/// as long as it is not known. Nothing is above `info`: whether a race went wrong is for its caller to say,
-/// who also knows the errors of the attempts.
+/// The target of all is `race`. The name of an event is its message. The fields are:
 ///
-/// The span `race` opens when the first attempt starts, and closes when the race is dropped, which an end such as
-/// `first_ok` does when it is ready; that of an attempt closes when the attempt has ended. If a filter takes
-/// the spans away, the events that are left belong to the span around the race.
+/// - `index`: the index of the attempt, from 0;
+/// - `cause`: why the attempt started: `first`, `delay`, `failure` or `idle`; see
+///   [`Cause`](crate::Cause);
+/// - `outcome`: the name of the last event of the attempt;
+/// - `by`: what refused the start: `max_in_flight`, `gate` or `budget`; see [`Refusal`];
+/// - `elapsed_ms`: the time since the first attempt started; in the span `race`, until its latest
+///   event;
+/// - `ran_ms`: the time that the attempt ran;
+/// - `attempts`: the number of attempts that started;
+/// - `winner`: the index of the attempt that won, in a quorum of the first one.
 ///
-/// Fields that are filled later are shown by whoever shows a span as it closes: for `tracing_subscriber::fmt`,
-/// with `.with_span_events(FmtSpan::CLOSE)`.
+/// Times are in milliseconds with three decimals. A field is empty until its value is known.
+/// Nothing is above the level info: the caller knows whether a failed race is an error, and knows
+/// the errors of the attempts.
 ///
-/// An attempt's own spans and events are not moved into `attempt`; they are wherever the race is polled.
+/// # Spans
+///
+/// The span `race` opens when the first attempt starts and closes when the race is dropped; a
+/// finisher such as `first_ok` drops it when it is ready. The span `attempt` closes when the
+/// attempt has ended. If a filter disables these spans, the events belong to the span around the
+/// race.
+///
+/// The fields of a span are recorded late, so a formatter shows them only if it prints spans that
+/// close. For `tracing_subscriber::fmt`, call `.with_span_events(FmtSpan::CLOSE)`.
+///
+/// Spans and events that an attempt itself emits are not children of the span `attempt`. They
+/// belong to the span in which the race is polled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,39 +53,43 @@ use crate::{Event, Moment, Suppressed, What};
 ///
 /// let clock = VirtualClock::new();
 /// let attempts = [async { Ok::<_, std::io::Error>(7) }];
-/// let race = Race::of_with(clock.timer(), Duration::from_millis(50), attempts)
-///     .observer_with(clock.clone(), Traced::new());
-/// # clock.run(race.first_ok()).unwrap().unwrap();
+/// let race =
+///     Race::of_with(clock.timer(), Duration::from_millis(50), attempts).observer(Traced::new());
+/// let won = clock.run(race.first_ok())??;
+/// assert_eq!(won.output, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Traced {
-    /// What the race's span shall be in, if that was said.
+    /// The parent of the span `race`. `None`: the span that is current when the race starts.
     around: Option<Span>,
     race: Option<TracedRace>,
 }
 
-/// A race that has begun. It ends when it is dropped.
+/// The spans of a race that has started. Its end is recorded on drop.
 #[derive(Debug)]
 struct TracedRace {
     around: Span,
     span: Span,
     began: Moment,
     latest: Moment,
-    /// How many have started.
+    /// The number of attempts that started.
     attempts: usize,
     has_winner: bool,
-    /// Of those that run.
+    /// The spans of the running attempts by index.
     running: BTreeMap<usize, Span>,
 }
 
 impl Traced {
-    /// In the span that is current when the race begins, in its first poll.
+    /// Creates an observer whose span `race` is a child of the span that is current at the first
+    /// poll of the race.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// In a span of your own, whatever is current then; in none for [`Span::none`].
+    /// Creates an observer whose span `race` is a child of `span`. With [`Span::none`] it is a
+    /// root.
     #[must_use]
     pub fn in_span(span: Span) -> Self {
         let (around, race) = (Some(span), None);
@@ -80,8 +99,8 @@ impl Traced {
 
 impl Observer for Traced {
     fn observe(&mut self, event: Event) {
-        if (event.place, event.what) == (0, What::Started) {
-            // Ends the one before, if it is used again.
+        if (event.index, event.kind) == (0, EventKind::Started) {
+            // A reused observer closes the spans of its previous race first.
             self.race = None;
         }
         let around = &self.around;
@@ -115,66 +134,71 @@ impl TracedRace {
         }
     }
 
-    /// Tells an event of an attempt, or of the race alone.
+    /// Emits an event within the span of an attempt, or with [`Span::none`] within that of the
+    /// race.
     ///
-    /// The spans are entered, and not named as its parent: a layer that filters one of them away looks for the
-    /// next around it only then.
-    fn within(&self, attempt: &Span, tell: impl FnOnce()) {
+    /// It enters the spans instead of naming one as the parent: if a layer disables a span, the
+    /// event then belongs to the next enabled span around it.
+    fn within(&self, attempt: &Span, emit: impl FnOnce()) {
         self.around
-            .in_scope(|| self.span.in_scope(|| attempt.in_scope(tell)));
+            .in_scope(|| self.span.in_scope(|| attempt.in_scope(emit)));
     }
 
     fn observe(&mut self, event: Event) {
-        let Event { place, at, .. } = event;
+        let Event {
+            index, cause, at, ..
+        } = event;
         self.latest = at;
         let elapsed_ms = millis(at.since(self.began));
-        match event.what {
-            What::Started => {
+        match event.kind {
+            EventKind::Started => {
                 let attempt = span!(
                     target: "race",
                     parent: self.span.id().or_else(|| self.around.id()),
                     Level::DEBUG,
                     "attempt",
-                    place,
+                    index,
+                    %cause,
                     outcome = Empty,
                 );
                 self.within(&attempt, || {
-                    event!(target: "race", Level::DEBUG, place, elapsed_ms, "started");
+                    event!(target: "race", Level::DEBUG, index, elapsed_ms, "started");
                 });
                 self.attempts += 1;
-                self.running.insert(place, attempt);
+                self.running.insert(index, attempt);
             }
-            What::Suppressed(by) => self.suppressed(place, elapsed_ms, by),
+            EventKind::Refused(refusal) => self.refused(index, elapsed_ms, refusal),
             _ => self.ended(event, elapsed_ms),
         }
     }
 
-    fn suppressed(&self, place: usize, elapsed_ms: f64, by: Suppressed) {
-        // An event's level is a constant.
-        macro_rules! suppressed {
+    fn refused(&self, index: usize, elapsed_ms: f64, refusal: Refusal) {
+        // A macro, because the level of an event must be a constant.
+        macro_rules! refused {
             ($level:ident, $by:literal) => {
                 self.within(&Span::none(), || {
                     event!(
                         target: "race",
                         Level::$level,
-                        place,
+                        index,
                         elapsed_ms,
                         by = $by,
-                        "suppressed"
+                        "refused"
                     );
                 })
             };
         }
-        match by {
-            Suppressed::Bound => suppressed!(TRACE, "bound"),
-            Suppressed::Gate => suppressed!(DEBUG, "gate"),
-            Suppressed::Budget => suppressed!(INFO, "budget"),
+        match refusal {
+            Refusal::MaxInFlight => refused!(TRACE, "max_in_flight"),
+            Refusal::Gate => refused!(DEBUG, "gate"),
+            Refusal::Budget => refused!(INFO, "budget"),
+            Refusal::MaxAttempts | Refusal::Verdict | Refusal::Policy => {} // the race reports no event for these
         }
     }
 
     fn ended(&mut self, event: Event, elapsed_ms: f64) {
-        let Event { place, what, .. } = event;
-        let attempt = self.running.remove(&place).unwrap_or_else(Span::none);
+        let Event { index, kind, .. } = event;
+        let attempt = self.running.remove(&index).unwrap_or_else(Span::none);
         let ran_ms = millis(event.ran);
         macro_rules! ended {
             ($level:ident, $outcome:literal) => {{
@@ -183,7 +207,7 @@ impl TracedRace {
                     event!(
                         target: "race",
                         Level::$level,
-                        place,
+                        index,
                         elapsed_ms,
                         ran_ms,
                         $outcome
@@ -191,17 +215,17 @@ impl TracedRace {
                 })
             }};
         }
-        match what {
-            What::Won => ended!(DEBUG, "won"),
-            What::Finished => ended!(DEBUG, "finished"),
-            What::Cancelled => ended!(DEBUG, "cancelled"),
-            What::Failed => ended!(INFO, "failed"),
-            What::TimedOut => ended!(INFO, "timed out"),
-            What::Started | What::Suppressed(_) => {}
+        match kind {
+            EventKind::Won => ended!(DEBUG, "won"),
+            EventKind::Finished => ended!(DEBUG, "finished"),
+            EventKind::Cancelled => ended!(DEBUG, "cancelled"),
+            EventKind::Failed => ended!(INFO, "failed"),
+            EventKind::TimedOut => ended!(INFO, "timed out"),
+            EventKind::Started | EventKind::Refused(_) => {}
         }
-        if what == What::Won && !self.has_winner {
+        if kind == EventKind::Won && !self.has_winner {
             self.has_winner = true;
-            self.span.record("winner", place);
+            self.span.record("winner", index);
         }
     }
 }
@@ -214,7 +238,7 @@ impl Drop for TracedRace {
     }
 }
 
-/// Whole microseconds, so that round times stay round.
+/// Returns milliseconds with three decimals.
 fn millis(duration: Duration) -> f64 {
     duration.as_micros() as f64 / 1e3
 }

@@ -16,9 +16,9 @@ use tracing_subscriber::{
 };
 
 use super::Traced;
-use crate::{Event, Moment, Observer as _, Suppressed, What};
+use crate::{Cause, Event, EventKind, Moment, Observer as _, Refusal};
 
-/// Writes down what a subscriber is told, with the names of the spans around it.
+/// A layer that records what it receives, with the names of the enclosing spans.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -76,16 +76,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Told {
     }
 }
 
-fn event(millis: u64, place: usize, ran: u64, what: What) -> Event {
-    Event {
-        place,
-        at: Moment::from_nanos(5_000_000_000) + Duration::from_millis(millis),
-        ran: Duration::from_millis(ran),
-        what,
-    }
+fn event(millis: u64, index: usize, ran: u64, kind: EventKind) -> Event {
+    Event::new(
+        index,
+        Cause::Delay,
+        Moment::from_nanos(5_000_000_000) + Duration::from_millis(millis),
+        Duration::from_millis(ran),
+        kind,
+    )
 }
 
-/// What is told of these events.
+/// The records of these events.
 fn told(traced: impl FnOnce() -> Traced, level: LevelFilter, events: &[Event]) -> Vec<String> {
     let told = Told::default();
     let _subscribed = Registry::default()
@@ -98,27 +99,27 @@ fn told(traced: impl FnOnce() -> Traced, level: LevelFilter, events: &[Event]) -
 }
 
 #[test]
-fn a_race_is_a_span_with_a_span_for_each_attempt() {
+fn race_is_a_span_with_a_span_per_attempt() {
     let events = [
-        event(0, 0, 0, What::Started),
-        event(50, 1, 0, What::Started),
-        event(70, 1, 20, What::Won),
-        event(70, 0, 70, What::Cancelled),
+        event(0, 0, 0, EventKind::Started),
+        event(50, 1, 0, EventKind::Started),
+        event(70, 1, 20, EventKind::Won),
+        event(70, 0, 70, EventKind::Cancelled),
     ];
     assert_eq!(
         told(Traced::new, LevelFilter::TRACE, &events),
         [
             "race: opened",
-            "race:attempt: opened place=0",
-            "race:attempt: DEBUG started place=0 elapsed_ms=0.0",
-            "race:attempt: opened place=1",
-            "race:attempt: DEBUG started place=1 elapsed_ms=50.0",
+            "race:attempt: opened index=0 cause=delay",
+            "race:attempt: DEBUG started index=0 elapsed_ms=0.0",
+            "race:attempt: opened index=1 cause=delay",
+            "race:attempt: DEBUG started index=1 elapsed_ms=50.0",
             "race:attempt: outcome=\"won\"",
-            "race:attempt: DEBUG won place=1 elapsed_ms=70.0 ran_ms=20.0",
+            "race:attempt: DEBUG won index=1 elapsed_ms=70.0 ran_ms=20.0",
             "race: winner=1",
             "race:attempt: closed",
             "race:attempt: outcome=\"cancelled\"",
-            "race:attempt: DEBUG cancelled place=0 elapsed_ms=70.0 ran_ms=70.0",
+            "race:attempt: DEBUG cancelled index=0 elapsed_ms=70.0 ran_ms=70.0",
             "race:attempt: closed",
             "race: attempts=2",
             "race: elapsed_ms=70.0",
@@ -128,40 +129,40 @@ fn a_race_is_a_span_with_a_span_for_each_attempt() {
 }
 
 #[test]
-fn a_filter_that_takes_the_spans_leaves_the_events_in_the_span_around() {
+fn events_stay_in_the_outer_span_if_a_filter_removes_the_spans() {
     let events = [
-        event(0, 0, 0, What::Started),
-        event(10, 1, 0, What::Suppressed(Suppressed::Budget)),
-        event(10, 1, 0, What::Suppressed(Suppressed::Gate)),
-        event(20, 0, 20, What::TimedOut),
+        event(0, 0, 0, EventKind::Started),
+        event(10, 1, 0, EventKind::Refused(Refusal::Budget)),
+        event(10, 1, 0, EventKind::Refused(Refusal::Gate)),
+        event(20, 0, 20, EventKind::TimedOut),
     ];
     let around = || Traced::in_span(tracing::info_span!(target: "race", "request"));
     assert_eq!(
         told(around, LevelFilter::INFO, &events),
         [
             "request: opened",
-            "request: INFO suppressed place=1 elapsed_ms=10.0 by=\"budget\"",
-            "request: INFO timed out place=0 elapsed_ms=20.0 ran_ms=20.0",
+            "request: INFO refused index=1 elapsed_ms=10.0 by=\"budget\"",
+            "request: INFO timed out index=0 elapsed_ms=20.0 ran_ms=20.0",
             "request: closed",
         ]
     );
 }
 
 #[test]
-fn each_way_to_be_suppressed_and_to_end_has_its_level() {
-    let whats = [
-        What::Finished,
-        What::Failed,
-        What::Suppressed(Suppressed::Bound),
-        What::Suppressed(Suppressed::Gate),
+fn each_refusal_and_each_end_has_its_level() {
+    let kinds = [
+        EventKind::Finished,
+        EventKind::Failed,
+        EventKind::Refused(Refusal::MaxInFlight),
+        EventKind::Refused(Refusal::Gate),
     ];
     let mut events: Vec<_> = (0..2)
-        .map(|place| event(0, place, 0, What::Started))
+        .map(|index| event(0, index, 0, EventKind::Started))
         .collect();
     events.extend(
         (0..)
-            .zip(whats)
-            .map(|(place, what)| event(1, place, 1, what)),
+            .zip(kinds)
+            .map(|(index, kind)| event(1, index, 1, kind)),
     );
     let lines = told(Traced::new, LevelFilter::TRACE, &events);
     let levels = [Level::TRACE, Level::DEBUG, Level::INFO].map(|level| format!(" {level} "));
@@ -172,17 +173,17 @@ fn each_way_to_be_suppressed_and_to_end_has_its_level() {
     assert_eq!(
         events,
         [
-            "race:attempt: DEBUG finished place=0 elapsed_ms=1.0 ran_ms=1.0",
-            "race:attempt: INFO failed place=1 elapsed_ms=1.0 ran_ms=1.0",
-            "race: TRACE suppressed place=2 elapsed_ms=1.0 by=\"bound\"",
-            "race: DEBUG suppressed place=3 elapsed_ms=1.0 by=\"gate\"",
+            "race:attempt: DEBUG finished index=0 elapsed_ms=1.0 ran_ms=1.0",
+            "race:attempt: INFO failed index=1 elapsed_ms=1.0 ran_ms=1.0",
+            "race: TRACE refused index=2 elapsed_ms=1.0 by=\"max_in_flight\"",
+            "race: DEBUG refused index=3 elapsed_ms=1.0 by=\"gate\"",
         ]
     );
 }
 
 #[test]
-fn the_span_that_is_current_when_the_race_begins_is_around_it() {
-    let events = [event(0, 0, 0, What::Started)];
+fn current_span_at_the_first_start_is_the_parent() {
+    let events = [event(0, 0, 0, EventKind::Started)];
     let told = Told::default();
     let _subscribed = Registry::default().with(told.clone()).set_default();
     let (mut inside, mut outside) = (Traced::new(), Traced::in_span(Span::none()));
@@ -196,12 +197,11 @@ fn the_span_that_is_current_when_the_race_begins_is_around_it() {
     assert_eq!(lines[4], "race: opened");
 }
 
-/// One that is shared may see several.
 #[test]
-fn another_race_ends_the_span_of_the_one_before() {
+fn next_race_closes_the_span_of_the_previous_one() {
     let events = [
-        event(0, 0, 0, What::Started),
-        event(90, 0, 0, What::Started),
+        event(0, 0, 0, EventKind::Started),
+        event(90, 0, 0, EventKind::Started),
     ];
     let lines = told(Traced::new, LevelFilter::DEBUG, &events);
     let races: Vec<_> = lines
@@ -225,7 +225,7 @@ fn another_race_ends_the_span_of_the_one_before() {
 
 #[cfg(feature = "test-util")]
 #[test]
-fn a_race_that_is_dropped_closes_its_spans() {
+fn dropping_the_race_closes_its_spans() {
     use crate::{Race, VirtualClock};
 
     let told = Told::default();
@@ -242,7 +242,7 @@ fn a_race_that_is_dropped_closes_its_spans() {
     let closed = lines.iter().filter(|line| line.ends_with("closed")).count();
     assert_eq!(closed, 3, "{lines:#?}");
     assert!(
-        lines.iter().any(|line| line.contains("cancelled place=1")),
+        lines.iter().any(|line| line.contains("cancelled index=1")),
         "{lines:#?}"
     );
     assert_eq!(lines.last().map(String::as_str), Some("race: closed"));

@@ -1,0 +1,141 @@
+use alloc::{boxed::Box, vec};
+use core::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use histogram::{AtomicHistogram32, Config, Histogram32};
+
+use super::survival;
+
+/// The buckets, in nanoseconds up to 2^42 (73 minutes). Each power of two has 64 of them, so the
+/// width of a bucket is at most 1/64 of its values.
+const BUCKETS: Config = match Config::new(6, 42) {
+    Ok(buckets) => buckets,
+    Err(_) => panic!("42 is more than 6, and at most 64"),
+};
+
+/// The longest time that a bucket can hold, in nanoseconds. Longer times count as this one.
+const LONGEST: u64 = (1 << 42) - 1;
+
+/// Lower weights become zero, because arithmetic on subnormal numbers is slow.
+const NEGLIGIBLE: f32 = 1e-3;
+
+/// A histogram of the latest samples, in which older samples weigh less.
+///
+/// Recording takes no lock and loses no sample. From time to time the recording thread also calls
+/// [`learn`](Self::learn), which moves the recorded samples into the weights. That takes a lock, and no
+/// thread waits for it.
+pub(super) struct Samples {
+    /// Exact samples since the last `learn`.
+    exact: AtomicHistogram32,
+    /// Censored samples since the last `learn`.
+    censored: AtomicHistogram32,
+    /// The number of samples since the beginning.
+    recorded: AtomicU64,
+    weights: Mutex<Weights>,
+}
+
+/// The present weight of the samples in each bucket.
+pub(super) struct Weights {
+    exact: Box<[f32]>,
+    censored: Box<[f32]>,
+    /// The buffer into which `learn` drains the recorded samples. Kept, because it is large.
+    taken: Histogram32,
+}
+
+/// How long an attempt took.
+#[derive(Clone, Copy)]
+pub(super) enum Sample {
+    /// Exactly this long.
+    Exact(Duration),
+    /// Longer than this: it was stopped.
+    Censored(Duration),
+}
+
+impl Samples {
+    pub(super) fn new() -> Self {
+        let weights = || vec![0.0; BUCKETS.total_buckets()].into();
+        Self {
+            exact: AtomicHistogram32::with_config(&BUCKETS),
+            censored: AtomicHistogram32::with_config(&BUCKETS),
+            recorded: AtomicU64::new(0),
+            weights: Mutex::new(Weights {
+                exact: weights(),
+                censored: weights(),
+                taken: Histogram32::with_config(&BUCKETS),
+            }),
+        }
+    }
+
+    /// Records a sample. Returns the number of samples so far, including this one.
+    pub(super) fn record(&self, sample: Sample) -> u64 {
+        let (kind, took) = match sample {
+            Sample::Exact(took) => (&self.exact, took),
+            Sample::Censored(took) => (&self.censored, took),
+        };
+        let nanos = u64::try_from(took.as_nanos()).map_or(LONGEST, |nanos| nanos.min(LONGEST));
+        kind.increment(nanos)
+            .expect("every time up to the longest has a bucket");
+        // A thread that reads this count must also see the samples that it counts.
+        self.recorded.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Returns the number of samples so far.
+    pub(super) fn recorded(&self) -> u64 {
+        self.recorded.load(Ordering::Acquire)
+    }
+
+    /// Locks the weights. Returns `None` if another thread holds the lock.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Weights>> {
+        match self.weights.try_lock() {
+            Ok(weights) => Some(weights),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Adds the samples since the last call to the weights.
+    ///
+    /// The total weight is at most `memory`: if it is larger, all weights are scaled down, so old
+    /// samples fade as new ones arrive.
+    pub(super) fn learn(&self, weights: &mut Weights, memory: u32) {
+        let Weights {
+            exact,
+            censored,
+            taken,
+        } = weights;
+        for (recorded, weights) in [(&self.exact, &mut *exact), (&self.censored, &mut *censored)] {
+            recorded
+                .drain_into(taken)
+                .expect("both histograms have the same buckets");
+            for (weight, &count) in weights.iter_mut().zip(taken.as_slice()) {
+                *weight += count as f32;
+            }
+        }
+        let total = survival::sum(exact) + survival::sum(censored);
+        let memory = f64::from(memory);
+        if total > memory {
+            let scale = (memory / total) as f32;
+            for weight in exact.iter_mut().chain(censored) {
+                let faded = *weight * scale;
+                *weight = if faded < NEGLIGIBLE { 0.0 } else { faded };
+            }
+        }
+    }
+}
+
+impl Weights {
+    /// Returns the shortest delay, in nanoseconds, that at most the share `beyond` of the attempts
+    /// exceeds, rounded up to the end of its bucket.
+    ///
+    /// If there is no such delay, returns the longest time seen; without samples `None`.
+    pub(super) fn delay(&self, beyond: f64) -> Option<u64> {
+        let index = survival::bucket(&self.exact, &self.censored, beyond)?;
+        Some(self.taken.iter().nth(index)?.end())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+use futures_core::Stream;
+
+use super::{GenericRace, Placement, Schedule};
+use crate::{
+    IntoPolicy, Policy, Timer,
+    source::{Args, Arrivals, Of, Repeat, Source},
+};
+
+// The compiler quotes the lines of these bounds to users who race without a timer.
+impl<K, I, F, T, P, H> GenericRace<K, Of<I, F>, T, P, H>
+where
+    K: Placement,
+    I: Iterator<Item = F>,
+    F: Future,
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else of_with(timer, ..)
+    P: Policy,
+{
+    /// Races the futures of an iterator. `policy` is the delay between two starts, or another
+    /// [`Policy`](crate::Policy). The argument of each attempt is its index in the iterator.
+    ///
+    /// Futures are taken from the iterator on demand, so it may be endless. A delay of zero starts
+    /// all at once. A delay of more than about 584 years never passes.
+    ///
+    /// ```ignore
+    /// let won = race_tokio::Race::of(Duration::from_millis(50), hosts.map(connect)).first_ok().await?;
+    /// ```
+    #[inline]
+    pub fn of<D>(policy: D, attempts: impl IntoIterator<IntoIter = I>) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::of_with(T::default(), policy, attempts)
+    }
+}
+
+impl<K, I, R, X, F, T, P, H> GenericRace<K, Args<I, R, X, F>, T, P, H>
+where
+    K: Placement,
+    I: Iterator<Item = X>,
+    R: FnMut(&X) -> F,
+    F: Future,
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else new_with(timer, ..)
+    P: Policy,
+{
+    /// Races `run(&arg)` for each argument, and returns the argument with the output. `policy` is
+    /// the delay between two starts, or another [`Policy`](crate::Policy).
+    ///
+    /// Arguments are taken on demand, so they may be endless. The race draws the next argument when
+    /// it starts to wait for the delay before it, and calls `run` when the attempt starts. To
+    /// choose a target at the last moment, choose it in `run`, or use [`from_fn`](Self::from_fn).
+    ///
+    /// `run` receives `&arg`: with `&str` arguments that is `&&str`, so write `|&url|`. Write the
+    /// closure inside the call, so that the compiler infers its lifetimes.
+    ///
+    /// The future that `run` returns cannot borrow from the argument, because the argument moves.
+    /// Copy or clone what the future needs before its `async move` block.
+    ///
+    /// ```ignore
+    /// let race = race_tokio::Race::new(Duration::from_millis(50), |&host| connect(host), hosts);
+    /// println!("{} answered first", race.first_ok().await?.arg);
+    /// ```
+    #[inline]
+    pub fn new<D>(policy: D, run: R, args: impl IntoIterator<IntoIter = I>) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::new_with(T::default(), policy, run, args)
+    }
+}
+
+impl<K, R, F, T, P, H> GenericRace<K, Repeat<R, F>, T, P, H>
+where
+    K: Placement,
+    R: FnMut(usize) -> F,
+    F: Future,
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else from_fn_with(timer, ..)
+    P: Policy,
+{
+    /// Races `run(index)`, without end: limit it with `max_attempts` or a gate. `policy` is the
+    /// delay between two starts, or another [`Policy`](crate::Policy).
+    ///
+    /// `run` is called when the attempt starts, so it can choose the target at the last moment.
+    ///
+    /// ```ignore
+    /// let pauses = Backoff::new(Duration::from_millis(100)).jitter();
+    /// let answer = race_tokio::Race::from_fn(pauses, |_| ask(pool.least_loaded())).first_ok().await?;
+    /// ```
+    #[inline]
+    pub fn from_fn<D>(policy: D, run: R) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_fn_with(T::default(), policy, run)
+    }
+}
+
+impl<K, I, R, X, F, T, P, H> GenericRace<K, Arrivals<I, R, X, F>, T, P, H>
+where
+    K: Placement,
+    I: Stream<Item = X> + Unpin,
+    R: FnMut(&X) -> F,
+    F: Future,
+    T: Timer + Default + Unpin, // use race::Race or an adapter's, such as race_tokio::Race, else from_stream_with(timer, ..)
+    P: Policy,
+{
+    /// Races `run(&arg)` for each argument of a stream, for arguments that arrive over time.
+    /// Waiting for an argument is not lateness. Pin a stream that is not `Unpin`.
+    ///
+    /// One argument is drawn ahead: while the delay runs, the next argument is in the race already,
+    /// and it is dropped if the race ends before its start. To choose a target at the last moment,
+    /// choose it in `run`, which is called when the attempt starts, or use
+    /// [`from_fn`](Self::from_fn).
+    ///
+    /// ```ignore
+    /// let addresses = pin!(resolve(host)); // a stream
+    /// let race = race_tokio::Race::from_stream(Duration::from_millis(250), |&it| connect(it), addresses);
+    /// ```
+    #[inline]
+    pub fn from_stream<D>(policy: D, run: R, args: I) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_stream_with(T::default(), policy, run, args)
+    }
+}
+
+impl<K, I, F, T, P, H> GenericRace<K, Of<I, F>, T, P, H>
+where
+    K: Placement,
+    I: Iterator<Item = F>,
+    F: Future,
+    T: Timer + Unpin,
+    P: Policy,
+{
+    /// Like [`of`](Self::of), on a timer of your own.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let attempts = [100, 20].map(|latency| clock.sleep(ms(latency)));
+    /// let race = Race::of_with(clock.timer(), ms(50), attempts);
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(1));
+    /// # Ok::<(), race_core::Deadlock>(())
+    /// ```
+    #[inline]
+    pub fn of_with<D>(timer: T, policy: D, attempts: impl IntoIterator<IntoIter = I>) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_source(timer, policy, Of::new(attempts.into_iter()))
+    }
+}
+
+impl<K, I, R, X, F, T, P, H> GenericRace<K, Args<I, R, X, F>, T, P, H>
+where
+    K: Placement,
+    I: Iterator<Item = X>,
+    R: FnMut(&X) -> F,
+    F: Future,
+    T: Timer + Unpin,
+    P: Policy,
+{
+    /// Like [`new`](Self::new), on a timer of your own.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let run = |&latency: &u64| clock.sleep(ms(latency));
+    /// let race = Race::new_with(clock.timer(), ms(50), run, [100, 20]);
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
+    /// # Ok::<(), race_core::Deadlock>(())
+    /// ```
+    #[inline]
+    pub fn new_with<D>(timer: T, policy: D, run: R, args: impl IntoIterator<IntoIter = I>) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_source(timer, policy, Args::new(args.into_iter(), run))
+    }
+}
+
+impl<K, R, F, T, P, H> GenericRace<K, Repeat<R, F>, T, P, H>
+where
+    K: Placement,
+    R: FnMut(usize) -> F,
+    F: Future,
+    T: Timer + Unpin,
+    P: Policy,
+{
+    /// Like [`from_fn`](Self::from_fn), on a timer of your own.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let run = |index| clock.sleep(ms([100, 20][index % 2]));
+    /// let race = Race::from_fn_with(clock.timer(), ms(50), run).max_attempts(2);
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.index), Some(1));
+    /// # Ok::<(), race_core::Deadlock>(())
+    /// ```
+    #[inline]
+    pub fn from_fn_with<D>(timer: T, policy: D, run: R) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_source(timer, policy, Repeat::new(run))
+    }
+}
+
+impl<K, I, R, X, F, T, P, H> GenericRace<K, Arrivals<I, R, X, F>, T, P, H>
+where
+    K: Placement,
+    I: Stream<Item = X> + Unpin,
+    R: FnMut(&X) -> F,
+    F: Future,
+    T: Timer + Unpin,
+    P: Policy,
+{
+    /// Like [`from_stream`](Self::from_stream), on a timer of your own.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let arrivals = futures::stream::iter([100, 20]);
+    /// let run = |&latency: &u64| clock.sleep(ms(latency));
+    /// let race = Race::from_stream_with(clock.timer(), ms(50), run, arrivals);
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.arg), Some(20));
+    /// # Ok::<(), race_core::Deadlock>(())
+    /// ```
+    #[inline]
+    pub fn from_stream_with<D>(timer: T, policy: D, run: R, args: I) -> Self
+    where
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        Self::from_source(timer, policy, Arrivals::new(args, run))
+    }
+}
+
+impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
+where
+    K: Placement,
+    S: Source,
+    T: Timer + Unpin,
+{
+    /// Races the candidates of a [`Source`] of your own.
+    ///
+    /// ```
+    /// use std::task::{Context, Poll};
+    /// use race_core::source::{Source, SourceTypes};
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, VirtualClock, VirtualSleep};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    ///
+    /// /// Takes the latest item first.
+    /// struct Latest(Vec<VirtualSleep>);
+    ///
+    /// impl SourceTypes for Latest {
+    ///     type Candidate = VirtualSleep;
+    ///     type Arg = ();
+    ///     type Attempt = VirtualSleep;
+    /// }
+    ///
+    /// impl Source for Latest {
+    ///     type Output = ();
+    ///
+    ///     fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<VirtualSleep>> {
+    ///         Poll::Ready(self.0.pop())
+    ///     }
+    ///
+    ///     fn attempt(&mut self, candidate: VirtualSleep) -> ((), VirtualSleep) {
+    ///         ((), candidate)
+    ///     }
+    /// }
+    ///
+    /// let source = Latest([100, 20].map(|latency| clock.sleep(ms(latency))).into());
+    /// let race = Race::from_source(clock.timer(), ms(50), source);
+    /// assert_eq!(clock.run(race.first())?.map(|won| won.elapsed), Some(ms(20)));
+    /// # Ok::<(), race_core::Deadlock>(())
+    /// ```
+    #[inline]
+    pub fn from_source<D>(timer: T, policy: D, source: S) -> Self
+    where
+        P: Policy,
+        D: IntoPolicy<T, Policy = P, Hooks = H>,
+    {
+        let (policy, hooks) = policy.into_policy(&timer);
+        Self {
+            attempts: K::empty_set(),
+            schedule: Schedule::new(timer, policy, hooks, source),
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The poll loop: deliver what has finished, else start what is due, else wait.
+
+use core::{
+    mem,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use super::{
+    Schedule,
+    schedule::read,
+    timeouts::{Expired, Expiries},
+};
+use crate::{
+    Hook, Moment, Policy, Timer,
+    attempts::{AttemptSet, Side},
+    source::Source,
+    stagger,
+};
+
+/// The number of attempts that one poll may start before it yields to its executor.
+const STARTS_PER_POLL: usize = 32;
+
+/// What happened in a race.
+pub(crate) enum Step<A, O> {
+    /// An attempt finished.
+    Finished { index: usize, arg: A, output: O },
+    /// An attempt exceeded the attempt timeout. Its future is dropped.
+    TimedOut {
+        index: usize,
+        #[cfg_attr(
+            not(feature = "alloc"),
+            expect(dead_code, reason = "for result-aware finishers")
+        )]
+        arg: A,
+        #[cfg_attr(
+            not(feature = "alloc"),
+            expect(dead_code, reason = "for result-aware finishers")
+        )]
+        timeout: Duration,
+    },
+    /// The deadline of the race passed.
+    Deadline,
+    /// Nothing is running and nothing can start.
+    Exhausted,
+}
+
+impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
+    /// Returns what happens next in the race.
+    #[inline]
+    pub(crate) fn poll_step<A>(
+        &mut self,
+        set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if !H::LISTS_RUNNING {
+            return self.poll_once(set, cx);
+        }
+        if mem::replace(&mut self.in_poll, true) {
+            self.report_panicked(set.as_ref().get_ref());
+        }
+        let polled = self.poll_once(set, cx);
+        self.in_poll = false;
+        polled
+    }
+
+    #[inline]
+    fn poll_once<A>(
+        &mut self,
+        mut set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        // Before the timer, so that neither starves the other of a task's cooperative budget.
+        if let Poll::Ready(Some(finished)) = set.as_mut().poll_ready(cx) {
+            return Poll::Ready(self.finish(finished));
+        }
+        if self.is_waiting(set.as_mut(), cx) {
+            return Poll::Pending;
+        }
+        self.poll_start(set, cx)
+    }
+
+    /// Tells the observers which attempts are gone since a poll panicked.
+    #[cold]
+    #[inline(never)]
+    fn report_panicked<A>(&mut self, set: &A)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        self.hooks.retain(&mut |index| {
+            let mut is_running = false;
+            set.for_each(|&(_, running)| is_running |= running == index);
+            is_running
+        });
+    }
+
+    /// Returns the next attempt that has finished, and starts nothing.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn poll_running<A>(
+        &mut self,
+        set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        match set.poll_ready(cx) {
+            Poll::Ready(Some(finished)) => Poll::Ready(self.finish(finished)),
+            Poll::Ready(None) => Poll::Ready(Step::Exhausted),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Returns whether a poll that found no attempt finished has nothing else to do.
+    #[inline]
+    fn is_waiting<A>(&mut self, mut set: Pin<&mut A>, cx: &mut Context<'_>) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if set.len() == 0 {
+            return false; // the race may be at its end
+        }
+        if self.armed == Moment::NEVER {
+            return !self.may_start() && !self.timeouts.are_set();
+        }
+        match set.as_mut().side_waker(Side::Timer, cx.waker()) {
+            // The timer must be armed for exactly the next thing that can happen: a failure, for
+            // example, may have moved the next start forward.
+            Some((_, false)) => self.next_moment(set) == Some(self.armed),
+            Some((_, true)) => {
+                self.armed = Moment::NEVER; // it woke, and must be polled
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Returns the next moment at which something can happen; `None` if that is not known before a
+    /// start was registered or the source was polled.
+    fn next_moment<A>(&self, set: Pin<&mut A>) -> Option<Moment>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let starts = self.stagger.starts();
+        let is_unclocked = self.stagger.awaits_clock() || self.timeouts.awaits_clock();
+        if is_unclocked || self.timeouts.is_behind(starts) {
+            return None;
+        }
+        let start = match &self.candidate {
+            None if self.draws_ahead && !self.source_over => return None,
+            _ if self.is_full(set.as_ref().get_ref()) || !self.may_start() => Moment::NEVER,
+            Some(_) => self.stagger.due(),
+            None => return None,
+        };
+        Some(start.min(self.timeouts.next()))
+    }
+
+    /// The only loop of a race: starts what is due, and waits for the next start or timeout.
+    #[inline]
+    fn poll_start<A>(
+        &mut self,
+        mut set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        self.register_start(set.as_ref().get_ref());
+        let mut starts = 0;
+        loop {
+            let start = self.poll_due(set.as_mut(), cx);
+            if start == Moment::NEVER && self.is_exhausted(set.as_ref().get_ref()) {
+                self.ended = true;
+                self.disarm();
+                return Poll::Ready(Step::Exhausted);
+            }
+            match self.poll_wait(start, set.as_mut(), cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => {}
+                Poll::Ready(Some(expired)) => {
+                    if start != Moment::NEVER {
+                        self.stagger.put_off();
+                    }
+                    match self.expire(expired, set.as_mut()) {
+                        Some(step) => return Poll::Ready(step),
+                        None => continue,
+                    }
+                }
+            }
+            if !self.admit(set.len()) {
+                continue;
+            }
+            starts += 1;
+            let polled = self.start(set.as_mut(), cx);
+            if let Poll::Ready(finished) = polled {
+                return Poll::Ready(self.finish_started(finished, set.as_ref().get_ref()));
+            }
+            self.register_start(set.as_ref().get_ref());
+            if starts >= STARTS_PER_POLL && !self.is_full(set.as_ref().get_ref()) {
+                self.begin_deadline();
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Returns when the next attempt can start: `ZERO` is now, `NEVER` is when something other than
+    /// time allows it, or not at all. Unless it is `NEVER`, a candidate is in hand.
+    #[inline]
+    fn poll_due<A>(&mut self, mut set: Pin<&mut A>, cx: &mut Context<'_>) -> Moment
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if self.is_full(set.as_ref().get_ref()) {
+            self.full(set, cx);
+            return Moment::NEVER;
+        }
+        match self.poll_candidate(set.as_mut(), cx) {
+            Poll::Pending => {
+                self.hold();
+                return Moment::NEVER;
+            }
+            Poll::Ready(false) => return Moment::NEVER,
+            Poll::Ready(true) => {}
+        }
+        let (timer, began) = (&self.timer, &mut self.began);
+        match self.stagger.next_with_room(|| read(timer, began)) {
+            stagger::Next::Start => Moment::ZERO,
+            stagger::Next::Until(moment) => moment,
+            stagger::Next::Full | stagger::Next::OnFailure | stagger::Next::Over => Moment::NEVER,
+        }
+    }
+
+    /// Whether nothing is running, and nothing can start any more: the source is not awaited.
+    fn is_exhausted<A>(&self, set: &A) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let may_draw = self.candidate.is_none() && !self.source_over;
+        let awaits_source = may_draw && self.stagger.due() != Moment::NEVER;
+        set.len() == 0 && (!awaits_source || self.is_full(set))
+    }
+
+    /// The next start waits for something other than its time, which is not lateness.
+    pub(super) fn hold(&mut self) {
+        self.clock();
+        self.stagger.hold();
+    }
+
+    /// Waits for the next start. Returns what expires before it.
+    #[inline]
+    fn poll_wait<A>(
+        &mut self,
+        start: Moment,
+        mut set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Expired>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if start != Moment::ZERO {
+            self.begin_deadline();
+        }
+        if start == Moment::ZERO && !self.timeouts.are_set() {
+            return Poll::Ready(None);
+        }
+        let expiry = self.timeouts.next();
+        if start != Moment::ZERO {
+            let next = start.min(expiry);
+            if next == Moment::NEVER {
+                self.disarm();
+                return Poll::Pending;
+            }
+            if self.poll_timer(next, set.as_mut(), cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        if expiry != Moment::NEVER && self.poll_timer(expiry, set, cx).is_ready() {
+            return Poll::Ready(Some(self.timeouts.take_expired()));
+        }
+        Poll::Ready(None)
+    }
+
+    /// Drops an attempt that has expired. Returns `None` if it panicked before.
+    fn expire<A>(&mut self, expired: Expired, set: Pin<&mut A>) -> Option<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let Expired::Attempt { index, timeout } = expired else {
+            return Some(Step::Deadline);
+        };
+        let (arg, index) = set.remove(|&(_, running)| running == index)?;
+        Some(Step::TimedOut {
+            index,
+            arg,
+            timeout,
+        })
+    }
+
+    /// Starts the candidate in hand and polls it.
+    #[inline]
+    #[expect(clippy::type_complexity, reason = "what a set of attempts returns")]
+    fn start<A>(
+        &mut self,
+        set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<((S::Arg, usize), S::Output)>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let candidate = self.candidate.take().expect("a candidate is in hand");
+        let (arg, attempt) = self.source.attempt(candidate);
+        let cause = self.stagger.cause(set.len());
+        let index = self.stagger.started();
+        self.refused = None;
+        self.note_max_attempts();
+        self.hooks.started(index, cause);
+        set.push_and_poll((arg, index), attempt, cx)
+    }
+
+    /// An attempt finished in the poll of its start, or another one finished meanwhile.
+    #[inline]
+    fn finish_started<A>(
+        &mut self,
+        finished: ((S::Arg, usize), S::Output),
+        set: &A,
+    ) -> Step<S::Arg, S::Output>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if self.timeouts.are_set() {
+            self.timeouts.finished(finished.0.1);
+            self.register_start(set);
+        }
+        self.finished(finished)
+    }
+
+    #[inline]
+    fn finish(&mut self, finished: ((S::Arg, usize), S::Output)) -> Step<S::Arg, S::Output> {
+        self.timeouts.finished(finished.0.1);
+        self.finished(finished)
+    }
+
+    #[inline]
+    fn finished(
+        &mut self,
+        ((arg, index), output): ((S::Arg, usize), S::Output),
+    ) -> Step<S::Arg, S::Output> {
+        // The consumer may take its time from here, so the delay must count from here. For the
+        // first attempt alone the clock is not read.
+        if self.stagger.starts() > 1 && self.stagger.awaits_clock() && self.may_start() {
+            self.clock();
+        }
+        Step::Finished { index, arg, output }
+    }
+
+    /// Counts the timeout of the latest attempt from here, if that is still to be done. A panic in
+    /// the poll of its start leaves it to the next poll.
+    #[inline]
+    fn register_start<A>(&mut self, set: &A)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if self.timeouts.is_behind(self.stagger.starts()) {
+            self.register_latest(set);
+        }
+    }
+
+    #[inline(never)]
+    fn register_latest<A>(&mut self, set: &A)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let now = read(&self.timer, &mut self.began);
+        self.stagger.clock(|| now);
+        self.timeouts.make_room(|index| {
+            let mut is_running = false;
+            set.for_each(|&(_, running)| is_running |= running == index);
+            is_running
+        });
+        self.timeouts.register(self.stagger.starts() - 1, now);
+    }
+}

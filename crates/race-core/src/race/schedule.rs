@@ -1,0 +1,292 @@
+use core::{fmt, time::Duration};
+
+use super::timeouts::{Expiries, Timeouts};
+use crate::{
+    Hook, Moment, Policy, Refusal, Stagger, Timer,
+    source::{Source, SourceTypes},
+};
+
+/// A race without its running attempts: what may start, and when.
+pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
+    /// The next candidate, if it was drawn and has to wait.
+    pub(super) candidate: Option<S::Candidate>,
+    pub(super) source: S,
+    /// The source has no more candidates, or has panicked.
+    pub(super) source_over: bool,
+    /// A candidate was drawn.
+    pub(super) had_candidate: bool,
+    pub(super) pace: Pace,
+    /// The race has reported its end.
+    pub(super) ended: bool,
+    /// A candidate is drawn ahead even while no attempt may start.
+    pub(super) draws_ahead: bool,
+    /// What refused the latest start.
+    pub(super) refused: Option<Refusal>,
+    /// How many attempts have to be accepted.
+    pub(super) needed: usize,
+    pub(super) stagger: Stagger<P>,
+    pub(super) timer: T,
+    /// The moment for which the timer was last pending; `NEVER` if it is not armed.
+    pub(super) armed: Moment,
+    /// The start of the first attempt; `None` until the clock was read.
+    pub(super) began: Option<Moment>,
+    pub(super) timeouts: Timeouts<Q>,
+    /// A poll has begun. After a panic in it, it stays so until the next poll.
+    pub(super) in_poll: bool,
+    pub(super) hooks: H,
+}
+
+/// How a source delivers.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Pace {
+    /// It has never been pending and needs no waker of its own.
+    Prompt,
+    /// It has been pending.
+    Slow,
+    /// It is pending and wakes its own waker.
+    Waiting,
+}
+
+impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
+    pub(super) fn new(timer: T, policy: P, hooks: H, source: S) -> Self {
+        Self {
+            candidate: None,
+            source,
+            source_over: false,
+            had_candidate: false,
+            pace: Pace::Prompt,
+            ended: false,
+            draws_ahead: false,
+            refused: None,
+            needed: 1,
+            stagger: Stagger::new(policy),
+            timer,
+            armed: Moment::NEVER,
+            began: None,
+            timeouts: Timeouts::new(),
+            in_poll: false,
+            hooks,
+        }
+    }
+}
+
+impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
+    /// Whether there is a candidate, or there may be one.
+    #[inline]
+    pub(super) fn may_start(&self) -> bool {
+        self.candidate.is_some() || !self.source_over
+    }
+
+    /// Replaces the policy and the hooks.
+    pub(super) fn map<P2, H2>(
+        self,
+        policy: impl FnOnce(P) -> P2,
+        hooks: impl FnOnce(H) -> H2,
+    ) -> Schedule<S, T, P2, H2, Q>
+    where
+        P: Policy,
+    {
+        Schedule {
+            candidate: self.candidate,
+            source: self.source,
+            source_over: self.source_over,
+            had_candidate: self.had_candidate,
+            pace: self.pace,
+            ended: self.ended,
+            draws_ahead: self.draws_ahead,
+            refused: self.refused,
+            needed: self.needed,
+            stagger: self.stagger.map_policy(policy),
+            timer: self.timer,
+            armed: self.armed,
+            began: self.began,
+            timeouts: self.timeouts,
+            in_poll: self.in_poll,
+            hooks: hooks(self.hooks),
+        }
+    }
+}
+
+impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
+    /// Returns bounds on how many attempts will still finish. A policy may start none of the
+    /// candidates, so at most the running attempts are certain.
+    pub(crate) fn size_hint(&self, running: usize) -> (usize, Option<usize>) {
+        let drawn = usize::from(self.candidate.is_some());
+        let in_source = match self.source_over {
+            true => Some(0),
+            false => self.source.size_hint().1,
+        };
+        let candidates = in_source.and_then(|count| count.checked_add(drawn));
+        let starts = match (candidates, self.stagger.remaining()) {
+            (None, usize::MAX) => None,
+            (candidates, remaining) => {
+                Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
+            }
+        };
+        (
+            running,
+            starts.and_then(|starts| starts.checked_add(running)),
+        )
+    }
+
+    /// Returns what kept further attempts from starting, if there may be candidates left.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        let remaining = self.stagger.remaining();
+        let too_few = remaining != usize::MAX && self.stagger.starts() + remaining < self.needed;
+        self.refused.or_else(|| {
+            if too_few && self.size_hint(0).1 != Some(0) {
+                Some(Refusal::MaxAttempts)
+            } else if self.candidate.is_some() {
+                Some(Refusal::Policy)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Returns whether there was no candidate.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn had_no_candidates(&self) -> bool {
+        !self.had_candidate && self.refused.is_none() && self.size_hint(0).1 == Some(0)
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+}
+
+impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
+    /// Limits the starts. Nothing is drawn that could not start.
+    pub(super) fn set_max_attempts(&mut self, max: usize) {
+        if self.refused == Some(Refusal::MaxAttempts) && self.stagger.starts() == 0 {
+            (self.refused, self.source_over) = (None, false); // a maximum of 0 is replaced
+        }
+        self.stagger.set_max_attempts(max);
+        self.note_max_attempts();
+    }
+
+    /// Notes that no more attempts may start.
+    pub(super) fn note_max_attempts(&mut self) {
+        if self.stagger.is_over() && !self.source_over {
+            if self.size_of_source() != Some(0) {
+                self.refused = Some(Refusal::MaxAttempts);
+            }
+            self.source_over = true;
+        }
+    }
+
+    fn size_of_source(&self) -> Option<usize> {
+        self.source.size_hint().1
+    }
+
+    /// Sets how many attempts have to be accepted. With an inexact `size_hint` the end of the
+    /// source is found only by drawing.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn set_needed(&mut self, needed: usize) {
+        self.needed = needed;
+        self.draws_ahead = needed > 1;
+    }
+
+    /// Reports an attempt that failed while `running` others are running.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn failed(&mut self, index: usize, running: usize) {
+        let (timer, began) = (&self.timer, &mut self.began);
+        self.stagger.failed(index, running, || read(timer, began));
+    }
+
+    /// Makes the next attempt due if none is running. The first attempt is due anyway.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn note_running(&mut self, running: usize) {
+        if running == 0 && self.stagger.starts() > 0 && !self.stagger.is_due() {
+            self.stagger.idle();
+        }
+    }
+
+    /// Tells the observers how an attempt ended.
+    #[inline]
+    pub(crate) fn note_ended(&mut self, index: usize, kind: crate::EventKind) {
+        self.hooks.ended(index, kind);
+    }
+
+    /// Starts nothing before `delay` has passed.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn not_before(&mut self, delay: Duration) {
+        if delay.is_zero() {
+            return;
+        }
+        match read(&self.timer, &mut self.began) + delay {
+            Moment::NEVER => self.no_more_starts(),
+            moment => self.stagger.not_before(moment),
+        }
+    }
+
+    /// Starts no more attempts, because a verdict said so.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn no_more_starts(&mut self) {
+        if self.candidate.is_some() || !self.source_over && self.size_of_source() != Some(0) {
+            self.refused = Some(Refusal::Verdict);
+        }
+        self.stop();
+    }
+
+    /// Starts no more attempts.
+    pub(crate) fn stop(&mut self) {
+        self.stagger.stop();
+        self.source_over = true;
+        self.candidate = None;
+    }
+
+    /// Starts no more attempts, and lets the running ones take as long as they need.
+    #[cfg(feature = "alloc")]
+    pub(crate) fn drain(&mut self)
+    where
+        T: Unpin,
+    {
+        self.stop();
+        self.timeouts.clear();
+        self.disarm();
+    }
+
+    /// Reports the time of the latest start to the stagger, if that is still to be done.
+    pub(super) fn clock(&mut self) {
+        let (timer, began) = (&self.timer, &mut self.began);
+        self.stagger.clock(|| read(timer, began));
+    }
+
+    /// Reads the clock when the race begins, for `Won::elapsed`. Called when a poll was pending.
+    pub(crate) fn note_began(&mut self) {
+        if self.began.is_none() && self.stagger.starts() > 0 {
+            read(&self.timer, &mut self.began);
+        }
+    }
+
+    /// Returns how long the race has taken; zero if it ended in its first poll.
+    pub(crate) fn elapsed(&self) -> Duration {
+        elapsed(&self.timer, self.began)
+    }
+}
+
+/// Returns how long a race has taken.
+pub(super) fn elapsed<T: Timer>(timer: &T, began: Option<Moment>) -> Duration {
+    began.map_or(Duration::ZERO, |began| timer.now().since(began))
+}
+
+/// Reads the clock. The first reading of a race is its beginning.
+pub(super) fn read<T: Timer>(timer: &T, began: &mut Option<Moment>) -> Moment {
+    let now = timer.now();
+    began.get_or_insert(now);
+    now
+}
+
+impl<S: SourceTypes, T, P, H, Q> fmt::Debug for Schedule<S, T, P, H, Q> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("has_candidate", &self.candidate.is_some())
+            .field("source_over", &self.source_over)
+            .field("armed", &self.armed)
+            .field("refused", &self.refused)
+            .finish_non_exhaustive()
+    }
+}

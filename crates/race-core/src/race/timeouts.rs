@@ -1,0 +1,178 @@
+use core::time::Duration;
+
+use crate::{Moment, time::saturating_nanos};
+
+/// The attempt timeout and the deadline of a race, if it has any.
+///
+/// `Q` keeps the expiries of the running attempts.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeouts<Q>(Option<Limits<Q>>);
+
+#[derive(Clone, Debug)]
+struct Limits<Q> {
+    /// Nanoseconds; `u64::MAX` is none.
+    attempt: u64,
+    /// Nanoseconds; `u64::MAX` is none.
+    race: u64,
+    /// When the deadline expires; `None` until the race has read the clock.
+    deadline: Option<Moment>,
+    /// The attempts before this index are registered, or have finished.
+    registered: usize,
+    expiries: Q,
+}
+
+/// When an attempt exceeds its timeout.
+#[derive(Clone, Copy, Debug)]
+pub struct Expiry {
+    pub(super) index: usize,
+    pub(super) at: Moment,
+    /// The timeout of the attempt, in nanoseconds.
+    pub(super) timeout: u64,
+}
+
+/// What expired.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Expired {
+    Attempt { index: usize, timeout: Duration },
+    Deadline,
+}
+
+/// The expiries of the running attempts, ordered by their moments. That is also the order of their
+/// indices, unless the attempt timeout of a running race was changed.
+pub trait Expiries: Default {
+    fn insert(&mut self, expiry: Expiry);
+    /// Whether there is no room for another one.
+    fn is_full(&self) -> bool;
+    fn retain(&mut self, is_running: impl FnMut(usize) -> bool);
+    fn first(&self) -> Option<Expiry>;
+    fn remove(&mut self, index: usize);
+}
+
+impl<Q: Expiries> Timeouts<Q> {
+    pub(super) fn new() -> Self {
+        Self(None)
+    }
+
+    /// Sets the timeout of the attempts from index `starts` on.
+    pub(super) fn set_attempt(&mut self, timeout: Duration, starts: usize) {
+        let limits = self.0.get_or_insert_with(Limits::new);
+        limits.attempt = saturating_nanos(timeout);
+        limits.registered = starts;
+    }
+
+    pub(super) fn set_deadline(&mut self, deadline: Duration) {
+        let limits = self.0.get_or_insert_with(Limits::new);
+        limits.race = saturating_nanos(deadline);
+        limits.deadline = None;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    #[inline]
+    pub(super) fn are_set(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether the deadline still has to be counted from the present.
+    #[inline]
+    pub(super) fn awaits_clock(&self) -> bool {
+        let limits = self.0.as_ref();
+        limits.is_some_and(|limits| limits.race != u64::MAX && limits.deadline.is_none())
+    }
+
+    /// Counts the deadline from `now`.
+    pub(super) fn begin(&mut self, now: Moment) {
+        if self.awaits_clock() {
+            if let Some(limits) = &mut self.0 {
+                limits.deadline = Some(now.plus_nanos(limits.race));
+            }
+        }
+    }
+
+    /// Whether the latest of `starts` attempts has to be registered.
+    #[inline]
+    pub(super) fn is_behind(&self, starts: usize) -> bool {
+        let limits = self.0.as_ref();
+        limits.is_some_and(|limits| limits.attempt != u64::MAX && limits.registered < starts)
+    }
+
+    /// Registers an attempt that started at `now`.
+    pub(super) fn register(&mut self, index: usize, now: Moment) {
+        self.begin(now);
+        let Some(limits) = &mut self.0 else { return };
+        limits.registered = index + 1;
+        let at = now.plus_nanos(limits.attempt);
+        if at != Moment::NEVER {
+            let timeout = limits.attempt;
+            limits.expiries.insert(Expiry { index, at, timeout });
+        }
+    }
+
+    /// Forgets attempts that are not running, if that is needed before the next registration: an
+    /// attempt that panicked leaves its expiry behind.
+    pub(super) fn make_room(&mut self, is_running: impl FnMut(usize) -> bool) {
+        match &mut self.0 {
+            Some(limits) if limits.expiries.is_full() => limits.expiries.retain(is_running),
+            _ => {}
+        }
+    }
+
+    /// Forgets an attempt that has finished.
+    #[inline]
+    pub(super) fn finished(&mut self, index: usize) {
+        if let Some(limits) = &mut self.0 {
+            limits.finished(index);
+        }
+    }
+
+    /// Returns when something expires next.
+    #[inline]
+    pub(super) fn next(&self) -> Moment {
+        self.0.as_ref().map_or(Moment::NEVER, Limits::next)
+    }
+
+    /// Returns what expires next. An attempt that expires at the deadline expires before it.
+    pub(super) fn take_expired(&mut self) -> Expired {
+        let next = self.next();
+        let Some(limits) = &mut self.0 else {
+            return Expired::Deadline;
+        };
+        match limits.expiries.first() {
+            Some(Expiry { index, at, timeout }) if at == next => {
+                limits.expiries.remove(index);
+                let timeout = Duration::from_nanos(timeout);
+                Expired::Attempt { index, timeout }
+            }
+            _ => Expired::Deadline,
+        }
+    }
+}
+
+impl<Q: Expiries> Limits<Q> {
+    fn new() -> Self {
+        Self {
+            attempt: u64::MAX,
+            race: u64::MAX,
+            deadline: None,
+            registered: 0,
+            expiries: Q::default(),
+        }
+    }
+
+    #[inline(never)]
+    fn finished(&mut self, index: usize) {
+        if index < self.registered {
+            self.expiries.remove(index);
+        } else {
+            self.registered = index + 1;
+        }
+    }
+
+    fn next(&self) -> Moment {
+        let deadline = self.deadline.unwrap_or(Moment::NEVER);
+        let attempt = self.expiries.first();
+        attempt.map_or(deadline, |attempt| attempt.at.min(deadline))
+    }
+}

@@ -1,0 +1,66 @@
+//! Where the candidates of a race come from.
+//!
+//! `Race::of`, `Race::new`, `Race::from_fn` and `Race::from_stream` make the sources in this
+//! module. Use their names to write down the type of a race, such as a field of a struct.
+
+mod args;
+mod arrivals;
+mod of;
+mod repeat;
+
+use core::task::{Context, Poll};
+
+pub use args::Args;
+pub use arrivals::Arrivals;
+pub use of::Of;
+pub use repeat::Repeat;
+
+/// The types of a source.
+///
+/// The fields of a race depend on these types only, and their implementations have no bounds on
+/// iterators and closures. That keeps a race usable inside futures that are spawned or boxed: the
+/// compiler decides whether such a future is `Send` with all lifetimes erased, and cannot prove
+/// bounds on closures there.
+pub trait SourceTypes {
+    /// A candidate that waits for its start.
+    type Candidate;
+    /// The argument that comes back with the output.
+    type Arg;
+    /// The future of an attempt.
+    type Attempt;
+}
+
+/// Gives a race its candidates one at a time, and makes an attempt of each.
+///
+/// A function can return or take `Race<impl Source<Output = Answer>, T>` and leave the rest open.
+pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>> {
+    /// The output of an attempt.
+    type Output;
+
+    /// Returns the next candidate, or `None` if there are no more. Not called again after `None`,
+    /// nor after a panic.
+    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<Option<Self::Candidate>>;
+
+    /// Makes an attempt of a candidate when its start is due. The future must not borrow from the
+    /// returned argument.
+    fn attempt(&mut self, candidate: Self::Candidate) -> (Self::Arg, Self::Attempt);
+
+    /// Returns bounds on the number of remaining candidates, as for iterators.
+    ///
+    /// Default: unknown.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, None)
+    }
+}
+
+macro_rules! opaque_debug {
+    ($name:ident<$($param:ident),*>) => {
+        impl<$($param),*> core::fmt::Debug for $name<$($param),*> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+pub(crate) use opaque_debug;

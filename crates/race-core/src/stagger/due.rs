@@ -1,0 +1,374 @@
+use super::{CatchUp, Next, OnFailure};
+use crate::{Cause, Moment, Policy, time::saturating_nanos};
+
+/// Nanoseconds of a delay that never passes.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// Decides when the next attempt may start: a pure state machine.
+///
+/// It has no futures, no clock and no allocation. Its owner reports what happened and asks
+/// [`next`](Stagger::next) what to do. Time is an argument, and is asked for only when it matters.
+/// A `Race` is one such owner; a thread pool or a bare-metal loop can be another.
+///
+/// The next attempt is due when its delay has passed or when a failure calls for it, whichever is
+/// earlier, but not before the minimum gap and a pushback allow it.
+///
+/// ```
+/// use core::time::Duration;
+/// use race_core::{Moment, Next, Stagger};
+///
+/// let at = |millis| Moment::from(Duration::from_millis(millis));
+/// let mut stagger = Stagger::new(Duration::from_millis(50));
+///
+/// assert_eq!(stagger.next(0, || at(7)), Next::Start); // the first attempt is due at once
+/// assert_eq!(stagger.started(), 0);
+/// assert_eq!(stagger.next(1, || at(7)), Next::Until(at(57)));
+/// stagger.started(); // at 60: the owner is 3 ms late
+/// assert_eq!(stagger.next(2, || at(60)), Next::Until(at(110)));
+/// stagger.failed(1, 1, || at(61)); // attempt 1 failed, one is running
+/// assert_eq!(stagger.next(1, || at(61)), Next::Start);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stagger<P> {
+    pub(super) policy: P,
+    pub(super) catch_up: CatchUp,
+    pub(super) on_failure: OnFailure,
+    /// Something other than time held up the due start when it was last asked for.
+    pub(super) held: bool,
+    /// The due start is late for such a reason, so it is not made up for.
+    pub(super) excused: bool,
+    /// Being idle does not make the next start due: a gate deferred it, or the pause after a
+    /// failure never ends.
+    pub(super) idle_waits: bool,
+    /// Why `called` was set: a failure, or no attempt running.
+    pub(super) call: Cause,
+    pub(super) failures: u32,
+    pub(super) max_in_flight: usize,
+    pub(super) max_attempts: usize,
+    /// Nanoseconds; zero is none.
+    pub(super) min_gap: u64,
+    /// The number of starts, which is also the index of the next attempt.
+    pub(super) starts: usize,
+    /// Nanoseconds from the latest start to the next.
+    pub(super) delay: u64,
+    /// When the delay makes the next attempt due; `ZERO` is at once, `NEVER` is not, or not known
+    /// yet.
+    pub(super) by_time: Moment,
+    pub(super) phase: Phase,
+    /// When the latest start was planned for; `NEVER` if it was not planned or is excused, or if
+    /// `catch_up` does not need it.
+    pub(super) planned: Moment,
+    /// When a failure, or being idle, makes the next attempt due; `ZERO` is at once, `NEVER` is
+    /// not.
+    pub(super) called: Moment,
+    /// The minimum gap and the pushback: nothing starts before. `ZERO` if there is none.
+    pub(super) earliest: Moment,
+}
+
+/// Whether the moment of the next start by time is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// `by_time` is known.
+    Timed,
+    /// The next attempt is due `delay` after the latest start, whose time is not known yet. Until
+    /// then `by_time` is `NEVER`.
+    AfterLatest,
+    /// No more attempts start. `by_time` is `NEVER`.
+    Over,
+}
+
+impl<P: Policy> Stagger<P> {
+    /// Creates a stagger in which nothing has started. The first attempt is due at once.
+    #[must_use]
+    pub fn new(policy: P) -> Self {
+        Self {
+            policy,
+            catch_up: CatchUp::Delay,
+            on_failure: OnFailure::IfLatest,
+            held: false,
+            excused: false,
+            idle_waits: false,
+            call: Cause::Failure,
+            failures: 0,
+            max_in_flight: usize::MAX,
+            max_attempts: usize::MAX,
+            min_gap: 0,
+            starts: 0,
+            delay: NEVER,
+            by_time: Moment::ZERO,
+            phase: Phase::Timed,
+            planned: Moment::NEVER,
+            called: Moment::NEVER,
+            earliest: Moment::ZERO,
+        }
+    }
+
+    /// Returns what to do while `running` attempts are running.
+    ///
+    /// `now` is called at most once per start, and only if the delay counts from it. It must return
+    /// the time at which the latest attempt started, so call `next` soon after each start, or
+    /// report the time with [`clock`](Stagger::clock).
+    #[inline]
+    pub fn next(&mut self, running: usize, now: impl FnOnce() -> Moment) -> Next {
+        if !self.is_full(running) {
+            return self.next_with_room(now);
+        }
+        if !self.is_due() || self.min_gap > 0 {
+            self.clock(now);
+        }
+        if self.is_over() {
+            return Next::Over;
+        }
+        self.hold();
+        Next::Full
+    }
+
+    /// Returns what to do while fewer attempts are running than allowed.
+    #[inline]
+    pub(crate) fn next_with_room(&mut self, now: impl FnOnce() -> Moment) -> Next {
+        let mut due = self.due();
+        if due != Moment::ZERO || self.min_gap > 0 {
+            self.clock(now);
+            due = self.due();
+        }
+        if due == Moment::NEVER && self.is_over() {
+            return Next::Over;
+        }
+        self.excused = core::mem::take(&mut self.held);
+        match due {
+            Moment::ZERO => Next::Start,
+            Moment::NEVER if self.earliest == Moment::NEVER => Next::Over,
+            Moment::NEVER => Next::OnFailure,
+            due => Next::Until(due),
+        }
+    }
+
+    /// Returns when the next attempt is due: [`Moment::ZERO`] if that does not depend on time,
+    /// [`Moment::NEVER`] if it is not due or the time of the latest start is not known yet.
+    #[inline]
+    #[must_use]
+    pub(crate) fn due(&self) -> Moment {
+        if self.phase == Phase::Over {
+            return Moment::NEVER;
+        }
+        self.by_time.min(self.called).max(self.earliest)
+    }
+
+    /// Returns whether the next attempt is due regardless of the time, such as the first attempt,
+    /// or the next one after a failure.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.due() == Moment::ZERO
+    }
+
+    /// Returns why the next attempt would start while `running` attempts are running.
+    #[must_use]
+    pub fn cause(&self, running: usize) -> Cause {
+        if self.starts == 0 {
+            return Cause::First;
+        }
+        match self.called <= self.by_time && self.called != Moment::NEVER {
+            true => self.call,
+            false if running == 0 => Cause::Idle,
+            false => Cause::Delay,
+        }
+    }
+
+    /// Reports the time of the latest start, if it is not known yet. Otherwise, and where the time
+    /// makes no difference, `now` is not called.
+    #[inline]
+    pub fn clock(&mut self, now: impl FnOnce() -> Moment) {
+        if self.phase == Phase::AfterLatest {
+            self.count_from(now);
+        }
+    }
+
+    #[inline(never)]
+    fn count_from(&mut self, now: impl FnOnce() -> Moment) {
+        let due = if self.catch_up.ignores_clock(self.planned) && self.min_gap == 0 {
+            self.planned.plus_nanos(self.delay)
+        } else {
+            let now = now();
+            if self.min_gap > 0 {
+                self.earliest = self.earliest.max(now.plus_nanos(self.min_gap));
+            }
+            self.catch_up.next_start(self.planned, self.delay, now)
+        };
+        self.by_time = due;
+        self.phase = Phase::Timed;
+    }
+
+    /// Returns whether `running` attempts are as many as may run at once.
+    #[must_use]
+    pub fn is_full(&self, running: usize) -> bool {
+        running >= self.max_in_flight
+    }
+
+    /// Returns whether the time of the latest start has not been reported, and is needed.
+    #[inline]
+    pub(crate) fn awaits_clock(&self) -> bool {
+        self.phase == Phase::AfterLatest
+    }
+
+    /// Returns whether no more attempts start: the maximum was reached, or [`stop`](Self::stop) was
+    /// called.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Reports that the next start waits for something other than its time, such as a candidate.
+    /// Such a wait is not lateness. The limit on running attempts needs no report.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Reports that the start that [`next`](Self::next) has just allowed did not happen yet.
+    pub fn put_off(&mut self) {
+        self.held = self.excused;
+    }
+
+    /// Reports that an attempt started. Returns its index, counted from 0.
+    #[inline]
+    pub fn started(&mut self) -> usize {
+        let index = self.starts;
+        let cause = self.cause(1);
+        if self.catch_up != CatchUp::Delay {
+            self.note_planned();
+        }
+        self.starts += 1;
+        self.called = Moment::NEVER;
+        self.earliest = Moment::ZERO;
+        self.idle_waits = false;
+        if self.starts >= self.max_attempts {
+            self.stop();
+            return index;
+        }
+        let delay = self.policy.delay(self.starts, cause);
+        // After the policy, which may panic: the next attempt stays due then.
+        self.delay = delay.map_or(NEVER, saturating_nanos).max(self.min_gap);
+        self.phase = Phase::Timed;
+        self.by_time = Moment::NEVER;
+        match self.delay {
+            0 => self.by_time = Moment::ZERO,
+            NEVER if self.min_gap == 0 => {}
+            _ => self.phase = Phase::AfterLatest,
+        }
+        index
+    }
+
+    /// Notes when the attempt that is starting was planned for.
+    #[cold]
+    #[inline(never)]
+    fn note_planned(&mut self) {
+        let is_planned = !self.excused
+            && self.cause(1) == Cause::Delay
+            && self.by_time != Moment::ZERO
+            && self.by_time >= self.earliest;
+        self.planned = match is_planned {
+            true => self.by_time,
+            false => Moment::NEVER,
+        };
+    }
+
+    /// Returns the number of attempts that have started.
+    #[must_use]
+    pub fn starts(&self) -> usize {
+        self.starts
+    }
+
+    /// Returns the number of failures that were reported.
+    #[must_use]
+    pub fn failures(&self) -> usize {
+        self.failures as usize
+    }
+
+    /// Returns how many more attempts may start at most.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        match self.phase {
+            Phase::Over => 0,
+            _ if self.earliest == Moment::NEVER => 0,
+            _ if self.max_attempts == usize::MAX => usize::MAX,
+            _ => self.max_attempts.saturating_sub(self.starts),
+        }
+    }
+
+    /// Reports that attempt `index` failed while `running` others are running.
+    ///
+    /// This may make the next attempt due, as set with [`OnFailure`]. `now` is called only if the
+    /// policy has a pause between a failure and the next start.
+    pub fn failed(&mut self, index: usize, running: usize, now: impl FnOnce() -> Moment) {
+        self.failures = self.failures.saturating_add(1);
+        let is_latest = index + 1 == self.starts;
+        if !self.on_failure.starts_next(is_latest, running == 0) {
+            return;
+        }
+        let pause = self.policy.pause(self.failures as usize);
+        let moment = match pause.is_zero() {
+            true => Moment::ZERO,
+            false => now() + pause,
+        };
+        self.called = self.called.min(moment);
+        self.call = Cause::Failure;
+        self.idle_waits = self.called == Moment::NEVER; // a pause that never ends
+    }
+
+    /// Reports to a result-aware owner's stagger that no attempt is running: the next attempt is
+    /// due at once, unless failures start nothing, a failure's pause is still running, or a gate
+    /// deferred the start.
+    #[cold]
+    pub fn idle(&mut self) {
+        let may_call = self.on_failure != OnFailure::Wait && !self.idle_waits;
+        if may_call && self.called == Moment::NEVER {
+            self.called = Moment::ZERO;
+            self.call = Cause::Idle;
+        }
+    }
+
+    /// Delays the next start until `moment`, whatever else makes it due. With [`Moment::NEVER`], no
+    /// more attempts start.
+    pub fn not_before(&mut self, moment: Moment) {
+        self.earliest = self.earliest.max(moment);
+        if moment == Moment::NEVER {
+            self.stop();
+        }
+    }
+
+    /// Reports that the due start was refused: its delay does not make it due any more. A failure,
+    /// or being idle, still can.
+    pub fn refused(&mut self) {
+        self.reschedule(Moment::NEVER);
+    }
+
+    /// Reports that the due start was deferred: it is due again one delay after `now`.
+    ///
+    /// Without a delay, or with a delay of zero, this is the same as [`refused`](Self::refused).
+    pub fn deferred(&mut self, now: impl FnOnce() -> Moment) {
+        let next = match self.delay {
+            0 | NEVER => Moment::NEVER,
+            delay => now().plus_nanos(delay),
+        };
+        self.reschedule(next);
+        self.idle_waits = next != Moment::NEVER;
+    }
+
+    fn reschedule(&mut self, next: Moment) {
+        if matches!(self.cause(1), Cause::Failure | Cause::Idle) {
+            self.called = Moment::NEVER;
+        }
+        if !self.is_over() {
+            self.by_time = next;
+            self.phase = Phase::Timed;
+        }
+        self.idle_waits = false;
+        self.held = true; // a start that was refused is not late
+    }
+
+    /// Starts no more attempts.
+    pub fn stop(&mut self) {
+        self.by_time = Moment::NEVER;
+        self.phase = Phase::Over;
+    }
+}

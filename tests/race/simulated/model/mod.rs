@@ -1,0 +1,341 @@
+//! What a race does, said as plainly as possible: instant by instant, with a list of what runs.
+
+mod starts;
+
+use race::{Cause, OnFailure};
+
+use super::{
+    End, Outcome,
+    plan::{Finisher, Kind, Plan, Set},
+};
+
+const NEVER: u64 = u64::MAX;
+
+/// One attempt, in the unit of a budget's balance.
+const ATTEMPT: u64 = 1_000;
+
+/// The next instant at which anything happens, or the end.
+enum Then {
+    At(u64),
+    End(End),
+}
+
+struct Running {
+    index: usize,
+    finishes: u64,
+    times_out: u64,
+}
+
+struct Model<'a> {
+    plan: &'a Plan,
+    arrivals: Vec<u64>,
+    now: u64,
+    running: Vec<Running>,
+    /// A candidate is drawn ahead.
+    in_hand: bool,
+    drawn: usize,
+    source_over: bool,
+    /// When the delay makes the next start due.
+    by_time: u64,
+    /// The delay from the latest start.
+    delay: u64,
+    /// When a failure, or that none is running, makes the next start due.
+    called: u64,
+    call: Cause,
+    /// No start before.
+    earliest: u64,
+    stopped: bool,
+    /// Something other than time held up the next start when it was looked at last.
+    held: bool,
+    /// Being idle makes nothing due: a gate deferred the start, or a pause never ends.
+    deferred: bool,
+    asked: usize,
+    balance: u64,
+    /// The deadline counts.
+    waited: bool,
+    /// Two attempts finished at the same instant: an inline race may deliver them in any order.
+    tie: bool,
+    outcome: Outcome,
+}
+
+/// Returns `None` if the outcome depends on the order of simultaneous completions in an inline
+/// race.
+pub(super) fn simulate(plan: &Plan) -> Option<Outcome> {
+    let mut model = Model {
+        plan,
+        arrivals: plan.arrivals(),
+        now: 0,
+        running: vec![],
+        in_hand: false,
+        drawn: 0,
+        source_over: plan.max_attempts == Some(0),
+        by_time: 0,
+        delay: NEVER,
+        called: NEVER,
+        call: Cause::Failure,
+        earliest: 0,
+        stopped: plan.max_attempts == Some(0),
+        held: false,
+        deferred: false,
+        asked: 0,
+        balance: plan
+            .budget
+            .map_or(0, |budget| u64::from(budget.reserve) * ATTEMPT),
+        waited: false,
+        tie: false,
+        outcome: Outcome::default(),
+    };
+    let end = loop {
+        match model.instant() {
+            Then::End(end) => break end,
+            Then::At(NEVER) => break End::Hangs,
+            Then::At(next) => model.now = next,
+        }
+    };
+    if model.tie && plan.set != Set::Heap {
+        return None;
+    }
+    let mut outcome = model.outcome;
+    if !plan.is_observed {
+        outcome.causes.clear();
+    }
+    outcome.end = end;
+    outcome.at = model.now;
+    let keeps_failures = matches!(plan.finisher, Finisher::FirstBy | Finisher::QuorumBy(_));
+    match end {
+        End::Reached => outcome.failed.clear(), // the winners come without them
+        End::Hangs => {
+            (outcome.accepted, outcome.failed) = (vec![], vec![]);
+            outcome.at = 0; // the clock stops at some spurious poll
+        }
+        _ if !keeps_failures => outcome.failed.clear(),
+        _ => {}
+    }
+    Some(outcome)
+}
+
+impl Model<'_> {
+    /// Everything that happens now.
+    fn instant(&mut self) -> Then {
+        let mut was_refused = false;
+        loop {
+            if self.is_reached() {
+                return Then::End(End::Reached);
+            }
+            // After a refusal with nothing running, the race is over.
+            if self.running.is_empty() && !std::mem::take(&mut was_refused) {
+                self.idle();
+            }
+            let in_reach = self.is_in_reach();
+            let mut finished = self.running.iter().filter(|it| it.finishes <= self.now);
+            if let Some(Running { index, .. }) = finished.next() {
+                self.tie |= finished.next().is_some();
+                let index = *index;
+                self.running.retain(|it| it.index != index);
+                if let Some(end) = self.finish(index) {
+                    return Then::End(end);
+                }
+                continue;
+            }
+            if !in_reach {
+                return Then::End(self.exhausted());
+            }
+            let start = match self.next_start() {
+                Some(start) => start,
+                None if self.running.is_empty() => return Then::End(self.exhausted()),
+                None => NEVER,
+            };
+            let at_once = start == 0;
+            self.waited |= !at_once;
+            let expiry = self.expiry();
+            if start.min(expiry) > self.now {
+                if !self.is_in_reach() {
+                    continue; // the source has come to its end
+                }
+                return Then::At(self.next_poll(start.min(expiry)));
+            }
+            if expiry <= self.now {
+                let timed_out = self.running.iter().find(|it| it.times_out == expiry);
+                let Some(&Running { index, .. }) = timed_out else {
+                    return Then::End(self.deadline());
+                };
+                self.running.retain(|it| it.index != index);
+                self.fail(index, true);
+                continue;
+            }
+            let cause = self.cause();
+            let excused = self.held;
+            self.held = false;
+            if !self.is_admitted(cause) {
+                was_refused = true;
+                continue;
+            }
+            if let Some(end) = self.start(cause, excused) {
+                return Then::End(end);
+            }
+        }
+    }
+
+    /// The time that the race tells: since its first start, or on the clock for a stream.
+    fn time(&self) -> u64 {
+        match self.plan.finisher {
+            Finisher::Stream => self.now,
+            _ => self.now - self.outcome.starts[0],
+        }
+    }
+
+    fn is_result_aware(&self) -> bool {
+        matches!(
+            self.plan.finisher,
+            Finisher::FirstBy | Finisher::QuorumBy(_)
+        )
+    }
+
+    fn needed(&self) -> usize {
+        match self.plan.finisher {
+            Finisher::QuorumBy(needed) => needed,
+            _ => 1,
+        }
+    }
+
+    fn is_reached(&self) -> bool {
+        let accepted = self.outcome.accepted.len();
+        self.plan.finisher != Finisher::Stream && accepted >= self.needed()
+    }
+
+    /// Whether a quorum can still be reached, as far as the race knows.
+    fn is_in_reach(&self) -> bool {
+        let Finisher::QuorumBy(needed) = self.plan.finisher else {
+            return true;
+        };
+        let sure = self.outcome.accepted.len() + self.running.len();
+        let more = self.startable();
+        more.is_none_or(|more| sure + more >= needed)
+    }
+
+    /// How many more may start at most, as far as the race knows.
+    fn startable(&self) -> Option<usize> {
+        if self.stopped || self.earliest == NEVER {
+            return Some(0);
+        }
+        let left = self.plan.candidates.len() - self.drawn;
+        let in_source = match self.plan.source {
+            _ if self.source_over => Some(0),
+            Kind::Exact => Some(left),
+            Kind::AtMost(more) => Some(left + more),
+            Kind::Unknown | Kind::Stream => None,
+        };
+        let candidates = in_source.map(|count| count + usize::from(self.in_hand));
+        let allowed = self.plan.max_attempts.map(|max| max - self.starts());
+        match (candidates, allowed) {
+            (Some(candidates), Some(allowed)) => Some(candidates.min(allowed)),
+            (candidates, allowed) => candidates.or(allowed),
+        }
+    }
+
+    fn starts(&self) -> usize {
+        self.outcome.starts.len()
+    }
+
+    /// Nothing runs and nothing can start.
+    fn exhausted(&self) -> End {
+        let is_known_empty = match self.plan.source {
+            Kind::Exact | Kind::AtMost(0) => self.plan.candidates.is_empty(),
+            _ => false,
+        };
+        let nothing_refused = self.plan.max_attempts != Some(0) || is_known_empty;
+        match self.plan.finisher {
+            Finisher::Stream => End::Reached,
+            Finisher::First => End::OutOfReach,
+            _ if self.starts() == 0 && nothing_refused && self.startable() == Some(0) => {
+                End::NoCandidates
+            }
+            _ => End::OutOfReach,
+        }
+    }
+
+    fn deadline(&self) -> End {
+        match self.plan.finisher {
+            Finisher::Stream => End::Reached,
+            Finisher::First => End::OutOfReach,
+            _ => End::Deadline,
+        }
+    }
+
+    fn on_failure(&self) -> OnFailure {
+        self.plan.on_failure.unwrap_or_default()
+    }
+
+    /// Result-aware finishers do not wait with nothing running.
+    fn idle(&mut self) {
+        let may_call = self.is_result_aware() && self.on_failure() != OnFailure::Wait;
+        let is_due = self.by_time.min(self.called).max(self.earliest) == 0;
+        if may_call && !is_due && !self.deferred && self.called == NEVER {
+            (self.called, self.call) = (0, Cause::Idle);
+        }
+    }
+
+    /// When the next attempt can start; `NEVER` if it has to wait for room or a candidate, `None`
+    /// if only a failure can make it due.
+    fn next_start(&mut self) -> Option<u64> {
+        let room = match self.plan.set {
+            Set::Heap => usize::MAX,
+            Set::InlineOne => 1,
+            Set::InlineThree => 3,
+        };
+        let max = self.plan.max_in_flight.unwrap_or(usize::MAX).min(room);
+        if self.running.len() >= max {
+            self.held = true;
+            if self.needed() > 1 && !self.running.is_empty() {
+                self.draw();
+            }
+            return (!self.running.is_empty()).then_some(NEVER);
+        }
+        self.draw();
+        if !self.in_hand {
+            self.held |= !self.source_over;
+            // A candidate is of no use if nothing makes it due.
+            let may_be_due = self.by_time.min(self.called).max(self.earliest) != NEVER;
+            return (!self.source_over && may_be_due).then_some(NEVER);
+        }
+        let start = self.by_time.min(self.called).max(self.earliest);
+        if self.stopped || start == NEVER {
+            return None;
+        }
+        if start > self.now {
+            self.held = false; // it waits for its time
+        }
+        Some(start)
+    }
+
+    fn draw(&mut self) {
+        if self.in_hand || self.source_over || self.arrivals[self.drawn] > self.now {
+            return;
+        }
+        match self.drawn < self.plan.candidates.len() {
+            true => (self.in_hand, self.drawn) = (true, self.drawn + 1),
+            false => self.source_over = true,
+        }
+    }
+
+    /// When the next timeout or the deadline expires.
+    fn expiry(&self) -> u64 {
+        let timeout = self.running.iter().map(|it| it.times_out).min();
+        let deadline = self.plan.deadline.filter(|_| self.waited);
+        timeout.unwrap_or(NEVER).min(deadline.unwrap_or(NEVER))
+    }
+
+    /// When the race is polled next, if it waits until `at` or until an attempt finishes.
+    fn next_poll(&self, at: u64) -> u64 {
+        let finishes = self.running.iter().map(|it| it.finishes);
+        let arrival = (!self.in_hand && !self.source_over).then(|| self.arrivals[self.drawn]);
+        let arrival = arrival.filter(|arrival| *arrival > self.now);
+        let spurious = self.plan.spurious.iter().copied();
+        let wakes = finishes.chain(arrival).chain(spurious).chain([at]);
+        let next = wakes.filter(|at| *at > self.now).min().unwrap_or(NEVER);
+        match next {
+            NEVER => NEVER,
+            next => self.plan.polled_from(next),
+        }
+    }
+}

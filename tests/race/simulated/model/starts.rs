@@ -1,0 +1,172 @@
+//! How an attempt starts and ends.
+
+use race::{CatchUp, Cause, OnFailure, Permit};
+
+use super::{
+    super::{End, plan::Failing},
+    ATTEMPT, Model, NEVER, Running,
+};
+
+impl Model<'_> {
+    pub(super) fn cause(&self) -> Cause {
+        if self.starts() == 0 {
+            Cause::First
+        } else if self.called <= self.by_time && self.called != NEVER {
+            self.call
+        } else if self.running.is_empty() {
+            Cause::Idle
+        } else {
+            Cause::Delay
+        }
+    }
+
+    pub(super) fn is_admitted(&mut self, cause: Cause) -> bool {
+        let index = self.starts();
+        if index == 0 {
+            return true;
+        }
+        let failed = match self.is_result_aware() {
+            true => self.outcome.failed.len(),
+            false => 0,
+        };
+        if let Some(gate) = self.plan.gate {
+            self.asked += 1;
+            match gate.answer(index, failed, self.asked) {
+                Permit::Start => {}
+                Permit::NotNow => {
+                    let again = match self.delay {
+                        0 | NEVER => NEVER,
+                        delay => self.now + delay,
+                    };
+                    self.refuse(again);
+                    self.deferred = again != NEVER;
+                    return false;
+                }
+                _ => {
+                    self.refuse(NEVER);
+                    return false;
+                }
+            }
+        }
+        if let Some(budget) = self.plan.budget {
+            let is_charged = cause == Cause::Delay || budget.charges_failover;
+            if is_charged && index >= self.needed() {
+                if self.balance < ATTEMPT {
+                    self.refuse(NEVER);
+                    return false;
+                }
+                self.balance -= ATTEMPT;
+            }
+        }
+        true
+    }
+
+    fn refuse(&mut self, again: u64) {
+        if self.called <= self.by_time && self.called != NEVER {
+            self.called = NEVER;
+        }
+        self.by_time = again;
+        self.deferred = false;
+        self.held = true;
+    }
+
+    pub(super) fn start(&mut self, cause: Cause, excused: bool) -> Option<End> {
+        let index = self.starts();
+        let is_by_time = self.called > self.by_time || self.called == NEVER;
+        let was_due = self.by_time;
+        let is_planned = index > 0 && is_by_time && !excused && self.earliest <= was_due;
+        let is_planned = is_planned && was_due > 0;
+        self.outcome.starts.push(self.now);
+        self.outcome.causes.push(cause);
+        self.in_hand = false;
+        if let (0, Some(budget)) = (index, self.plan.budget) {
+            let most = (u64::from(budget.reserve) + 100) * ATTEMPT;
+            self.balance = most.min(self.balance + u64::from(budget.percent) * 10);
+        }
+        let gap = self.plan.min_gap.unwrap_or(0);
+        let delay = self.plan.delays.get(index).copied().flatten();
+        self.delay = delay.unwrap_or(NEVER).max(gap);
+        self.by_time = match (self.delay, self.plan.catch_up.unwrap_or_default()) {
+            (NEVER, _) => NEVER,
+            (0, _) => 0,
+            (delay, CatchUp::Burst) if is_planned => was_due + delay,
+            (delay, CatchUp::Skip) if is_planned => {
+                was_due + ((self.now - was_due) / delay + 1) * delay
+            }
+            (delay, _) => self.now + delay,
+        };
+        self.called = NEVER;
+        self.earliest = if gap > 0 { self.now + gap } else { 0 };
+        self.deferred = false;
+        if self.plan.max_attempts == Some(self.starts()) {
+            (self.stopped, self.source_over) = (true, true);
+        }
+        let finishes = self.plan.candidates[index].latency.map(|it| self.now + it);
+        if finishes == Some(self.now) {
+            return self.finish(index);
+        }
+        self.waited |= self.plan.attempt_timeout.is_some();
+        let times_out = self.plan.attempt_timeout.map(|it| self.now + it);
+        self.running.push(Running {
+            index,
+            finishes: finishes.unwrap_or(NEVER),
+            times_out: times_out.unwrap_or(NEVER),
+        });
+        None
+    }
+
+    pub(super) fn finish(&mut self, index: usize) -> Option<End> {
+        if !self.is_result_aware() {
+            self.outcome.accepted.push((index, self.time()));
+            self.waited = true; // the consumer has the item
+            return None;
+        }
+        match self.plan.candidates[index].result {
+            Ok(()) => self.outcome.accepted.push((index, self.time())),
+            Err(Failing::Fatal) => {
+                self.outcome.failed.push((index, self.time(), false));
+                return Some(End::Fatal);
+            }
+            Err(failing) => {
+                match failing {
+                    Failing::NotBefore(0) | Failing::Retryable | Failing::Fatal => {}
+                    Failing::NotBefore(delay) => {
+                        self.earliest = self.earliest.max(self.now + delay);
+                    }
+                    Failing::NoMoreStarts => {
+                        (self.stopped, self.source_over, self.in_hand) = (true, true, false);
+                    }
+                }
+                self.fail(index, false);
+            }
+        }
+        None
+    }
+
+    pub(super) fn fail(&mut self, index: usize, timed_out: bool) {
+        if !self.is_result_aware() {
+            return; // a timeout of a race that is read as a stream
+        }
+        self.outcome.failed.push((index, self.time(), timed_out));
+        let is_idle = self.running.is_empty();
+        let calls = match self.on_failure() {
+            OnFailure::Wait => false,
+            OnFailure::IfLatest => index + 1 == self.starts() || is_idle,
+            OnFailure::IfIdle => is_idle,
+            OnFailure::Any => true,
+            _ => unreachable!("there are no more variants"),
+        };
+        if calls {
+            let failures = self.outcome.failed.len();
+            let pause = self.plan.pauses.get(failures - 1).copied().unwrap_or(0);
+            let called = if pause == 0 {
+                0
+            } else {
+                self.now.saturating_add(pause)
+            };
+            self.called = self.called.min(called);
+            self.call = Cause::Failure;
+            self.deferred = self.called == NEVER;
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The race itself, on the virtual clock.
+
+use std::{
+    cell::{Cell, RefCell},
+    pin::pin,
+    time::Duration,
+};
+
+use futures::StreamExt as _;
+use race::{
+    Budget, Cause, Event, EventKind, Failed, Failure, GenericRace, InlineRace, OnEvent, Permit,
+    Policy, QuorumError, RaceError, RaceState, Verdict, VirtualClock, VirtualTimer, Won,
+    core::{AttemptSet, Hook, Placement, Race},
+};
+
+use super::{
+    End, Outcome,
+    plan::{Failing, Finisher, NEVER, Plan, Set},
+    polls,
+    source::{Output, PlannedSource},
+};
+use crate::probe::ms;
+
+type Attempt = std::pin::Pin<Box<dyn Future<Output = Output>>>;
+
+type Ended = (End, Vec<(usize, u64)>, Vec<Failed<usize, Output>>);
+
+/// The delays and pauses of a plan.
+struct Planned<'a>(&'a Plan);
+
+impl Policy for Planned<'_> {
+    fn delay(&mut self, index: usize, _: Cause) -> Option<Duration> {
+        self.0.delays.get(index - 1).copied().flatten().map(ms)
+    }
+
+    fn pause(&mut self, failures: usize) -> Duration {
+        match self.0.pauses.get(failures - 1) {
+            None => ms(0),
+            Some(&NEVER) => Duration::MAX,
+            Some(&pause) => ms(pause),
+        }
+    }
+}
+
+pub(super) fn run(plan: &Plan) -> Outcome {
+    let clock = VirtualClock::new();
+    let outcome = RefCell::new(Outcome::default());
+    let (timer, policy) = (clock.timer(), Planned(plan));
+    let source = PlannedSource::new(plan, &clock, &outcome);
+    let ended = match plan.set {
+        Set::Heap => gate(
+            plan,
+            &clock,
+            &outcome,
+            Race::from_source(timer, policy, source),
+        ),
+        Set::InlineOne => {
+            let race = InlineRace::<1, _, _, _>::from_source(timer, policy, source);
+            gate(plan, &clock, &outcome, race)
+        }
+        Set::InlineThree => {
+            let race = InlineRace::<3, _, _, _>::from_source(timer, policy, source);
+            gate(plan, &clock, &outcome, race)
+        }
+    };
+    let mut outcome = outcome.into_inner();
+    if let Some((end, accepted, failed)) = ended {
+        outcome.at = clock.elapsed().as_millis() as u64;
+        outcome.end = end;
+        outcome.accepted = accepted;
+        outcome.failed = failed.iter().map(of_failure).collect();
+    }
+    outcome
+}
+
+/// The bounds of a race that can be polled, once.
+macro_rules! step {
+    ($name:ident<$set:ident, $hooks:ident>($plan:ident, $clock:ident, $outcome:ident, $race:ident) $body:block) => {
+        fn $name<'a, $set, $hooks>(
+            $plan: &'a Plan,
+            $clock: &'a VirtualClock,
+            $outcome: &'a RefCell<Outcome>,
+            $race: GenericRace<$set, PlannedSource<'a>, VirtualTimer, Planned<'a>, $hooks>,
+        ) -> Option<Ended>
+        where
+            $set: Placement,
+            $set::Set<Attempt, (usize, usize)>: AttemptSet<Attempt, (usize, usize)>,
+            $hooks: Hook,
+        $body
+    };
+}
+
+step! { gate<A, H>(plan, clock, outcome, race) {
+    let Some(planned) = plan.gate else {
+        return budget(plan, clock, outcome, race);
+    };
+    let asked = Cell::new(0);
+    let gate = move |state: &RaceState<'_>| {
+        asked.set(asked.get() + 1);
+        planned.answer(state.index, state.failed, asked.get())
+    };
+    budget(plan, clock, outcome, race.gate(gate))
+}}
+
+impl super::plan::Gate {
+    pub(super) fn answer(&self, index: usize, failed: usize, asked: usize) -> Permit {
+        let is_set = |bits: u16| bits >> index & 1 == 1;
+        if is_set(self.permits) || failed >= self.failures || asked > self.patience {
+            Permit::Start
+        } else if is_set(self.defers) {
+            Permit::NotNow
+        } else {
+            Permit::Stop
+        }
+    }
+}
+
+step! { budget<A, H>(plan, clock, outcome, race) {
+    let Some(planned) = plan.budget else {
+        return options(plan, clock, outcome, race);
+    };
+    let budget = Budget::percent(planned.percent).reserve(planned.reserve);
+    let budget = match planned.charges_failover {
+        true => budget.charge_failover(),
+        false => budget,
+    };
+    let race = race.budget(std::rc::Rc::new(budget));
+    options(plan, clock, outcome, race)
+}}
+
+step! { options<A, H>(plan, clock, outcome, race) {
+    let causes = move |event: Event| {
+        if event.kind == EventKind::Started {
+            outcome.borrow_mut().causes.push(event.cause);
+        }
+    };
+    let mut race = race.observer(plan.is_observed.then(|| OnEvent::new(causes)));
+    if let Some(on_failure) = plan.on_failure {
+        race = race.on_failure(on_failure);
+    }
+    if let Some(catch_up) = plan.catch_up {
+        race = race.catch_up(catch_up);
+    }
+    if let Some(max) = plan.max_attempts {
+        race = race.max_attempts(max);
+    }
+    if let Some(max) = plan.max_in_flight {
+        race = race.max_in_flight(max);
+    }
+    if let Some(gap) = plan.min_gap {
+        race = race.min_gap(ms(gap));
+    }
+    if let Some(timeout) = plan.attempt_timeout {
+        race = race.attempt_timeout(ms(timeout));
+    }
+    if let Some(deadline) = plan.deadline {
+        race = race.deadline(ms(deadline));
+    }
+    finish(plan, clock, outcome, race)
+}}
+
+step! { finish<A, H>(plan, clock, _outcome, race) {
+    match plan.finisher {
+        Finisher::FirstBy => {
+            let ended = polls::run(plan, clock, race.first_by(verdict))?;
+            Some(match ended {
+                Ok(won) => (End::Reached, vec![of_winner(&won)], vec![]),
+                Err(error) => {
+                    let end = match error {
+                        RaceError::NoCandidates => End::NoCandidates,
+                        RaceError::AllFailed { .. } => End::OutOfReach,
+                        RaceError::Fatal { .. } => End::Fatal,
+                        RaceError::Deadline { .. } => End::Deadline,
+                        _ => unreachable!("there are no more variants"),
+                    };
+                    (end, vec![], error.into_failed())
+                }
+            })
+        }
+        Finisher::QuorumBy(needed) => {
+            let ended = polls::run(plan, clock, race.quorum_by(needed, verdict))?;
+            Some(match ended {
+                Ok(accepted) => (End::Reached, accepted.iter().map(of_winner).collect(), vec![]),
+                Err(error) => {
+                    let end = match error {
+                        QuorumError::NoCandidates => End::NoCandidates,
+                        QuorumError::OutOfReach(_) => End::OutOfReach,
+                        QuorumError::Fatal(_) => End::Fatal,
+                        QuorumError::Deadline(_) => End::Deadline,
+                        _ => unreachable!("there are no more variants"),
+                    };
+                    let (accepted, failed) = match error.into_tally() {
+                        Some(tally) => (tally.accepted, tally.failed),
+                        None => (vec![], vec![]),
+                    };
+                    (end, accepted.iter().map(of_winner).collect(), failed)
+                }
+            })
+        }
+        Finisher::First => {
+            let won = polls::run(plan, clock, race.first())?;
+            let end = if won.is_some() { End::Reached } else { End::OutOfReach };
+            Some((end, won.iter().map(of_winner).collect(), vec![]))
+        }
+        Finisher::Stream => {
+            let mut race = pin!(race);
+            let read = async {
+                let mut finished = vec![];
+                while let Some((index, _)) = race.next().await {
+                    finished.push((index, clock.elapsed().as_millis() as u64));
+                }
+                assert!(race.next().await.is_none(), "a race stays ended");
+                finished
+            };
+            let finished = polls::run(plan, clock, read)?;
+            Some((End::Reached, finished, vec![]))
+        }
+    }
+}}
+
+fn verdict(output: &Output) -> Verdict {
+    match *output {
+        Ok(()) => Verdict::Accept,
+        Err(Failing::Retryable) => Verdict::Retryable,
+        Err(Failing::Fatal) => Verdict::Fatal,
+        Err(Failing::NotBefore(delay)) => Verdict::NotBefore(ms(delay)),
+        Err(Failing::NoMoreStarts) => Verdict::NoMoreStarts,
+    }
+}
+
+fn of_winner(won: &Won<usize, Output>) -> (usize, u64) {
+    assert_eq!(won.arg, won.index);
+    (won.index, won.elapsed.as_millis() as u64)
+}
+
+fn of_failure(failed: &Failed<usize, Output>) -> (usize, u64, bool) {
+    assert_eq!(failed.arg, failed.index);
+    let timed_out = matches!(failed.failure, Failure::TimedOut(_));
+    (failed.index, failed.elapsed.as_millis() as u64, timed_out)
+}
