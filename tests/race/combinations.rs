@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, future::pending, panic, pin::Pin, task::Poll, time::Duration};
 
-use futures::{FutureExt as _, StreamExt as _, stream};
+use futures::{FutureExt as _, Stream as _, StreamExt as _, stream};
 use race::{Backoff, EventKind, OnFailure, Permit, RaceError, Refusal, VirtualClock, core::Race};
 
 use crate::probe::ms;
@@ -223,4 +223,23 @@ fn quorum_beyond_max_attempts_says_so() {
     let error = clock.run(race.quorum(2)).unwrap().unwrap_err();
     let refused = error.tally().and_then(|tally| tally.refused);
     assert_eq!(refused, Some(Refusal::MaxAttempts));
+}
+
+#[test]
+fn quorum_that_failures_put_out_of_reach_was_not_refused() {
+    let clock = VirtualClock::new();
+    let attempts = [err(&clock, 5), ok(&clock, 5), ok(&clock, 5)];
+    let race = Race::of_with(clock.timer(), ms(50), attempts);
+    let error = clock.run(race.quorum(3)).unwrap().unwrap_err();
+    assert_eq!(error.tally().unwrap().refused, None, "{error}");
+}
+
+#[test]
+fn size_hint_promises_nothing_that_a_timeout_can_take_away() {
+    let clock = VirtualClock::new();
+    let race = Race::of_with(clock.timer(), ms(0), [clock.sleep(ms(50))]);
+    let mut race = race.attempt_timeout(ms(10));
+    assert!(race.next().now_or_never().is_none());
+    assert_eq!(race.size_hint(), (0, Some(1)));
+    assert_eq!(clock.run(race.next()), Ok(None));
 }

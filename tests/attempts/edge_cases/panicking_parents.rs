@@ -130,7 +130,7 @@ static COUNTING: RawWakerVTable = RawWakerVTable::new(
     |_| count_call(),
 );
 
-/// Polls for one of several tasks that are told apart by a number.
+/// Polls with the waker of one of several tasks, which have numbers.
 #[expect(unsafe_code, reason = "only a handmade waker panics in every function")]
 fn poll_counting(set: &mut Attempts<Gated, usize>, task: usize) -> Option<usize> {
     let raw = RawWaker::new(ptr::without_provenance(task), &COUNTING);

@@ -123,10 +123,12 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
                 Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
             }
         };
-        (
-            running,
-            starts.and_then(|starts| starts.checked_add(running)),
-        )
+        let certain = match self.timeouts.are_set() {
+            true => 0, // a timeout or the deadline may end them
+            false => running,
+        };
+        let most = starts.and_then(|starts| starts.checked_add(running));
+        (certain, most)
     }
 
     /// Returns what kept further attempts from starting, if there may be candidates left.
@@ -137,7 +139,7 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
         self.refused.or_else(|| {
             if too_few && self.size_hint(0).1 != Some(0) {
                 Some(Refusal::MaxAttempts)
-            } else if self.candidate.is_some() {
+            } else if self.ended && self.candidate.is_some() {
                 Some(Refusal::Policy)
             } else {
                 None

@@ -344,7 +344,7 @@ impl<P: Policy> Stagger<P> {
 
     /// Reports that the due start was deferred: it is due again one delay after `now`.
     ///
-    /// Without a delay, or with a delay of zero, this is the same as [`refused`](Self::refused).
+    /// Without a delay and a minimum gap, this is the same as [`refused`](Self::refused).
     pub fn deferred(&mut self, now: impl FnOnce() -> Moment) {
         let next = match self.delay {
             0 | NEVER => Moment::NEVER,

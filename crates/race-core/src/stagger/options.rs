@@ -22,11 +22,11 @@ impl<P: Policy> Stagger<P> {
 
     /// Limits how many attempts start in total; 0 allows none. Default: no limit.
     pub fn set_max_attempts(&mut self, max: usize) {
-        self.max_attempts = max;
+        let allowed_none = core::mem::replace(&mut self.max_attempts, max) == 0;
         if self.starts >= max {
             self.stop();
-        } else if self.starts == 0 {
-            (self.phase, self.by_time) = (Phase::Timed, Moment::ZERO); // a maximum of 0 is replaced
+        } else if allowed_none {
+            (self.phase, self.by_time) = (Phase::Timed, Moment::ZERO); // the first attempt is due
         }
     }
 

@@ -379,3 +379,11 @@ fn start_by_failure_is_not_late() {
     stagger.started();
     assert_eq!(stagger.next(1, || at(500)), Next::Until(at(510)));
 }
+
+#[test]
+fn maximum_set_after_stop_starts_nothing() {
+    let mut stagger = Stagger::new(Duration::ZERO);
+    stagger.stop();
+    stagger.set_max_attempts(3);
+    assert_eq!(stagger.next(0, unread), Next::Over);
+}
