@@ -97,6 +97,16 @@ fn first_attempt_that_is_ready_at_once_reads_no_clock() {
 }
 
 #[test]
+fn attempts_that_fail_at_once_read_no_clock() {
+    let (clock, usage) = (VirtualClock::new(), Usage::default());
+    let attempts = [Err("a"), Err("b"), Ok(3)].map(ready);
+    let race = Race::of_with(usage.timer(&clock), ms(50), attempts);
+    let won = clock.run(race.first_ok()).unwrap().unwrap();
+    assert_eq!((won.index, won.elapsed), (2, Duration::ZERO));
+    assert_eq!(usage.counts(), (0, 0));
+}
+
+#[test]
 fn clock_is_read_once_per_start() {
     let (clock, usage) = (VirtualClock::new(), Usage::default());
     let attempts = [100, 20, 80, 5].map(|millis| clock.sleep(ms(millis)));

@@ -144,6 +144,7 @@ where
             }
         }
         cx.waker().wake_by_ref();
+        schedule.clock();
         schedule.note_began();
         schedule.begin_deadline();
         Poll::Pending

@@ -46,6 +46,13 @@ pub(crate) enum Step<A, O> {
     Exhausted,
 }
 
+impl<A, O> Step<A, O> {
+    #[inline]
+    fn finished(((arg, index), output): ((A, usize), O)) -> Self {
+        Self::Finished { index, arg, output }
+    }
+}
+
 impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Returns what happens next in the race.
     #[inline]
@@ -339,26 +346,13 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             self.timeouts.finished(finished.0.1);
             self.register_start(set);
         }
-        self.finished(finished)
+        Step::finished(finished)
     }
 
     #[inline]
     fn finish(&mut self, finished: ((S::Arg, usize), S::Output)) -> Step<S::Arg, S::Output> {
         self.timeouts.finished(finished.0.1);
-        self.finished(finished)
-    }
-
-    #[inline]
-    fn finished(
-        &mut self,
-        ((arg, index), output): ((S::Arg, usize), S::Output),
-    ) -> Step<S::Arg, S::Output> {
-        // The consumer may take its time from here, so the delay must count from here. For the
-        // first attempt alone the clock is not read.
-        if self.stagger.starts() > 1 && self.stagger.awaits_clock() && self.may_start() {
-            self.clock();
-        }
-        Step::Finished { index, arg, output }
+        Step::finished(finished)
     }
 
     /// Counts the timeout of the latest attempt from here, if that is still to be done. A panic in

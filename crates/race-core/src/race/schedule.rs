@@ -252,7 +252,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     }
 
     /// Reports the time of the latest start to the stagger, if that is still to be done.
-    pub(super) fn clock(&mut self) {
+    pub(crate) fn clock(&mut self) {
         let (timer, began) = (&self.timer, &mut self.began);
         self.stagger.clock(|| read(timer, began));
     }

@@ -47,7 +47,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             match step {
                 Step::Finished { index, arg, output } => {
                     if kind == EventKind::Finished {
-                        self.begin_deadline(); // the consumer may take its time from here
+                        self.hand_over();
                     }
                     self.note_ended(index, kind);
                     return Poll::Ready(Some(Finished { index, arg, output }));
@@ -62,6 +62,17 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Counts the delay and the deadline from here at the latest, because the consumer may poll
+    /// again much later. The delay after a first attempt that was ready at once counts from the
+    /// next poll.
+    #[inline]
+    fn hand_over(&mut self) {
+        if self.stagger.awaits_clock() && self.stagger.starts() > 1 && self.may_start() {
+            self.clock();
+        }
+        self.begin_deadline();
     }
 
     /// Cancels all attempts and ends the race.
