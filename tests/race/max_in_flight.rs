@@ -40,6 +40,20 @@ fn zero_delay_over_an_endless_source_does_not_hang_a_poll() {
 }
 
 #[test]
+fn max_in_flight_that_is_raised_between_polls_starts_the_next() {
+    let clock = VirtualClock::new();
+    let starts = Trace::new(&clock);
+    let attempts = (0..9).map(|_| starts.attempt(70));
+    let mut race = Race::of_with(clock.timer(), Duration::ZERO, attempts).max_in_flight(1);
+    clock
+        .run(async { assert!(poll!(race.next()).is_pending()) })
+        .unwrap();
+    clock.advance(ms(20));
+    assert_eq!(clock.run(race.max_in_flight(3).count()), Ok(9));
+    assert_eq!(starts.millis(), [0, 20, 20, 70, 90, 90, 140, 160, 160]);
+}
+
+#[test]
 fn finished_attempts_are_delivered_before_more_start() {
     let clock = VirtualClock::new();
     let starts = Trace::new(&clock);

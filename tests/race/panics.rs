@@ -51,6 +51,23 @@ fn panicking_attempt_leaves_the_others() {
 }
 
 #[test]
+fn panicking_attempt_makes_room_under_max_in_flight() {
+    let clock = VirtualClock::new();
+    let run = |index: &usize| {
+        let (clock, index) = (clock.clone(), *index);
+        async move {
+            clock.sleep(ms([10, 70, 30][index])).await;
+            assert_ne!(index, 0, "on purpose");
+        }
+    };
+    let race = Race::new_with(clock.timer(), Duration::ZERO, run, 0..3);
+    let mut race = race.max_in_flight(2);
+    let (out, panics) = survivors(&clock, async || race.next().await);
+    assert_eq!((out, panics), (vec![(2, ()), (1, ())], 1));
+    assert_eq!(clock.elapsed(), ms(70));
+}
+
+#[test]
 fn panic_of_the_run_function_loses_only_its_candidate() {
     let clock = VirtualClock::new();
     let run = |index: &usize| {

@@ -154,6 +154,17 @@ fn quorum_with_inexact_size_hint_fails_at_once() {
     }
 }
 
+#[test]
+fn quorum_of_a_race_that_was_polled_as_a_stream_draws_ahead() {
+    let scenario = Scenario::new();
+    let mut candidates = [(HANGS, Ok("0"))].into_iter();
+    let from_fn = std::iter::from_fn(|| candidates.next());
+    let mut race = scenario.race(ms(10), from_fn).max_in_flight(1);
+    scenario.run(async { assert!(futures::poll!(race.next()).is_pending()) });
+    assert_out_of_reach(scenario.run(race.quorum(2)), 0);
+    assert_eq!(scenario.millis(), 0);
+}
+
 /// The result of a quorum.
 type Reached<A> = Result<Vec<Won<A, &'static str>>, QuorumError<A, &'static str, &'static str>>;
 

@@ -32,7 +32,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             }
         }
         self.hold();
-        if self.draws_ahead && running > 0 {
+        if self.draws_ahead() && running > 0 {
             let _drawn = self.poll_candidate(set, cx);
         }
     }

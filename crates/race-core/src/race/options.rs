@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use super::{GenericRace, Placement};
+use super::{GenericRace, Placement, Schedule};
 use crate::{
-    Backoff, CatchUp, Hook, Moment, OnFailure, Policy, RaceState, Timer,
+    Backoff, CatchUp, Hook, OnFailure, Policy, RaceState, Timer,
     policy::{Gate, Permit, WithBackoff},
     source::Source,
 };
@@ -29,7 +29,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.schedule.stagger.set_max_in_flight(max);
+        self.change().stagger.set_max_in_flight(max);
         self
     }
 
@@ -49,7 +49,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn max_attempts(mut self, max: usize) -> Self {
-        self.schedule.set_max_attempts(max);
+        self.change().set_max_attempts(max);
         self
     }
 
@@ -73,7 +73,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.schedule.stagger.set_catch_up(catch_up);
+        self.change().stagger.set_catch_up(catch_up);
         self
     }
 
@@ -95,7 +95,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.schedule.stagger.set_on_failure(on_failure);
+        self.change().stagger.set_on_failure(on_failure);
         self
     }
 
@@ -135,7 +135,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn min_gap(mut self, gap: Duration) -> Self {
-        self.schedule.stagger.set_min_gap(gap);
+        self.change().stagger.set_min_gap(gap);
         self
     }
 
@@ -162,7 +162,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         let starts = self.schedule.stagger.starts();
-        self.schedule.timeouts.set_attempt(timeout, starts);
+        self.change().timeouts.set_attempt(timeout, starts);
         self
     }
 
@@ -184,8 +184,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.schedule.timeouts.set_deadline(deadline);
-        self.schedule.armed = Moment::NEVER; // the next poll counts the deadline and arms the timer
+        self.change().timeouts.set_deadline(deadline);
         self
     }
 
@@ -212,6 +211,12 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         R: Into<Permit>,
     {
         self.map(|policy| policy, |hooks| (hooks, Gate::new(gate)))
+    }
+
+    /// Returns the schedule for a change, which the next poll takes into account.
+    fn change(&mut self) -> &mut Schedule<S, T, P, H, K::Expiries> {
+        self.schedule.settled = false;
+        &mut self.schedule
     }
 
     pub(super) fn map<P2: Policy, H2: Hook>(

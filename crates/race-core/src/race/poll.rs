@@ -12,12 +12,7 @@ use super::{
     schedule::read,
     timeouts::{Expired, Expiries},
 };
-use crate::{
-    Hook, Moment, Policy, Timer,
-    attempts::{AttemptSet, Side},
-    source::Source,
-    stagger,
-};
+use crate::{Hook, Moment, Policy, Timer, attempts::AttemptSet, source::Source, stagger};
 
 /// The number of attempts that one poll may start before it yields to its executor.
 const STARTS_PER_POLL: usize = 32;
@@ -75,7 +70,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         polled
     }
 
-    #[inline]
+    /// Inlined, because most polls find that nothing woke and go no further than this.
+    #[inline(always)]
     fn poll_once<A>(
         &mut self,
         mut set: Pin<&mut A>,
@@ -84,12 +80,15 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
+        let was_settled = mem::take(&mut self.settled);
         // Before the timer, so that neither starves the other of a task's cooperative budget.
-        if let Poll::Ready(Some(finished)) = set.as_mut().poll_ready(cx) {
-            return Poll::Ready(self.finish(finished));
-        }
-        if self.is_waiting(set.as_mut(), cx) {
-            return Poll::Pending;
+        match set.as_mut().poll_ready(cx) {
+            Poll::Ready(Some(finished)) => return Poll::Ready(self.finish(finished)),
+            Poll::Pending if was_settled && !self.must_poll_timer(set.as_mut(), cx) => {
+                self.settled = true;
+                return Poll::Pending;
+            }
+            _ => {}
         }
         self.poll_start(set, cx)
     }
@@ -125,50 +124,6 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         }
     }
 
-    /// Returns whether a poll that found no attempt finished has nothing else to do.
-    #[inline]
-    fn is_waiting<A>(&mut self, mut set: Pin<&mut A>, cx: &mut Context<'_>) -> bool
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        if set.len() == 0 {
-            return false; // the race may be at its end
-        }
-        if self.armed == Moment::NEVER {
-            return !self.may_start() && !self.timeouts.are_set();
-        }
-        match set.as_mut().side_waker(Side::Timer, cx.waker()) {
-            // The timer must be armed for exactly the next thing that can happen: a failure, for
-            // example, may have moved the next start forward.
-            Some((_, false)) => self.next_moment(set) == Some(self.armed),
-            Some((_, true)) => {
-                self.armed = Moment::NEVER; // it woke, and must be polled
-                false
-            }
-            None => false,
-        }
-    }
-
-    /// Returns the next moment at which something can happen; `None` if that is not known before a
-    /// start was registered or the source was polled.
-    fn next_moment<A>(&self, set: Pin<&mut A>) -> Option<Moment>
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        let starts = self.stagger.starts();
-        let is_unclocked = self.stagger.awaits_clock() || self.timeouts.awaits_clock();
-        if is_unclocked || self.timeouts.is_behind(starts) {
-            return None;
-        }
-        let start = match &self.candidate {
-            None if self.draws_ahead && !self.source_over => return None,
-            _ if self.is_full(set.as_ref().get_ref()) || !self.may_start() => Moment::NEVER,
-            Some(_) => self.stagger.due(),
-            None => return None,
-        };
-        Some(start.min(self.timeouts.next()))
-    }
-
     /// The only loop of a race: starts what is due, and waits for the next start or timeout.
     #[inline]
     fn poll_start<A>(
@@ -189,7 +144,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
                 return Poll::Ready(Step::Exhausted);
             }
             match self.poll_wait(start, set.as_mut(), cx) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    self.settled = !self.draws(set.as_ref().get_ref());
+                    return Poll::Pending;
+                }
                 Poll::Ready(None) => {}
                 Poll::Ready(Some(expired)) => {
                     if start != Moment::NEVER {
@@ -243,6 +201,16 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             stagger::Next::Until(moment) => moment,
             stagger::Next::Full | stagger::Next::OnFailure | stagger::Next::Over => Moment::NEVER,
         }
+    }
+
+    /// Whether the next poll draws a candidate.
+    #[inline]
+    fn draws<A>(&self, set: &A) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let may_draw = self.candidate.is_none() && !self.source_over;
+        may_draw && (self.draws_ahead() || !self.is_full(set))
     }
 
     /// Whether nothing is running, and nothing can start any more: the source is not awaited.

@@ -18,8 +18,6 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) pace: Pace,
     /// The race has reported its end.
     pub(super) ended: bool,
-    /// A candidate is drawn ahead even while no attempt may start.
-    pub(super) draws_ahead: bool,
     /// What refused the latest start.
     pub(super) refused: Option<Refusal>,
     /// How many attempts have to be accepted.
@@ -31,6 +29,9 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     /// The start of the first attempt; `None` until the clock was read.
     pub(super) began: Option<Moment>,
     pub(super) timeouts: Timeouts<Q>,
+    /// Nothing can happen until an attempt finishes or the timer wakes: the last poll waits for
+    /// these, and no option was changed since. `false` during a poll, and so after a panic.
+    pub(super) settled: bool,
     /// A poll has begun. After a panic in it, it stays so until the next poll.
     pub(super) in_poll: bool,
     pub(super) hooks: H,
@@ -56,7 +57,6 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
             had_candidate: false,
             pace: Pace::Prompt,
             ended: false,
-            draws_ahead: false,
             refused: None,
             needed: 1,
             stagger: Stagger::new(policy),
@@ -64,6 +64,7 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
             armed: Moment::NEVER,
             began: None,
             timeouts: Timeouts::new(),
+            settled: false,
             in_poll: false,
             hooks,
         }
@@ -75,6 +76,14 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
     #[inline]
     pub(super) fn may_start(&self) -> bool {
         self.candidate.is_some() || !self.source_over
+    }
+
+    /// Whether a candidate is drawn even while no attempt may start. A quorum that misses
+    /// candidates can fail early, but with an inexact `size_hint` only drawing finds the end of the
+    /// source.
+    #[inline]
+    pub(super) fn draws_ahead(&self) -> bool {
+        self.needed > 1
     }
 
     /// Replaces the policy and the hooks.
@@ -93,7 +102,6 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             had_candidate: self.had_candidate,
             pace: self.pace,
             ended: self.ended,
-            draws_ahead: self.draws_ahead,
             refused: self.refused,
             needed: self.needed,
             stagger: self.stagger.map_policy(policy),
@@ -101,6 +109,7 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             armed: self.armed,
             began: self.began,
             timeouts: self.timeouts,
+            settled: false,
             in_poll: self.in_poll,
             hooks: hooks(self.hooks),
         }
@@ -182,12 +191,11 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         self.source.size_hint().1
     }
 
-    /// Sets how many attempts have to be accepted. With an inexact `size_hint` the end of the
-    /// source is found only by drawing.
+    /// Sets how many attempts have to be accepted.
     #[cfg(feature = "alloc")]
     pub(crate) fn set_needed(&mut self, needed: usize) {
         self.needed = needed;
-        self.draws_ahead = needed > 1;
+        self.settled = false;
     }
 
     /// Reports an attempt that failed while `running` others are running.

@@ -44,6 +44,25 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         polled
     }
 
+    /// Returns whether the timer is armed and may have woken.
+    #[inline]
+    pub(super) fn must_poll_timer<A>(&mut self, set: Pin<&mut A>, cx: &mut Context<'_>) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        if self.armed == Moment::NEVER {
+            return false;
+        }
+        match set.side_waker(Side::Timer, cx.waker()) {
+            Some((_, false)) => false,
+            Some((_, true)) => {
+                self.armed = Moment::NEVER; // it woke, and must be polled
+                true
+            }
+            None => true,
+        }
+    }
+
     pub(super) fn disarm(&mut self) {
         if mem::replace(&mut self.armed, Moment::NEVER) != Moment::NEVER {
             Pin::new(&mut self.timer).disarm();
