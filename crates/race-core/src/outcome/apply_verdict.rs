@@ -10,6 +10,7 @@ use crate::{
 impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Does what the verdict on the failure of attempt `index` asks for, while `running` others are
     /// running.
+    #[inline]
     pub(super) fn apply_verdict(&mut self, verdict: Verdict, index: usize, running: usize) {
         match verdict {
             Verdict::Fatal => return,

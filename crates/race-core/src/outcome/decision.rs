@@ -24,6 +24,9 @@ use crate::{
 /// each may make room for another.
 const FINISHED_PER_POLL: usize = 32;
 
+/// The number of failures for which the first one allocates memory.
+const FEW_FAILURES: usize = 4;
+
 pin_project! {
     /// The future of the result-aware finishers: `first_ok`, `first_ok_by`, `first_by`, `quorum`,
     /// `quorum_by`.
@@ -197,6 +200,9 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
             Failure::TimedOut(_) => EventKind::TimedOut,
         };
         let elapsed = self.elapsed();
+        if failed.capacity() == 0 {
+            *failed = Vec::with_capacity(FEW_FAILURES);
+        }
         failed.push(Failed {
             arg,
             index,
