@@ -59,7 +59,8 @@ impl Moment {
 /// Returns a duration in nanoseconds; `u64::MAX`, which means *never*, if it is longer.
 #[inline]
 pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    let nanos = duration.as_secs().saturating_mul(1_000_000_000);
+    nanos.saturating_add(duration.subsec_nanos().into())
 }
 
 /// Saturates to [`Moment::NEVER`].
