@@ -205,7 +205,7 @@ fn wake_of_the_first_before_the_second_starts_is_not_lost() {
 
 #[test]
 fn wake_of_each_of_many_attempts_arrives() {
-    for count in [2, 61, 62, 63, 64, 65, 70, 200] {
+    for count in [2, 63, 64, 65, 70, 200] {
         for woken in (0..count).rev() {
             let clock = VirtualClock::new();
             let (senders, attempts): (Vec<_>, Vec<_>) =

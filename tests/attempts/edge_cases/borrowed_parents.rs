@@ -51,7 +51,7 @@ fn poll_borrowed(set: &mut Attempts<Gated, usize>, lender: &Lender) -> bool {
 
 #[test]
 fn waker_with_the_same_data_may_be_of_another_task() {
-    for size in [2, 61, 62, 130] {
+    for size in [2, 64, 65, 130] {
         let (mut set, gates) = Gate::set(size);
         let (first, second) = (Parent::new(), Parent::new());
         let mut lender = Lender(first.clone());
@@ -81,7 +81,7 @@ fn task_that_panics_when_the_set_drops_its_waker_keeps_no_future_alive() {
             self.0.fetch_add(1, SeqCst);
         }
     }
-    for size in [2, 61, 62, 130] {
+    for size in [2, 64, 65, 130] {
         let dropped = Arc::new(AtomicUsize::new(0));
         let mut set = Attempts::new();
         for index in 0..size {
@@ -99,4 +99,38 @@ fn task_that_panics_when_the_set_drops_its_waker_keeps_no_future_alive() {
         assert_eq!(caught(|| drop(set)), Err(0));
         assert_eq!(dropped.load(SeqCst), size);
     }
+}
+
+/// The numbers of wakes by the two vtables of `without_data`.
+static WAKES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+static WITHOUT_DATA: [RawWakerVTable; 2] = [
+    RawWakerVTable::new(|_| raw(0), |_| count(0), |_| count(0), |_| {}),
+    RawWakerVTable::new(|_| raw(1), |_| count(1), |_| count(1), |_| {}),
+];
+
+fn raw(index: usize) -> RawWaker {
+    RawWaker::new(ptr::null(), &WITHOUT_DATA[index])
+}
+
+fn count(index: usize) {
+    WAKES[index].fetch_add(1, SeqCst);
+}
+
+#[test]
+fn task_with_the_same_data_and_another_vtable_is_another_task() {
+    let gates = [Gate::default(), Gate::default()];
+    let mut set = Attempts::new();
+    for (index, gate) in gates.iter().enumerate() {
+        set.push(index, gate.future());
+    }
+    for index in [0, 1] {
+        // SAFETY: the functions ignore the data.
+        let waker = unsafe { Waker::from_raw(raw(index)) };
+        let polled = Pin::new(&mut set).poll_next(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+    }
+    gates[0].open();
+    let wakes = WAKES.each_ref().map(|wakes| wakes.load(SeqCst));
+    assert_eq!(wakes, [0, 1]);
 }

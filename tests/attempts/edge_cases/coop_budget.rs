@@ -25,7 +25,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 #[test]
 fn set_of_futures_that_exhaust_the_budget_makes_progress() {
     run(async {
-        for size in [1, 2, 61, 62, 200] {
+        for size in [1, 2, 64, 65, 200] {
             let count = Rc::new(Cell::new(0));
             let mut set = Attempts::new();
             (0..size).for_each(|index| set.push(index, uses(300, count.clone())));
@@ -55,7 +55,7 @@ async fn drain_others(set: &mut Attempts<LocalBoxFuture<'static, ()>, usize>, ho
 fn futures_that_always_exhaust_the_budget_do_not_starve_the_others() {
     run(async {
         for units in [1, 129, 400] {
-            for (size, hogs) in [(2, 1), (5, 3), (61, 1), (62, 2), (100, 1), (100, 70)] {
+            for (size, hogs) in [(2, 1), (5, 3), (64, 1), (65, 2), (100, 1), (100, 70)] {
                 let mut set = Attempts::new();
                 (0..hogs).for_each(|index| set.push(index, uses(usize::MAX, Rc::default())));
                 (hogs..size).for_each(|index| set.push(index, uses(units, Rc::default())));
@@ -81,10 +81,10 @@ fn future_in_a_lower_slot_is_not_starved() {
 fn future_beyond_the_first_group_is_not_starved() {
     run(async {
         let mut set = Attempts::new();
-        (0..61).for_each(|index| set.push(index, std::future::pending().boxed_local()));
-        set.push(61, uses(usize::MAX, Rc::default()));
-        set.push(62, uses(300, Rc::default()));
-        drain_others(&mut set, 62).await;
+        (0..64).for_each(|index| set.push(index, std::future::pending().boxed_local()));
+        set.push(64, uses(usize::MAX, Rc::default()));
+        set.push(65, uses(300, Rc::default()));
+        drain_others(&mut set, 65).await;
     });
 }
 

@@ -88,7 +88,7 @@ fn gates(count: usize) -> Vec<Gate> {
 
 #[test]
 fn task_that_polls_in_its_waker_neither_hangs_nor_recurses_nor_loses_a_wake() {
-    for size in [1, 2, 61, 62, 200] {
+    for size in [1, 2, 64, 65, 200] {
         let gates = gates(size);
         let task = Inline::new(&gates, 0);
         task.clone().wake();
@@ -105,7 +105,7 @@ fn task_that_polls_in_its_waker_neither_hangs_nor_recurses_nor_loses_a_wake() {
 
 #[test]
 fn task_that_polls_in_its_waker_polls_once_per_round_of_self_wakes() {
-    for size in [1, 2, 61, 62, 200] {
+    for size in [1, 2, 64, 65, 200] {
         let gates = gates(size);
         let task = Inline::new(&gates, 10);
         task.clone().wake();
@@ -143,7 +143,7 @@ fn task_may_drop_its_set_in_its_waker() {
             drop(self.0.lock().unwrap().take());
         }
     }
-    for size in [2, 61, 62, 200] {
+    for size in [2, 64, 65, 200] {
         let (mut set, gates) = Gate::set(size);
         let task = Arc::new(Drops(Mutex::default()));
         let waker = Waker::from(task.clone());

@@ -33,7 +33,7 @@ impl Future for Restless {
 
 #[test]
 fn woken_future_is_polled_within_a_round_while_others_wake_themselves_and_are_pushed() {
-    for size in [2, 61, 62, 200] {
+    for size in [2, 64, 65, 200] {
         for index in [0, size / 2, size - 1] {
             check(size, index);
         }
@@ -82,7 +82,7 @@ fn check(size: usize, index: usize) {
 
 #[test]
 fn poll_returns_while_all_futures_wake_themselves() {
-    for size in [1, 2, 61, 62, 200] {
+    for size in [1, 2, 64, 65, 200] {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
         let mut set = Attempts::new();
         for gate in &gates {
@@ -107,7 +107,7 @@ fn poll_returns_while_all_futures_wake_themselves() {
 
 #[test]
 fn woken_future_is_polled_while_others_that_panic_are_pushed() {
-    for size in [2, 61, 62, 130] {
+    for size in [2, 64, 65, 130] {
         let gates: Vec<_> = (0..size).map(|_| Gate::default()).collect();
         let mut set: Attempts<BoxFuture<'_, ()>> = Attempts::new();
         for gate in &gates {

@@ -22,8 +22,8 @@ use crate::{
     task::{Parent, drain, poll},
 };
 
-/// The first group alone, and with stacked groups.
-const SIZES: [usize; 4] = [2, 61, 62, 130];
+/// The first group alone, and with further groups.
+const SIZES: [usize; 4] = [2, 64, 65, 130];
 
 /// With a task that does not panic, the first and the last future can be woken and finish.
 fn check(size: usize, gates: &[Gate], mut set: Attempts<Gated, usize>) {
@@ -145,7 +145,7 @@ fn poll_counting(set: &mut Attempts<Gated, usize>, task: usize) -> Option<usize>
 
 #[test]
 fn waker_that_panics_in_any_one_call_loses_no_wake() {
-    for size in [3, 61, 62, 63, 130] {
+    for size in [3, 64, 65, 66, 130] {
         let victims = BTreeSet::from([1, size / 2, size - 2]);
         let script = |panicking_call: usize| {
             let (mut set, gates) = Gate::set(size);

@@ -7,8 +7,8 @@ use crate::{
     task::{Parent, drain, poll},
 };
 
-/// A single future, the first group, one stacked group, several.
-const SIZES: [usize; 6] = [1, 2, 61, 62, 125, 200];
+/// A single future, the first group, one more group, several.
+const SIZES: [usize; 7] = [1, 2, 64, 65, 128, 129, 200];
 
 #[test]
 fn wake_after_the_drop_of_the_set_has_no_effect() {

@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The number of futures that are polled in push order.
-const NEAR: usize = 61;
+const NEAR: usize = usize::BITS as usize;
 
 /// The number of rounds after which the starting slot may rotate.
 const ROUNDS: usize = 32;
@@ -19,8 +19,8 @@ const ROUNDS: usize = 32;
 /// Which futures a poll must and may visit, by the contract alone. Ids ascend in push order.
 #[derive(Default)]
 pub(crate) struct Contract {
-    /// The live futures, and whether fewer than 61 *near* ones lived when each was pushed, which
-    /// makes it near, too.
+    /// The live futures, and whether fewer than `NEAR` *near* ones lived when each was pushed,
+    /// which makes it near, too.
     pub(crate) live: BTreeMap<usize, bool>,
     /// The future that was pushed on the empty set, until there is a second one.
     alone: Option<usize>,

@@ -12,12 +12,17 @@ pub(crate) struct BitSet {
 }
 
 impl BitSet {
+    /// Makes room for a number.
+    pub(crate) fn reserve(&mut self, number: usize) {
+        if number / BITS >= self.words.len() {
+            self.words.resize(number / BITS + 1, 0);
+        }
+    }
+
+    /// Inserts a number for which there is room.
     #[inline]
     pub(crate) fn insert(&mut self, number: usize) {
         let word = number / BITS;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
         self.words[word] |= 1 << (number % BITS);
         self.first_word = self.first_word.min(word);
     }
@@ -27,6 +32,16 @@ impl BitSet {
         if let Some(word) = self.words.get_mut(number / BITS) {
             *word &= !(1 << (number % BITS));
         }
+    }
+
+    /// Returns the lowest number in the set that is not below `number`.
+    pub(crate) fn first_from(&self, number: usize) -> Option<usize> {
+        let (first, bit) = (number / BITS, number % BITS);
+        let in_first = self.words.get(first)? & (usize::MAX << bit);
+        let later = (first + 1..).zip(self.words.get(first + 1..)?.iter().copied());
+        let mut words = iter::once((first, in_first)).chain(later);
+        let (index, word) = words.find(|(_, word)| *word != 0)?;
+        Some(index * BITS + lowest_bit(word))
     }
 
     /// Returns the lowest number in the set.
@@ -65,6 +80,7 @@ mod tests {
     fn first_returns_the_lowest_number_in_any_order_of_insertion() {
         let mut set = BitSet::default();
         assert_eq!(set.first(), None);
+        set.reserve(700);
         for number in [700, 3, 64, 70] {
             set.insert(number);
         }

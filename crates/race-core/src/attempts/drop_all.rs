@@ -9,7 +9,8 @@ pub(crate) struct DropAll<'a, F, A, I: Iterator<Item = usize>> {
 impl<'a, F, A, I: Iterator<Item = usize>> DropAll<'a, F, A, I> {
     /// # Safety
     ///
-    /// `occupied` yields occupied slots, each once. These slots are not used again.
+    /// `occupied` yields occupied slots, each once. These slots are not used again. Slot 1 is
+    /// allocated.
     pub(crate) unsafe fn new(storage: &'a Storage<F, A>, occupied: I) -> Self {
         Self { storage, occupied }
     }
@@ -17,7 +18,7 @@ impl<'a, F, A, I: Iterator<Item = usize>> DropAll<'a, F, A, I> {
     pub(crate) fn run(&mut self) {
         for slot in &mut self.occupied {
             // SAFETY: the caller of `new` promised that the slot is occupied and used only here.
-            unsafe { self.storage.drop_in_place(slot) };
+            unsafe { self.storage.place(slot).drop() };
         }
     }
 }

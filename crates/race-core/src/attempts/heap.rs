@@ -5,8 +5,9 @@ use alloc::boxed::Box;
 use core::{
     fmt,
     future::poll_fn,
+    mem,
     pin::Pin,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 use futures_core::{FusedStream, Stream};
@@ -23,8 +24,8 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 ///
 /// - A future does nothing until the set is polled.
 /// - The set polls in rounds. A round polls once each future that was pushed or woken before the
-///   round began, in the order of the pushes. Futures beyond the first 61 follow; each of these
-///   takes the position of a future that has finished, if there is one.
+///   round began, in the order of the pushes. Futures beyond the first 64 (32 on 32-bit targets)
+///   follow; each of these takes the position of a future that has finished, if there is one.
 /// - A future that finishes ends the poll. The next poll continues the round, then begins another.
 /// - After 64 rounds in which several futures were polled and none finished, the starting position
 ///   rotates until one finishes. Otherwise a future that exhausts the task's cooperative budget
@@ -35,9 +36,9 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 /// - The set does not allocate for each future. It stores futures in blocks that double in size,
 ///   never moves them, and reuses their memory. It never shrinks.
 /// - A single future is polled with the waker of the task, without further cost.
-/// - Two or more futures have a waker each. A wake takes one atomic operation, or two beyond the
-///   first 61 futures, and so does finding the woken future. The number of other futures does not
-///   matter.
+/// - Two or more futures have a waker each. The first wake after a poll takes one atomic operation,
+///   and so does finding the woken future. A further wake before the next poll takes at most two,
+///   and one more per 64 futures finds them. The number of other futures does not matter.
 /// - A waker that outlives the set keeps up to 128 bytes of shared state alive, but no future.
 ///
 /// # Panics
@@ -73,14 +74,48 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 /// ```
 pub struct Attempts<F, A = ()> {
     storage: Storage<F, A>,
-    len: usize,
-    /// The set holds one future, in slot 0, which is polled with the parent's waker. `ready` does
-    /// not count it.
-    is_alone: bool,
-    /// Whether a finished or panicked future ended the last poll before the round was complete.
-    round_interrupted: bool,
-    /// Created for the second future, or when a race waits for its timer or source.
-    pub(super) ready: Option<Box<ReadySet>>,
+    state: State,
+}
+
+/// How many futures the set holds, and who wakes it.
+enum State {
+    /// None.
+    Empty,
+    /// One, in slot 0, which is polled with the parent's waker.
+    Single,
+    /// One, in slot 0, which is polled with the parent's waker. The ready set holds no slot; it
+    /// wakes the parent for the timer and the source of a race.
+    SingleWithReadySet(Box<ReadySet>),
+    /// Any number. Each has a waker of the ready set.
+    Several(Box<ReadySet>),
+}
+
+impl State {
+    /// Takes the ready set, if there is one.
+    fn take(&mut self) -> Option<Box<ReadySet>> {
+        match mem::replace(self, Self::Empty) {
+            Self::Empty | Self::Single => None,
+            Self::SingleWithReadySet(ready) | Self::Several(ready) => Some(ready),
+        }
+    }
+
+    /// Changes the state of an empty set that gets a future.
+    #[inline(never)]
+    fn add_single(&mut self) {
+        *self = match self.take() {
+            None => Self::Single,
+            Some(ready) => Self::SingleWithReadySet(ready),
+        };
+    }
+
+    /// Changes the state of a set that loses its single future.
+    #[inline(never)]
+    fn remove_single(&mut self) {
+        *self = match self.take() {
+            None => Self::Empty,
+            Some(ready) => Self::Several(ready),
+        };
+    }
 }
 
 impl<F, A> Attempts<F, A> {
@@ -97,10 +132,7 @@ impl<F, A> Attempts<F, A> {
     pub fn new() -> Self {
         Self {
             storage: Storage::new(),
-            len: 0,
-            is_alone: false,
-            round_interrupted: false,
-            ready: None,
+            state: State::Empty,
         }
     }
 
@@ -117,13 +149,13 @@ impl<F, A> Attempts<F, A> {
     /// ```
     #[must_use]
     pub fn len(&self) -> usize {
-        self.len
+        self.storage.len()
     }
 
     /// Returns `true` if the set holds no future.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.storage.len() == 0
     }
 }
 
@@ -143,10 +175,11 @@ impl<F: Future, A> Attempts<F, A> {
     /// ```
     #[inline]
     pub fn push(&mut self, arg: A, future: F) {
-        let (slot, _) = self.insert(arg, future, None);
-        if !self.is_alone {
-            self.ready_mut().schedule(slot);
+        if self.is_empty() {
+            return self.push_single(arg, future);
         }
+        let slot = self.reserve_slot().push();
+        self.fill(slot, arg, future);
     }
 
     /// Returns the next output with its argument, or `None` if the set is empty.
@@ -182,77 +215,86 @@ impl<F: Future, A> Attempts<F, A> {
 }
 
 impl<F, A> Attempts<F, A> {
-    fn ready_mut(&mut self) -> &mut ReadySet {
-        let ready = self.ready.as_deref_mut();
-        ready.expect("a set of two or more futures has a ready set")
-    }
-
-    /// Moves a future into a slot. Returns the slot, and whether slot 0 stopped being alone.
-    ///
-    /// With a `waker`, the caller polls the future at once; without, it schedules the slot.
+    /// Moves a future into slot 0 of the empty set.
     #[inline]
-    fn insert(&mut self, arg: A, future: F, waker: Option<&Waker>) -> (usize, bool) {
-        // The lowest free slot is at most `len`. The allocation comes first: if it fails, nothing
-        // has changed.
-        self.storage.reserve(self.len);
-        let was_alone = self.len == 1 && self.is_alone;
-        let slot = if self.len == 0 {
-            self.is_alone = true;
-            0
-        } else {
-            let ready = self.ready.get_or_insert_with(|| Box::new(ReadySet::new()));
-            if was_alone {
-                let first = ready.occupy(None);
-                debug_assert_eq!(first, 0, "the lowest slot of an empty set is 0");
-                ready.schedule(first);
-                self.is_alone = false;
-            }
-            ready.occupy(waker)
-        };
-        self.storage.insert(slot, arg, future);
-        self.len += 1;
-        (slot, was_alone)
-    }
-
-    /// Frees an occupied slot: drops its future and returns its argument.
-    #[inline(always)]
-    fn take(&mut self, slot: usize) -> A {
-        self.free(slot); // first, because dropping the future may panic
-        // SAFETY: the slot was occupied until now and is free from here on.
-        unsafe { self.storage.remove(slot) }
-    }
-
-    /// Marks an occupied slot as free.
-    fn free(&mut self, slot: usize) {
-        self.len -= 1;
-        match &mut self.ready {
-            Some(ready) if !self.is_alone => ready.free(slot),
-            _ => self.is_alone = false,
+    fn push_single(&mut self, arg: A, future: F) {
+        self.storage.reserve_first();
+        // SAFETY: the slot is allocated, and free as the set is empty.
+        unsafe { self.storage.fill(self.storage.first(), arg, future) };
+        match &mut self.state {
+            state @ State::Empty => *state = State::Single,
+            state => state.add_single(),
         }
+    }
+
+    /// Allocates a slot for a further future. Returns the ready set, in which the caller occupies
+    /// the slot.
+    #[inline]
+    fn reserve_slot(&mut self) -> &mut ReadySet {
+        // A slot of the first group will be at most `len`. A further group is made when all others
+        // are full, so that its first slot is `len`, and lies within one row: all of it is
+        // allocated then. The allocation comes first: if it fails, nothing has changed.
+        self.storage.reserve(self.storage.len());
+        if !matches!(self.state, State::Several(_)) {
+            self.give_single_a_waker();
+        }
+        match &mut self.state {
+            State::Several(ready) => ready,
+            _ => unreachable!("`give_single_a_waker` changes the state to `Several`"),
+        }
+    }
+
+    /// Gives the single future a waker of its own, because a second one is being pushed.
+    #[cold]
+    fn give_single_a_waker(&mut self) {
+        let mut ready = match &self.state {
+            // Before the state is taken: if the allocation fails, nothing has changed.
+            State::Empty | State::Single => ReadySet::boxed(),
+            _ => self.state.take().expect("these states have a ready set"),
+        };
+        let first = ready.push();
+        debug_assert_eq!(first, 0, "the lowest slot of an empty set is 0");
+        self.state = State::Several(ready);
+    }
+
+    /// Moves a future into a slot that was occupied after `reserve_slot`.
+    #[inline]
+    fn fill(&mut self, slot: usize, arg: A, future: F) {
+        // SAFETY: `reserve_slot` allocated the slot, and slot 1 because the set was not empty. The
+        // slot was free.
+        unsafe { self.storage.fill(self.storage.place(slot), arg, future) };
     }
 
     /// Returns the occupied slots and their arguments.
     fn occupied(&self) -> impl Iterator<Item = (usize, &A)> {
-        let alone = self.is_alone.then_some(0);
-        let ready = self.ready.iter().filter(|_| !self.is_alone);
-        let slots = alone
-            .into_iter()
-            .chain(ready.flat_map(|ready| ready.occupied()));
-        // SAFETY: these slots are occupied.
-        slots.map(|slot| (slot, unsafe { self.storage.arg(slot) }))
+        let (is_alone, ready) = match &self.state {
+            State::Empty => (false, None),
+            State::Single | State::SingleWithReadySet(_) => (true, None),
+            State::Several(ready) => (false, Some(ready)),
+        };
+        // SAFETY: slot 0 is occupied.
+        let alone = is_alone.then(|| (0, unsafe { self.storage.first().arg() }));
+        let slots = ready.into_iter().flat_map(|ready| ready.occupied_slots());
+        // SAFETY: these slots are occupied, and slot 1 is allocated as there have been several.
+        let several = slots.map(|slot| (slot, unsafe { self.storage.place(slot).arg() }));
+        alone.into_iter().chain(several)
     }
 }
 
 impl<F, A> Drop for Attempts<F, A> {
     fn drop(&mut self) {
-        if self.is_alone {
+        match &self.state {
+            State::Empty => {}
             // SAFETY: slot 0 is occupied, and the set is not used again.
-            unsafe { self.storage.drop_in_place(0) };
-        } else if let Some(ready) = &self.ready {
-            // SAFETY: these slots are occupied, and the set is not used again.
-            let mut all = unsafe { DropAll::new(&self.storage, ready.occupied()) };
-            ready.close(); // may panic; `all` then drops the attempts during unwinding
-            all.run();
+            State::Single | State::SingleWithReadySet(_) => unsafe { self.storage.first().drop() },
+            State::Several(_) if self.storage.len() == 0 => {}
+            State::Several(ready) => {
+                // SAFETY: these slots are occupied, and the set is not used again. Slot 1 is
+                // allocated as there have been several.
+                let mut all = unsafe { DropAll::new(&self.storage, ready.occupied_slots()) };
+                ready.close(); // may panic; `all` then drops the attempts during unwinding
+                all.run();
+            }
         }
     }
 }
@@ -274,20 +316,22 @@ impl<F: Future, A> Stream for Attempts<F, A> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
+        (self.storage.len(), Some(self.storage.len()))
     }
 }
 
 /// Terminated while the set is empty. A push resumes the stream.
 impl<F: Future, A> FusedStream for Attempts<F, A> {
     fn is_terminated(&self) -> bool {
-        self.len == 0
+        self.storage.len() == 0
     }
 }
 
 impl<F, A> fmt::Debug for Attempts<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempts").field("len", &self.len).finish()
+        f.debug_struct("Attempts")
+            .field("len", &self.storage.len())
+            .finish()
     }
 }
 

@@ -1,11 +1,10 @@
 use core::{
-    array, fmt,
-    mem::{self, ManuallyDrop},
+    array, fmt, mem,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
 
-use super::{AttemptSet, Side};
+use super::{AttemptSet, BorrowedWaker, Side};
 
 /// Up to `N` running futures, stored inline.
 ///
@@ -165,7 +164,11 @@ impl<F: Future, A, const N: usize> AttemptSet<F, A> for InlineAttempts<F, A, N> 
         vacate.0.arg.take()
     }
 
-    fn side_waker(self: Pin<&mut Self>, _: Side, _: &Waker) -> Option<(ManuallyDrop<Waker>, bool)> {
+    fn side_waker<'a>(
+        self: Pin<&'a mut Self>,
+        _: Side,
+        _: &Waker,
+    ) -> Option<(BorrowedWaker<'a>, bool)> {
         None
     }
 }

@@ -1,5 +1,4 @@
-//! Loom explores every interleaving of wakers and poller. Groups have four bits under loom, and the
-//! first group has one slot, so the second and all later attempts are in stacked groups.
+//! Loom explores every interleaving of wakers and poller. Under loom a group has two members.
 
 use alloc::{boxed::Box, task::Wake, vec, vec::Vec};
 use core::{
@@ -19,7 +18,7 @@ use loom::{
     thread,
 };
 
-use super::{Attempts, ready_set::ReadySet};
+use super::{AttemptSet as _, Attempts, Side, ready_set::ReadySet};
 
 /// A future that is ready once it is set.
 #[derive(Clone)]
@@ -57,9 +56,9 @@ impl Future for Flag {
 
 impl<F, A> Attempts<F, A> {
     /// Returns the waker of a slot.
-    fn waker_of(&self, slot: usize) -> Waker {
-        let ready = self.ready.as_ref().unwrap();
-        (*ready.waker(slot)).clone()
+    fn waker_of(&mut self, slot: usize) -> Waker {
+        let ready = self.ready_mut().unwrap();
+        ready.own_waker(slot)
     }
 }
 
@@ -100,19 +99,23 @@ fn two_wakers(count: usize, set: [usize; 2]) {
 }
 
 #[test]
-fn no_wake_is_lost_in_both_tiers() {
-    // Attempt 0 is in the first group, attempt 1 in a stacked group.
+fn no_wake_is_lost_between_members_of_the_first_group() {
     two_wakers(2, [0, 1]);
 }
 
 #[test]
-fn no_wake_is_lost_between_members_of_a_stacked_group() {
+fn no_wake_is_lost_between_the_first_group_and_another() {
     two_wakers(3, [1, 2]);
 }
 
 #[test]
-fn no_wake_is_lost_between_stacked_groups() {
-    two_wakers(6, [1, 5]);
+fn no_wake_is_lost_between_members_of_a_far_group() {
+    two_wakers(4, [2, 3]);
+}
+
+#[test]
+fn no_wake_is_lost_between_far_groups() {
+    two_wakers(5, [2, 4]);
 }
 
 #[test]
@@ -133,14 +136,16 @@ fn no_wake_is_lost_beside_a_spurious_wake() {
 
 #[test]
 fn new_parent_is_woken_while_the_old_one_is_being_woken() {
-    loom::model(|| {
-        let (mut attempts, flags) = polled(2);
-        let flag = flags[1].clone();
-        let thread = thread::spawn(move || flag.set());
-        // The set was polled with a no-op waker; `block_on` polls it with another.
-        assert_eq!(block_on(attempts.next()), Some((1, ())));
-        thread.join().unwrap();
-    });
+    for last in [1, 2] {
+        loom::model(move || {
+            let (mut attempts, flags) = polled(last + 1);
+            let flag = flags[last].clone();
+            let thread = thread::spawn(move || flag.set());
+            // The set was polled with a no-op waker; `block_on` polls it with another.
+            assert_eq!(block_on(attempts.next()), Some((last, ())));
+            thread.join().unwrap();
+        });
+    }
 }
 
 #[test]
@@ -168,31 +173,33 @@ fn set_may_be_dropped_while_it_is_woken() {
 
 #[test]
 fn slot_may_be_refilled_while_its_old_waker_is_used() {
-    loom::model(|| {
-        let (mut attempts, flags) = polled(2);
-        flags[1].set();
-        assert_eq!(block_on(attempts.next()), Some((1, ())));
-        let old = flags[1].clone();
-        let new = Flag::new();
-        attempts.push(7, new.clone());
-        let threads = [
-            thread::spawn(move || old.wake()),
-            thread::spawn(move || new.set()),
-        ];
-        assert_eq!(block_on(attempts.next()), Some((7, ())));
-        for thread in threads {
-            thread.join().unwrap();
-        }
-    });
+    for last in [1, 2] {
+        loom::model(move || {
+            let (mut attempts, flags) = polled(last + 1);
+            flags[last].set();
+            assert_eq!(block_on(attempts.next()), Some((last, ())));
+            let old = flags[last].clone();
+            let new = Flag::new();
+            attempts.push(7, new.clone());
+            let threads = [
+                thread::spawn(move || old.wake()),
+                thread::spawn(move || new.set()),
+            ];
+            assert_eq!(block_on(attempts.next()), Some((7, ())));
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
 }
 
 #[test]
 fn group_woken_while_it_is_taken_hides_no_other_group() {
     loom::model(|| {
-        let (mut attempts, flags) = polled(6);
+        let (mut attempts, flags) = polled(3);
         let below = flags[1].clone();
         // A waker itself: it may wake several times, and its attempt is never ready.
-        let group = attempts.waker_of(5);
+        let group = attempts.waker_of(2);
         let threads = [
             thread::spawn(move || below.set()),
             thread::spawn(move || {
@@ -201,6 +208,40 @@ fn group_woken_while_it_is_taken_hides_no_other_group() {
             }),
         ];
         assert_eq!(block_on(attempts.next()), Some((1, ())));
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn no_wake_is_lost_between_the_timer_and_attempts() {
+    loom::model(|| {
+        let (mut attempts, flags) = polled(3);
+        let timer = {
+            let set = Pin::new(&mut attempts);
+            let (timer, was_woken) = set.side_waker(Side::Timer, Waker::noop()).unwrap();
+            assert!(!was_woken);
+            Waker::clone(&timer)
+        };
+        let flag = flags[2].clone();
+        let threads = [
+            thread::spawn(move || timer.wake()),
+            thread::spawn(move || flag.set()),
+        ];
+        let (mut is_finished, mut is_timer_woken) = (false, false);
+        block_on(poll_fn(|cx| {
+            while let Poll::Ready(Some(finished)) = Pin::new(&mut attempts).poll_next(cx) {
+                assert_eq!(finished, (2, ()));
+                is_finished = true;
+            }
+            let set = Pin::new(&mut attempts);
+            is_timer_woken |= set.side_waker(Side::Timer, cx.waker()).unwrap().1;
+            match is_finished && is_timer_woken {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        }));
         for thread in threads {
             thread.join().unwrap();
         }
@@ -230,16 +271,13 @@ fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
 #[test]
 fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_the_first_group() {
     loom::model(|| {
-        let mut set = ReadySet::new();
-        let slot = set.occupy(None);
-        set.begin_round(&panicking_waker()); // the set keeps the last clone
-        let own = (*set.waker(slot)).clone();
+        let mut set = ReadySet::boxed();
+        let slot = set.occupy();
+        set.slots_of_round(&panicking_waker()); // the set keeps the last clone
+        let own = set.own_waker(slot);
         // The thread panics if it takes the waker.
         let thread = thread::spawn(move || _ = caught(|| own.wake()));
-        let mut next = || {
-            caught(|| set.begin_round(Waker::noop()));
-            set.next()
-        };
+        let mut next = || caught(|| set.slots_of_round(Waker::noop()))?.pop();
         let first = next();
         thread.join().unwrap();
         assert_eq!(first.or_else(next), Some(slot));
@@ -247,21 +285,21 @@ fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_the_first_group() {
 }
 
 #[test]
-fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_a_stacked_group() {
+fn waker_that_panics_when_it_is_replaced_loses_no_wake_of_a_far_group() {
     loom::model(|| {
-        let (mut attempts, flags) = polled(2);
+        let (mut attempts, flags) = polled(3);
         let mut poll = |waker: &Waker| {
             let mut cx = Context::from_waker(waker);
             Pin::new(&mut attempts).poll_next(&mut cx)
         };
-        assert!(poll(&panicking_waker()).is_pending()); // the stacked groups keep the last clone
-        let flag = flags[1].clone();
+        assert!(poll(&panicking_waker()).is_pending()); // the root keeps the last clone
+        let flag = flags[2].clone();
         let thread = thread::spawn(move || _ = caught(|| flag.set()));
         let finished = match caught(|| poll(Waker::noop())) {
             Some(Poll::Ready(finished)) => finished,
             _ => block_on(attempts.next()),
         };
-        assert_eq!(finished, Some((1, ())));
+        assert_eq!(finished, Some((2, ())));
         thread.join().unwrap();
     });
 }

@@ -1,13 +1,15 @@
 //! The running attempts of a race: on the heap ([`Attempts`]) or inline ([`InlineAttempts`]).
 //!
 //! All `unsafe` code of the crate is in this module. The invariants are documented in `wake` (who
-//! may touch the parent's waker), `storage` (which slots hold an attempt) and `memory`.
+//! may touch the parent's waker), `storage` (which slots hold an attempt), `memory`, and `visit` in
+//! `ready_set` (pointers to the group that is polled).
 
 #![expect(
     unsafe_code,
     reason = "pinning, wakers and memory by hand; each block states its safety argument"
 )]
 
+mod borrowed_waker;
 mod inline;
 mod set;
 
@@ -19,8 +21,6 @@ mod drop_all;
 mod heap;
 #[cfg(feature = "alloc")]
 mod memory;
-#[cfg(feature = "alloc")]
-mod push_order;
 #[cfg(feature = "alloc")]
 mod ready_set;
 #[cfg(feature = "alloc")]
@@ -35,6 +35,7 @@ pub use heap::Attempts;
     reason = "the crate root decides which of these it exports"
 )]
 pub use {
+    borrowed_waker::BorrowedWaker,
     inline::InlineAttempts,
     set::{AttemptSet, Side},
 };

@@ -1,266 +1,395 @@
-mod stacked_groups;
+mod first_group;
+mod further_groups;
+mod group_slots;
+mod push_order;
+mod visit;
 
 use alloc::boxed::Box;
-use core::{
-    mem::{self, ManuallyDrop},
-    task::Waker,
-};
+use core::{mem, num::NonZero, task::Waker};
 
-use self::stacked_groups::StackedGroups;
+pub(crate) use self::visit::Visit;
+use self::{
+    first_group::FirstGroup,
+    further_groups::FurtherGroups,
+    group_slots::{GroupSlots, Parity, bit_of},
+};
 use super::{
-    Side,
-    bit_set::{lowest_bit, set_bits},
-    push_order::PushOrder,
-    wake::{BITS, MEMBERS, RootGroup},
+    BorrowedWaker, Side,
+    bit_set::set_bits,
+    wake::{BITS, Entry, GroupHandle, Root, Top},
 };
-
-/// The number of slots of the first group. Its other three bits are the timer, the source and the
-/// claim of the root.
-const SLOTS: usize = BITS - 3;
-
-/// The bits of these slots.
-const ALL_SLOTS: usize = (1 << SLOTS) - 1;
 
 /// The number of rounds without a finished attempt after which the starting slot rotates.
 const STALLED_ROUNDS: u32 = 64;
 
+/// The slots of a round that has begun.
+pub(crate) enum BegunRound {
+    Empty,
+    One(Visit),
+    /// Any number of slots, which `next` returns one by one.
+    Several,
+}
+
 /// Which slots are occupied, and which of them are to be polled in this round.
 ///
-/// The first 61 slots form a group of their own, so a small set needs no second tier. A *round*
-/// visits once each slot that was woken or scheduled before the round began.
+/// Slots are divided into groups, as their wakers are. A *round* visits once each slot that was
+/// woken or scheduled before the round began. Most rounds visit one slot.
 pub(crate) struct ReadySet {
-    root: RootGroup<MEMBERS>,
-    /// The occupied slots of the first group.
-    occupied: usize,
-    /// The slots of the first group still to be polled in this round.
-    round: usize,
-    /// The slots of the first group to be polled in the next round without a wake.
-    scheduled: usize,
-    /// The bits of the timer and the source, if they were woken.
-    side_wakes: usize,
-    /// The order of the first group. `None` while it is the slot order.
-    order: Option<Box<PushOrder>>,
-    /// The number of consecutive rounds with several slots in which no attempt finished.
-    stalled_rounds: u32,
-    /// Whether the round has begun and no slot has been visited.
-    at_round_start: bool,
-    /// The first slot that was visited in the last round.
+    root: Root,
+    /// In a round of several slots: the group that it visits, and the slots of this group that it
+    /// still has to visit.
+    group: usize,
+    remaining: usize,
+    /// The parity of this round.
+    round: Parity,
+    scheduled: Scheduled,
+    first: FirstGroup,
+    further: FurtherGroups,
+    /// The first slot that was visited in the last round of several slots.
     first_visited: usize,
-    /// The slots below this one are visited last in this round.
-    start: usize,
-    /// The slots beyond the first group.
-    groups: Option<Box<StackedGroups>>,
+    /// Before a rotated round wraps: further groups from this index come first. Otherwise 0.
+    rotated_from: usize,
+    /// The number of consecutive rounds of several slots in which no attempt finished.
+    stalled_rounds: u32,
+    /// Whether the slots of this group are visited in push order instead of slot order.
+    in_push_order: bool,
+    /// Whether this round has slots in other groups, too. If so, `remaining` is not zero.
+    has_more_groups: bool,
+    /// The flags of the timer and the source, if they were woken.
+    side_wakes: u8,
+}
+
+/// The slots that the next round visits without a wake.
+#[derive(Clone, Copy)]
+enum Scheduled {
+    None,
+    /// A single slot is not added to its group, so that the next round may be `One`.
+    One(usize),
+    /// Each is added to its group as due in the next round.
+    Several,
 }
 
 impl ReadySet {
-    pub(crate) fn new() -> Self {
-        Self {
-            root: RootGroup::new(),
-            occupied: 0,
-            round: 0,
-            scheduled: 0,
-            side_wakes: 0,
-            order: None,
-            stalled_rounds: 0,
-            at_round_start: false,
+    #[cold]
+    pub(crate) fn boxed() -> Box<Self> {
+        Box::new(Self {
+            root: Root::new(),
+            group: 0,
+            remaining: 0,
+            round: false,
+            scheduled: Scheduled::None,
+            first: FirstGroup::default(),
+            further: FurtherGroups::default(),
             first_visited: 0,
-            start: 0,
-            groups: None,
-        }
+            rotated_from: 0,
+            stalled_rounds: 0,
+            in_push_order: false,
+            has_more_groups: false,
+            side_wakes: 0,
+        })
     }
 
     /// Registers `waker`, and begins a round with the slots that were woken or scheduled before.
+    /// The previous round must be complete.
     ///
     /// If `waker` or its predecessor panics, no wake is lost: the next call includes them.
-    #[inline]
-    pub(crate) fn begin_round(&mut self, waker: &Waker) {
-        let (woken, replaced) = self.root.register(waker);
-        self.side_wakes |= woken & !ALL_SLOTS;
-        self.round |= (woken | mem::take(&mut self.scheduled)) & self.occupied;
-        self.at_round_start = true;
-        self.start = match self.stalled_rounds > STALLED_ROUNDS {
-            true => self.first_visited + 1,
-            false => 0,
-        };
-        drop(replaced); // may panic; every wake of the first group is noted
-        if let Some(groups) = &mut self.groups {
-            groups.begin_round(waker);
+    #[inline(always)]
+    pub(crate) fn begin_round(&mut self, waker: &Waker) -> BegunRound {
+        let woken = self.root.register(waker);
+        match (self.scheduled, woken.only_member()) {
+            (Scheduled::None, Some(slot)) => {
+                let (handle, group) = self.group(slot / BITS);
+                match group.is_occupied(slot) {
+                    true => BegunRound::One(Visit::new(slot, handle, group)),
+                    false => BegunRound::Empty, // the woken slot is free by now
+                }
+            }
+            (Scheduled::None, None) if woken.is_empty() => BegunRound::Empty,
+            (Scheduled::One(slot), None) if woken.is_empty() => {
+                self.scheduled = Scheduled::None;
+                BegunRound::One(self.visit(slot))
+            }
+            _ => {
+                self.begin_round_of_several(woken);
+                BegunRound::Several
+            }
         }
+    }
+
+    /// Like `begin_round` while no slot is occupied.
+    #[inline(never)]
+    pub(crate) fn begin_round_of_sides(&mut self, waker: &Waker) {
+        self.begin_round(waker);
+    }
+
+    #[inline(never)]
+    fn begin_round_of_several(&mut self, woken: Top) {
+        self.side_wakes |= woken.sides();
+        self.round = !self.round;
+        if let Scheduled::One(slot) = mem::replace(&mut self.scheduled, Scheduled::None) {
+            self.add_due(self.round, slot / BITS, bit_of(slot));
+        }
+        self.add_woken(woken);
+        self.rotated_from = 0;
+        if self.is_stalled() {
+            self.rotate(self.first_visited + 1);
+        }
+        if self.remaining == 0 {
+            self.next_group();
+        }
+        if self.has_more_groups || self.remaining & self.remaining.wrapping_sub(1) != 0 {
+            self.stalled_rounds = self.stalled_rounds.saturating_add(1);
+            self.first_visited = self.group * BITS + self.first_remaining();
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.stalled_rounds >= STALLED_ROUNDS
+    }
+
+    /// Adds the slots that were woken to this round, except those that are free by now.
+    fn add_woken(&mut self, mut top: Top) {
+        while let Some(entry) = top.top_entry() {
+            let (index, woken, below) = match entry {
+                Entry::Member(slot) => (slot / BITS, bit_of(slot), Top::EMPTY),
+                Entry::Group(index) => {
+                    let (woken, below) = self.group(index).0.take();
+                    (index, woken, below)
+                }
+            };
+            let mask = woken & self.group(index).1.occupied();
+            if mask != 0 {
+                self.add_due(self.round, index, mask);
+            }
+            top = below;
+        }
+    }
+
+    /// Begins the round with the slots from `first_slot` on; the others follow.
+    #[cold]
+    fn rotate(&mut self, first_slot: usize) {
+        let index = first_slot / BITS;
+        self.rotated_from = index + 1;
+        self.group = index;
+        self.in_push_order = false;
+        let mask = usize::MAX << (first_slot % BITS);
+        self.remaining = match index {
+            0 => self.first.slots.take_due(self.round, mask),
+            _ => self.further.take_due(self.round, index, mask),
+        };
+        self.has_more_groups = self.advance_to_due_group().is_some();
     }
 
     /// Returns the next slot of this round, and removes it from the round. The slots of the first
     /// group come in push order.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<usize> {
-        let slot = match self.start {
-            0 => self.next_in_order()?,
-            start => self.next_rotated(start)?,
+    pub(crate) fn next(&mut self) -> Option<Visit> {
+        let remaining = NonZero::new(self.remaining)?;
+        let group = self.group;
+        let slot = match self.in_push_order {
+            true => self.first.first_pushed(self.remaining),
+            false => remaining.trailing_zeros() as usize,
         };
-        if mem::take(&mut self.at_round_start) {
-            self.first_visited = slot;
-            if self.has_next() {
-                self.stalled_rounds = self.stalled_rounds.saturating_add(1);
+        self.remaining &= !(1 << slot);
+        if self.remaining == 0 && self.has_more_groups {
+            self.next_group();
+        }
+        let (handle, slots) = self.group(group);
+        Some(Visit::new(group * BITS + slot, handle, slots))
+    }
+
+    /// Returns the slot of this group that `next` returns next.
+    fn first_remaining(&self) -> usize {
+        match self.in_push_order {
+            true => self.first.first_pushed(self.remaining),
+            false => self.remaining.trailing_zeros() as usize,
+        }
+    }
+
+    /// Goes on to the next group of this round, if there is one.
+    #[inline(never)]
+    fn next_group(&mut self) {
+        let Some(index) = self.advance_to_due_group() else {
+            self.has_more_groups = false;
+            return;
+        };
+        self.group = index;
+        self.remaining = match index {
+            0 => self.first.slots.take_due(self.round, usize::MAX),
+            _ => self.further.take_due(self.round, index, usize::MAX),
+        };
+        self.in_push_order = index == 0 && self.first.has_order() && !self.is_stalled();
+        self.has_more_groups = self.advance_to_due_group().is_some();
+    }
+
+    /// Returns the next group with slots to visit in this round. Wraps a rotated round if there is
+    /// none until its end.
+    fn advance_to_due_group(&mut self) -> Option<usize> {
+        if self.rotated_from > 0 {
+            let index = self.further.first_due_from(self.round, self.rotated_from);
+            if index.is_some() {
+                return index;
             }
+            self.rotated_from = 0;
         }
-        Some(slot)
-    }
-
-    #[inline]
-    fn next_in_order(&mut self) -> Option<usize> {
-        let slot = match &self.order {
-            Some(order) if self.round != 0 && !self.round.is_power_of_two() => {
-                order.first_of(self.round)
-            }
-            _ => None,
-        };
-        match slot {
-            Some(slot) => Some(self.visit(slot.into())),
-            None => self.next_lowest(),
+        if self.first.slots.due(self.round) != 0 {
+            return Some(0);
         }
+        self.further.first_due(self.round)
     }
 
-    #[inline]
-    fn next_lowest(&mut self) -> Option<usize> {
-        match self.round {
-            0 => Some(SLOTS + self.groups.as_mut()?.next(0)?),
-            round => Some(self.visit(lowest_bit(round))),
+    /// Removes slot 0 from the round, and returns it if it was in it.
+    pub(crate) fn visit_first(&mut self) -> Option<Visit> {
+        if self.group != 0 || self.remaining & 1 == 0 {
+            return None;
         }
-    }
-
-    /// Removes a slot of the first group from the round.
-    #[inline]
-    fn visit(&mut self, slot: usize) -> usize {
-        self.round &= !(1 << slot);
-        slot
-    }
-
-    /// Returns the next slot that is not below `start`, or else the lowest slot.
-    #[cold]
-    fn next_rotated(&mut self, start: usize) -> Option<usize> {
-        let from_start = match start < SLOTS {
-            true => self.round & (usize::MAX << start),
-            false => 0,
-        };
-        let slot = if from_start != 0 {
-            Some(self.visit(lowest_bit(from_start)))
-        } else {
-            let groups = self.groups.as_mut();
-            let slot = groups.and_then(|groups| groups.next(start.saturating_sub(SLOTS)));
-            slot.map(|slot| SLOTS + slot)
-        };
-        self.start = slot.map_or(0, |slot| slot + 1);
-        slot.or_else(|| self.next_lowest())
-    }
-
-    /// Removes slot 0 from the round. Returns whether it was in it.
-    pub(crate) fn visit_first(&mut self) -> bool {
-        let is_due = self.round & 1 == 1;
-        self.visit(0);
-        is_due
+        self.remaining &= !1;
+        if self.remaining == 0 {
+            self.next_group();
+        }
+        Some(self.visit(0))
     }
 
     /// Returns whether this round has another slot.
     #[inline]
-    pub(crate) fn has_next(&mut self) -> bool {
-        self.round != 0 || self.groups.as_mut().is_some_and(|groups| groups.has_next())
+    pub(crate) fn has_next(&self) -> bool {
+        self.remaining != 0
     }
 
-    /// Occupies the lowest free slot. If the second tier is created, registers `waker` with it;
-    /// without one, the caller must schedule the slot.
-    #[inline]
-    pub(crate) fn occupy(&mut self, waker: Option<&Waker>) -> usize {
-        let slot = lowest_bit(!self.occupied);
-        if slot >= SLOTS {
-            let groups = self.groups.get_or_insert_with(|| {
-                let mut groups = Box::new(StackedGroups::new());
-                if let Some(waker) = waker {
-                    groups.begin_round(waker);
-                }
-                groups
-            });
-            return SLOTS + groups.occupy();
+    /// Occupies a free slot, in the first group if it has one. The next round visits the slot.
+    #[inline(always)]
+    pub(crate) fn push(&mut self) -> usize {
+        match self.scheduled {
+            Scheduled::Several if self.first.slots.is_full() => self.push_further(),
+            Scheduled::Several if self.first.can_append() => {
+                self.first.slots.occupy_due(!self.round)
+            }
+            _ => self.push_slowly(),
         }
-        match &mut self.order {
-            Some(order) => order.push(slot as u8),
-            None if self.occupied >> slot == 0 => {}
-            none => none
-                .insert(Box::new(PushOrder::ascending(self.occupied)))
-                .push(slot as u8),
+    }
+
+    #[inline(never)]
+    fn push_further(&mut self) -> usize {
+        match self.further.push(!self.round) {
+            Some(slot) => slot,
+            None => self.push_slowly(),
         }
-        self.occupied |= 1 << slot;
+    }
+
+    #[inline(never)]
+    fn push_slowly(&mut self) -> usize {
+        let slot = self.occupy();
+        self.schedule(slot);
         slot
     }
 
-    /// Frees a slot.
+    /// Occupies a free slot, in the first group if it has one.
     #[inline]
-    pub(crate) fn free(&mut self, slot: usize) {
-        self.stalled_rounds = 0;
-        match &mut self.groups {
-            Some(groups) if slot >= SLOTS => groups.free(slot - SLOTS),
-            _ => {
-                self.occupied &= !(1 << slot);
-                if self.occupied == 0 {
-                    self.order = None;
-                } else if let Some(order) = &mut self.order {
-                    order.remove(slot as u8);
-                }
-            }
+    pub(crate) fn occupy(&mut self) -> usize {
+        match self.first.slots.is_full() {
+            true => self.further.occupy(&self.root),
+            false => self.first.occupy(),
         }
     }
 
     /// Adds a slot to the next round without a wake.
     #[inline]
-    pub(crate) fn schedule(&mut self, slot: usize) {
-        match &mut self.groups {
-            Some(groups) if slot >= SLOTS => groups.schedule(slot - SLOTS),
-            _ => self.scheduled |= 1 << slot,
+    fn schedule(&mut self, slot: usize) {
+        match self.scheduled {
+            Scheduled::None => self.scheduled = Scheduled::One(slot),
+            Scheduled::Several => self.add_due(!self.round, slot / BITS, bit_of(slot)),
+            Scheduled::One(other) => {
+                self.scheduled = Scheduled::Several;
+                for slot in [other, slot] {
+                    self.add_due(!self.round, slot / BITS, bit_of(slot));
+                }
+            }
+        }
+    }
+
+    /// Adds at least one slot of a group to a round.
+    fn add_due(&mut self, round: Parity, index: usize, mask: usize) {
+        match index {
+            0 => self.first.slots.add_due(round, mask),
+            _ => self.further.add_due(round, index, mask),
+        }
+    }
+
+    /// Must be called after a slot was freed. `was_full` tells whether its group was full before.
+    #[inline]
+    pub(crate) fn freed(&mut self, slot: usize, was_full: bool) {
+        self.stalled_rounds = 0;
+        if was_full || self.first.has_order() {
+            self.update_after_free(slot, was_full);
+        }
+    }
+
+    #[inline(never)]
+    fn update_after_free(&mut self, slot: usize, was_full: bool) {
+        match slot / BITS {
+            0 => self.first.remove_from_order(slot),
+            index if was_full => self.further.reopen(index),
+            _ => {}
         }
     }
 
     /// Removes a slot from this round and the next. The caller then frees the slot.
     pub(crate) fn unschedule(&mut self, slot: usize) {
-        match &mut self.groups {
-            Some(groups) if slot >= SLOTS => groups.unschedule(slot - SLOTS),
-            _ => {
-                self.round &= !(1 << slot);
-                self.scheduled &= !(1 << slot);
-            }
+        if matches!(self.scheduled, Scheduled::One(it) if it == slot) {
+            self.scheduled = Scheduled::None;
+        }
+        if self.group == slot / BITS {
+            self.remaining &= !bit_of(slot);
+        }
+        match slot / BITS {
+            0 => self.first.slots.unschedule(slot),
+            _ => self.further.unschedule(slot),
+        }
+        self.has_more_groups = self.advance_to_due_group().is_some();
+        if self.remaining == 0 {
+            self.next_group();
         }
     }
 
-    /// Returns a borrowed waker for a slot.
-    #[inline]
-    pub(crate) fn waker(&self, slot: usize) -> ManuallyDrop<Waker> {
-        match &self.groups {
-            Some(groups) if slot >= SLOTS => groups.waker(slot - SLOTS),
-            _ => self.root.waker(slot as u8),
+    /// Returns the handle and the slots of a group.
+    #[inline(always)]
+    fn group(&mut self, index: usize) -> (&GroupHandle, &mut GroupSlots) {
+        if index == 0 {
+            return (self.root.group(), &mut self.first.slots);
         }
+        let group = self.further.group(index);
+        (&group.handle, &mut group.slots)
     }
 
-    /// Returns a borrowed waker for the timer or the source, and whether it was woken since the
-    /// previous call.
+    /// Returns an occupied slot.
     #[inline]
-    pub(crate) fn side_waker(&mut self, side: Side) -> (ManuallyDrop<Waker>, bool) {
-        let bit = SLOTS + side as usize;
-        let was_woken = self.side_wakes >> bit & 1 == 1;
-        self.side_wakes &= !(1 << bit);
-        (self.root.waker(bit as u8), was_woken)
+    pub(crate) fn visit(&mut self, slot: usize) -> Visit {
+        let (handle, group) = self.group(slot / BITS);
+        Visit::new(slot, handle, group)
+    }
+
+    /// Returns the waker of the timer or the source, and whether it was woken since the previous
+    /// call.
+    #[inline]
+    pub(crate) fn side_waker(&mut self, side: Side) -> (BorrowedWaker<'_>, bool) {
+        let flag = Top::side(side);
+        let was_woken = self.side_wakes & flag != 0;
+        self.side_wakes &= !flag;
+        (self.root.group().side_waker(side), was_woken)
     }
 
     /// Drops the parent's waker. Later wakes have no effect.
     pub(crate) fn close(&self) {
         self.root.close();
-        if let Some(groups) = &self.groups {
-            groups.close();
-        }
     }
 
     /// Returns the occupied slots in ascending order.
-    pub(crate) fn occupied(&self) -> impl Iterator<Item = usize> {
-        let groups = self.groups.iter().flat_map(|groups| groups.occupied());
-        set_bits(self.occupied).chain(groups.map(|slot| SLOTS + slot))
+    pub(crate) fn occupied_slots(&self) -> impl Iterator<Item = usize> {
+        set_bits(self.first.slots.occupied()).chain(self.further.occupied_slots())
     }
 }
 
+#[cfg(test)]
+mod for_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,8 +1,9 @@
 use core::{
-    mem::ManuallyDrop,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
+
+use super::BorrowedWaker;
 
 /// Something other than an attempt that can wake the race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,9 @@ pub trait AttemptSet<F: Future, A> {
 
     /// Returns a waker for `side` that wakes `parent`, and whether it was woken since the previous
     /// call for this side. Returns `None` if the set makes no wakers of its own.
-    fn side_waker(
-        self: Pin<&mut Self>,
+    fn side_waker<'a>(
+        self: Pin<&'a mut Self>,
         side: Side,
         parent: &Waker,
-    ) -> Option<(ManuallyDrop<Waker>, bool)>;
+    ) -> Option<(BorrowedWaker<'a>, bool)>;
 }

@@ -24,7 +24,7 @@ use crate::{
 /// each may make room for another.
 const FINISHED_PER_POLL: usize = 32;
 
-/// The number of failures for which the first one allocates memory.
+/// The initial capacity of the list of failures.
 const FEW_FAILURES: usize = 4;
 
 pin_project! {

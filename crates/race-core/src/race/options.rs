@@ -29,7 +29,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.change().stagger.set_max_in_flight(max);
+        self.schedule_mut().stagger.set_max_in_flight(max);
         self
     }
 
@@ -49,7 +49,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn max_attempts(mut self, max: usize) -> Self {
-        self.change().set_max_attempts(max);
+        self.schedule_mut().set_max_attempts(max);
         self
     }
 
@@ -73,7 +73,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
-        self.change().stagger.set_catch_up(catch_up);
+        self.schedule_mut().stagger.set_catch_up(catch_up);
         self
     }
 
@@ -95,7 +95,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
-        self.change().stagger.set_on_failure(on_failure);
+        self.schedule_mut().stagger.set_on_failure(on_failure);
         self
     }
 
@@ -135,7 +135,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn min_gap(mut self, gap: Duration) -> Self {
-        self.change().stagger.set_min_gap(gap);
+        self.schedule_mut().stagger.set_min_gap(gap);
         self
     }
 
@@ -162,7 +162,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         let starts = self.schedule.stagger.starts();
-        self.change().timeouts.set_attempt(timeout, starts);
+        self.schedule_mut().timeouts.set_attempt(timeout, starts);
         self
     }
 
@@ -184,7 +184,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// ```
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.change().timeouts.set_deadline(deadline);
+        self.schedule_mut().timeouts.set_deadline(deadline);
         self
     }
 
@@ -213,8 +213,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self.map(|policy| policy, |hooks| (hooks, Gate::new(gate)))
     }
 
-    /// Returns the schedule for a change, which the next poll takes into account.
-    fn change(&mut self) -> &mut Schedule<S, T, P, H, K::Expiries> {
+    /// Returns the schedule in order to change an option. The next poll evaluates everything again.
+    fn schedule_mut(&mut self) -> &mut Schedule<S, T, P, H, K::Expiries> {
         self.schedule.settled = false;
         &mut self.schedule
     }

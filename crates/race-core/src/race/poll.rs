@@ -70,7 +70,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         polled
     }
 
-    /// Inlined, because most polls find that nothing woke and go no further than this.
+    /// Polls the attempts, then the timer and the starts. Inlined, because most polls end after the
+    /// attempts.
     #[inline(always)]
     fn poll_once<A>(
         &mut self,
@@ -117,6 +118,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
+        self.settled = false;
         match set.poll_ready(cx) {
             Poll::Ready(Some(finished)) => Poll::Ready(self.finish(finished)),
             Poll::Ready(None) => Poll::Ready(Step::Exhausted),
@@ -209,8 +211,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let may_draw = self.candidate.is_none() && !self.source_over;
-        may_draw && (self.draws_ahead() || !self.is_full(set))
+        self.may_draw() && (self.draws_ahead() || !self.is_full(set))
     }
 
     /// Whether nothing is running, and nothing can start any more: the source is not awaited.
@@ -218,8 +219,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let may_draw = self.candidate.is_none() && !self.source_over;
-        let awaits_source = may_draw && self.stagger.due() != Moment::NEVER;
+        let awaits_source = self.may_draw() && self.stagger.due() != Moment::NEVER;
         set.len() == 0 && (!awaits_source || self.is_full(set))
     }
 

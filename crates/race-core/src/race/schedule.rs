@@ -29,8 +29,8 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     /// The start of the first attempt; `None` until the clock was read.
     pub(super) began: Option<Moment>,
     pub(super) timeouts: Timeouts<Q>,
-    /// Nothing can happen until an attempt finishes or the timer wakes: the last poll waits for
-    /// these, and no option was changed since. `false` during a poll, and so after a panic.
+    /// The last poll found that only a finished attempt or the timer can change anything. Cleared
+    /// when a poll begins and when an option changes, so a poll that panics leaves it cleared.
     pub(super) settled: bool,
     /// A poll has begun. After a panic in it, it stays so until the next poll.
     pub(super) in_poll: bool,
@@ -78,8 +78,14 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
         self.candidate.is_some() || !self.source_over
     }
 
-    /// Whether a candidate is drawn even while no attempt may start. A quorum that misses
-    /// candidates can fail early, but with an inexact `size_hint` only drawing finds the end of the
+    /// Whether a candidate may still be drawn, and none is in hand.
+    #[inline]
+    pub(super) fn may_draw(&self) -> bool {
+        self.candidate.is_none() && !self.source_over
+    }
+
+    /// Whether a candidate is drawn even while no attempt may start. A quorum fails as soon as too
+    /// few candidates are left, but with an inexact `size_hint` only drawing finds the end of the
     /// source.
     #[inline]
     pub(super) fn draws_ahead(&self) -> bool {

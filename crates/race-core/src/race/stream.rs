@@ -47,7 +47,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             match step {
                 Step::Finished { index, arg, output } => {
                     if kind == EventKind::Finished {
-                        self.hand_over();
+                        self.begin_waiting_for_consumer();
                     }
                     self.note_ended(index, kind);
                     return Poll::Ready(Some(Finished { index, arg, output }));
@@ -64,11 +64,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         Poll::Pending
     }
 
-    /// Counts the delay and the deadline from here at the latest, because the consumer may poll
-    /// again much later. The delay after a first attempt that was ready at once counts from the
-    /// next poll.
+    /// Reads the clock for the delay and the deadline before the consumer gets an output, because
+    /// its next poll may come much later. The delay after a first attempt that was ready at once
+    /// counts from that poll.
     #[inline]
-    fn hand_over(&mut self) {
+    fn begin_waiting_for_consumer(&mut self) {
         if self.stagger.awaits_clock() && self.stagger.starts() > 1 && self.may_start() {
             self.clock();
         }

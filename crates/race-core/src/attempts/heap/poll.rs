@@ -2,105 +2,238 @@
 
 use core::{
     mem,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
-use super::Attempts;
+use super::{Attempts, State};
+use crate::attempts::{
+    ready_set::{BegunRound, ReadySet, Visit},
+    storage::{Place, Storage},
+};
 
 impl<F: Future, A> Attempts<F, A> {
     /// Polls until a future finishes or a round ends.
     #[inline]
     pub(super) fn poll_one(&mut self, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
-        if self.is_alone {
-            self.register(cx.waker());
-            return self.poll_slot(0, cx).map(Some);
-        }
-        if self.len == 0 {
-            self.register(cx.waker());
-            return Poll::Ready(None);
-        }
-        self.poll_ready_set(cx).map(Some)
-    }
-
-    /// Registers the parent's waker for the timer and the source, while no future has its own
-    /// waker.
-    #[inline]
-    fn register(&mut self, parent: &Waker) {
-        if let Some(ready) = &mut self.ready {
-            ready.begin_round(parent);
+        match &mut self.state {
+            State::Empty => Poll::Ready(None),
+            // SAFETY: the set is in this state.
+            State::Single => unsafe { self.poll_single(cx) }.map(Some),
+            State::SingleWithReadySet(ready) => {
+                ready.begin_round_of_sides(cx.waker());
+                // SAFETY: the set is in this state.
+                unsafe { self.poll_single(cx) }.map(Some)
+            }
+            State::Several(ready) => {
+                let storage = &mut self.storage;
+                WithWakers { storage, ready }.poll(cx)
+            }
         }
     }
 
-    fn poll_ready_set(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
+    /// Polls the single future with the waker of the task.
+    ///
+    /// # Safety
+    ///
+    /// The state is `Single` or `SingleWithReadySet`.
+    #[inline(always)]
+    pub(super) unsafe fn poll_single(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
+        // SAFETY: in these states slot 0 is occupied.
+        let place = unsafe { self.storage.first() };
+        let on_panic = FreeSingleOnPanic(self);
+        // SAFETY: as above.
+        let polled = unsafe { place.poll(cx) };
+        mem::forget(on_panic);
+        match polled {
+            // SAFETY: the state is as it was.
+            Poll::Ready(output) => Poll::Ready((unsafe { self.take_single() }, output)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<F, A> Attempts<F, A> {
+    /// Drops the single future and returns its argument.
+    ///
+    /// # Safety
+    ///
+    /// The state is `Single` or `SingleWithReadySet`.
+    #[inline(always)]
+    pub(super) unsafe fn take_single(&mut self) -> A {
+        // Before `remove`, because dropping the future may panic.
+        match &mut self.state {
+            state @ State::Single => *state = State::Empty,
+            state => state.remove_single(),
+        }
+        self.storage.free();
+        // SAFETY: slot 0 was occupied until now and is free from here on.
+        unsafe { self.storage.first().remove() }
+    }
+}
+
+/// The futures of a set that have wakers of their own.
+pub(super) struct WithWakers<'a, F, A> {
+    pub(super) storage: &'a mut Storage<F, A>,
+    pub(super) ready: &'a mut ReadySet,
+}
+
+impl<F: Future, A> WithWakers<'_, F, A> {
+    #[inline(always)]
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
         // The rest of an interrupted round goes first; otherwise it could wait forever.
-        if self.round_interrupted {
-            if let Poll::Ready(finished) = self.poll_round() {
-                return Poll::Ready(finished);
+        let was_interrupted = self.ready.has_next();
+        if !was_interrupted {
+            match self.ready.begin_round(cx.waker()) {
+                BegunRound::One(visit) => {
+                    // SAFETY: the ready set has just returned the visit.
+                    return match unsafe { self.poll_slot(visit) } {
+                        Poll::Ready(finished) => Poll::Ready(Some(finished)),
+                        Poll::Pending => Poll::Pending,
+                    };
+                }
+                BegunRound::Empty => return self.pending(),
+                BegunRound::Several => {}
             }
         }
-        self.ready_mut().begin_round(cx.waker());
-        self.poll_round()
+        while let Some(visit) = self.ready.next() {
+            // SAFETY: the ready set has just returned the visit.
+            if let Poll::Ready(finished) = unsafe { self.poll_slot(visit) } {
+                return Poll::Ready(Some(finished));
+            }
+        }
+        match was_interrupted {
+            true => poll_next_round(self.storage, self.ready, cx),
+            false => self.pending(),
+        }
     }
 
-    /// Polls the remaining futures of the round, until one finishes.
-    fn poll_round(&mut self) -> Poll<(A, F::Output)> {
-        loop {
-            let ready = self.ready_mut();
-            let Some(slot) = ready.next() else {
-                self.round_interrupted = false;
-                return Poll::Pending;
-            };
-            let waker = ready.waker(slot);
-            self.round_interrupted = true; // in case the future panics
-            let polled = self.poll_slot(slot, &mut Context::from_waker(&waker));
-            if polled.is_ready() {
-                self.round_interrupted = self.ready_mut().has_next();
-                return polled;
-            }
+    #[inline(always)]
+    fn pending(&self) -> Poll<Option<(A, F::Output)>> {
+        match self.storage.len() {
+            0 => Poll::Ready(None),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Polls the future in an occupied slot with its own waker. Frees the slot if the future
+    /// finishes or panics.
+    ///
+    /// # Safety
+    ///
+    /// No method of the ready set was called since it returned the visit.
+    #[inline(always)]
+    pub(super) unsafe fn poll_slot(&mut self, visit: Visit) -> Poll<(A, F::Output)> {
+        // SAFETY: as above. The ready set is borrowed until the end of the poll.
+        let waker = unsafe { visit.waker() };
+        // SAFETY: the slot of a visit is occupied.
+        let place = unsafe { self.storage.place(visit.slot()) };
+        let on_panic = FreeSlotOnPanic(self, visit.slot());
+        // SAFETY: as above.
+        let polled = unsafe { place.poll(&mut Context::from_waker(&waker)) };
+        mem::forget(on_panic);
+        match polled {
+            // SAFETY: polling the future has not used the ready set.
+            Poll::Ready(output) => Poll::Ready((unsafe { self.take(visit, place) }, output)),
+            Poll::Pending => Poll::Pending,
         }
     }
 
     /// Polls slot 0 with a waker of its own, which it has since the second future was pushed.
     #[cold]
     pub(super) fn poll_first_again(&mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
-        let ready = self.ready_mut();
-        ready.begin_round(cx.waker());
-        let waker = ready.waker(0);
-        let is_due = ready.visit_first();
-        self.round_interrupted = ready.has_next();
-        let polled = match is_due {
-            true => self.poll_slot(0, &mut Context::from_waker(&waker)),
-            false => Poll::Pending,
+        let first = match self.ready.begin_round(cx.waker()) {
+            BegunRound::One(visit) => Some(visit),
+            BegunRound::Several => self.ready.visit_first(),
+            BegunRound::Empty => None,
         };
-        if polled.is_pending() && self.round_interrupted {
-            // The rest of the round was polled in this poll already, and waits for the next one.
+        let polled = match first {
+            // SAFETY: the ready set has just returned the visit.
+            Some(visit) => unsafe { self.poll_slot(visit) },
+            None => Poll::Pending,
+        };
+        if polled.is_pending() && self.ready.has_next() {
+            // The new attempt has woken itself. It was polled in this poll already; the next poll
+            // continues the round.
             cx.waker().wake_by_ref();
         }
         polled
     }
+}
 
-    /// Polls the future in an occupied slot. Frees the slot if the future finishes or panics.
+impl<F, A> WithWakers<'_, F, A> {
+    /// Frees an occupied slot: drops its future and returns its argument.
+    ///
+    /// # Safety
+    ///
+    /// No method of the ready set was called since it returned the visit. The place is that of its
+    /// slot.
     #[inline(always)]
-    pub(super) fn poll_slot(&mut self, slot: usize, cx: &mut Context<'_>) -> Poll<(A, F::Output)> {
-        let on_panic = RemoveOnPanic { set: self, slot };
-        // SAFETY: the slot is occupied.
-        let polled = unsafe { on_panic.set.storage.poll(slot, cx) };
-        mem::forget(on_panic);
-        let Poll::Ready(output) = polled else {
-            return Poll::Pending;
-        };
-        Poll::Ready((self.take(slot), output))
+    unsafe fn take(&mut self, visit: Visit, place: Place<F, A>) -> A {
+        let slot = visit.slot();
+        // Before `remove`, because dropping the future may panic.
+        self.storage.free();
+        // SAFETY: the caller promises it.
+        let was_full = unsafe { visit.free() };
+        self.ready.freed(slot, was_full);
+        // SAFETY: the slot was occupied until now and is free from here on.
+        unsafe { place.remove() }
+    }
+
+    /// Frees a slot: drops its future and returns its argument. The slot must not be in a round.
+    ///
+    /// # Safety
+    ///
+    /// The slot is occupied.
+    pub(super) unsafe fn take_slot(&mut self, slot: usize) -> A {
+        let visit = self.ready.visit(slot);
+        // SAFETY: the slot is occupied, and the ready set has just returned the visit.
+        unsafe { self.take(visit, self.storage.place(slot)) }
     }
 }
 
-/// Removes an attempt whose poll panics.
-struct RemoveOnPanic<'a, F, A> {
-    set: &'a mut Attempts<F, A>,
-    slot: usize,
+#[cold]
+#[inline(never)]
+fn poll_next_round<F: Future, A>(
+    storage: &mut Storage<F, A>,
+    ready: &mut ReadySet,
+    cx: &mut Context<'_>,
+) -> Poll<Option<(A, F::Output)>> {
+    WithWakers { storage, ready }.poll(cx)
 }
 
-impl<F, A> Drop for RemoveOnPanic<'_, F, A> {
+/// Drops a single future whose poll panics.
+struct FreeSingleOnPanic<'a, F, A>(&'a mut Attempts<F, A>);
+
+impl<F, A> Drop for FreeSingleOnPanic<'_, F, A> {
+    #[inline(always)]
     fn drop(&mut self) {
-        drop(self.set.take(self.slot));
+        drop_single(self.0);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_single<F, A>(set: &mut Attempts<F, A>) {
+    // SAFETY: the state is the one in which the future was polled.
+    drop(unsafe { set.take_single() });
+}
+
+/// Drops one of several futures, whose poll panics, and frees its slot.
+struct FreeSlotOnPanic<'a, 'b, F, A>(&'a mut WithWakers<'b, F, A>, usize);
+
+impl<F, A> Drop for FreeSlotOnPanic<'_, '_, F, A> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // The fields one by one, so that the fast path need not keep `WithWakers` in memory.
+        let WithWakers { storage, ready } = &mut *self.0;
+        drop_one(storage, ready, self.1);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drop_one<F, A>(storage: &mut Storage<F, A>, ready: &mut ReadySet, slot: usize) {
+    let mut futures = WithWakers { storage, ready };
+    // SAFETY: the slot is occupied, as its future was polled.
+    drop(unsafe { futures.take_slot(slot) });
 }

@@ -13,8 +13,8 @@ use core::{
 use super::Attempts;
 use crate::attempts::AttemptSet as _;
 
-/// Set sizes on both sides of each boundary: alone, the first group, the stacked groups.
-const SIZES: [usize; 7] = [1, 2, 3, 61, 62, 130, 200];
+/// Set sizes on both sides of each boundary: alone, the first group, the groups after it.
+const SIZES: [usize; 7] = [1, 2, 3, 64, 65, 130, 200];
 
 /// Controls and observes one future of a set.
 #[derive(Default)]

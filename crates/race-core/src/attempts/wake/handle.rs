@@ -1,24 +1,22 @@
 use alloc::boxed::Box;
-use core::{
-    mem::ManuallyDrop,
-    ops::Deref,
-    ptr::NonNull,
-    task::{RawWaker, Waker},
-};
+use core::{ops::Deref, ptr::NonNull};
 
 use super::{
     group::{BITS, Group},
-    parent_waker::{RootGroup, STACK},
-    raw_waker::VTABLE,
+    raw_waker,
+    root::Root,
+    stack::MAX_GROUPS,
 };
-use crate::sync::{Ordering, fence};
+use crate::{
+    attempts::{BorrowedWaker, Side},
+    sync::{Ordering, fence},
+};
 
 /// A counted reference to a group. The group lives as long as it has a handle.
 pub(crate) struct GroupHandle(pub(super) NonNull<Group>);
 
-// SAFETY: a group may be shared and dropped by any thread: its fields are atomics, except `stack`,
-// which never changes, and `parent`, which has one owner at a time (see the module documentation)
-// and holds a `Waker`, which is `Send`.
+// SAFETY: a group may be shared and dropped by any thread: its fields are atomics, or never change.
+// The waker in `parent` has one owner at a time (see the module documentation), and is `Send`.
 unsafe impl Send for GroupHandle {}
 // SAFETY: as above.
 unsafe impl Sync for GroupHandle {}
@@ -28,19 +26,29 @@ impl GroupHandle {
         Self(NonNull::from(Box::leak(Box::new(group))))
     }
 
-    /// Creates a group that is pushed, as entry `index`, on the stack of `root`.
-    pub(crate) fn on_stack_of(root: &RootGroup<STACK>, index: usize) -> Self {
-        Self::new(Group::new(Some((root.group().clone(), index)), 0))
+    /// Creates a group that is pushed, as group `index`, on the stack of `root`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are too many groups; memory runs out before.
+    pub(crate) fn on_stack_of(root: &Root, index: usize) -> Self {
+        let index = u32::try_from(index).ok();
+        let index = index.filter(|index| (*index as usize) < MAX_GROUPS);
+        let index = index.expect("the set has too many attempts");
+        Self::new(Group::on_stack_of(root.group().clone(), index))
     }
 
-    /// Returns a borrowed waker for a member. A clone of it owns a handle.
+    /// Returns a waker for a member. A clone of it owns a handle.
     #[inline]
-    pub(crate) fn waker(&self, bit: u8) -> ManuallyDrop<Waker> {
-        debug_assert!(usize::from(bit) < BITS);
-        let member = self.0.as_ptr().cast::<()>().wrapping_byte_add(bit.into());
-        // SAFETY: `VTABLE` satisfies the contract of `RawWaker`. This waker owns no handle and is
-        // never dropped. It is valid as long as `self`, from which callers borrow it.
-        ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(member, &VTABLE)) })
+    pub(crate) fn waker(&self, bit: usize) -> BorrowedWaker<'_> {
+        debug_assert!(bit < BITS);
+        raw_waker::member(self, bit)
+    }
+
+    /// Returns a waker for the timer or the source of a root. A clone of it owns a handle.
+    #[inline]
+    pub(crate) fn side_waker(&self, side: Side) -> BorrowedWaker<'_> {
+        raw_waker::side(self, side)
     }
 }
 
@@ -66,18 +74,29 @@ impl Clone for GroupHandle {
 }
 
 impl Drop for GroupHandle {
+    #[inline]
     fn drop(&mut self) {
         if self.handles.fetch_sub(1, Ordering::Release) == 1 {
             // Acquire: this thread sees every access through the other handles.
             fence(Ordering::Acquire);
-            // SAFETY: the group was made by `Box::leak`, and this was its last handle.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            // SAFETY: this was the last handle.
+            unsafe { free(self.0) };
         }
     }
 }
 
+/// # Safety
+///
+/// The group was made by `GroupHandle::new` and has no handle any more.
+#[cold]
+unsafe fn free(group: NonNull<Group>) {
+    // SAFETY: the group was made by `Box::leak`, and nothing refers to it.
+    drop(unsafe { Box::from_raw(group.as_ptr()) });
+}
+
 /// Aborts by a panic during a panic, since `no_std` has no `abort`. Only a program that leaks
 /// wakers can overflow the count.
+#[cold]
 fn abort() -> ! {
     struct PanicOnDrop;
     impl Drop for PanicOnDrop {

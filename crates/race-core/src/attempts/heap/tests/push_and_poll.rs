@@ -15,7 +15,7 @@ fn started(count: usize) -> (Set, Vec<Rc<Control>>, Arc<Task>) {
 #[test]
 fn wake_of_any_attempt_started_in_one_poll_reaches_the_task() {
     for count in SIZES {
-        // The last one first: the 62nd is the first of the stacked groups.
+        // The last one first: the 65th is in a group of its own.
         for index in [count - 1, count / 2, 0] {
             let (mut set, controls, task) = started(count);
             let wakes = task.wakes();
@@ -59,10 +59,11 @@ fn attempt_that_wakes_itself_when_it_is_started_wakes_the_task() {
 
 #[test]
 fn first_attempt_is_polled_again_with_its_own_waker() {
-    let (set, controls, _) = started(2);
+    let (mut set, controls, _) = started(2);
     assert_eq!((controls[0].polls.get(), controls[1].polls.get()), (2, 1));
     let waker = controls[0].waker.borrow().clone().expect("it was polled");
-    assert!(waker.will_wake(&set.ready.as_ref().expect("it has two").waker(0)));
+    let ready = set.ready_mut().expect("it has two");
+    assert!(waker.will_wake(&ready.own_waker(0)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use super::{bit_set::set_bits, wake::BITS};
+use crate::attempts::{bit_set::set_bits, wake::BITS};
 
 /// The order in which the slots of the first group were filled, if it is not the slot order.
 pub(crate) struct PushOrder {
@@ -29,10 +29,10 @@ impl PushOrder {
         }
     }
 
-    /// Returns the slot in `word` that was filled first.
-    pub(crate) fn first_of(&self, word: usize) -> Option<u8> {
-        let slots = self.slots[..self.len].iter().copied();
-        slots.into_iter().find(|slot| word >> slot & 1 == 1)
+    /// Returns the slot in `mask` that was filled first.
+    pub(crate) fn first_of(&self, mask: usize) -> Option<usize> {
+        let mut slots = self.slots[..self.len].iter().copied().map(usize::from);
+        slots.find(|slot| mask >> slot & 1 == 1)
     }
 }
 

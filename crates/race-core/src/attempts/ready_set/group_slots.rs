@@ -1,0 +1,92 @@
+use crate::attempts::wake::{ALL_BITS, BITS};
+
+/// Which slots of a group are occupied, and which are to be polled: a bit for each slot.
+#[derive(Default)]
+pub(super) struct GroupSlots {
+    occupied: usize,
+    /// The slots to poll in the current round and in the next one. The two words swap roles each
+    /// round; a round's parity is the index of its word.
+    due: [usize; 2],
+}
+
+/// Distinguishes a round from the next one.
+pub(super) type Parity = bool;
+
+impl GroupSlots {
+    /// Returns the occupied slots.
+    #[inline]
+    pub(super) fn occupied(&self) -> usize {
+        self.occupied
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.occupied == ALL_BITS
+    }
+
+    #[inline]
+    pub(super) fn is_occupied(&self, slot: usize) -> bool {
+        self.occupied & bit_of(slot) != 0
+    }
+
+    /// Returns whether no occupied slot comes after a free one. The group must not be full.
+    #[inline]
+    pub(super) fn has_no_gap(&self) -> bool {
+        self.occupied & (self.occupied + 1) == 0
+    }
+
+    /// Occupies the lowest free slot and returns its number in the group, which must not be full.
+    #[inline]
+    pub(super) fn occupy(&mut self) -> usize {
+        let bit = !self.occupied & (self.occupied + 1);
+        self.occupied |= bit;
+        bit.trailing_zeros() as usize
+    }
+
+    /// Like `occupy`; also adds the slot to a round.
+    #[inline]
+    pub(super) fn occupy_due(&mut self, round: Parity) -> usize {
+        let slot = self.occupy();
+        self.add_due(round, bit_of(slot));
+        slot
+    }
+
+    #[inline]
+    pub(super) fn free(&mut self, slot: usize) {
+        self.occupied &= !bit_of(slot);
+    }
+
+    /// Returns the slots to poll in a round.
+    #[inline]
+    pub(super) fn due(&self, round: Parity) -> usize {
+        self.due[usize::from(round)]
+    }
+
+    /// Adds the slots in `mask` to a round.
+    #[inline]
+    pub(super) fn add_due(&mut self, round: Parity, mask: usize) {
+        self.due[usize::from(round)] |= mask;
+    }
+
+    /// Removes the slots in `mask` from a round. Returns those that were in it.
+    #[inline]
+    pub(super) fn take_due(&mut self, round: Parity, mask: usize) -> usize {
+        let due = &mut self.due[usize::from(round)];
+        let taken = *due & mask;
+        *due &= !mask;
+        taken
+    }
+
+    /// Removes a slot from both rounds.
+    pub(super) fn unschedule(&mut self, slot: usize) {
+        for due in &mut self.due {
+            *due &= !bit_of(slot);
+        }
+    }
+}
+
+/// Returns the bit of a slot in the words of its group.
+#[inline]
+pub(super) fn bit_of(slot: usize) -> usize {
+    1 << (slot % BITS)
+}
