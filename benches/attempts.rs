@@ -3,5 +3,5 @@
 mod launch;
 
 fn main() -> std::process::ExitCode {
-    launch::peers("attempts")
+    launch::peers("attempts", "bench", &launch::arguments())
 }

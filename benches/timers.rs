@@ -3,5 +3,5 @@
 mod launch;
 
 fn main() -> std::process::ExitCode {
-    launch::peers("timers")
+    launch::peers("timers", "bench", &launch::arguments())
 }

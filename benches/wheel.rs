@@ -3,5 +3,5 @@
 mod launch;
 
 fn main() -> std::process::ExitCode {
-    launch::peers("wheel")
+    launch::peers("wheel", "bench", &launch::arguments())
 }

@@ -6,17 +6,21 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// Runs the benchmark with this name in `peers`, with the arguments of the command line.
-pub(crate) fn peers(bench: &str) -> ExitCode {
-    let args = env::args().skip(1).filter(|arg| arg != "--bench");
+/// Returns the arguments of the command line, without the one that cargo adds.
+pub(crate) fn arguments() -> Vec<String> {
+    env::args().skip(1).filter(|it| it != "--bench").collect()
+}
+
+/// Runs the benchmark with this name in `peers`, built with this profile.
+pub(crate) fn peers(bench: &str, profile: &str, arguments: &[String]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .args(["bench", "--locked", "--manifest-path"])
         .arg(concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/benches/peers/Cargo.toml"
         ))
-        .args(["--bench", bench, "--"])
-        .args(args)
+        .args(["--profile", profile, "--bench", bench, "--"])
+        .args(arguments)
         .status();
     match status {
         Ok(status) if status.success() => ExitCode::SUCCESS,

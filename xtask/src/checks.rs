@@ -36,3 +36,9 @@ pub(crate) fn no_std() -> Outcome {
 pub(crate) fn benches() -> Outcome {
     Step::cargo("check --locked --quiet --benches --manifest-path benches/peers/Cargo.toml").run()
 }
+
+/// Fails if a target is missed, or if the count of a peer is not the recorded one. Counts of
+/// another version of rustc than the recorded one are printed and not judged.
+pub(crate) fn counts() -> Outcome {
+    Step::cargo("bench --locked --bench instructions").run()
+}

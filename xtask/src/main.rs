@@ -26,7 +26,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 19] = [
+const TASKS: [Task; 20] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -37,6 +37,11 @@ const TASKS: [Task; 19] = [
     task("no-std", "link and run a no_std program", checks::no_std),
     task("loom", "check interleavings with loom", proofs::loom),
     task("benches", "compile the peers' benchmarks", checks::benches),
+    task(
+        "counts",
+        "check instruction counts with the recorded rustc",
+        checks::counts,
+    ),
     task("examples", "run every example", examples::run),
     task("fuzz-check", "compile the fuzz target", fuzz::check),
     task("clients", "run the Go and Java clients", clients::run),

@@ -22,11 +22,11 @@ pub(crate) fn in_random_order(count: usize) {
         vec![
             set::<Attempts<Small>>(count, Side::Ours),
             set::<futures::stream::FuturesUnordered<Small>>(count, Side::Peer),
-            set::<futures_buffered::FuturesUnorderedBounded<Small>>(count, Side::Peer),
+            set::<futures_buffered::FuturesUnorderedBounded<Small>>(count, Side::Presized),
             set::<futures_buffered::FuturesUnordered<Small>>(count, Side::Peer),
             set::<Pin<Box<futures_concurrency::future::FutureGroup<Small>>>>(count, Side::Peer),
             set::<unicycle::FuturesUnordered<Small>>(count, Side::Peer),
-            set::<Scan<Small>>(count, Side::Bound),
+            set::<Scan<Small>>(count, Side::Reference),
         ],
     );
 }
@@ -45,7 +45,8 @@ fn set<S: Set<Small> + 'static>(count: usize, side: Side) -> Contender<'static> 
             assert!(set.poll(&mut cx).is_pending());
             for index in &order {
                 desks.finish(*index);
-                while set.poll(&mut cx) != Poll::Ready(true) {} // one that yields is polled again
+                // Some sets return `Pending` and wake themselves.
+                while set.poll(&mut cx) != Poll::Ready(true) {}
             }
         }
     })

@@ -58,6 +58,11 @@ impl Desks {
         }
     }
 
+    /// Returns whether every future was polled and left its waker.
+    pub(crate) fn registered(&self) -> bool {
+        self.0.iter().all(|desk| desk.waker.is_some())
+    }
+
     pub(crate) fn reset(&mut self) {
         self.0.iter_mut().for_each(|desk| desk.ready = false);
     }

@@ -53,11 +53,11 @@ pub(crate) fn beyond_the_futures() {
         let rows: Vec<(usize, usize, Row)> = vec![
             measure::<Attempts<Small>>(count, Side::Ours),
             measure::<futures::stream::FuturesUnordered<Small>>(count, Side::Peer),
-            measure::<futures_buffered::FuturesUnorderedBounded<Small>>(count, Side::Peer),
+            measure::<futures_buffered::FuturesUnorderedBounded<Small>>(count, Side::Presized),
             measure::<futures_buffered::FuturesUnordered<Small>>(count, Side::Peer),
             measure::<Pin<Box<futures_concurrency::future::FutureGroup<Small>>>>(count, Side::Peer),
             measure::<unicycle::FuturesUnordered<Small>>(count, Side::Peer),
-            measure::<Scan<Small>>(count, Side::Bound),
+            measure::<Scan<Small>>(count, Side::Reference),
         ];
         let calls = rows.iter().map(|(calls, _, row)| Row {
             name: row.name,

@@ -2,13 +2,16 @@
 //! attempts`.
 //!
 //! All contenders of a workload run alternately in one process, for several rounds. A row gives the
-//! median and its ratio to the best peer. `-- WORD` runs the workloads whose name contains the
-//! word.
+//! median and its ratio to the best peer. The last lines compare ours with the best peer that grows
+//! and with the one that is created with its final size. `-- WORD` runs the workloads whose name
+//! contains the word.
 
+mod batch;
 mod contenders;
 mod drain;
 mod future;
 mod heap;
+mod processor;
 mod push;
 mod table;
 mod wake;
@@ -21,6 +24,7 @@ fn main() {
         .collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
 
+    println!("{}", processor::name());
     // The timers of tokio need a runtime.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -40,6 +44,12 @@ fn main() {
     }
     if wanted("push") {
         push::and_finish();
+    }
+    if wanted("in and out") {
+        push::beside_idle(1_024);
+    }
+    if wanted("batch") {
+        batch::ready_at_once(1_024);
     }
     if wanted("drain") {
         for count in [1, 64, 1_024, 16_384] {

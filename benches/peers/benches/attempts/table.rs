@@ -14,8 +14,10 @@ const SLICE: Duration = Duration::from_millis(4);
 pub(crate) enum Side {
     Ours,
     Peer,
+    /// A peer that is created with its final size and does not grow.
+    Presized,
     /// Shown, but not a peer: a hand-written minimum, or a set without wakers of its own.
-    Bound,
+    Reference,
 }
 
 pub(crate) struct Contender<'a> {
@@ -82,14 +84,17 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn print(workload: &str, unit: &str, rows: Vec<Row>) {
-    let peers = rows.iter().filter(|row| row.side == Side::Peer);
-    let best = peers.min_by(|a, b| a.value.total_cmp(&b.value));
+    let best_of = |sides: &[Side]| {
+        let rows = rows.iter().filter(|row| sides.contains(&row.side));
+        rows.min_by(|a, b| a.value.total_cmp(&b.value))
+    };
+    let best = best_of(&[Side::Peer, Side::Presized]);
     println!("\n{workload}");
     for row in &rows {
         let side = match row.side {
             Side::Ours => '*',
-            Side::Peer => ' ',
-            Side::Bound => '-',
+            Side::Peer | Side::Presized => ' ',
+            Side::Reference => '-',
         };
         let ratio = best.map_or(f64::NAN, |best| row.value / best.value);
         println!(
@@ -97,8 +102,17 @@ pub(crate) fn print(workload: &str, unit: &str, rows: Vec<Row>) {
             row.name, row.value
         );
     }
-    if let (Some(best), Some(ours)) = (best, rows.iter().find(|row| row.side == Side::Ours)) {
-        let ratio = ours.value / best.value;
-        println!("  = {ratio:.2} of the best peer, {}", best.name);
+    let Some(ours) = rows.iter().find(|row| row.side == Side::Ours) else {
+        return;
+    };
+    for (side, what) in [
+        (Side::Peer, "the best growing peer"),
+        (Side::Presized, "the presized peer"),
+    ] {
+        if let Some(peer) = best_of(&[side]) {
+            let ratio = ours.value / peer.value;
+            let verdict = if ratio < 1.0 { "ahead" } else { "not ahead" };
+            println!("  = {ratio:.2} of {what}, {}: {verdict}", peer.name);
+        }
     }
 }

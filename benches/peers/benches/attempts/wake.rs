@@ -27,12 +27,12 @@ pub(crate) fn one_of(count: usize, work: Work) {
     let mut contenders = vec![
         set::<Attempts<Parked>>(count, work, Side::Ours),
         set::<futures::stream::FuturesUnordered<Parked>>(count, work, Side::Peer),
-        set::<futures_buffered::FuturesUnorderedBounded<Parked>>(count, work, Side::Peer),
+        set::<futures_buffered::FuturesUnorderedBounded<Parked>>(count, work, Side::Presized),
         set::<futures_buffered::FuturesUnordered<Parked>>(count, work, Side::Peer),
         set::<Pin<Box<futures_concurrency::future::FutureGroup<Parked>>>>(count, work, Side::Peer),
         set::<unicycle::FuturesUnordered<Parked>>(count, work, Side::Peer),
         join_set(count, work),
-        set::<Scan<Parked>>(count, work, Side::Bound),
+        set::<Scan<Parked>>(count, work, Side::Reference),
     ];
     contenders.push(bound(count, work));
     compare(&format!("wake one of {count}, {each}"), 1, contenders);
@@ -66,15 +66,19 @@ fn bound(count: usize, work: Work) -> Contender<'static> {
         desks.futures::<0>(work).collect::<Vec<_>>(),
         AtomicUsize::new(0),
     );
-    contender("bound: one atomic, one poll", Side::Bound, move |turns| {
-        let _ = &desks;
-        for _ in 0..turns {
-            let index = shuffle.next(count);
-            word.fetch_or(1, Ordering::AcqRel);
-            let future = Pin::new(&mut futures[index]);
-            assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
-        }
-    })
+    contender(
+        "bound: one atomic, one poll",
+        Side::Reference,
+        move |turns| {
+            let _ = &desks;
+            for _ in 0..turns {
+                let index = shuffle.next(count);
+                word.fetch_or(1, Ordering::AcqRel);
+                let future = Pin::new(&mut futures[index]);
+                assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
+            }
+        },
+    )
 }
 
 /// tokio's set needs its runtime: wake a task, let it run, look for a finished one.

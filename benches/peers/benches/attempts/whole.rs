@@ -33,8 +33,8 @@ pub(crate) fn three_of_which_the_first_is_ready() {
         ("race 0.1.15, delay 50 ms", Side::Peer, original),
         ("tower hedge (two candidates)", Side::Peer, hedge),
         ("FuturesUnordered and an interval", Side::Peer, interval),
-        ("tokio::select!, biased", Side::Bound, select),
-        ("bound: staggered by hand", Side::Bound, by_hand),
+        ("tokio::select!, biased", Side::Reference, select),
+        ("bound: staggered by hand", Side::Reference, by_hand),
     ];
     compare(
         "three candidates, the first is ready at once",

@@ -55,5 +55,5 @@ pub(crate) fn bytes<T: Timers>(deadlines: &[u64]) -> f64 {
         timers.insert(*at, value as u64);
     }
     let bytes = BYTES.load(Relaxed) - before;
-    (bytes - deadlines.len() * size_of::<u64>()) as f64 / deadlines.len() as f64
+    (bytes - size_of_val(deadlines)) as f64 / deadlines.len() as f64
 }

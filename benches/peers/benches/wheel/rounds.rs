@@ -51,7 +51,7 @@ fn times<T: Timers>(deadlines: &[u64], range: u64) -> Times {
     let mut random = Random(range);
     let half: Vec<_> = keys
         .into_iter()
-        .filter(|_| random.next() % 2 == 0)
+        .filter(|_| random.next().is_multiple_of(2))
         .collect();
     let (cancelled, rest) = (half.len(), deadlines.len() - half.len());
     let begun = Instant::now();
