@@ -35,6 +35,7 @@
 //! - A [`Policy`] gives the delays: a `Duration`, [`Steps`], [`GrowingDelay`], [`Backoff`],
 //!   `Adaptive`, a closure.
 //! - An [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`.
+//! - [`Attempts`] is the set of futures that a race runs, for use without a race.
 //!
 //! # Runtimes
 //!

@@ -24,9 +24,11 @@ use super::{drop_all::DropAll, ready_set::ReadySet, storage::Storage};
 ///
 /// - A future does nothing until the set is polled.
 /// - The set polls in rounds. A round polls once each future that was pushed or woken before the
-///   round began, in the order of the pushes. Futures beyond the first 64 (32 on 32-bit targets)
-///   follow; each of these takes the position of a future that has finished, if there is one.
-/// - A future that finishes ends the poll. The next poll continues the round, then begins another.
+///   round began. The set has 64 first places (32 on 32-bit targets), and a pushed future takes one
+///   of these if one is free. The futures in them are polled in the order of the pushes; the others
+///   follow, in the order of their places.
+/// - A poll makes one round, and returns `Pending` after it if none finished. A future that
+///   finishes ends the poll. The next poll continues the round, then begins another.
 /// - After 64 rounds in which several futures were polled and none finished, the starting position
 ///   rotates until one finishes. Otherwise a future that exhausts the task's cooperative budget
 ///   (as in tokio) in each round could starve the others.
@@ -183,6 +185,9 @@ impl<F: Future, A> Attempts<F, A> {
     }
 
     /// Returns the next output with its argument, or `None` if the set is empty.
+    ///
+    /// In `futures::select!`, which needs a `FusedFuture`, use `select_next_some` of `StreamExt`
+    /// instead.
     ///
     /// # Panics
     ///

@@ -99,8 +99,8 @@ impl Group {
         }
     }
 
-    /// Sets the bit of a member or pushes it by itself. Returns `true` if `top` was zero; the caller
-    /// must then wake the parent.
+    /// Sets the bit of a member or pushes it by itself. Returns `true` if `top` was zero; the
+    /// caller must then wake the parent.
     #[inline]
     pub(super) fn set_or_push(&self, root: &Self, bit: u8) -> bool {
         root.push_first(Top::member(self.index, bit)) || self.set(bit) && root.push(self)
