@@ -10,13 +10,10 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::oneshot;
-
 use crate::{
     clock::Clock,
-    hedging,
     outbox::Outbox,
-    scheduler::{ConsumerId, Effects, Fate, Input, Job, Next, Round, Scheduler},
+    scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
 };
 
@@ -32,8 +29,6 @@ pub(crate) enum Event {
     Connected(ConsumerId, Arc<Outbox>),
     /// A connection has nothing more to be told.
     Gone(ConsumerId),
-    /// A hedged round wants a copy sent, and to be told what came of it.
-    Copy(Round, oneshot::Sender<Fate>),
     /// No connection reads any more: once all they asked for is on disk and answered, this is the end.
     Drain,
     /// The committer has failed.
@@ -44,13 +39,9 @@ pub(crate) enum Event {
 pub(crate) struct Driver<S> {
     pub(crate) scheduler: Scheduler<S>,
     pub(crate) events: Receiver<Event>,
-    /// For the races of hedged rounds to answer.
-    pub(crate) sender: Sender<Event>,
     pub(crate) jobs: Sender<Vec<Job>>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) outboxes: HashMap<ConsumerId, Arc<Outbox>>,
-    pub(crate) fates: HashMap<Round, oneshot::Sender<Fate>>,
 }
 
 impl<S: Store> Driver<S> {
@@ -94,10 +85,6 @@ impl<S: Store> Driver<S> {
                     Event::Gone(consumer) => {
                         self.outboxes.remove(&consumer);
                     }
-                    Event::Copy(round, fate) => {
-                        self.fates.insert(round, fate);
-                        self.scheduler.handle(Input::Copy(round), now);
-                    }
                     Event::Drain => draining = true,
                     Event::Failed(error) => return Err(error),
                 }
@@ -109,8 +96,6 @@ impl<S: Store> Driver<S> {
         let Effects {
             jobs,
             messages,
-            rounds,
-            fates,
             failed,
         } = self.scheduler.take_effects();
         if let Some(error) = failed {
@@ -129,15 +114,6 @@ impl<S: Store> Driver<S> {
         }
         for outbox in woken {
             outbox.wake();
-        }
-        for (round, fate) in fates {
-            if let Some(sender) = self.fates.remove(&round) {
-                let _ = sender.send(fate);
-            }
-        }
-        for (round, delay) in rounds {
-            self.runtime
-                .spawn(hedging::run(round, delay, self.sender.clone()));
         }
         Ok(())
     }

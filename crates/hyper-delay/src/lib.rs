@@ -22,7 +22,6 @@ pub mod store;
 mod committer;
 mod connection;
 mod driver;
-mod hedging;
 mod outbox;
 mod server;
 

@@ -105,12 +105,9 @@ pub async fn run_with<S: Store>(
     let driver = Driver {
         scheduler,
         events: inbox,
-        sender: events.clone(),
         jobs,
         clock: clock.clone(),
-        runtime: tokio::runtime::Handle::current(),
         outboxes: HashMap::new(),
-        fates: HashMap::new(),
     };
     let (tell, clock_of_committer, sync) = (events.clone(), clock.clone(), config.sync);
     let store_of_committer = store.clone();

@@ -38,7 +38,7 @@ fn job(id: usize) -> Job {
     });
     Job {
         op,
-        token: Token::Own(None),
+        token: Token::None,
     }
 }
 

@@ -1,97 +1,80 @@
-//! Questions that the disk answers: for them the scheduler need not stop.
+//! Requests that are answered from the disk, so that the scheduler need not stop for them.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use super::Shared;
 use crate::{
     driver::Event,
+    ledger::{DeadLetter, Position, View},
     outbox::Outbox,
     protocol::{Code, Counts, DeadTask, Refusal, Reply, RouteStats, Stats},
-    record::{self, Entry, Name, Place, key},
-    scheduler::{ConsumerId, Input, Message},
-    store::{Space, Store, StoreError},
+    record::{self, Name, Place},
+    scheduler::{CountsAsked, Input, Message, ReplyTo},
+    store::{Store, StoreError},
 };
 
-/// Routes in one answer, at most.
+/// Routes in one reply, at most.
 const ROUTES: usize = 1000;
 
-/// Reads the counts, and has the scheduler add what it knows.
+/// Reads the counts on disk, and has the scheduler add what it knows.
 pub(super) async fn stats<S: Store>(
     shared: &Arc<Shared<S>>,
-    consumer: ConsumerId,
     outbox: &Arc<Outbox>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
-    tag: Option<Arc<str>>,
-    weight: u32,
+    reply_to: ReplyTo,
 ) {
-    let store = shared.store.clone();
+    let view = View::new(shared.store.clone());
     let (one, from) = (route.clone(), after.clone());
-    let read =
-        tokio::task::spawn_blocking(move || counts(&*store, one.as_deref(), from.as_deref()));
+    let read = tokio::task::spawn_blocking(move || match one {
+        Some(route) => counts_of(&view, &route),
+        None => counts_of_all(&view, from.as_deref()),
+    });
     match read.await {
         Ok(Ok(stats)) => {
-            let input = Input::Stats {
-                consumer,
-                stats: Box::new(stats),
+            let asked = CountsAsked {
+                stats,
                 route,
                 after,
-                tag,
-                weight,
+                reply_to,
             };
+            let input = Input::Stats(Box::new(asked));
             let _ = shared.events.send(Event::Input(input));
         }
-        _ => unreadable(shared, outbox, weight),
+        _ => unreadable(shared, outbox, reply_to.weight),
     }
 }
 
-fn counts(
-    store: &impl Store,
-    route: Option<&str>,
-    after: Option<&str>,
-) -> Result<Stats, StoreError> {
-    let read = |name: &str| -> Result<Counts, StoreError> {
-        let value = store.get(Space::Counts, &key::route(name))?;
-        let counts = value.map(|value| record::decode(&value)).transpose()?;
-        Ok(on_disk(counts.unwrap_or_default()))
-    };
-    let mut stats = Stats {
-        counts: read("")?,
+fn counts_of<S: Store>(view: &View<S>, route: &Arc<str>) -> Result<Stats, StoreError> {
+    let counts = view.counts(route)?;
+    let row = (!counts.is_empty()).then(|| row(route.clone(), counts));
+    Ok(Stats {
+        counts: on_disk(view.totals()?),
+        routes: row.into_iter().collect(),
         ..Stats::default()
-    };
-    if let Some(route) = route {
-        let counts = read(route)?;
-        if counts != Counts::default() {
-            stats.routes.push(row(route, counts));
+    })
+}
+
+/// The counts of the first routes in order of name, and whether there are others.
+fn counts_of_all<S: Store>(view: &View<S>, after: Option<&str>) -> Result<Stats, StoreError> {
+    let mut first = BTreeMap::new();
+    let mut more = false;
+    // They are ordered by length first, so all are read.
+    view.routes(|name, counts| {
+        if after.is_none_or(|after| name > after) {
+            first.insert(Arc::<str>::from(name), counts);
         }
-        return Ok(stats);
-    }
-    // Keys are in order of length first, so all are read; the names that come first are kept.
-    let mut error = None;
-    let mut names = std::collections::BTreeMap::new();
-    store.scan(Space::Counts, &[1], &mut |key, value| {
-        let found = std::str::from_utf8(&key[1..])
-            .map_err(|cause| StoreError::new("read a key", cause))
-            .and_then(|name| Ok((name, record::decode(value)?)));
-        match found {
-            Ok((name, counts)) => {
-                if after.is_none_or(|after| name > after) {
-                    names.insert(Arc::<str>::from(name), on_disk(counts));
-                    if names.len() > ROUTES {
-                        names.pop_last();
-                        stats.more = true;
-                    }
-                }
-                ControlFlow::Continue(())
-            }
-            Err(cause) => {
-                error = Some(cause);
-                ControlFlow::Break(())
-            }
+        if first.len() > ROUTES {
+            first.pop_last();
+            more = true;
         }
     })?;
-    let routes = names.into_iter();
-    stats.routes = routes.map(|(name, counts)| row(&name, counts)).collect();
-    error.map_or(Ok(stats), Err)
+    let rows = first.into_iter().map(|(name, counts)| row(name, counts));
+    Ok(Stats {
+        counts: on_disk(view.totals()?),
+        routes: rows.collect(),
+        more,
+        ..Stats::default()
+    })
 }
 
 const fn on_disk(counts: record::Counts) -> Counts {
@@ -103,10 +86,10 @@ const fn on_disk(counts: record::Counts) -> Counts {
     }
 }
 
-fn row(route: &str, counts: Counts) -> RouteStats {
+const fn row(route: Arc<str>, counts: record::Counts) -> RouteStats {
     RouteStats {
-        route: route.into(),
-        counts,
+        route,
+        counts: on_disk(counts),
         consumers: 0,
     }
 }
@@ -116,14 +99,14 @@ pub(super) async fn dead<S: Store>(
     shared: &Arc<Shared<S>>,
     outbox: &Arc<Outbox>,
     (route, after, limit): (Arc<str>, Option<Arc<str>>, u16),
-    tag: Option<Arc<str>>,
-    weight: u32,
+    reply_to: ReplyTo,
 ) {
-    let store = shared.store.clone();
+    let view = View::new(shared.store.clone());
     let line = shared.config.max_line_bytes;
     let read = tokio::task::spawn_blocking(move || {
-        letters(&*store, &route, after.as_ref(), usize::from(limit), line)
+        letters(&view, &route, after.as_ref(), usize::from(limit), line)
     });
+    let ReplyTo { tag, weight, .. } = reply_to;
     match read.await {
         Ok(Ok(reply)) => {
             let message = Message::Reply { reply, tag, weight };
@@ -135,91 +118,71 @@ pub(super) async fn dead<S: Store>(
     }
 }
 
-fn letters(
-    store: &impl Store,
+fn letters<S: Store>(
+    view: &View<S>,
     route: &Arc<str>,
     after: Option<&Arc<str>>,
     limit: usize,
     line: usize,
 ) -> Result<Reply, StoreError> {
-    /// What surrounds the letters, and what one takes beside its id, with numbers as long as they get.
+    /// The bytes around the letters.
     const LINE: usize = 1024;
-    const LETTER: usize = 128;
+    /// The bytes of a letter beside its strings, with the longest numbers.
+    const LETTER: usize = 160;
     let from = match after {
-        None => key::route(route),
-        Some(id) => match place_of(store, route, id)? {
-            Some((died_at, seq)) => key::route_time(route, died_at, seq + 1),
+        None => Position::default(),
+        Some(id) => match place_of(view, route, id)? {
+            Some(place) => place.next(),
             None => return Ok(Reply::Error(no_such(route, id))),
         },
     };
-    let prefix = key::route(route);
     let mut tasks = Vec::new();
     let mut more = false;
     let mut room = line.saturating_sub(LINE);
-    let mut error = None;
-    store.scan(Space::Dead, &from, &mut |key, value| {
-        if !key.starts_with(&prefix) {
-            return ControlFlow::Break(());
+    view.dead(route, from, |letter| {
+        let letter = dead_task(view, letter)?;
+        // A string can be all escapes.
+        let strings = letter.id.len();
+        let size = LETTER + strings * 6;
+        if tasks.len() == limit || size > room && !tasks.is_empty() {
+            more = true;
+            return Ok(ControlFlow::Break(()));
         }
-        match letter(store, route, key, value) {
-            Ok(letter) => {
-                // An id can be all escapes.
-                let size = LETTER + letter.id.len() * 6;
-                if tasks.len() == limit || size > room && !tasks.is_empty() {
-                    more = true;
-                    return ControlFlow::Break(());
-                }
-                room = room.saturating_sub(size);
-                tasks.push(letter);
-                ControlFlow::Continue(())
-            }
-            Err(cause) => {
-                error = Some(cause);
-                ControlFlow::Break(())
-            }
-        }
+        room = room.saturating_sub(size);
+        tasks.push(letter);
+        Ok(ControlFlow::Continue(()))
     })?;
-    match error {
-        Some(error) => Err(error),
-        None => Ok(Reply::Dead {
-            route: route.clone(),
-            tasks,
-            more,
-        }),
-    }
-}
-
-fn letter(
-    store: &impl Store,
-    route: &str,
-    key: &[u8],
-    value: &[u8],
-) -> Result<DeadTask, StoreError> {
-    let (died_at, _) = key::time_of(key)?;
-    let entry: Entry<'_> = record::decode(value)?;
-    let name = name(store, route, entry.id)?;
-    Ok(DeadTask {
-        id: entry.id.into(),
-        fire_at: name.map_or(0, |name| name.fire_at),
-        attempt: entry.attempt,
-        died_at,
+    Ok(Reply::Dead {
+        route: route.clone(),
+        tasks,
+        more,
     })
 }
 
-fn place_of(store: &impl Store, route: &str, id: &str) -> Result<Option<(u64, u64)>, StoreError> {
-    Ok(match name(store, route, id)? {
+fn dead_task<S: Store>(view: &View<S>, letter: DeadLetter) -> Result<DeadTask, StoreError> {
+    let task = letter.task;
+    let name = view.name(&task.route, &task.id)?;
+    Ok(DeadTask {
+        fire_at: name.map_or(0, |name| name.fire_at),
+        id: task.id,
+        attempt: task.attempt,
+        died_at: task.position.at,
+    })
+}
+
+fn place_of<S: Store>(
+    view: &View<S>,
+    route: &str,
+    id: &str,
+) -> Result<Option<Position>, StoreError> {
+    Ok(match view.name(route, id)? {
         Some(Name {
             seq,
             place: Place::Dead(at),
             ..
-        }) => Some((at, seq)),
+        }) => Some(Position { at, seq }),
         _ => None,
     })
-}
-
-fn name(store: &impl Store, route: &str, id: &str) -> Result<Option<Name>, StoreError> {
-    let value = store.get(Space::Names, &key::name(route, id))?;
-    value.map(|value| record::decode(&value)).transpose()
 }
 
 fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
@@ -229,15 +192,16 @@ fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
         ..Refusal::new(
             Code::BadField,
             format!(
-                "after is {id:?}, which is not among the dead letters of {route:?} (any more): begin again without it"
+                "after is {id:?}, which is not among the dead letters of {route:?} (any more): \
+                 begin again without it"
             ),
         )
     }
 }
 
-/// The store is broken; the scheduler will find out, too, and this connection need not wait for that.
+/// The store cannot be read: the server ends.
 fn unreadable<S>(shared: &Arc<Shared<S>>, outbox: &Outbox, weight: u32) {
-    let error = StoreError::new("read", "a question could not be answered");
+    let error = StoreError::new("read", "a request could not be answered");
     let _ = shared.events.send(Event::Failed(error));
     outbox.give(weight);
 }

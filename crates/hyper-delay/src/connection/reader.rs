@@ -11,7 +11,7 @@ use crate::{
     driver::Event,
     outbox::Outbox,
     protocol::{Code, Line, Lines, Refusal, Reply, Request, parse},
-    scheduler::{Ask, ConsumerId, Input, Message},
+    scheduler::{Ask, ConsumerId, Input, Message, ReplyTo},
     store::Store,
 };
 
@@ -130,15 +130,8 @@ impl<S: Store> Reader<'_, S> {
         match line.request {
             Request::Stats { route, after } => {
                 self.flush();
-                ask_disk::stats(
-                    self.shared,
-                    self.id,
-                    self.outbox,
-                    (route, after),
-                    line.tag,
-                    weight,
-                )
-                .await;
+                let to = self.reply_to(line.tag, weight);
+                ask_disk::stats(self.shared, self.outbox, (route, after), to).await;
             }
             Request::Dead {
                 route,
@@ -146,16 +139,19 @@ impl<S: Store> Reader<'_, S> {
                 limit,
             } => {
                 self.flush();
-                ask_disk::dead(
-                    self.shared,
-                    self.outbox,
-                    (route, after, limit),
-                    line.tag,
-                    weight,
-                )
-                .await;
+                let to = self.reply_to(line.tag, weight);
+                let asked = (route, after, limit);
+                ask_disk::dead(self.shared, self.outbox, asked, to).await;
             }
             _ => self.asks.push(Ask { line, weight }),
+        }
+    }
+
+    const fn reply_to(&self, tag: Option<Arc<str>>, weight: u32) -> ReplyTo {
+        ReplyTo {
+            consumer: self.id,
+            tag,
+            weight,
         }
     }
 

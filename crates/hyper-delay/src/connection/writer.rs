@@ -5,11 +5,11 @@ use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, time::timeout};
 use super::Shared;
 use crate::{
     driver::Event,
+    ledger::View,
     outbox::Outbox,
     protocol::Delivery,
-    record::{self, Task, key},
-    scheduler::{ConsumerId, Input, Message},
-    store::{Space, Store, StoreError},
+    scheduler::{ConsumerId, CopyOf, Input, Message},
+    store::{Store, StoreError},
 };
 
 /// A connection that takes nothing for so long is closed.
@@ -79,23 +79,30 @@ fn encode<S: Store>(
             id,
             attempt,
         } => {
-            // If it is gone, it was acknowledged, cancelled or replaced on the way: nothing is to be delivered, and
-            // nobody will answer.
-            let Some(value) = shared.store.get(Space::Tasks, &key::task(seq))? else {
-                let unsent = Input::Unsent { consumer, seq, id };
-                let _ = shared.events.send(Event::Input(unsent));
-                return Ok(0);
+            let view = View::new(shared.store.clone());
+            let written = view.content(seq, |task| {
+                Delivery {
+                    id: &id,
+                    route: &route,
+                    fire_at: task.fire_at,
+                    compression: task.compression,
+                    payload: task.payload,
+                    attempt,
+                }
+                .encode(bytes);
+            });
+            let copy = CopyOf { consumer, seq, id };
+            let input = match written {
+                Ok(Some(())) => return Ok(0),
+                // It was acknowledged, cancelled or replaced in the meantime.
+                Ok(None) => Input::Unsent(copy),
+                Err(error) if error.is_damage() => Input::Unreadable {
+                    copy,
+                    reason: error.to_string().into(),
+                },
+                Err(error) => return Err(error),
             };
-            let task: Task<'_> = record::decode(&value)?;
-            Delivery {
-                id: &id,
-                route: &route,
-                fire_at: task.fire_at,
-                compression: task.compression,
-                payload: task.payload,
-                attempt,
-            }
-            .encode(bytes);
+            let _ = shared.events.send(Event::Input(input));
             Ok(0)
         }
     }

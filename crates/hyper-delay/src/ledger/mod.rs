@@ -9,10 +9,12 @@ mod memory;
 mod numbers;
 mod op;
 mod tally;
+mod view;
 
 use std::sync::Arc;
 
 pub use op::{Op, Order, Outcome, Subject};
+pub use view::{DeadLetter, Listed, Position, View};
 
 use crate::{
     record::{self, Entry, Name, Place, Task, key},
@@ -89,12 +91,19 @@ impl<S: Store> Ledger<S> {
                 at,
                 attempt,
                 failures,
-            } => self.shift(subject, |name| Name {
-                place: Place::Dead(*at),
-                attempt: *attempt,
-                failures: *failures,
-                ..name
-            }),
+                reason,
+            } => {
+                let outcome = self.shift(subject, |name| Name {
+                    place: Place::Dead(*at),
+                    attempt: *attempt,
+                    failures: *failures,
+                    ..name
+                })?;
+                if let (Outcome::Moved(true), Some(reason)) = (outcome, reason) {
+                    self.note_reason(subject, *at, (*attempt, *failures), reason);
+                }
+                Ok(outcome)
+            }
             Op::Count { subject, attempt } => self.shift(subject, |name| Name {
                 attempt: name.attempt.max(*attempt),
                 ..name
@@ -233,6 +242,25 @@ impl<S: Store> Ledger<S> {
         self.unlist(&subject.route, &name);
         self.put(&subject.route, &subject.id, key, &to(name));
         Ok(Outcome::Moved(true))
+    }
+
+    /// Adds to the entry of a dead letter why it is dead.
+    fn note_reason(
+        &mut self,
+        subject: &Subject,
+        at: u64,
+        (attempt, failures): (u32, u32),
+        reason: &str,
+    ) {
+        let entry = Entry {
+            route: &subject.route,
+            id: &subject.id,
+            attempt,
+            failures,
+        };
+        let key = key::route_time(&subject.route, at, subject.seq);
+        let value = record::encode_dead(&entry, reason);
+        self.batch.put(Space::Dead, key, value);
     }
 
     /// The task by that name, if it has the revision that is meant.

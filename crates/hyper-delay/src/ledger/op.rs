@@ -22,7 +22,7 @@ pub enum Op {
     },
     /// It is due, and nobody can take it.
     Park(Subject),
-    /// Its last round has failed.
+    /// Its last round has failed, or its content cannot be read.
     Bury {
         /// Which task.
         subject: Subject,
@@ -32,6 +32,8 @@ pub enum Op {
         attempt: u32,
         /// Failures so far.
         failures: u32,
+        /// Why it is dead, if not by failed rounds.
+        reason: Option<Arc<str>>,
     },
     /// It has had at least so many rounds.
     Count {

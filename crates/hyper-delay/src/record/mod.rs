@@ -36,8 +36,30 @@ pub(crate) fn encode_about<R: Serialize>(record: &R, length: usize) -> Bytes {
     bytes.into()
 }
 
+/// The entry of a dead letter as bytes, with the reason why it is dead. A server that does not know
+/// of reasons reads the entry alone.
+pub(crate) fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
+    let mut bytes = encode(entry).to_vec();
+    bytes.extend_from_slice(reason.as_bytes());
+    bytes.into()
+}
+
+/// The entry of a dead letter, and the reason why it is dead, if it has one.
+pub(crate) fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), StoreError> {
+    let (entry, reason) = postcard::take_from_bytes(fields(bytes)?)
+        .map_err(|error| StoreError::new("read a record", error))?;
+    let reason =
+        std::str::from_utf8(reason).map_err(|error| StoreError::new("read a record", error))?;
+    Ok((entry, Some(reason).filter(|reason| !reason.is_empty())))
+}
+
 /// Bytes as a record.
 pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
+    postcard::from_bytes(fields(bytes)?).map_err(|error| StoreError::new("read a record", error))
+}
+
+/// The fields of a record, behind its version.
+fn fields(bytes: &[u8]) -> Result<&[u8], StoreError> {
     let (version, fields) = bytes
         .split_first()
         .ok_or_else(|| StoreError::new("read a record", "it is empty"))?;
@@ -46,5 +68,5 @@ pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, Store
             format!("it has version {version}, and this server knows {VERSION}: start a newer one");
         return Err(StoreError::new("read a record", found));
     }
-    postcard::from_bytes(fields).map_err(|error| StoreError::new("read a record", error))
+    Ok(fields)
 }

@@ -3,32 +3,35 @@ use std::{
     sync::Arc,
 };
 
-use race_wheel::Key;
+use race_wheel::{Key, Tick};
 
 use crate::protocol::Named;
 
-/// How many deliveries that a connection left unanswered are remembered, in case the answer comes late.
+/// The number of deliveries a connection left unanswered that are remembered for a late answer.
 const LATE: usize = 1024;
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]
 pub(super) struct Consumer {
-    /// What it has registered.
-    pub(super) routes: Vec<Arc<str>>,
-    /// The route it was given because it named none.
-    pub(super) own_route: Option<Arc<str>>,
-    /// How many copies it may have in flight.
-    pub(super) credit: u16,
-    /// What it has in flight: one copy of an id at a time, so that an answer that names the id alone is exact.
+    /// The routes it has registered.
+    routes: HashSet<Arc<str>>,
+    /// The route the server made for it, because it scheduled without one.
+    own_route: Option<Arc<str>>,
+    /// The number of copies it may have in flight.
+    credit: u16,
+    /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
+    /// the id is exact.
     in_flight: HashMap<Arc<str>, Copy>,
-    /// Copies of tasks that somebody else has done: they take no credit, and an answer is ignored. Until it comes, or
-    /// is overdue, no other copy of the id does.
+    /// Copies of tasks that another consumer has acknowledged. They take no credit, and an answer is
+    /// ignored. Until it comes, or the round would have ended, no other copy of the id is given.
     lost: HashMap<Arc<str>, Copy>,
-    /// What it left unanswered, oldest first.
+    /// Copies it left unanswered, oldest first.
     late: VecDeque<(Arc<str>, Copy)>,
+    /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
+    suspect_until: Option<Tick>,
     /// The routes that have something for it, in the order in which they are served when it has room.
     waiting: VecDeque<Arc<str>>,
-    waits: HashSet<Arc<str>>,
+    is_waiting: HashSet<Arc<str>>,
 }
 
 /// A copy of a task that a connection was given.
@@ -37,16 +40,14 @@ pub(super) struct Copy {
     pub(super) route: Arc<str>,
     pub(super) seq: u64,
     pub(super) attempt: u32,
-    /// When its answer is overdue.
-    pub(super) timer: Option<Key>,
+    /// When the time to answer is over, if no round waits for the answer.
+    pub(super) end: Option<Key>,
 }
 
 impl Copy {
     fn is(&self, named: &Named) -> bool {
-        named
-            .route
-            .as_ref()
-            .is_none_or(|route| *route == self.route)
+        let route = named.route.as_ref();
+        route.is_none_or(|route| *route == self.route)
             && named.attempt.is_none_or(|attempt| attempt == self.attempt)
     }
 }
@@ -54,49 +55,79 @@ impl Copy {
 impl Consumer {
     pub(super) fn new(credit: u16) -> Self {
         Self {
-            routes: Vec::new(),
+            routes: HashSet::new(),
             own_route: None,
             credit,
             in_flight: HashMap::new(),
             lost: HashMap::new(),
             late: VecDeque::new(),
+            suspect_until: None,
             waiting: VecDeque::new(),
-            waits: HashSet::new(),
+            is_waiting: HashSet::new(),
         }
+    }
+
+    pub(super) const fn credit(&self) -> u16 {
+        self.credit
+    }
+
+    pub(super) const fn set_credit(&mut self, credit: u16) {
+        self.credit = credit;
+    }
+
+    pub(super) fn add_route(&mut self, route: &Arc<str>) {
+        self.routes.insert(route.clone());
+    }
+
+    /// Returns whether it had registered the route.
+    pub(super) fn remove_route(&mut self, route: &str) -> bool {
+        self.routes.remove(route)
+    }
+
+    pub(super) fn has_route(&self, route: &str) -> bool {
+        self.routes.contains(route)
+    }
+
+    /// The number of routes it has registered.
+    pub(super) fn routes(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// The only route it has registered, if it has exactly one.
+    pub(super) fn only_route(&self) -> Option<&Arc<str>> {
+        let mut routes = self.routes.iter();
+        routes.next().filter(|_| self.routes.len() == 1)
+    }
+
+    /// The route the server makes for it: always the same.
+    pub(super) fn own_route(&mut self, make: impl FnOnce() -> Arc<str>) -> &Arc<str> {
+        self.own_route.get_or_insert_with(make)
     }
 
     /// A route has something for it, and it has no room.
     pub(super) fn wait_for_room(&mut self, route: &Arc<str>) {
-        if !self.waits.contains(route) {
-            self.waits.insert(route.clone());
+        if !self.is_waiting.contains(route) {
+            self.is_waiting.insert(route.clone());
             self.waiting.push_back(route.clone());
         }
     }
 
-    /// How many routes wait.
+    /// The number of routes that wait for it to have room.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The next route that waits, if it has room for something of it.
+    /// The next route that waits, if the connection has room.
     pub(super) fn next_waiting(&mut self) -> Option<Arc<str>> {
         if !self.has_room() {
             return None;
         }
         let route = self.waiting.pop_front()?;
-        self.waits.remove(&route);
+        self.is_waiting.remove(&route);
         Some(route)
     }
 
-    /// The latest round of which it left a copy unanswered, of whatever revision.
-    pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
-        let late = self
-            .late
-            .iter()
-            .filter(|(late, copy)| **late == *id && *copy.route == *route);
-        late.map(|(_, copy)| copy.attempt).max()
-    }
-
+    /// The number of copies in flight.
     pub(super) fn load(&self) -> usize {
         self.in_flight.len()
     }
@@ -107,23 +138,39 @@ impl Consumer {
 
     /// Whether it has a copy of a task with that id, whatever its route.
     pub(super) fn holds(&self, id: &str) -> bool {
-        self.in_flight.contains_key(id) || self.lost.contains_key(id)
+        self.in_flight.contains_key(id) || !self.lost.is_empty() && self.lost.contains_key(id)
     }
 
+    /// Whether it is chosen last, because it left a copy unanswered.
+    pub(super) fn is_suspect(&self, now: Tick) -> bool {
+        self.suspect_until.is_some_and(|until| now < until)
+    }
+
+    /// The latest round of a task, of whatever revision, of which it left a copy unanswered.
+    pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
+        let late = self
+            .late
+            .iter()
+            .filter(|(late, copy)| **late == *id && *copy.route == *route);
+        late.map(|(_, copy)| copy.attempt).max()
+    }
+
+    /// It is given a copy.
     pub(super) fn give(&mut self, id: Arc<str>, copy: Copy) {
         let before = self.in_flight.insert(id, copy);
         debug_assert!(before.is_none(), "one copy of an id at a time");
     }
 
-    /// The copy in flight that an answer names; it is no longer in flight.
+    /// Removes and returns the copy in flight that an answer names.
     pub(super) fn answered(&mut self, named: &Named) -> Option<Copy> {
+        self.suspect_until = None;
         self.in_flight
             .get(&named.id)
             .filter(|copy| copy.is(named))?;
         self.in_flight.remove(&named.id)
     }
 
-    /// The copy that was left unanswered and that a late answer names.
+    /// Removes and returns the unanswered copy that a late answer names.
     pub(super) fn answered_late(&mut self, named: &Named) -> Option<Copy> {
         let place = self
             .late
@@ -132,7 +179,13 @@ impl Consumer {
         self.late.remove(place).map(|(_, copy)| copy)
     }
 
-    /// Takes back a copy of a revision that was not sent.
+    /// Removes and returns the lost copy that an answer names.
+    pub(super) fn answered_lost(&mut self, named: &Named) -> Option<Copy> {
+        self.lost.get(&named.id).filter(|copy| copy.is(named))?;
+        self.lost.remove(&named.id)
+    }
+
+    /// Removes and returns a copy that was not sent, of a revision that is gone.
     pub(super) fn unsent(&mut self, id: &str, seq: u64) -> Option<Copy> {
         let copies = [&mut self.in_flight, &mut self.lost];
         copies.into_iter().find_map(|copies| {
@@ -141,7 +194,22 @@ impl Consumer {
         })
     }
 
-    /// Somebody else has done it: its credit returns. Tells whether it had a copy.
+    /// No round waits for its copy any more; it has until `end` to answer. Returns false if it has
+    /// no such copy.
+    pub(super) fn set_end(&mut self, id: &str, seq: u64, end: Key) -> bool {
+        let copies = [&mut self.in_flight, &mut self.lost];
+        let copies = copies.into_iter().filter_map(|copies| copies.get_mut(id));
+        match copies.filter(|copy| copy.seq == seq).next() {
+            Some(copy) => {
+                copy.end = Some(end);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Another consumer has acknowledged the task: the credit returns. Returns false if it has no
+    /// such copy in flight.
     pub(super) fn lose(&mut self, id: &str, seq: u64) -> bool {
         let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
         if copy.is_some()
@@ -153,38 +221,143 @@ impl Consumer {
         false
     }
 
-    /// The copy that somebody else has done, and that an answer names.
-    pub(super) fn answered_lost(&mut self, named: &Named) -> Option<Copy> {
-        self.lost.get(&named.id).filter(|copy| copy.is(named))?;
-        self.lost.remove(&named.id)
-    }
-
-    /// Forgets a copy that somebody else has done.
-    pub(super) fn forget(&mut self, id: &str) -> bool {
-        self.lost.remove(id).is_some()
-    }
-
-    /// The time for an answer is up: from now on it is late.
-    pub(super) fn overdue(&mut self, id: &str) -> Option<Copy> {
-        let (id, copy) = self.in_flight.remove_entry(id)?;
-        if self.late.len() == LATE {
-            self.late.pop_front();
+    /// The time to answer a copy is over. Returns what that means for it.
+    pub(super) fn overdue(&mut self, id: &str, seq: u64, suspect_until: Tick) -> Overdue {
+        let is_this = |copy: &&Copy| copy.seq == seq;
+        if self.lost.get(id).filter(is_this).is_some() {
+            self.lost.remove(id);
+            return Overdue::Freed;
         }
-        let copy = Copy {
-            timer: None,
-            ..copy
+        if self.in_flight.get(id).filter(is_this).is_none() {
+            return Overdue::Nothing;
+        }
+        let Some((id, copy)) = self.in_flight.remove_entry(id) else {
+            return Overdue::Nothing;
         };
-        self.late.push_back((id, copy.clone()));
-        Some(copy)
+        self.suspect_until = Some(suspect_until);
+        let forgotten = match self.late.len() {
+            LATE => self.late.pop_front().map(|(_, copy)| copy.seq),
+            _ => None,
+        };
+        self.late.push_back((id, Copy { end: None, ..copy }));
+        Overdue::Late { forgotten }
     }
 
     /// What it has in flight.
-    pub(super) fn copies(&self) -> impl Iterator<Item = &Copy> {
-        self.in_flight.values()
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
+        self.in_flight.iter()
     }
 
-    /// All that it could have answered, when it is gone.
-    pub(super) fn into_copies(self) -> impl Iterator<Item = (Arc<str>, Copy)> {
-        self.in_flight.into_iter().chain(self.lost)
+    /// The connection is gone.
+    pub(super) fn into_parts(self) -> Gone {
+        Gone {
+            routes: self.routes,
+            unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
+            late: self.late.into_iter().map(|(_, copy)| copy.seq).collect(),
+        }
+    }
+}
+
+/// What became of a copy whose time to answer is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// It has no such copy.
+    Nothing,
+    /// The copy was lost already; its id is free.
+    Freed,
+    /// An answer is late from now on. The oldest late copy may be forgotten for that.
+    Late { forgotten: Option<u64> },
+}
+
+/// What a connection leaves when it is gone.
+#[derive(Debug)]
+pub(super) struct Gone {
+    pub(super) routes: HashSet<Arc<str>>,
+    pub(super) unanswered: Vec<(Arc<str>, Copy)>,
+    /// The revisions of the copies it left unanswered.
+    pub(super) late: Vec<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(id: &str, attempt: Option<u32>) -> Named {
+        Named {
+            id: id.into(),
+            route: None,
+            attempt,
+        }
+    }
+
+    fn with_copy(seq: u64) -> Consumer {
+        let mut consumer = Consumer::new(1);
+        give(&mut consumer, seq);
+        consumer
+    }
+
+    fn give(consumer: &mut Consumer, seq: u64) {
+        let copy = Copy {
+            route: "route".into(),
+            seq,
+            attempt: 1,
+            end: None,
+        };
+        consumer.give("id".into(), copy);
+    }
+
+    #[test]
+    fn an_answer_takes_the_copy_once() {
+        let mut consumer = with_copy(7);
+        assert!(!consumer.has_room());
+        assert!(consumer.answered(&named("id", Some(2))).is_none());
+        assert_eq!(consumer.answered(&named("id", Some(1))).unwrap().seq, 7);
+        assert!(consumer.answered(&named("id", None)).is_none());
+        assert!(consumer.has_room());
+    }
+
+    #[test]
+    fn an_overdue_copy_is_late_and_returns_its_credit() {
+        let mut consumer = with_copy(7);
+        let until = Tick::new(100);
+        assert_eq!(consumer.overdue("id", 8, until), Overdue::Nothing);
+        assert!(!consumer.is_suspect(Tick::ZERO));
+        let late = Overdue::Late { forgotten: None };
+        assert_eq!(consumer.overdue("id", 7, until), late);
+        assert!(consumer.has_room() && !consumer.holds("id"));
+        assert!(consumer.is_suspect(Tick::new(99)) && !consumer.is_suspect(until));
+        assert_eq!(consumer.late_attempt("route", "id"), Some(1));
+        assert_eq!(consumer.answered_late(&named("id", None)).unwrap().seq, 7);
+    }
+
+    #[test]
+    fn any_answer_ends_the_suspicion() {
+        let mut consumer = with_copy(7);
+        consumer.overdue("id", 7, Tick::new(100));
+        assert!(consumer.answered(&named("other", None)).is_none());
+        assert!(!consumer.is_suspect(Tick::ZERO));
+    }
+
+    #[test]
+    fn only_so_many_late_copies_are_remembered() {
+        let mut consumer = Consumer::new(1);
+        for seq in 0..LATE as u64 {
+            give(&mut consumer, seq);
+            let late = Overdue::Late { forgotten: None };
+            assert_eq!(consumer.overdue("id", seq, Tick::ZERO), late);
+        }
+        give(&mut consumer, 5000);
+        let late = Overdue::Late { forgotten: Some(0) };
+        assert_eq!(consumer.overdue("id", 5000, Tick::ZERO), late);
+    }
+
+    #[test]
+    fn a_lost_copy_takes_no_credit_but_its_id() {
+        let mut consumer = with_copy(7);
+        assert!(consumer.lose("id", 7) && !consumer.lose("id", 7));
+        assert!(consumer.has_room() && consumer.holds("id"));
+        assert!(consumer.answered(&named("id", None)).is_none());
+        assert_eq!(consumer.overdue("id", 7, Tick::ZERO), Overdue::Freed);
+        assert!(!consumer.holds("id"));
     }
 }

@@ -1,8 +1,8 @@
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use super::{Fate, Round};
+use super::Settings;
 use crate::{
     ledger::{Op, Outcome},
     protocol::{Line, Reply, Stats},
@@ -15,44 +15,53 @@ pub type ConsumerId = u64;
 /// What the scheduler is told.
 #[derive(Debug)]
 pub enum Input {
-    /// There is a connection.
+    /// A connection is open.
     Opened(ConsumerId),
-    /// It is gone.
+    /// A connection is closed.
     Closed(ConsumerId),
-    /// What it asks for.
+    /// A connection sent requests.
     Asked(ConsumerId, Vec<Ask>),
-    /// It asks for counts; those on disk are filled in.
-    Stats {
-        /// Which connection.
-        consumer: ConsumerId,
-        /// What is on disk.
-        stats: Box<Stats>,
-        /// The route asked for, if one was.
-        route: Option<Arc<str>>,
-        /// Only routes after this one.
-        after: Option<Arc<str>>,
-        /// To be given back with the reply.
-        tag: Option<Arc<str>>,
-        /// What the request weighs.
-        weight: u32,
-    },
-    /// What is on disk now, in the order in which it was asked for.
+    /// A connection asked for counts.
+    Stats(Box<CountsAsked>),
+    /// Operations are on disk, in the order in which they were asked for.
     Committed(Vec<Committed>),
-    /// A delivery was not sent: by the time it would have been, its revision was gone.
-    Unsent {
-        /// To which connection.
-        consumer: ConsumerId,
-        /// Which revision.
-        seq: u64,
-        /// Of which task.
-        id: Arc<str>,
+    /// A delivery was not sent, because its revision was gone by then.
+    Unsent(CopyOf),
+    /// A delivery was not sent, because the content of its revision cannot be read.
+    Unreadable {
+        /// Which copy.
+        copy: CopyOf,
+        /// Why it cannot be read.
+        reason: Arc<str>,
     },
     /// The server is about to end.
     Ending,
-    /// A hedged round wants its next copy sent.
-    Copy(Round),
-    /// Every copy of a hedged round has failed, and there is nobody left to ask.
-    Lost(Round),
+    /// The configuration has changed.
+    Settings(Settings),
+}
+
+/// A copy of a task that a connection was given.
+#[derive(Debug)]
+pub struct CopyOf {
+    /// The connection.
+    pub consumer: ConsumerId,
+    /// The revision.
+    pub seq: u64,
+    /// The task.
+    pub id: Arc<str>,
+}
+
+/// A request for counts.
+#[derive(Debug)]
+pub struct CountsAsked {
+    /// The counts on disk, to which the scheduler adds what only it knows.
+    pub stats: Stats,
+    /// The route asked for, if one was.
+    pub route: Option<Arc<str>>,
+    /// List only routes after this one.
+    pub after: Option<Arc<str>>,
+    /// Where the reply goes.
+    pub reply_to: ReplyTo,
 }
 
 /// A request.
@@ -64,6 +73,17 @@ pub struct Ask {
     pub weight: u32,
 }
 
+/// Where the reply to a request goes.
+#[derive(Debug)]
+pub struct ReplyTo {
+    /// The connection that sent the request.
+    pub consumer: ConsumerId,
+    /// The tag of the request.
+    pub tag: Option<Arc<str>>,
+    /// How much of its connection's room the request takes until it is answered.
+    pub weight: u32,
+}
+
 /// What is to be done.
 #[derive(Debug, Default)]
 pub struct Effects {
@@ -71,65 +91,56 @@ pub struct Effects {
     pub jobs: Vec<Job>,
     /// For connections, in this order for each.
     pub messages: Vec<(ConsumerId, Message)>,
-    /// Hedged rounds that begin: the first copy is out.
-    pub rounds: Vec<(Round, Duration)>,
-    /// How copies of hedged rounds ended.
-    pub fates: Vec<(Round, Fate)>,
-    /// The store cannot be read. There is no going on.
+    /// The store cannot be read: the server ends.
     pub failed: Option<StoreError>,
 }
 
-/// An operation, and whom to tell.
+/// An operation and what follows from it.
 #[derive(Debug)]
 pub struct Job {
-    /// What is to happen.
+    /// The operation.
     pub op: Op,
-    /// Given back with the outcome.
+    /// Returned with the outcome.
     pub token: Token,
 }
 
 /// An operation that is on disk.
 #[derive(Debug)]
 pub struct Committed {
-    /// What was to happen.
+    /// The operation.
     pub op: Op,
-    /// Whom to tell.
+    /// As it was given with the operation.
     pub token: Token,
     /// What has happened.
     pub outcome: Outcome,
 }
 
-/// Whom an outcome concerns.
+/// What follows from an operation once it is on disk.
 #[derive(Debug)]
 pub enum Token {
-    /// The connection that asked for it.
-    Reply {
-        /// Which.
-        consumer: ConsumerId,
-        /// To be given back with the reply.
-        tag: Option<Arc<str>>,
-        /// What the request weighs.
-        weight: u32,
-    },
-    /// The scheduler itself; a retry is due at that moment.
-    Own(Option<Tick>),
+    /// A connection is told.
+    Reply(ReplyTo),
+    /// A retry is due at this moment.
+    RetryAt(Tick),
+    /// Nothing beyond the change itself.
+    None,
 }
 
 /// What a connection is told.
 #[derive(Debug)]
 pub enum Message {
-    /// The answer to a request of that weight, or news of none.
+    /// The answer to a request of that weight, or news without a request.
     Reply {
         /// The answer.
         reply: Reply,
-        /// The request's.
+        /// The tag of the request.
         tag: Option<Arc<str>>,
-        /// The request's.
+        /// The weight of the request; 0 for news.
         weight: u32,
     },
-    /// A request of that weight is done, and has no answer.
+    /// A request of that weight is done and has no answer.
     Quiet(u32),
-    /// A task.
+    /// A copy of a task.
     Deliver {
         /// Its revision: where its content is.
         seq: u64,
@@ -137,7 +148,7 @@ pub enum Message {
         route: Arc<str>,
         /// Its id.
         id: Arc<str>,
-        /// The round.
+        /// The number of the round.
         attempt: u32,
     },
 }

@@ -1,118 +1,173 @@
-//! When what is delivered to whom: all that the server knows and does not have to ask the disk for.
+//! Which task is delivered to which consumer, and when.
 //!
-//! The scheduler is a state machine without threads, sockets or clock. It is told what has happened ([`Input`])
-//! and what time it is, and says what is to be done ([`Effects`]): jobs for the committer, messages to
-//! connections. What it holds in memory is bounded: the tasks of the near future (the *window*), what waits for
-//! a consumer to have room, and what is in flight; the disk holds all.
+//! The scheduler is a state machine without threads, sockets and clock. It is told what has happened
+//! ([`Input`]) and what time it is, and returns what is to be done ([`Effects`]): jobs for the
+//! committer, messages to connections. It reads the store, and never writes to it.
 //!
-//! Every change of a task on disk is a [`Job`], and comes back as [`Committed`] in the order in which they were
-//! asked for. While a task waits for one of its own it is *changing*, and nothing else begins with it.
+//! What it holds in memory is bounded: the tasks of the near future, those that wait for a consumer
+//! to have room, and those in flight. The disk holds all.
+//!
+//! Every change of a task on disk is a [`Job`], and comes back as [`Committed`], in the order in
+//! which the jobs were submitted. While a change of a task is under way, no other one begins.
+//!
+//! Each part owns its fields: `tasks` the states of the tasks, `round` the copies of a task in
+//! flight and their hedging, `routes` the queues, `consumers` the connections and their credit,
+//! `horizon` how far the disk has been read, `requests` what the committer has not reported yet.
+//! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
+//! `reading` and `counts` have one method for each thing that happens.
 
-mod answer;
-mod backlog;
-mod committed;
-mod consumer;
-mod delivery;
-mod due;
-mod hedge;
 mod input;
-mod live;
-mod requests;
-mod route;
 mod settings;
-mod stats;
+
+mod consumer;
+mod consumers;
+mod horizon;
+mod low_water;
+mod requests;
+mod round;
+mod route;
+mod routes;
+mod task;
+mod tasks;
+mod timers;
+
+mod answers;
+mod commits;
+mod counts;
+mod delivery;
+mod reading;
+mod registration;
+mod scheduling;
 mod tick;
-mod window;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use race_wheel::{Tick, Wheel};
-use rustc_hash::{FxHashMap, FxHashSet};
-
-pub use hedge::{Fate, Round};
-pub use input::{Ask, Committed, ConsumerId, Effects, Input, Job, Message, Token};
+pub use input::{
+    Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo, Token,
+};
 pub use settings::Settings;
 pub use tick::Next;
 
 use crate::{
     clock::{Now, nanos},
-    store::Store,
+    ledger::{Op, View},
+    protocol::Reply,
+    store::{Store, StoreError},
 };
-use consumer::Consumer;
-use due::Promised;
-use live::Live;
-use route::Route;
-use window::Window;
+use consumers::Consumers;
+use horizon::Horizon;
+use low_water::LowWater;
+use requests::Requests;
+use routes::Routes;
+use tasks::Tasks;
+use timers::{Timer, Timers};
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
 pub struct Scheduler<S> {
     settings: Settings,
-    store: Arc<S>,
+    view: View<S>,
     random: fastrand::Rng,
     now: Now,
-    wheel: Wheel<Timer>,
-    /// What is in memory, by revision.
-    tasks: FxHashMap<u64, Live>,
-    window: Window,
-    routes: HashMap<Arc<str>, Route>,
-    consumers: FxHashMap<ConsumerId, Consumer>,
-    promised: Promised,
-    /// Routes that may have room for what is parked for them.
-    wanting: FxHashSet<Arc<str>>,
-    rounds: hedge::Rounds,
-    effects: Effects,
+    timers: Timers,
+    /// The timers that the last tick found expired; kept for its memory.
+    expired: Vec<Timer>,
+    tasks: Tasks,
+    horizon: Horizon,
+    low_water: LowWater,
+    routes: Routes,
+    consumers: Consumers,
+    requests: Requests,
+    messages: Vec<(ConsumerId, Message)>,
+    failed: Option<StoreError>,
     unknown_acks: u64,
-    /// Whether the server is about to end: nothing is delivered any more, and no round fails for that.
-    ending: bool,
-    /// The low-water mark that was told to the ledger last, and when the next is due.
-    mark: u64,
-    next_mark: Tick,
-}
-
-/// What the wheel waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Timer {
-    /// A task is due.
-    Due(u64),
-    /// An answer is overdue.
-    Answer { consumer: ConsumerId, id: Arc<str> },
+    /// The server is about to end: nothing is delivered any more, and no round fails because its
+    /// connection closes.
+    is_ending: bool,
 }
 
 impl<S: Store> Scheduler<S> {
-    /// A scheduler for what a store has, of which nothing waits before `low_water` (Unix milliseconds).
+    /// Creates a scheduler of the tasks in a store, of which none waits before `low_water` (Unix
+    /// milliseconds).
     #[must_use]
     pub fn new(store: Arc<S>, settings: Settings, low_water: u64, now: Now) -> Self {
         Self {
-            wheel: Wheel::new(nanos(Duration::from_millis(settings.tick_millis))),
-            window: Window::new(low_water, now),
+            timers: Timers::new(nanos(Duration::from_millis(settings.tick_millis))),
+            expired: Vec::new(),
             settings,
-            store,
+            view: View::new(store),
             random: fastrand::Rng::new(),
             now,
-            tasks: FxHashMap::default(),
-            routes: HashMap::new(),
-            consumers: FxHashMap::default(),
-            promised: Promised::default(),
-            wanting: FxHashSet::default(),
-            rounds: hedge::Rounds::default(),
-            effects: Effects::default(),
+            tasks: Tasks::default(),
+            horizon: Horizon::new(low_water, now),
+            low_water: LowWater::new(low_water, now),
+            routes: Routes::default(),
+            consumers: Consumers::default(),
+            requests: Requests::default(),
+            messages: Vec::new(),
+            failed: None,
             unknown_acks: 0,
-            ending: false,
-            mark: low_water,
-            next_mark: now.monotonic,
+            is_ending: false,
         }
     }
 
-    /// What is to be done, since this was last asked.
-    pub fn take_effects(&mut self) -> Effects {
-        std::mem::take(&mut self.effects)
+    /// Something has happened.
+    pub fn handle(&mut self, input: Input, now: Now) {
+        self.now = now;
+        match input {
+            Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
+            Input::Closed(consumer) => self.closed(consumer),
+            Input::Asked(consumer, asks) => {
+                for ask in asks {
+                    self.asked(consumer, ask);
+                }
+            }
+            Input::Stats(asked) => self.counts(*asked),
+            Input::Committed(committed) => self.committed(committed),
+            Input::Unsent(copy) => self.unsent(&copy),
+            Input::Unreadable { copy, reason } => self.unreadable(&copy, reason),
+            Input::Ending => self.is_ending = true,
+            Input::Settings(settings) => self.set_settings(settings),
+        }
     }
 
-    /// Whether no job is under way: everything that was asked for is on disk.
+    /// Returns what is to be done, since the last call.
+    pub fn take_effects(&mut self) -> Effects {
+        Effects {
+            jobs: self.requests.take_jobs(),
+            messages: std::mem::take(&mut self.messages),
+            failed: self.failed.take(),
+        }
+    }
+
+    /// Whether no job is under way: everything that was submitted is on disk.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.promised.is_empty()
+        self.requests.is_empty()
+    }
+
+    fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+        let settings = &self.settings;
+        self.routes.set_hedges(|route| settings.hedge_of(route));
+    }
+
+    fn submit(&mut self, op: Op, token: Token) {
+        self.requests.submit(op, token);
+    }
+
+    fn reply(&mut self, to: ReplyTo, reply: Reply) {
+        let ReplyTo {
+            consumer,
+            tag,
+            weight,
+        } = to;
+        let message = Message::Reply { reply, tag, weight };
+        self.messages.push((consumer, message));
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        self.failed.get_or_insert(error);
     }
 }
 

@@ -1,36 +1,194 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::ConsumerId;
+use crate::ledger::Position;
 
 /// A route that has consumers.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// Never empty for long: with the last of them the route goes.
-    pub(super) consumers: Vec<ConsumerId>,
-    /// Whether the only one has asked to be that.
-    pub(super) exclusive: bool,
-    /// What is due and waits for one of them to have room, by time and sequence number.
-    pub(super) ready: BTreeSet<(u64, u64)>,
-    /// From where on there may be more on disk.
-    pub(super) backlog: Option<(u64, u64)>,
-    /// After how long a copy goes to another consumer.
-    pub(super) hedge: Option<Duration>,
+    /// In the order in which they registered. Never empty: with the last one the route goes.
+    consumers: Vec<ConsumerId>,
+    /// Where the search for a consumer starts, so that equal ones take it in turn.
+    start: usize,
+    /// Whether the only consumer has asked to be that.
+    is_exclusive: bool,
+    /// Tasks that are due and wait for a consumer to have room.
+    ready: BTreeSet<Position>,
+    /// The position from which on there may be more parked on disk.
+    backlog: Option<Position>,
+    /// The delay after which another consumer gets a copy.
+    hedge: Option<Duration>,
 }
 
 impl Route {
-    /// A route that nobody had: what is on disk for it is not known.
+    /// A route that had no consumer: what is parked for it is not known.
     pub(super) const fn new(hedge: Option<Duration>) -> Self {
         Self {
             consumers: Vec::new(),
-            exclusive: false,
+            start: 0,
+            is_exclusive: false,
             ready: BTreeSet::new(),
-            backlog: Some((0, 0)),
+            backlog: Some(Position::start_of(0)),
             hedge,
         }
     }
 
-    /// Something was parked there.
-    pub(super) fn parked(&mut self, place: (u64, u64)) {
-        self.backlog = Some(self.backlog.map_or(place, |backlog| backlog.min(place)));
+    pub(super) const fn hedge(&self) -> Option<Duration> {
+        self.hedge
+    }
+
+    pub(super) const fn set_hedge(&mut self, hedge: Option<Duration>) {
+        self.hedge = hedge;
+    }
+
+    /// The number of consumers.
+    pub(super) const fn len(&self) -> usize {
+        self.consumers.len()
+    }
+
+    /// Registers a consumer. Returns those that lose the route for that, and whether the consumer is
+    /// new to it.
+    pub(super) fn register(
+        &mut self,
+        consumer: ConsumerId,
+        exclusive: bool,
+    ) -> (Vec<ConsumerId>, bool) {
+        let losers = if exclusive || self.is_exclusive {
+            let others = self.consumers.extract_if(.., |other| *other != consumer);
+            others.collect()
+        } else {
+            Vec::new()
+        };
+        self.is_exclusive = exclusive;
+        let is_new = !self.consumers.contains(&consumer);
+        if is_new {
+            self.consumers.push(consumer);
+        }
+        (losers, is_new)
+    }
+
+    /// Removes a consumer. Returns whether it was the last.
+    pub(super) fn unregister(&mut self, consumer: ConsumerId) -> bool {
+        self.consumers.retain(|other| *other != consumer);
+        self.consumers.is_empty()
+    }
+
+    /// The consumers, each once, from the one whose turn it is.
+    pub(super) fn in_turn(&self) -> impl Iterator<Item = ConsumerId> {
+        let start = self.start % self.consumers.len().max(1);
+        let (before, from) = self.consumers.split_at(start);
+        from.iter().chain(before).copied()
+    }
+
+    /// The consumer at `offset` of [`in_turn`](Self::in_turn) was given a task: the turn passes to
+    /// the one after it.
+    pub(super) const fn served(&mut self, offset: usize) {
+        let served = self.start % self.consumers.len() + offset;
+        self.start = served + 1;
+    }
+
+    /// All consumers.
+    pub(super) fn consumers(&self) -> &[ConsumerId] {
+        &self.consumers
+    }
+
+    /// Whether a due task may be queued: `limit` tasks may be, and what is parked comes first.
+    pub(super) fn takes(&self, limit: usize) -> bool {
+        self.backlog.is_none() && self.ready.len() < limit
+    }
+
+    /// The number of queued tasks.
+    pub(super) fn queued(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(super) fn queue(&mut self, position: Position) {
+        self.ready.insert(position);
+    }
+
+    pub(super) fn unqueue(&mut self, position: Position) {
+        self.ready.remove(&position);
+    }
+
+    /// The first queued task from a position on.
+    pub(super) fn first_ready(&self, from: Position) -> Option<Position> {
+        self.ready.range(from..).next().copied()
+    }
+
+    /// Whether something waits for a consumer to have room.
+    pub(super) fn has_work(&self) -> bool {
+        !self.ready.is_empty() || self.backlog.is_some()
+    }
+
+    /// The position from which on there may be more parked on disk.
+    pub(super) const fn backlog(&self) -> Option<Position> {
+        self.backlog
+    }
+
+    /// The parked tasks up to `backlog` were read.
+    pub(super) const fn read_up_to(&mut self, backlog: Option<Position>) {
+        self.backlog = backlog;
+    }
+
+    /// A task was parked.
+    pub(super) fn parked(&mut self, position: Position) {
+        let first = |backlog: Position| backlog.min(position);
+        self.backlog = Some(self.backlog.map_or(position, first));
+    }
+
+    /// What is queued, when the route goes.
+    pub(super) fn into_ready(self) -> impl Iterator<Item = Position> {
+        self.ready.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(consumers: &[ConsumerId]) -> Route {
+        let mut route = Route::new(None);
+        for consumer in consumers {
+            route.register(*consumer, false);
+        }
+        route
+    }
+
+    #[test]
+    fn the_turn_passes_from_consumer_to_consumer() {
+        let mut route = route(&[1, 2, 3]);
+        for turn in [1, 2, 3, 1, 2] {
+            assert_eq!(route.in_turn().next(), Some(turn));
+            route.served(0);
+        }
+        let turn = |route: &Route| route.in_turn().collect::<Vec<_>>();
+        assert_eq!(turn(&route), [3, 1, 2]);
+        route.served(1);
+        assert_eq!(turn(&route), [2, 3, 1], "consumer 1 was served");
+        assert!(!route.unregister(2));
+        assert_eq!(turn(&route), [1, 3]);
+    }
+
+    #[test]
+    fn an_exclusive_registration_takes_the_route_and_a_shared_one_takes_it_back() {
+        let mut route = route(&[1, 2]);
+        assert_eq!(route.register(3, true), (vec![1, 2], true));
+        assert_eq!(route.register(1, false), (vec![3], true));
+        assert_eq!(route.register(1, true), (vec![], false));
+        assert!(route.unregister(1));
+    }
+
+    #[test]
+    fn due_tasks_queue_behind_parked_ones_only() {
+        let mut route = route(&[1]);
+        assert!(!route.takes(2), "what is parked is not known");
+        route.read_up_to(None);
+        assert!(route.takes(2));
+        route.queue(Position { at: 5, seq: 1 });
+        assert!(!route.takes(1));
+        route.parked(Position { at: 7, seq: 2 });
+        route.parked(Position { at: 6, seq: 3 });
+        assert!(!route.takes(2));
+        assert_eq!(route.backlog(), Some(Position { at: 6, seq: 3 }));
     }
 }

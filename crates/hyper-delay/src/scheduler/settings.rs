@@ -2,13 +2,15 @@ use std::{sync::Arc, time::Duration};
 
 use crate::config::Config;
 
-/// What of the configuration concerns the scheduler.
+/// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub(super) tick_millis: u64,
+    /// How far ahead tasks are held in memory.
     pub(super) window_millis: u64,
+    /// The number of waiting tasks held in memory.
     pub(super) window_tasks: usize,
-    /// Due tasks of one route that wait in memory for a consumer to have room.
+    /// The number of due tasks of one route that wait in memory for a consumer to have room.
     pub(super) ready: usize,
     pub(super) credit: u16,
     pub(super) ack_timeout: Duration,
@@ -17,7 +19,25 @@ pub struct Settings {
     pub(super) max_attempts: Option<u32>,
     pub(super) max_line_bytes: usize,
     pub(super) max_delay_millis: u64,
-    pub(super) config: Arc<Config>,
+    config: Arc<Config>,
+}
+
+impl Settings {
+    /// The delay after which another consumer gets a copy of a task of this route.
+    pub(super) fn hedge_of(&self, route: &str) -> Option<Duration> {
+        self.config.hedge_of(route)
+    }
+
+    /// Milliseconds to wait after so many failures: doubled with each, and drawn from the upper half
+    /// of that.
+    pub(super) fn backoff(&self, failures: u32, random: &mut fastrand::Rng) -> u64 {
+        let doublings = failures.saturating_sub(1).min(63);
+        let most = self
+            .retry_delay_millis
+            .saturating_mul(1 << doublings)
+            .min(self.max_retry_delay_millis);
+        random.u64(most / 2..=most)
+    }
 }
 
 impl From<Arc<Config>> for Settings {

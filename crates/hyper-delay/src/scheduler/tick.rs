@@ -1,103 +1,84 @@
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Input, Scheduler, Timer, Token};
+use super::{Scheduler, Timer, Token};
 use crate::{clock::Now, ledger::Op, store::Store};
 
-/// Timers that expire in one go, so that others have their turn.
-const CHUNK: usize = 1024;
+/// The number of timers one tick looks at, so that others have their turn.
+const TIMERS: usize = 1024;
 
-/// How often the wall clock is looked at while anything is pending.
+/// How often the wall clock is looked at while anything waits.
 const GLANCE: Duration = Duration::from_secs(1);
-
-/// How often the low-water mark on disk is raised.
-const MARK: Duration = Duration::from_secs(10);
 
 /// When the scheduler wants to be called again, if nothing happens before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// At once: there is more to do.
     Now,
-    /// Then.
+    /// At this moment.
     At(Tick),
     /// There is nothing to wait for.
     Never,
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Something has happened.
-    pub fn handle(&mut self, input: Input, now: Now) {
-        self.now = now;
-        match input {
-            Input::Opened(consumer) => self.opened(consumer),
-            Input::Closed(consumer) => self.closed(consumer),
-            Input::Asked(consumer, asks) => {
-                for ask in asks {
-                    self.asked(consumer, ask);
-                }
-            }
-            Input::Stats {
-                consumer,
-                stats,
-                route,
-                after,
-                tag,
-                weight,
-            } => self.stats(consumer, stats, route, after, tag, weight),
-            Input::Committed(committed) => self.all_committed(committed),
-            Input::Unsent { consumer, seq, id } => self.unsent(consumer, &id, seq),
-            Input::Ending => self.ending = true,
-            Input::Copy(round) => self.hedge_copy(round),
-            Input::Lost(round) => self.hedge_lost(round.number),
-        }
-    }
-
-    /// Time has passed: what is due goes on its way. Does a bounded amount of work.
+    /// Time has passed: what is due is delivered. Does a bounded amount of work.
     pub fn tick(&mut self, now: Now) -> Next {
         self.now = now;
-        self.look_at_the_clock();
-        let expired: Vec<Timer> = self.wheel.poll(now.monotonic).take(CHUNK).collect();
-        let more = expired.len() == CHUNK;
-        for timer in expired {
-            match timer {
-                Timer::Due(seq) => self.came_due(seq),
-                Timer::Answer { consumer, id } => self.overdue(consumer, &id),
-            }
+        if let Some(milliseconds) = self.horizon.clock_was_set(now) {
+            tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");
+            self.tasks.rearm(now, &mut self.timers);
         }
-        if self.wants_to_read()
-            && let Err(error) = self.read()
-        {
-            self.fail(error);
-        }
+        self.expire();
+        self.read();
         self.refill_wanting();
-        self.raise_the_mark();
-        if more || self.wants_to_read() || !self.wanting.is_empty() {
+        self.raise_low_water();
+        let next = self.timers.next_deadline();
+        let is_due = next.is_some_and(|at| at <= now.monotonic);
+        if is_due || self.wants_to_read() || !self.routes.wants_nothing() {
             return Next::Now;
         }
-        let glance = (self.window.beyond || self.window.armed > 0).then(|| now.after(GLANCE));
-        match self.wheel.next_deadline().into_iter().chain(glance).min() {
+        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0;
+        let glance = is_waiting.then(|| now.after(GLANCE));
+        match next.into_iter().chain(glance).min() {
             Some(at) => Next::At(at),
             None => Next::Never,
         }
     }
 
-    /// Tells the ledger from when on things wait.
-    fn raise_the_mark(&mut self) {
-        if self.now.monotonic < self.next_mark {
+    fn expire(&mut self) {
+        let mut expired = mem::take(&mut self.expired);
+        expired.extend(self.timers.poll_limited(self.now.monotonic, TIMERS));
+        for timer in expired.drain(..) {
+            match timer {
+                Timer::Due(seq) => {
+                    if self.tasks.come_due(seq, self.now, &mut self.timers) {
+                        self.offer(seq);
+                    }
+                }
+                Timer::RoundEnd(seq) => self.round_timed_out(seq),
+                Timer::NextCopy(seq) => self.advance_round(seq),
+                Timer::CopyEnd(end) => self.copy_timed_out(&end),
+            }
+        }
+        self.expired = expired;
+    }
+
+    /// Tells the ledger from when on tasks wait.
+    fn raise_low_water(&mut self) {
+        if !self.low_water.is_due(self.now) {
             return;
         }
-        self.next_mark = self.now.after(MARK);
-        let in_memory = self.tasks.values().filter(|task| !task.parked);
-        let mark = in_memory
-            .map(|task| task.at)
-            .chain(self.promised.earliest())
-            .chain([self.window.read_from(), self.now.wall_millis()])
-            .min()
-            .unwrap_or(0);
-        if mark > self.mark {
-            self.mark = mark;
-            self.submit(Op::NothingBefore(mark), Token::Own(None));
+        let earliest = [
+            self.tasks.earliest_waiting(),
+            self.requests.earliest(),
+            Some(self.horizon.read_from()),
+            Some(self.now.wall_millis()),
+        ];
+        let mark = earliest.into_iter().flatten().min().unwrap_or_default();
+        if self.low_water.raise(mark) {
+            self.submit(Op::NothingBefore(mark), Token::None);
         }
     }
 }

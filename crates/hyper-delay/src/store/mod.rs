@@ -92,6 +92,12 @@ impl StoreError {
             source: source.into(),
         }
     }
+
+    /// Whether what is on disk cannot be understood, while the disk itself works.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        matches!(self.what, "read a record" | "read a key")
+    }
 }
 
 /// A key or a value, as the store keeps it: short ones in place, long ones shared.

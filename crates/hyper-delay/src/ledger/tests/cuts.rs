@@ -33,6 +33,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             at: 31_000,
             attempt: 5,
             failures: 2,
+            reason: None,
         },
         |_| Op::Kick {
             route: "r".into(),

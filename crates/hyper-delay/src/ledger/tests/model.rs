@@ -76,6 +76,7 @@ impl Model {
                 at,
                 attempt,
                 failures,
+                ..
             } => self.shift(subject, outcome, |task| {
                 task.place = Place::Dead(*at);
                 (task.attempt, task.failures) = (*attempt, *failures);

@@ -86,6 +86,7 @@ fn op(world: &World, step: &Step) -> Option<Op> {
             subject,
             at,
             failures: small,
+            reason: None,
         },
         9 => Op::Count {
             attempt: subject.attempt + small,

@@ -6,7 +6,9 @@ const HOUR: u64 = 3_600_000;
 
 fn deliveries(world: &World) -> Vec<(&str, u64)> {
     let deliveries = world.deliveries.iter();
-    deliveries.map(|(_, id, _, at)| (&**id, *at)).collect()
+    deliveries
+        .map(|delivered| (&*delivered.id, delivered.at))
+        .collect()
 }
 
 #[test]
@@ -66,9 +68,9 @@ fn a_clock_that_goes_back_and_forth_delivers_each_task_once() {
         world.run(20_000);
         let by = HOUR.cast_signed() * if round % 2 == 0 { 1 } else { -1 };
         world.set_clock(by);
-        for (_, id, _, at) in &world.deliveries {
-            let due = START + id.parse::<u64>().unwrap() * 20_000;
-            assert!(*at >= due, "{id}");
+        for delivered in &world.deliveries {
+            let due = START + delivered.id.parse::<u64>().unwrap() * 20_000;
+            assert!(delivered.at >= due, "{delivered:?}");
         }
     }
     world.run(2 * HOUR);

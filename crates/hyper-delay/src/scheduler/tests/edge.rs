@@ -1,6 +1,9 @@
 //! The edge of the window: what is committed while the horizon moves must not fall in between.
 
-use super::{Step, World, world::START};
+use super::{
+    Step, World,
+    world::{Delivered, START},
+};
 use crate::store::Space;
 
 const MILLIS: u64 = 100;
@@ -40,9 +43,9 @@ fn every_order(length: u32, window_tasks: usize) {
         let delivered = world.delivered();
         assert_eq!(delivered.len(), tasks, "{steps:?}");
         assert!(delivered.values().all(|times| *times == 1), "{steps:?}");
-        for (to, id, _, at) in world.deliveries.clone() {
-            assert_eq!(to, consumer);
-            assert!(at >= START, "{id} at {at}");
+        for delivered in &world.deliveries {
+            assert_eq!(delivered.consumer, consumer);
+            assert!(delivered.at >= START, "{delivered:?}");
         }
     }
 }
@@ -77,7 +80,7 @@ fn a_full_window_comes_back_to_what_it_dropped() {
     assert_eq!(world.on_disk(Space::Waiting), 100);
     world.run(10_000);
     assert_eq!(world.delivered().len(), 100);
-    for (_, id, _, at) in &world.deliveries {
+    for Delivered { id, at, .. } in &world.deliveries {
         assert_eq!(*at, START + 1000 + id.parse::<u64>().unwrap() * 13);
     }
 }
@@ -94,7 +97,7 @@ fn a_start_reads_what_waits_and_delivers_it_in_time() {
     world.connect(&["route"]);
     world.run(400_000);
     assert_eq!(world.delivered().len(), 50);
-    for (_, id, _, at) in &world.deliveries {
+    for Delivered { id, at, .. } in &world.deliveries {
         assert_eq!(*at, START + id.parse::<u64>().unwrap() * 7000);
     }
 }

@@ -20,8 +20,9 @@ fn overdue_tasks_without_a_consumer_leave_memory() {
     while acked < 500 {
         world.settle();
         most = most.max(world.in_memory());
-        let (_, id, attempt, _) = world.deliveries[acked].clone();
-        world.ack(consumer, &id, attempt);
+        let delivered = world.deliveries[acked].clone();
+        assert_eq!(delivered.consumer, consumer);
+        world.ack_delivery(&delivered);
         acked += 1;
     }
     world.settle();
@@ -29,7 +30,7 @@ fn overdue_tasks_without_a_consumer_leave_memory() {
     let order: Vec<String> = world
         .deliveries
         .iter()
-        .map(|(_, id, ..)| id.to_string())
+        .map(|delivered| delivered.id.to_string())
         .collect();
     assert!(order.is_sorted(), "in order of time");
     assert_eq!(order.len(), 500);
@@ -55,9 +56,9 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
     world.run(1000);
     assert!(world.in_memory() <= 17, "{}", world.in_memory());
     for acked in 0..500 {
-        let (_, id, attempt, _) = world.deliveries[acked].clone();
-        assert_eq!(*id, format!("{acked:03}"));
-        world.ack(consumer, &id, attempt);
+        let delivered = world.deliveries[acked].clone();
+        assert_eq!(*delivered.id, format!("{acked:03}"));
+        world.ack_delivery(&delivered);
         world.settle();
     }
     assert_eq!(world.deliveries.len(), 500);
@@ -142,7 +143,7 @@ fn a_server_that_ends_fails_no_round() {
     let rounds: Vec<u32> = world
         .deliveries
         .iter()
-        .map(|(.., round, _)| *round)
+        .map(|delivered| delivered.attempt)
         .collect();
     assert_eq!(rounds, [1, 1], "at once, and without a failure");
 }

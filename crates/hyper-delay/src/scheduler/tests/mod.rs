@@ -1,10 +1,13 @@
-//! The scheduler over the ledger and a disk that loses its power, on a clock that stands still until told.
+//! The scheduler over the ledger and a disk that loses its power, on a clock that stands still.
 
 mod clock;
 mod edge;
+mod hedging;
+mod invariants;
 mod memory;
 mod random;
 mod rounds;
+mod selection;
 mod world;
 
 use world::{Step, World};

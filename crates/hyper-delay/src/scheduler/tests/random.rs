@@ -1,227 +1,380 @@
-//! Random histories: whatever happens, what was acknowledged is delivered until it is acknowledged, and never
-//! early.
+//! Random histories: whatever happens, what was acknowledged is delivered until it is acknowledged,
+//! and never early. After each step the invariants hold.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use proptest::prelude::*;
 
-use super::{Step, World, world::START};
+use super::{Step, World, invariants, world::Delivered};
 use crate::{
-    protocol::{Named, Reply, Request},
+    config::Config,
+    protocol::{Mode, Reply, Request},
     scheduler::{ConsumerId, Input},
+    store::Space,
 };
+
+/// The second one is hedged, and so is the third, with a longer delay.
+const ROUTES: [&str; 3] = ["plain", "hedged", "hedged-slowly"];
 
 #[derive(Debug, Clone)]
 enum Happens {
-    /// One of so many ids, so many milliseconds ahead.
-    Schedule(u8, u64),
+    /// One of eight ids on a route, so many milliseconds ahead; replaces if asked to.
+    Schedule {
+        id: u8,
+        route: usize,
+        ahead: u64,
+        replace: bool,
+    },
     Commit,
     Tell,
     Tick,
     Pass(u64),
     Connect,
-    Disconnect,
+    Disconnect(usize),
+    Register {
+        consumer: usize,
+        route: usize,
+        credit: Option<u16>,
+        exclusive: bool,
+    },
+    Unregister(usize, usize),
     /// The latest delivery but so many is acknowledged, or given back.
     Ack(usize),
-    Nack(usize),
-    Cancel(u8),
+    Nack(usize, Option<u64>),
+    Cancel(u8, usize),
+    Kick(u8, usize),
+    /// The content of the task of the latest delivery but so many becomes unreadable.
+    Damage(usize),
     Restart,
     SetClock(i64),
 }
 
 fn happens() -> impl Strategy<Value = Happens> {
+    let id = 0..8u8;
+    let route = 0..ROUTES.len();
+    let consumer = 0..4usize;
+    let back = 0..6usize;
     prop_oneof![
-        6 => (any::<u8>(), 0..300u64).prop_map(|(id, ahead)| Happens::Schedule(id, ahead)),
-        4 => Just(Happens::Commit),
-        4 => Just(Happens::Tell),
-        4 => Just(Happens::Tick),
-        4 => (0..150u64).prop_map(Happens::Pass),
-        // So that the low-water mark is raised.
-        1 => (9_000..15_000u64).prop_map(Happens::Pass),
-        1 => Just(Happens::Connect),
-        1 => Just(Happens::Disconnect),
-        4 => (0..4usize).prop_map(Happens::Ack),
-        1 => (0..4usize).prop_map(Happens::Nack),
-        1 => any::<u8>().prop_map(Happens::Cancel),
+        8 => (id.clone(), route.clone(), 0..300u64, any::<bool>()).prop_map(
+            |(id, route, ahead, replace)| Happens::Schedule { id, route, ahead, replace }
+        ),
+        5 => Just(Happens::Commit),
+        5 => Just(Happens::Tell),
+        5 => Just(Happens::Tick),
+        5 => (0..150u64).prop_map(Happens::Pass),
+        // Beyond an ack timeout, and so that the low-water mark is raised.
+        1 => (900..15_000u64).prop_map(Happens::Pass),
+        2 => Just(Happens::Connect),
+        1 => consumer.clone().prop_map(Happens::Disconnect),
+        4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
+            |(consumer, route, credit, exclusive)| {
+                Happens::Register { consumer, route, credit, exclusive }
+            }
+        ),
+        1 => (consumer, route.clone()).prop_map(|(consumer, route)| {
+            Happens::Unregister(consumer, route)
+        }),
+        4 => back.clone().prop_map(Happens::Ack),
+        3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
+            Happens::Nack(back, delay)
+        }),
+        2 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Cancel(id, route)),
+        1 => (id, route).prop_map(|(id, route)| Happens::Kick(id, route)),
+        1 => back.prop_map(Happens::Damage),
         1 => Just(Happens::Restart),
         1 => (-100_000..100_000i64).prop_map(Happens::SetClock),
     ]
 }
 
-/// What a client knows.
+#[derive(Debug, Clone)]
+struct Options {
+    window_tasks: usize,
+    ready: usize,
+    max_attempts: Option<u32>,
+    dedupe_seconds: u64,
+}
+
+fn options() -> impl Strategy<Value = Options> {
+    let window_tasks = prop_oneof![Just(3), Just(1000)];
+    let ready = prop_oneof![Just(1), Just(4)];
+    let max_attempts = prop::option::of(1..3u32);
+    (window_tasks, ready, max_attempts).prop_map(|(window_tasks, ready, max_attempts)| Options {
+        window_tasks,
+        ready,
+        max_attempts,
+        dedupe_seconds: 300,
+    })
+}
+
+/// The route and the id of a task.
+type Name = (Arc<str>, Arc<str>);
+
+/// What a client knows of a task. Requests are numbered.
+#[derive(Debug, Default)]
+struct Known {
+    /// Schedules without a reply yet, and whether each one replaces.
+    pending: VecDeque<(u64, bool)>,
+    /// The latest schedule that certainly made a revision.
+    scheduled: Option<u64>,
+    /// The latest request that may have removed the task.
+    removed: Option<u64>,
+    /// The earliest time it was scheduled for, over all revisions, in Unix milliseconds.
+    earliest: Option<u64>,
+}
+
+impl Known {
+    /// Whether the task is to be delivered.
+    fn is_owed(&self) -> bool {
+        self.scheduled > self.removed
+    }
+
+    fn acknowledged(&mut self) {
+        let (number, replaces) = self.pending.pop_front().expect("it was asked for");
+        // Without replacing it may be the same as one that is done.
+        if replaces || self.removed.is_none() {
+            self.scheduled = Some(number);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Client {
+    /// The number of the latest request.
+    number: u64,
     consumers: Vec<ConsumerId>,
-    /// Acknowledged by the server.
-    promised: BTreeSet<Arc<str>>,
-    /// Removed, as the server has confirmed.
-    removed: BTreeSet<Arc<str>>,
-    /// Asked to be cancelled.
-    cancelled: BTreeSet<Arc<str>>,
-    heard: usize,
-    /// Asked for, and not due yet by the wall clock so far. What has come due stays so if the clock is set back.
-    early: BTreeSet<String>,
+    known: BTreeMap<Name, Known>,
+    /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
+    gone: BTreeSet<u64>,
+    /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock is
+    /// set back.
+    latest: u64,
 }
 
 impl Client {
-    fn hear(&mut self, world: &World) {
-        for (_, reply) in &world.replies[self.heard..] {
+    fn known(&mut self, route: &str, id: &str) -> &mut Known {
+        self.known.entry((route.into(), id.into())).or_default()
+    }
+
+    fn hear(&mut self, world: &mut World) {
+        for (_, reply) in world.replies.drain(..) {
             match reply {
-                Reply::Ack { id, .. } => {
-                    self.promised.insert(id.clone());
+                Reply::Ack { id, route, .. } => self.known(&route, &id).acknowledged(),
+                Reply::Error(refusal) => {
+                    let (route, id) = (refusal.route.unwrap(), refusal.id.unwrap());
+                    self.known(&route, &id).pending.pop_front();
                 }
-                Reply::Acked {
-                    id, removed: true, ..
+                Reply::Cancelled {
+                    found: true,
+                    in_flight,
+                    ..
                 } => {
-                    self.removed.insert(id.clone());
+                    let seq = world.cancelled.pop_front().expect("a cancel was committed");
+                    if !in_flight {
+                        self.gone.insert(seq);
+                    }
+                }
+                Reply::Acked { removed: true, .. } => {
+                    let seq = world.finished.pop_front().expect("an ack was committed");
+                    self.gone.insert(seq);
                 }
                 _ => {}
             }
         }
-        self.heard = world.replies.len();
     }
 }
 
-fn due(id: &str) -> u64 {
-    id.split('@').nth(1).unwrap().parse().unwrap()
-}
-
-fn live(history: Vec<Happens>, window_tasks: usize) {
-    let mut world = World::new(200, window_tasks, 4);
+fn live(history: Vec<Happens>, options: &Options) {
+    let config = Config {
+        hedge: [("hedged".to_owned(), 60), ("hedged-*".to_owned(), 400)].into(),
+        ack_timeout_ms: 1_000,
+        retry_delay_ms: 20,
+        max_retry_delay_ms: 200,
+        max_attempts: options.max_attempts,
+        dedupe_seconds: options.dedupe_seconds,
+        credit: 2,
+        ..Config::default()
+    };
+    let mut world = World::with(config, 200, options.window_tasks, options.ready);
     let mut client = Client::default();
-    for (number, happens) in history.into_iter().enumerate() {
+    for happens in history {
         let before = world.deliveries.len();
-        match happens {
-            Happens::Schedule(id, ahead) => {
-                let at = world.now.wall_millis() + ahead;
-                let id = format!("{id}-{number}@{at}");
-                world.schedule(&id, at);
-                client.early.insert(id);
-            }
-            Happens::Commit => world.step(Step::Commit),
-            Happens::Tell => world.step(Step::Tell),
-            Happens::Tick => world.step(Step::Tick),
-            Happens::Pass(millis) => world.pass(millis),
-            Happens::Connect => {
-                let consumer = world.connect(&["route"]);
-                client.consumers.push(consumer);
-            }
-            Happens::Disconnect => {
-                if let Some(consumer) = client.consumers.pop() {
-                    world.input(Input::Closed(consumer));
-                }
-            }
-            Happens::Ack(back) => {
-                if let Some((consumer, id, attempt, _)) = nth_latest(&world, back) {
-                    world.ack(consumer, &id, attempt);
-                }
-            }
-            Happens::Nack(back) => {
-                if let Some((consumer, id, attempt, _)) = nth_latest(&world, back) {
-                    let delivery = Named {
-                        id,
-                        route: None,
-                        attempt: Some(attempt),
-                    };
-                    world.ask(
-                        consumer,
-                        Request::Nack {
-                            delivery,
-                            delay_ms: Some(50),
-                        },
-                    );
-                }
-            }
-            Happens::Cancel(id) => {
-                let prefix = format!("{id}-");
-                let ids = client.promised.iter().filter(|id| id.starts_with(&prefix));
-                for id in ids.cloned().collect::<Vec<_>>() {
-                    client.cancelled.insert(id.clone());
-                    world.ask(
-                        0,
-                        Request::Cancel {
-                            route: "route".into(),
-                            id,
-                        },
-                    );
-                }
-            }
-            Happens::Restart => {
-                world.restart();
-                client.consumers.clear();
-            }
-            Happens::SetClock(by) => world.set_clock(by),
+        step(&mut world, &mut client, &happens);
+        client.latest = client.latest.max(world.now.wall_millis());
+        for delivered in world.deliveries[before..].to_vec() {
+            check_delivery(&mut client, &delivered);
         }
-        let now = world.now.wall_millis();
-        client.early.retain(|id| due(id) > now);
-        let removed = client.removed.clone();
-        client.hear(&world);
-        for (_, id, _, at) in &world.deliveries[before..] {
-            assert!(!client.early.contains(&**id), "{id} was delivered at {at}");
-            assert!(
-                !removed.contains(id),
-                "{id} was delivered after it was done"
-            );
-        }
+        client.hear(&mut world);
+        invariants::check(&world);
     }
     finish(world, client);
 }
 
-/// In the end everything that was promised has come, and is gone.
-fn finish(mut world: World, mut client: Client) {
-    let consumer = world.connect(&["route"]);
-    for round in 0.. {
-        let before = world.deliveries.len();
-        for consumer in client.consumers.drain(..) {
-            world.input(Input::Closed(consumer));
+fn check_delivery(client: &mut Client, delivered: &Delivered) {
+    let known = client.known(&delivered.route, &delivered.id);
+    let earliest = known.earliest.expect("it was scheduled");
+    assert!(earliest <= client.latest, "{delivered:?} is early");
+    let is_gone = client.gone.contains(&delivered.seq);
+    assert!(
+        !is_gone,
+        "{delivered:?} is done, or was cancelled while no consumer had it"
+    );
+}
+
+fn step(world: &mut World, client: &mut Client, happens: &Happens) {
+    client.number += 1;
+    let number = client.number;
+    match *happens {
+        Happens::Schedule {
+            id,
+            route,
+            ahead,
+            replace,
+        } => {
+            let at = world.now.wall_millis() + ahead;
+            let (route, id) = (ROUTES[route], id.to_string());
+            let known = client.known(route, &id);
+            known.earliest = Some(known.earliest.map_or(at, |earliest| earliest.min(at)));
+            known.pending.push_back((number, replace));
+            // What replaces is new content, and the rest may be the same again.
+            let payload = if replace { number } else { 0 };
+            world.schedule_on(route, &id, at, payload, replace);
         }
-        for (to, id, attempt, _) in world.deliveries.clone() {
-            if to == consumer {
-                world.ack(consumer, &id, attempt);
+        Happens::Commit => world.step(Step::Commit),
+        Happens::Tell => world.step(Step::Tell),
+        Happens::Tick => world.step(Step::Tick),
+        Happens::Pass(millis) => world.pass(millis),
+        Happens::Connect => client.consumers.push(world.connect(&[])),
+        Happens::Disconnect(consumer) => {
+            if consumer < client.consumers.len() {
+                let consumer = client.consumers.remove(consumer);
+                world.input(Input::Closed(consumer));
+            }
+        }
+        Happens::Register {
+            consumer,
+            route,
+            credit,
+            exclusive,
+        } => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                let route = ROUTES[route].into();
+                let mode = match exclusive {
+                    true => Mode::Exclusive,
+                    false => Mode::Shared,
+                };
+                let request = Request::Register {
+                    route,
+                    credit,
+                    mode,
+                };
+                world.ask(*consumer, request);
+            }
+        }
+        Happens::Unregister(consumer, route) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                let route = ROUTES[route].into();
+                world.ask(*consumer, Request::Unregister { route });
+            }
+        }
+        Happens::Ack(back) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                client.known(&delivered.route, &delivered.id).removed = Some(number);
+                world.ack_delivery(&delivered);
+            }
+        }
+        Happens::Nack(back, delay) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.nack_delivery(&delivered, delay);
+            }
+        }
+        Happens::Cancel(id, route) => {
+            let id = id.to_string();
+            client.known(ROUTES[route], &id).removed = Some(number);
+            world.cancel(ROUTES[route], &id);
+        }
+        Happens::Kick(id, route) => {
+            let (route, id) = (ROUTES[route].into(), id.to_string().into());
+            world.ask(0, Request::Kick { route, id });
+        }
+        Happens::Damage(back) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.unreadable.insert(delivered.seq);
+            }
+        }
+        Happens::Restart => {
+            world.restart();
+            world.cancelled.clear();
+            world.finished.clear();
+            client.consumers.clear();
+            for known in client.known.values_mut() {
+                known.pending.clear();
+            }
+        }
+        Happens::SetClock(by) => world.set_clock(by),
+    }
+}
+
+/// In the end every promised task is delivered or dead, and everything is acknowledged.
+fn finish(mut world: World, mut client: Client) {
+    for consumer in client.consumers.drain(..) {
+        world.input(Input::Closed(consumer));
+    }
+    world.run(2_000);
+    let before = world.deliveries.len();
+    world.acking = true;
+    world.unreadable.clear();
+    world.connect(&ROUTES);
+    for _ in 0..3 {
+        for route in ROUTES {
+            for id in 0..8u8 {
+                let (route, id) = (route.into(), id.to_string().into());
+                world.ask(0, Request::Kick { route, id });
             }
         }
         // Longer than any backoff and any step of the clock.
         world.run(400_000);
-        client.hear(&world);
-        if world.deliveries.len() == before && round > 1 {
-            break;
-        }
-        assert!(round < 100, "it comes to an end");
+        invariants::check(&world);
     }
-    let delivered = world.delivered();
-    for id in client.promised.difference(&client.cancelled) {
-        assert!(delivered.contains_key(id), "{id} was promised");
+    client.hear(&mut world);
+    let delivered = |name: &Name| {
+        let mut deliveries = world.deliveries[before..].iter();
+        deliveries.any(|delivered| delivered.route == name.0 && delivered.id == name.1)
+    };
+    for (name, known) in &client.known {
+        assert!(
+            !known.is_owed() || delivered(name),
+            "{name:?} was promised: {known:?}"
+        );
     }
     for space in [
-        crate::store::Space::Tasks,
-        crate::store::Space::Names,
-        crate::store::Space::Waiting,
-        crate::store::Space::Parked,
-        crate::store::Space::Counts,
+        Space::Tasks,
+        Space::Names,
+        Space::Waiting,
+        Space::Parked,
+        Space::Dead,
+        Space::Counts,
     ] {
         assert_eq!(world.on_disk(space), 0, "{space:?}");
     }
+    assert_eq!(world.in_memory(), 0);
+    assert!(world.scheduler.timers.is_empty(), "a timer is left");
 }
 
-fn nth_latest(world: &World, back: usize) -> Option<(ConsumerId, Arc<str>, u32, u64)> {
+fn nth_latest(world: &World, back: usize) -> Option<Delivered> {
     world.deliveries.iter().rev().nth(back).cloned()
 }
 
-#[test]
-fn the_clock_of_the_tests_starts_where_they_think() {
-    assert_eq!(World::new(200, 4, 4).now.wall_millis(), START);
-}
-
 proptest! {
-    #![proptest_config(crate::cases(400))]
+    #![proptest_config(crate::cases(5_000))]
 
     #[test]
-    fn whatever_happens_nothing_is_lost_or_early(history in prop::collection::vec(happens(), 1..120)) {
-        live(history, 1000);
-    }
-
-    #[test]
-    fn nor_with_room_for_three(history in prop::collection::vec(happens(), 1..120)) {
-        live(history, 3);
+    fn whatever_happens_no_task_is_lost_stuck_or_early(
+        history in prop::collection::vec(happens(), 1..120),
+        options in options(),
+    ) {
+        live(history, &options);
     }
 }

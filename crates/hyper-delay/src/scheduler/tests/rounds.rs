@@ -33,7 +33,7 @@ fn a_late_ack_of_a_task_that_was_cancelled_does_not_remove_the_next_of_its_name(
     let rounds: Vec<u32> = world
         .deliveries
         .iter()
-        .map(|(.., round, _)| *round)
+        .map(|delivered| delivered.attempt)
         .collect();
     assert_eq!(rounds, [1, 2]);
     world.ack(consumer, &"task".into(), 1);

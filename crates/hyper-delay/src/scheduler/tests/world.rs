@@ -1,61 +1,93 @@
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 use race_wheel::Tick;
 
 use super::super::{
-    Ask, Committed, ConsumerId, Effects, Input, Job, Message, Next, Scheduler, Settings,
+    Ask, Committed, ConsumerId, CopyOf, Effects, Input, Job, Message, Next, Scheduler, Settings,
+    Token,
 };
 use crate::{
     clock::Now,
     config::Config,
-    ledger::Ledger,
+    ledger::{Ledger, Op, Outcome},
     protocol::{Compression, Line, Mode, Named, Reply, Request, Schedule},
     store::{Durability, Space, Store, fake::Fake},
 };
 
-/// When the world begins, Unix milliseconds.
+/// When the world begins, in Unix milliseconds.
 pub(super) const START: u64 = 1_000_000_000;
 
-/// A server without sockets, threads and time of its own: each step is taken by hand.
+/// A delivery that was sent.
+#[derive(Debug, Clone)]
+pub(super) struct Delivered {
+    pub(super) consumer: ConsumerId,
+    pub(super) route: Arc<str>,
+    pub(super) id: Arc<str>,
+    pub(super) attempt: u32,
+    pub(super) seq: u64,
+    /// Unix milliseconds.
+    pub(super) at: u64,
+}
+
+/// A server without sockets and threads, on a clock that stands still: each step is taken by hand.
 pub(super) struct World {
     pub(super) now: Now,
     pub(super) store: Arc<Fake>,
     settings: Settings,
     pub(super) scheduler: Scheduler<Fake>,
     ledger: Ledger<Fake>,
-    /// What the committer has not taken yet.
+    /// Submitted, and not taken by the committer yet.
     pub(super) jobs: Vec<Job>,
-    /// What is on disk, and the scheduler has not heard of.
+    /// On disk, and not reported to the scheduler yet.
     pub(super) told: Vec<Committed>,
-    /// What connections were told.
+    /// Replies, by connection.
     pub(super) replies: Vec<(ConsumerId, Reply)>,
-    /// What they were given: connection, id, round, and when (Unix milliseconds).
-    pub(super) deliveries: Vec<(ConsumerId, Arc<str>, u32, u64)>,
+    pub(super) deliveries: Vec<Delivered>,
+    /// The revisions that a cancel or a confirmed ack removed, in the order of the replies to come.
+    pub(super) cancelled: VecDeque<u64>,
+    pub(super) finished: VecDeque<u64>,
+    /// The sequence numbers of tasks whose content cannot be read.
+    pub(super) unreadable: BTreeSet<u64>,
     /// Whether deliveries are acknowledged as they come, and how many have been.
     pub(super) acking: bool,
     acked: usize,
     next_consumer: ConsumerId,
 }
 
-/// What can happen next in a small world.
+/// A step of a small world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The committer writes all that it was asked for.
+    /// The committer writes what was submitted.
     Commit,
-    /// The scheduler hears of it.
+    /// The scheduler is told what is on disk.
     Tell,
-    /// The scheduler looks what time it is.
+    /// The scheduler is told the time.
     Tick,
     /// Milliseconds pass.
     Pass(u64),
-    /// A task is asked for, so many milliseconds ahead.
+    /// A task is scheduled, so many milliseconds ahead.
     Schedule(u64),
 }
 
 impl World {
-    /// With a window of `window_millis` that holds `window_tasks`, and routes that keep `ready` due tasks.
+    /// With a window of `window_millis` that holds `window_tasks`, and routes that queue `ready` due
+    /// tasks.
     pub(super) fn new(window_millis: u64, window_tasks: usize, ready: usize) -> Self {
-        let mut settings = Settings::from(Arc::new(Config::default()));
+        Self::with(Config::default(), window_millis, window_tasks, ready)
+    }
+
+    pub(super) fn with(
+        config: Config,
+        window_millis: u64,
+        window_tasks: usize,
+        ready: usize,
+    ) -> Self {
+        let mut settings = Settings::from(Arc::new(config));
         settings.window_millis = window_millis;
         settings.window_tasks = window_tasks;
         settings.ready = ready;
@@ -79,20 +111,24 @@ impl World {
             told: Vec::new(),
             replies: Vec::new(),
             deliveries: Vec::new(),
+            cancelled: VecDeque::new(),
+            finished: VecDeque::new(),
+            unreadable: BTreeSet::new(),
             acking: false,
             acked: 0,
             next_consumer: 1,
         }
     }
 
-    /// The power goes and comes again; what was delivered is kept for the tests to see.
+    /// The power fails and comes back; the deliveries stay visible to the tests.
     pub(super) fn restart(&mut self) {
         let store = Arc::new(self.store.power_loss(0));
-        let before = std::mem::replace(self, Self::open(store, self.settings.clone(), self.now));
+        let before = mem::replace(self, Self::open(store, self.settings.clone(), self.now));
         self.acking = before.acking;
         self.acked = before.acked;
         self.deliveries = before.deliveries;
         self.replies = before.replies;
+        self.unreadable = before.unreadable;
         self.next_consumer = before.next_consumer;
     }
 
@@ -101,7 +137,7 @@ impl World {
         self.now.monotonic = self.now.after(Duration::from_millis(millis));
     }
 
-    /// Somebody sets the wall clock.
+    /// The wall clock is set.
     pub(super) fn set_clock(&mut self, by_millis: i64) {
         let wall = self.now.wall_nanos.cast_signed() + by_millis * 1_000_000;
         self.now.wall_nanos = wall.try_into().unwrap();
@@ -111,7 +147,7 @@ impl World {
         match step {
             Step::Commit => self.commit(),
             Step::Tell => {
-                let told = std::mem::take(&mut self.told);
+                let told = mem::take(&mut self.told);
                 self.input(Input::Committed(told));
             }
             Step::Tick => {
@@ -134,8 +170,15 @@ impl World {
 
     pub(super) fn commit(&mut self) {
         let now = self.now.wall_millis();
-        for Job { op, token } in std::mem::take(&mut self.jobs) {
+        for Job { op, token } in mem::take(&mut self.jobs) {
             let outcome = self.ledger.apply(&op, now).unwrap();
+            match (&op, &token, outcome) {
+                (_, _, Outcome::Cancelled(Some(seq))) => self.cancelled.push_back(seq),
+                (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
+                    self.finished.push_back(subject.seq);
+                }
+                _ => {}
+            }
             self.told.push(Committed { op, token, outcome });
         }
         self.ledger.commit(Durability::Synced, now).unwrap();
@@ -157,9 +200,9 @@ impl World {
 
     fn ack_if_acking(&mut self) {
         while self.acking && self.acked < self.deliveries.len() {
-            let (consumer, id, attempt, _) = self.deliveries[self.acked].clone();
+            let delivered = self.deliveries[self.acked].clone();
             self.acked += 1;
-            self.ack(consumer, &id, attempt);
+            self.ack_delivery(&delivered);
         }
     }
 
@@ -206,17 +249,31 @@ impl World {
     }
 
     pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {
-        self.ask(
-            0,
-            Request::Schedule(Schedule {
-                id: Some(id.into()),
-                route: Some("route".into()),
-                fire_at,
-                compression: Compression::None,
-                payload: b"payload".as_slice().into(),
-                replace: false,
-            }),
-        );
+        self.schedule_on("route", id, fire_at, 0, false);
+    }
+
+    pub(super) fn schedule_on(
+        &mut self,
+        route: &str,
+        id: &str,
+        fire_at: u64,
+        payload: u64,
+        replace: bool,
+    ) {
+        let schedule = Schedule {
+            id: Some(id.into()),
+            route: Some(route.into()),
+            fire_at,
+            compression: Compression::None,
+            payload: payload.to_be_bytes().into(),
+            replace,
+        };
+        self.ask(0, Request::Schedule(schedule));
+    }
+
+    pub(super) fn cancel(&mut self, route: &str, id: &str) {
+        let (route, id) = (route.into(), id.into());
+        self.ask(0, Request::Cancel { route, id });
     }
 
     pub(super) fn ack(&mut self, consumer: ConsumerId, id: &Arc<str>, attempt: u32) {
@@ -225,13 +282,19 @@ impl World {
             route: None,
             attempt: Some(attempt),
         };
-        self.ask(
-            consumer,
-            Request::Ack {
-                delivery,
-                confirm: true,
-            },
-        );
+        let confirm = true;
+        self.ask(consumer, Request::Ack { delivery, confirm });
+    }
+
+    pub(super) fn ack_delivery(&mut self, delivered: &Delivered) {
+        let delivery = delivered.named();
+        let confirm = true;
+        self.ask(delivered.consumer, Request::Ack { delivery, confirm });
+    }
+
+    pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+        let delivery = delivered.named();
+        self.ask(delivered.consumer, Request::Nack { delivery, delay_ms });
     }
 
     pub(super) fn input(&mut self, input: Input) {
@@ -239,16 +302,16 @@ impl World {
         self.carry_out();
     }
 
-    /// How many deliveries each id has had.
+    /// The number of deliveries of each id.
     pub(super) fn delivered(&self) -> BTreeMap<Arc<str>, usize> {
         let mut times = BTreeMap::new();
-        for (_, id, _, _) in &self.deliveries {
-            *times.entry(id.clone()).or_default() += 1;
+        for delivered in &self.deliveries {
+            *times.entry(delivered.id.clone()).or_default() += 1;
         }
         times
     }
 
-    /// How many tasks are in memory.
+    /// The number of tasks in memory.
     pub(super) fn in_memory(&self) -> usize {
         self.scheduler.tasks.len()
     }
@@ -262,25 +325,58 @@ impl World {
             jobs,
             messages,
             failed,
-            ..
         } = self.scheduler.take_effects();
         assert!(failed.is_none(), "{failed:?}");
         self.jobs.extend(jobs);
+        let mut inputs = Vec::new();
         for (consumer, message) in messages {
             match message {
                 Message::Reply { reply, .. } => self.replies.push((consumer, reply)),
                 Message::Quiet(_) => {}
                 Message::Deliver {
-                    seq, id, attempt, ..
+                    seq,
+                    route,
+                    id,
+                    attempt,
                 } => {
-                    // As the writer does: what is gone by then is not sent.
                     let key = crate::record::key::task(seq);
-                    if self.store.get(Space::Tasks, &key).unwrap().is_some() {
-                        let now = self.now.wall_millis();
-                        self.deliveries.push((consumer, id, attempt, now));
+                    let copy = CopyOf {
+                        consumer,
+                        seq,
+                        id: id.clone(),
+                    };
+                    // As the writer of a connection does it.
+                    if self.store.get(Space::Tasks, &key).unwrap().is_none() {
+                        inputs.push(Input::Unsent(copy));
+                    } else if self.unreadable.contains(&seq) {
+                        let reason = "a flipped bit".into();
+                        inputs.push(Input::Unreadable { copy, reason });
+                    } else {
+                        let at = self.now.wall_millis();
+                        self.deliveries.push(Delivered {
+                            consumer,
+                            route,
+                            id,
+                            attempt,
+                            seq,
+                            at,
+                        });
                     }
                 }
             }
+        }
+        for input in inputs {
+            self.input(input);
+        }
+    }
+}
+
+impl Delivered {
+    fn named(&self) -> Named {
+        Named {
+            id: self.id.clone(),
+            route: Some(self.route.clone()),
+            attempt: Some(self.attempt),
         }
     }
 }

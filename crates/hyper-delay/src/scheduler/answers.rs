@@ -1,0 +1,210 @@
+//! What an answer to a delivery means, and what no answer means.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    ConsumerId, CopyOf, ReplyTo, Scheduler, Token, consumer::Copy, task::Change, tasks::Left,
+    timers::CopyEnd,
+};
+use crate::{
+    ledger::{Op, Subject},
+    protocol::{Named, Reply},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    /// A consumer acknowledges a delivery: the task goes, if it still has that revision.
+    pub(super) fn acked(&mut self, consumer: ConsumerId, named: Named, confirm: Option<ReplyTo>) {
+        if self.lost_copy_answered(consumer, &named) {
+            return self.unknown_ack(named, confirm);
+        }
+        let in_flight = self.consumers.answered(consumer, &named);
+        let is_in_flight = in_flight.is_some();
+        let copy = in_flight.or_else(|| self.consumers.answered_late(consumer, &named));
+        let Some(copy) = copy else {
+            return self.unknown_ack(named, confirm);
+        };
+        if let Some(end) = copy.end {
+            self.timers.cancel(end);
+        }
+        self.finish(copy.seq, consumer);
+        let subject = Subject {
+            route: copy.route,
+            id: named.id,
+            seq: copy.seq,
+            attempt: copy.attempt,
+        };
+        let token = confirm.map_or(Token::None, Token::Reply);
+        self.submit(Op::Finish(subject), token);
+        if is_in_flight {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// Whatever goes on with an acknowledged task ends. It stays in memory until that is on disk.
+    fn finish(&mut self, seq: u64, answered: ConsumerId) {
+        let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
+        let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {
+            return;
+        };
+        match left {
+            Left::Ready => {
+                if let Some(route) = self.routes.get_mut(&task.route) {
+                    route.unqueue(task.position(seq));
+                }
+            }
+            Left::Round(round) => {
+                let id = task.id.clone();
+                self.lose_copies(&round, &id, seq, Some(answered));
+            }
+            Left::Idle | Left::Committing(_) => {}
+        }
+    }
+
+    fn unknown_ack(&mut self, named: Named, confirm: Option<ReplyTo>) {
+        self.unknown_acks += 1;
+        if let Some(to) = confirm {
+            let acked = Reply::Acked {
+                id: named.id,
+                route: named.route,
+                removed: false,
+            };
+            self.reply(to, acked);
+        }
+    }
+
+    /// A consumer gives a delivery back.
+    pub(super) fn nacked(&mut self, consumer: ConsumerId, named: &Named, delay_ms: Option<u64>) {
+        let Some(copy) = self.consumers.answered(consumer, named) else {
+            self.unknown_acks += 1;
+            self.lost_copy_answered(consumer, named);
+            return;
+        };
+        if let Some(end) = copy.end {
+            self.timers.cancel(end);
+        }
+        self.copy_failed(copy.seq, consumer, delay_ms);
+        self.dispatch_for(consumer);
+    }
+
+    /// If an answer names a copy whose task another consumer has acknowledged, it is ignored, and the
+    /// id is free. Returns whether it does.
+    fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
+        let copy = self.consumers.answered_lost(consumer, named);
+        let found = copy.is_some();
+        self.release(consumer, copy);
+        found
+    }
+
+    /// A consumer has a copy no more: its id is free, and so may be credit.
+    fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
+        if let Some(copy) = copy {
+            if let Some(end) = copy.end {
+                self.timers.cancel(end);
+            }
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// A copy was not sent, as its revision was gone.
+    pub(super) fn unsent(&mut self, copy: &CopyOf) {
+        let CopyOf { consumer, seq, id } = copy;
+        let unsent = self.consumers.unsent(*consumer, id, *seq);
+        self.release(*consumer, unsent);
+    }
+
+    /// A copy was not sent, as the content of the task cannot be read: the task is dead.
+    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: Arc<str>) {
+        let seq = copy.seq;
+        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read: it is dead");
+        if self.tasks.round(seq).is_some() {
+            self.bury(seq, Some(reason));
+        }
+        self.unsent(copy);
+    }
+
+    /// The time for an answer to a round is over, whatever copies are unanswered.
+    pub(super) fn round_timed_out(&mut self, seq: u64) {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            debug_assert!(false, "the end of a round cancels its timer");
+            return;
+        };
+        let holders: Vec<ConsumerId> = round.holders().collect();
+        let id = task.id.clone();
+        task.last_failed_consumer = holders.first().copied();
+        self.round_failed(seq, None);
+        for consumer in holders {
+            self.overdue(consumer, &id, seq);
+        }
+    }
+
+    /// The time to answer a copy that no round waits for is over.
+    pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
+        self.overdue(end.consumer, &end.id, end.seq);
+    }
+
+    fn overdue(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
+        let suspect_until = self.now.after(self.settings.ack_timeout);
+        if self.consumers.overdue(consumer, id, seq, suspect_until) {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    /// The copy of a consumer was given back, or its connection is closed. The last copy that fails
+    /// ends the round.
+    pub(super) fn copy_failed(&mut self, seq: u64, consumer: ConsumerId, delay_ms: Option<u64>) {
+        let now = self.now.monotonic;
+        if let Some((task, round)) = self.tasks.round_mut(seq)
+            && round.fail(consumer, delay_ms, now)
+        {
+            task.last_failed_consumer = Some(consumer);
+            self.advance_round(seq);
+        }
+    }
+
+    /// A round has failed: the next one is due later, or the task is dead.
+    pub(super) fn round_failed(&mut self, seq: u64, delay_ms: Option<u64>) {
+        let Some(task) = self.tasks.get_mut(seq) else {
+            return;
+        };
+        task.failures = task.failures.saturating_add(1);
+        let failures = task.failures;
+        let most = self.settings.max_attempts;
+        if most.is_some_and(|most| failures >= most) {
+            return self.bury(seq, None);
+        }
+        let backoff = || self.settings.backoff(failures, &mut self.random);
+        let delay = delay_ms.unwrap_or_else(backoff);
+        task.at = self.now.wall_millis().saturating_add(delay);
+        task.is_parked = false;
+        let op = Op::Retry {
+            at: task.at,
+            attempt: task.attempt,
+            failures,
+            subject: task.subject(seq),
+        };
+        let due = self.now.after(Duration::from_millis(delay));
+        self.tasks.commit(seq, Change::Retry, &mut self.timers);
+        self.submit(op, Token::RetryAt(due));
+    }
+
+    /// A task is dead. `reason` is why, if not by failed rounds.
+    fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
+        let left = self.tasks.commit(seq, Change::Bury, &mut self.timers);
+        let Some(task) = self.tasks.get(seq) else {
+            return;
+        };
+        let id = task.id.clone();
+        let op = Op::Bury {
+            at: self.now.wall_millis(),
+            attempt: task.attempt,
+            failures: task.failures,
+            subject: task.subject(seq),
+            reason: reason.clone(),
+        };
+        self.submit(op, Token::None);
+        if let (Some(Left::Round(round)), Some(_)) = (left, reason) {
+            self.lose_copies(&round, &id, seq, None);
+        }
+    }
+}

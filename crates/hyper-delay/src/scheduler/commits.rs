@@ -1,0 +1,210 @@
+//! What follows from what is on disk.
+
+use super::{
+    Committed, Scheduler, Token,
+    task::{Change, Due, Task},
+    tasks::Left,
+};
+use crate::{
+    ledger::{Op, Order, Outcome, Subject},
+    protocol::{Code, Refusal, Reply},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    /// Takes all that was committed together, then reads what was parked with it, once for each
+    /// route.
+    pub(super) fn committed(&mut self, committed: Vec<Committed>) {
+        for committed in committed {
+            self.one_committed(committed);
+        }
+        self.refill_wanting();
+    }
+
+    fn one_committed(&mut self, committed: Committed) {
+        let Committed { op, token, outcome } = committed;
+        self.requests.committed(&op);
+        match (op, outcome) {
+            (
+                Op::Schedule(order),
+                Outcome::Scheduled {
+                    seq,
+                    attempt,
+                    replaced,
+                },
+            ) => self.scheduled(order, seq, attempt, replaced, token),
+            (Op::Schedule(order), outcome) => self.not_scheduled(order, outcome, token),
+            (Op::Finish(subject), outcome) => self.finished(subject, outcome, token),
+            (Op::Retry { subject, .. }, Outcome::Moved(true)) => self.retried(&subject, &token),
+            (Op::Park(subject), Outcome::Moved(true)) => self.parked(&subject),
+            (Op::Retry { subject, .. }, _) => {
+                self.tasks.committed(subject.seq, Change::Retry);
+            }
+            (Op::Park(subject), _) => {
+                self.tasks.committed(subject.seq, Change::Park);
+            }
+            (Op::Bury { subject, .. }, _) => {
+                self.tasks.committed(subject.seq, Change::Bury);
+            }
+            (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
+                let in_flight = seq.is_some_and(|seq| self.was_in_flight(seq));
+                self.answer(token, || Reply::Cancelled {
+                    id,
+                    route,
+                    found: seq.is_some(),
+                    in_flight,
+                });
+            }
+            (Op::Kick { route, id, at }, Outcome::Kicked(kicked)) => {
+                if let Some((seq, attempt)) = kicked {
+                    self.added(seq, Task::new(route.clone(), id.clone(), at, attempt));
+                }
+                let found = kicked.is_some();
+                self.answer(token, || Reply::Kicked { id, route, found });
+            }
+            (Op::Count { .. } | Op::NothingBefore(_), _)
+            | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
+        }
+    }
+
+    fn scheduled(
+        &mut self,
+        order: Order,
+        seq: u64,
+        attempt: u32,
+        replaced: Option<u64>,
+        token: Token,
+    ) {
+        let mut task = Task::new(order.route, order.id, order.at, attempt);
+        if let Some((old, _)) = replaced.and_then(|old| self.remove(old))
+            && old.attempt > attempt
+        {
+            task.attempt = old.attempt;
+            let op = Op::Count {
+                subject: task.subject(seq),
+                attempt: old.attempt,
+            };
+            self.submit(op, Token::None);
+        }
+        let (id, route) = (task.id.clone(), task.route.clone());
+        self.answer(token, || Reply::Ack {
+            id,
+            route,
+            fire_at: order.fire_at,
+        });
+        self.added(seq, task);
+    }
+
+    fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
+        self.answer(token, || match outcome {
+            Outcome::Same => Reply::Ack {
+                id: order.id,
+                route: order.route,
+                fire_at: order.fire_at,
+            },
+            _ => Reply::Error(Refusal {
+                code: Code::DuplicateId,
+                message: format!(
+                    "route {:?} has or had a task with id {:?} and other content: choose another \
+                     id, or replace it with \"replace\":true",
+                    order.route, order.id
+                ),
+                id: Some(order.id),
+                route: Some(order.route),
+                tag: None,
+            }),
+        });
+    }
+
+    fn finished(&mut self, subject: Subject, outcome: Outcome, token: Token) {
+        let seq = subject.seq;
+        if let Some((task, Left::Round(round))) = self.take_out(seq) {
+            self.lose_copies(&round, &task.id, seq, None);
+        }
+        self.answer(token, || Reply::Acked {
+            id: subject.id,
+            route: Some(subject.route),
+            removed: outcome == Outcome::Moved(true),
+        });
+    }
+
+    /// A task is on disk that was not there before.
+    fn added(&mut self, seq: u64, task: Task) {
+        if let Some(known) = self.tasks.get_mut(seq) {
+            // It was read before this was reported; what it replaced had more rounds than the disk
+            // knew.
+            known.attempt = known.attempt.max(task.attempt);
+        } else if task.at <= self.now.wall_millis() || self.is_near(task.position(seq)) {
+            self.arrive(seq, task);
+        } else {
+            self.horizon.left_on_disk();
+        }
+    }
+
+    /// A retry is on disk: the task waits for it.
+    fn retried(&mut self, subject: &Subject, token: &Token) {
+        let seq = subject.seq;
+        let Some(task) = self.tasks.committed(seq, Change::Retry) else {
+            return;
+        };
+        let due = match token {
+            Token::RetryAt(due) => Due::Monotonic(*due),
+            Token::Reply(_) | Token::None => Due::Wall,
+        };
+        if !self.is_near(task.position(seq)) {
+            self.horizon.left_on_disk();
+        } else if due.has_passed(self.now.monotonic) {
+            self.tasks.insert_due(seq, task);
+            self.offer(seq);
+        } else {
+            self.wait(seq, task, due);
+        }
+    }
+
+    fn parked(&mut self, subject: &Subject) {
+        let Some(task) = self.tasks.committed(subject.seq, Change::Park) else {
+            return;
+        };
+        if let Some(route) = self.routes.get_mut(&task.route) {
+            route.parked(task.position(subject.seq));
+            self.routes.want(task.route);
+        }
+    }
+
+    /// A task is cancelled. Returns whether an open connection was given this revision and has not
+    /// given it back: also if its ack is not on disk yet, or its time to answer is over.
+    fn was_in_flight(&mut self, seq: u64) -> bool {
+        let is_late = self.consumers.is_late(seq);
+        let left = self.remove(seq).map(|(_, left)| left);
+        let is_in_flight = matches!(
+            left,
+            Some(Left::Round(_) | Left::Committing(Change::Finish))
+        );
+        is_in_flight || is_late
+    }
+
+    /// A revision is gone from the disk, and so it is from memory.
+    fn remove(&mut self, seq: u64) -> Option<(Task, Left)> {
+        let (task, left) = self.take_out(seq)?;
+        if let Left::Round(round) = &left {
+            self.abandon_copies(round, &task.id, seq);
+        }
+        Some((task, left))
+    }
+
+    fn take_out(&mut self, seq: u64) -> Option<(Task, Left)> {
+        let (task, left) = self.tasks.remove(seq, &mut self.timers)?;
+        if let Left::Ready = left
+            && let Some(route) = self.routes.get_mut(&task.route)
+        {
+            route.unqueue(task.position(seq));
+        }
+        Some((task, left))
+    }
+
+    fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
+        if let Token::Reply(to) = token {
+            self.reply(to, reply());
+        }
+    }
+}

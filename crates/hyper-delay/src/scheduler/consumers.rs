@@ -1,0 +1,261 @@
+use std::{collections::hash_map::Entry, sync::Arc};
+
+use race_wheel::{Key, Tick};
+use rustc_hash::FxHashMap;
+
+use super::{
+    ConsumerId,
+    consumer::{Consumer, Copy, Gone, Overdue},
+};
+use crate::protocol::Named;
+
+/// The open connections.
+#[derive(Debug, Default)]
+pub(super) struct Consumers {
+    by_id: FxHashMap<ConsumerId, Consumer>,
+    /// The number of copies of a revision that open connections left unanswered.
+    late: FxHashMap<u64, u32>,
+}
+
+/// Why no consumer is given a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoConsumer {
+    /// None has room.
+    NoCredit,
+    /// Those that have room hold a copy of the same id.
+    IdInFlight,
+}
+
+impl Consumers {
+    pub(super) fn open(&mut self, consumer: ConsumerId, credit: u16) {
+        self.by_id.insert(consumer, Consumer::new(credit));
+    }
+
+    pub(super) fn close(&mut self, consumer: ConsumerId) -> Option<Gone> {
+        let gone = self.by_id.remove(&consumer)?.into_parts();
+        for seq in &gone.late {
+            self.forget_late(*seq);
+        }
+        Some(gone)
+    }
+
+    /// The number of open connections.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn get(&self, consumer: ConsumerId) -> Option<&Consumer> {
+        self.by_id.get(&consumer)
+    }
+
+    pub(super) fn get_mut(&mut self, consumer: ConsumerId) -> Option<&mut Consumer> {
+        self.by_id.get_mut(&consumer)
+    }
+
+    /// Chooses the consumer of a task with that id among `candidates`. Returns it with its place
+    /// among them.
+    ///
+    /// The first one with the fewest deliveries in flight of those that have room and no copy of the
+    /// id; `avoid` and those that left a copy unanswered come last, in this order.
+    pub(super) fn choose(
+        &self,
+        candidates: impl Iterator<Item = ConsumerId>,
+        id: &str,
+        avoid: Option<ConsumerId>,
+        now: Tick,
+    ) -> Result<(usize, ConsumerId), NoConsumer> {
+        let mut best = None;
+        let mut why = NoConsumer::NoCredit;
+        for (place, candidate) in candidates.enumerate() {
+            let Some(consumer) = self.by_id.get(&candidate) else {
+                continue;
+            };
+            if !consumer.has_room() {
+                continue;
+            }
+            if consumer.holds(id) {
+                why = NoConsumer::IdInFlight;
+                continue;
+            }
+            let is_avoided = avoid == Some(candidate);
+            let rank = (consumer.is_suspect(now), is_avoided, consumer.load());
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, (place, candidate)));
+            }
+            if rank == (false, false, 0) {
+                break;
+            }
+        }
+        best.map(|(_, chosen)| chosen).ok_or(why)
+    }
+
+    /// The time of a consumer to answer a copy is over; if it is late with it, it is chosen last
+    /// until `suspect_until`. Returns whether that freed credit or an id.
+    pub(super) fn overdue(
+        &mut self,
+        consumer: ConsumerId,
+        id: &str,
+        seq: u64,
+        suspect_until: Tick,
+    ) -> bool {
+        let Some(state) = self.by_id.get_mut(&consumer) else {
+            return false;
+        };
+        match state.overdue(id, seq, suspect_until) {
+            Overdue::Nothing => false,
+            Overdue::Freed => true,
+            Overdue::Late { forgotten } => {
+                *self.late.entry(seq).or_default() += 1;
+                if let Some(seq) = forgotten {
+                    self.forget_late(seq);
+                }
+                true
+            }
+        }
+    }
+
+    /// Removes and returns the copy in flight that an answer names.
+    pub(super) fn answered(&mut self, consumer: ConsumerId, named: &Named) -> Option<Copy> {
+        self.by_id.get_mut(&consumer)?.answered(named)
+    }
+
+    /// Removes and returns the unanswered copy that a late answer names.
+    pub(super) fn answered_late(&mut self, consumer: ConsumerId, named: &Named) -> Option<Copy> {
+        let copy = self.by_id.get_mut(&consumer)?.answered_late(named)?;
+        self.forget_late(copy.seq);
+        Some(copy)
+    }
+
+    /// Removes and returns the copy that an answer names and whose task another consumer has
+    /// acknowledged.
+    pub(super) fn answered_lost(&mut self, consumer: ConsumerId, named: &Named) -> Option<Copy> {
+        self.by_id.get_mut(&consumer)?.answered_lost(named)
+    }
+
+    /// Removes and returns a copy that was not sent.
+    pub(super) fn unsent(&mut self, consumer: ConsumerId, id: &str, seq: u64) -> Option<Copy> {
+        self.by_id.get_mut(&consumer)?.unsent(id, seq)
+    }
+
+    /// Another consumer has acknowledged the task. Returns false if this one has no copy in flight.
+    pub(super) fn lose(&mut self, consumer: ConsumerId, id: &str, seq: u64) -> bool {
+        self.by_id
+            .get_mut(&consumer)
+            .is_some_and(|state| state.lose(id, seq))
+    }
+
+    /// No round waits for a copy any more; its time to answer is over at the timer `end`. Returns
+    /// false if there is no such copy.
+    pub(super) fn set_end(&mut self, consumer: ConsumerId, id: &str, seq: u64, end: Key) -> bool {
+        self.by_id
+            .get_mut(&consumer)
+            .is_some_and(|state| state.set_end(id, seq, end))
+    }
+
+    /// Whether an open connection left a copy of a revision unanswered and may still answer it.
+    pub(super) fn is_late(&self, seq: u64) -> bool {
+        self.late.contains_key(&seq)
+    }
+
+    /// The copies in flight of all connections.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = (ConsumerId, &Arc<str>, &Copy)> {
+        self.by_id.iter().flat_map(|(consumer, state)| {
+            let copies = state.in_flight();
+            copies.map(|(id, copy)| (*consumer, id, copy))
+        })
+    }
+
+    fn forget_late(&mut self, seq: u64) {
+        if let Entry::Occupied(mut late) = self.late.entry(seq) {
+            *late.get_mut() -= 1;
+            if *late.get() == 0 {
+                late.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Tick = Tick::ZERO;
+
+    fn consumers() -> Consumers {
+        let mut consumers = Consumers::default();
+        for consumer in 1..=3 {
+            consumers.open(consumer, 2);
+        }
+        consumers
+    }
+
+    fn give(consumers: &mut Consumers, consumer: ConsumerId, id: &str, seq: u64) {
+        let copy = Copy {
+            route: "route".into(),
+            seq,
+            attempt: 1,
+            end: None,
+        };
+        consumers.get_mut(consumer).unwrap().give(id.into(), copy);
+    }
+
+    fn choose(consumers: &Consumers, avoid: Option<ConsumerId>) -> Result<u64, NoConsumer> {
+        let chosen = consumers.choose([1, 2, 3].into_iter(), "id", avoid, NOW);
+        chosen.map(|(_, consumer)| consumer)
+    }
+
+    #[test]
+    fn the_first_of_the_least_loaded_is_chosen() {
+        let mut consumers = consumers();
+        assert_eq!(choose(&consumers, None), Ok(1));
+        give(&mut consumers, 1, "a", 1);
+        assert_eq!(choose(&consumers, None), Ok(2));
+        give(&mut consumers, 2, "b", 2);
+        assert_eq!(choose(&consumers, Some(3)), Ok(1), "3 failed it last");
+        give(&mut consumers, 3, "c", 3);
+        assert_eq!(choose(&consumers, None), Ok(1));
+    }
+
+    #[test]
+    fn a_consumer_that_left_a_copy_unanswered_comes_last() {
+        let mut consumers = consumers();
+        give(&mut consumers, 1, "a", 1);
+        assert!(consumers.overdue(1, "a", 1, Tick::new(5)));
+        assert!(consumers.is_late(1));
+        give(&mut consumers, 2, "b", 2);
+        give(&mut consumers, 3, "c", 3);
+        assert_eq!(choose(&consumers, None), Ok(2));
+        let named = Named {
+            id: "a".into(),
+            route: None,
+            attempt: None,
+        };
+        assert!(consumers.answered(1, &named).is_none());
+        assert!(consumers.answered_late(1, &named).is_some());
+        assert!(!consumers.is_late(1));
+        assert_eq!(choose(&consumers, None), Ok(1));
+    }
+
+    #[test]
+    fn without_credit_or_with_the_same_id_there_is_no_consumer() {
+        let mut consumers = consumers();
+        for consumer in 1..=3 {
+            give(&mut consumers, consumer, "id", consumer);
+        }
+        assert_eq!(choose(&consumers, None), Err(NoConsumer::IdInFlight));
+        for consumer in 1..=3 {
+            give(&mut consumers, consumer, "other", 10 + consumer);
+        }
+        assert_eq!(choose(&consumers, None), Err(NoConsumer::NoCredit));
+    }
+
+    #[test]
+    fn a_connection_that_closes_takes_its_late_copies_with_it() {
+        let mut consumers = consumers();
+        give(&mut consumers, 1, "a", 1);
+        consumers.overdue(1, "a", 1, Tick::new(5));
+        let gone = consumers.close(1).unwrap();
+        assert_eq!(gone.late, [1]);
+        assert!(!consumers.is_late(1));
+    }
+}

@@ -1,0 +1,180 @@
+//! What is read from disk: the near future, and what is parked for routes with consumers.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use super::{
+    Scheduler,
+    horizon::Range,
+    task::{Due, Task},
+};
+use crate::{
+    ledger::{Listed, Position},
+    store::{Store, StoreError},
+};
+
+/// Waiting tasks read in one go, so that others have their turn.
+const WAITING: usize = 1024;
+
+/// Parked tasks read in one go.
+const PARKED: usize = 512;
+
+/// The number of tasks on their way to be parked above which reading waits for the committer, so
+/// that tasks that are read and due at once do not pile up in memory.
+const PARKS: usize = 8 * WAITING;
+
+impl<S: Store> Scheduler<S> {
+    /// Whether a task at that position belongs into memory.
+    pub(super) fn is_near(&self, position: Position) -> bool {
+        position < self.near() || self.horizon.has_read(position)
+    }
+
+    fn near(&self) -> Position {
+        let now = self.now.wall_millis();
+        Position::start_of(now.saturating_add(self.settings.window_millis))
+    }
+
+    /// Has a task wait for its time, and drops the later half of the waiting ones if there are too
+    /// many.
+    pub(super) fn wait(&mut self, seq: u64, task: Task, due: Due) {
+        self.tasks.wait(seq, task, due, self.now, &mut self.timers);
+        if self.tasks.waiting() > self.settings.window_tasks
+            && let Some(first) = self.tasks.evict_later_half(&mut self.timers)
+        {
+            self.horizon.draw_in(first);
+        }
+    }
+
+    pub(super) fn wants_to_read(&self) -> bool {
+        let has_room = self.tasks.waiting() <= self.settings.window_tasks / 2;
+        let window = self.settings.window_millis;
+        self.requests.parks() < PARKS && self.horizon.wants_to_read(self.now, window, has_room)
+    }
+
+    /// Reads a part of the near future, and a part of what was overdue at the start.
+    pub(super) fn read(&mut self) {
+        if self.wants_to_read()
+            && let Err(error) = self.try_read()
+        {
+            self.fail(error);
+        }
+    }
+
+    fn try_read(&mut self) -> Result<(), StoreError> {
+        if let Some(range) = self.horizon.unread(self.near()) {
+            let part = self.read_part(range)?;
+            self.horizon.read(part.to, part.has_more);
+            self.take(part.tasks);
+        }
+        if let Some(range) = self.horizon.overdue() {
+            let part = self.read_part(range)?;
+            self.horizon.read_overdue(part.to);
+            self.take(part.tasks);
+        }
+        Ok(())
+    }
+
+    fn read_part(&self, range: Range) -> Result<Part, StoreError> {
+        let mut part = Part {
+            tasks: Vec::new(),
+            to: range.to,
+            has_more: false,
+        };
+        self.view.waiting(range.from, |listed| {
+            if listed.position >= range.to || part.tasks.len() == WAITING {
+                part.has_more = true;
+                part.to = range.to.min(listed.position);
+                return ControlFlow::Break(());
+            }
+            part.tasks.push(listed);
+            ControlFlow::Continue(())
+        })?;
+        Ok(part)
+    }
+
+    /// Takes what was read into memory. The horizon has moved already, so that it can move back if
+    /// there is no room for all.
+    fn take(&mut self, tasks: Vec<Listed>) {
+        for listed in tasks {
+            let (seq, task) = Task::waiting(listed);
+            if !self.tasks.contains(seq) {
+                self.arrive(seq, task);
+            }
+        }
+    }
+
+    /// A task that waits on disk comes into memory.
+    pub(super) fn arrive(&mut self, seq: u64, task: Task) {
+        if task.at <= self.now.wall_millis() {
+            self.tasks.insert_due(seq, task);
+            self.offer(seq);
+        } else {
+            self.wait(seq, task, Due::Wall);
+        }
+    }
+
+    /// Reads parked tasks of the routes that may have room for them.
+    pub(super) fn refill_wanting(&mut self) {
+        for route in self.routes.take_wanting() {
+            self.refill(&route);
+        }
+    }
+
+    /// Reads parked tasks of a route, if there is room for them. If there may be more, other routes
+    /// come first.
+    pub(super) fn refill(&mut self, name: &Arc<str>) {
+        match self.try_refill(name) {
+            Ok(true) => self.routes.want(name.clone()),
+            Ok(false) => {}
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Returns whether there was room, and there may be more.
+    fn try_refill(&mut self, name: &Arc<str>) -> Result<bool, StoreError> {
+        let Some(route) = self.routes.get_mut(name) else {
+            return Ok(false);
+        };
+        let (Some(from), ready) = (route.backlog(), self.settings.ready) else {
+            return Ok(false);
+        };
+        if route.queued() > ready / 2 {
+            return Ok(false);
+        }
+        // All routes together have at most twice the window in memory, and one task each.
+        let least = usize::from(route.queued() == 0);
+        let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());
+        let most = (ready - route.queued()).min(PARKED).min(room.max(least));
+        if most == 0 {
+            return Ok(false);
+        }
+        let mut found = Vec::new();
+        self.view.parked(name, from, |listed| {
+            found.push(listed);
+            match found.len() < most {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        })?;
+        let last = found.last().filter(|_| found.len() == most);
+        let backlog = last.map(|last| last.position.next());
+        route.read_up_to(backlog);
+        for listed in found {
+            let position = listed.position;
+            let (seq, task) = Task::parked(listed);
+            if self.tasks.insert_ready(seq, task) {
+                route.queue(position);
+            }
+        }
+        self.dispatch(name);
+        Ok(backlog.is_some())
+    }
+}
+
+/// What was read in one go.
+struct Part {
+    tasks: Vec<Listed>,
+    /// All before this was read.
+    to: Position,
+    /// Whether there is more.
+    has_more: bool,
+}

@@ -1,0 +1,113 @@
+//! Connections come and go, and register routes.
+
+use std::sync::Arc;
+
+use super::{ConsumerId, Message, ReplyTo, Scheduler};
+use crate::{
+    protocol::{Mode, Reason, Reply},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    pub(super) fn closed(&mut self, consumer: ConsumerId) {
+        let Some(gone) = self.consumers.close(consumer) else {
+            return;
+        };
+        if self.is_ending {
+            // What it has in flight has not failed: the next start delivers it.
+            return;
+        }
+        for route in &gone.routes {
+            self.leave(consumer, route);
+        }
+        for (_, copy) in gone.unanswered {
+            if let Some(end) = copy.end {
+                self.timers.cancel(end);
+            }
+            self.copy_failed(copy.seq, consumer, None);
+        }
+    }
+
+    pub(super) fn register(
+        &mut self,
+        to: ReplyTo,
+        route: &Arc<str>,
+        credit: Option<u16>,
+        mode: Mode,
+    ) {
+        let consumer = to.consumer;
+        let Some(state) = self.consumers.get_mut(consumer) else {
+            return;
+        };
+        if let Some(credit) = credit {
+            state.set_credit(credit);
+        }
+        let registered = Reply::Registered {
+            route: route.clone(),
+            credit: state.credit(),
+        };
+        self.reply(to, registered);
+        self.bind(consumer, route, mode);
+        self.refill(route);
+        self.dispatch(route);
+        if credit.is_some() {
+            self.dispatch_for(consumer);
+        }
+    }
+
+    pub(super) fn unregister(&mut self, to: ReplyTo, route: Arc<str>) {
+        let consumer = to.consumer;
+        let state = self.consumers.get_mut(consumer);
+        if state.is_some_and(|state| state.remove_route(&route)) {
+            self.leave(consumer, &route);
+        }
+        let reason = Reason::Asked;
+        self.reply(to, Reply::Unregistered { route, reason });
+    }
+
+    /// Makes a connection a consumer of a route; those that cannot share the route with it lose it.
+    pub(super) fn bind(&mut self, consumer: ConsumerId, name: &Arc<str>, mode: Mode) {
+        let Some(state) = self.consumers.get_mut(consumer) else {
+            return;
+        };
+        let settings = &self.settings;
+        let exclusive = mode == Mode::Exclusive;
+        let (losers, is_new) = self
+            .routes
+            .register(name, consumer, exclusive, || settings.hedge_of(name));
+        if is_new {
+            state.add_route(name);
+        }
+        for loser in losers {
+            if let Some(state) = self.consumers.get_mut(loser) {
+                state.remove_route(name);
+            }
+            let reply = Reply::Unregistered {
+                route: name.clone(),
+                reason: Reason::Replaced,
+            };
+            let message = Message::Reply {
+                reply,
+                tag: None,
+                weight: 0,
+            };
+            self.messages.push((loser, message));
+        }
+    }
+
+    /// Removes a connection from the consumers of a route. With the last one the route goes: what
+    /// waited in memory for a consumer to have room waits on disk.
+    fn leave(&mut self, consumer: ConsumerId, name: &str) {
+        let Some(route) = self.routes.unregister(name, consumer) else {
+            return;
+        };
+        for position in route.into_ready() {
+            let seq = position.seq;
+            if self.tasks.get(seq).is_some_and(|task| task.is_parked) {
+                self.tasks.remove(seq, &mut self.timers);
+            } else {
+                self.park(seq);
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+use std::time::Duration;
+
+use race_core::{Moment, Next, Stagger};
+use race_wheel::{Key, Tick};
+
+use super::{
+    ConsumerId,
+    timers::{Timer, Timers},
+};
+
+/// One try to get a task done: a copy of it with one consumer, or with several if its route is
+/// hedged.
+///
+/// A round has one timer of its own, at its end, which only the end of the round cancels.
+#[derive(Debug)]
+pub(super) struct Round {
+    until: Tick,
+    end: Key,
+    copies: Copies,
+}
+
+#[derive(Debug)]
+enum Copies {
+    One(ConsumerId),
+    /// The only copy has failed; the delay is the one that the nack asked for, in milliseconds.
+    Failed(Option<u64>),
+    Hedged(Box<Hedged>),
+}
+
+/// A race in which each copy is an attempt.
+#[derive(Debug)]
+struct Hedged {
+    stagger: Stagger<Duration>,
+    /// By index of the attempt.
+    copies: Vec<HedgedCopy>,
+    /// When the next copy is due, if it is due by time.
+    next: Option<(Tick, Key)>,
+    /// The delay that the latest nack asked for.
+    delay_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+struct HedgedCopy {
+    consumer: ConsumerId,
+    is_live: bool,
+}
+
+/// What a round wants next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Another copy, to a consumer that has not had one.
+    Send,
+    /// Nothing, until an answer comes or one of its timers expires.
+    Wait,
+    /// It has failed: every copy has, and there are no more. The delay is the one that the latest
+    /// nack asked for, in milliseconds.
+    Failed { delay_ms: Option<u64> },
+}
+
+impl Round {
+    /// Begins a round with a copy for `consumer`, which lasts until `until`. With `hedge`, the next
+    /// copy is due that much later.
+    pub(super) fn begin(
+        seq: u64,
+        consumer: ConsumerId,
+        until: Tick,
+        hedge: Option<Duration>,
+        timers: &mut Timers,
+    ) -> Self {
+        Self {
+            until,
+            end: timers.insert(until, Timer::RoundEnd(seq)),
+            copies: match hedge {
+                None => Copies::One(consumer),
+                Some(delay) => Copies::Hedged(Box::new(Hedged::begin(consumer, delay))),
+            },
+        }
+    }
+
+    /// When the round ends, if nothing ends it before.
+    pub(super) const fn until(&self) -> Tick {
+        self.until
+    }
+
+    /// The consumers with a live copy: one that was not given back and whose connection is open.
+    pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
+        let (one, hedged) = match &self.copies {
+            Copies::One(consumer) => (Some(*consumer), &[][..]),
+            Copies::Failed(_) => (None, &[][..]),
+            Copies::Hedged(hedged) => (None, hedged.copies.as_slice()),
+        };
+        let live = hedged.iter().filter(|copy| copy.is_live);
+        one.into_iter().chain(live.map(|copy| copy.consumer))
+    }
+
+    /// Whether the consumer was given a copy in this round.
+    pub(super) fn has_asked(&self, consumer: ConsumerId) -> bool {
+        match &self.copies {
+            Copies::One(one) => *one == consumer,
+            Copies::Failed(_) => false,
+            Copies::Hedged(hedged) => hedged.copies.iter().any(|copy| copy.consumer == consumer),
+        }
+    }
+
+    /// The copy of a consumer has failed. Returns false if it has no live copy.
+    pub(super) fn fail(&mut self, consumer: ConsumerId, delay_ms: Option<u64>, now: Tick) -> bool {
+        match &mut self.copies {
+            Copies::One(one) if *one == consumer => {
+                self.copies = Copies::Failed(delay_ms);
+                true
+            }
+            Copies::One(_) | Copies::Failed(_) => false,
+            Copies::Hedged(hedged) => hedged.fail(consumer, delay_ms, now),
+        }
+    }
+
+    /// What the round wants now. Arms the timer of the next copy.
+    pub(super) fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
+        match &mut self.copies {
+            Copies::One(_) => Step::Wait,
+            Copies::Failed(delay_ms) => Step::Failed {
+                delay_ms: *delay_ms,
+            },
+            Copies::Hedged(hedged) => hedged.step(seq, now, timers),
+        }
+    }
+
+    /// The copy that [`step`](Self::step) asked for is with a consumer.
+    pub(super) fn sent(&mut self, consumer: ConsumerId) {
+        if let Copies::Hedged(hedged) = &mut self.copies {
+            hedged.sent(consumer);
+        }
+    }
+
+    /// No consumer can take the copy that [`step`](Self::step) asked for: there are no more copies.
+    pub(super) fn no_consumer(&mut self) {
+        if let Copies::Hedged(hedged) = &mut self.copies {
+            hedged.stagger.stop();
+        }
+    }
+
+    /// Cancels the timers of a round that is over.
+    pub(super) fn end(self, timers: &mut Timers) -> EndedRound {
+        timers.cancel(self.end);
+        if let Copies::Hedged(hedged) = &self.copies
+            && let Some((_, key)) = hedged.next
+        {
+            timers.cancel(key);
+        }
+        EndedRound(self)
+    }
+
+    /// Whether the timer at the end is armed.
+    #[cfg(test)]
+    pub(super) fn has_timer(&self, timers: &Timers) -> bool {
+        timers.get(self.end).is_some()
+    }
+}
+
+/// A round whose timers are gone; its copies are still with their consumers.
+#[derive(Debug)]
+pub(super) struct EndedRound(Round);
+
+impl EndedRound {
+    pub(super) fn until(&self) -> Tick {
+        self.0.until()
+    }
+
+    pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
+        self.0.holders()
+    }
+}
+
+impl Hedged {
+    fn begin(consumer: ConsumerId, delay: Duration) -> Self {
+        let mut hedged = Self {
+            stagger: Stagger::new(delay),
+            copies: Vec::with_capacity(2),
+            next: None,
+            delay_ms: None,
+        };
+        hedged.sent(consumer);
+        hedged
+    }
+
+    fn sent(&mut self, consumer: ConsumerId) {
+        self.stagger.started();
+        self.copies.push(HedgedCopy {
+            consumer,
+            is_live: true,
+        });
+    }
+
+    fn running(&self) -> usize {
+        self.copies.iter().filter(|copy| copy.is_live).count()
+    }
+
+    fn fail(&mut self, consumer: ConsumerId, delay_ms: Option<u64>, now: Tick) -> bool {
+        let copy = |copy: &HedgedCopy| copy.is_live && copy.consumer == consumer;
+        let Some(index) = self.copies.iter().position(copy) else {
+            return false;
+        };
+        self.copies[index].is_live = false;
+        self.delay_ms = delay_ms;
+        let running = self.running();
+        self.stagger.failed(index, running, || moment(now));
+        true
+    }
+
+    fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
+        let running = self.running();
+        if running == 0 {
+            self.stagger.idle();
+        }
+        let at = match self.stagger.next(running, || moment(now)) {
+            Next::Start => return Step::Send,
+            Next::Until(at) if at <= moment(now) => return Step::Send,
+            Next::Until(at) => Tick::new(at.as_nanos()),
+            _ if running == 0 => {
+                return Step::Failed {
+                    delay_ms: self.delay_ms,
+                };
+            }
+            _ => return Step::Wait,
+        };
+        if self.next.is_none_or(|(armed, _)| armed != at) {
+            let key = timers.insert(at, Timer::NextCopy(seq));
+            if let Some((_, key)) = self.next.replace((at, key)) {
+                timers.cancel(key);
+            }
+        }
+        Step::Wait
+    }
+}
+
+const fn moment(tick: Tick) -> Moment {
+    Moment::from_nanos(tick.value())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! A hedged round against a model of the rule, in random plans.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const SEQ: u64 = 7;
+
+fn at(millis: u64) -> Tick {
+    Tick::new(millis * 1_000_000)
+}
+
+fn timers() -> Timers {
+    Timers::new(1_000_000)
+}
+
+#[test]
+fn a_round_without_hedging_fails_with_its_only_copy() {
+    let mut timers = timers();
+    let mut round = Round::begin(SEQ, 1, at(100), None, &mut timers);
+    assert_eq!(round.step(SEQ, at(0), &mut timers), Step::Wait);
+    assert!(!round.fail(2, Some(5), at(10)), "2 has no copy");
+    assert!(round.fail(1, Some(5), at(10)));
+    assert!(!round.fail(1, None, at(10)), "it fails once");
+    let failed = Step::Failed { delay_ms: Some(5) };
+    assert_eq!(round.step(SEQ, at(10), &mut timers), failed);
+}
+
+#[test]
+fn the_timer_at_the_end_stays_until_the_round_ends() {
+    for hedge in [None, Some(Duration::from_millis(10))] {
+        let mut timers = timers();
+        let mut round = Round::begin(SEQ, 1, at(100), hedge, &mut timers);
+        round.step(SEQ, at(0), &mut timers);
+        round.fail(1, None, at(1));
+        round.step(SEQ, at(1), &mut timers);
+        assert!(round.has_timer(&timers));
+        round.end(&mut timers);
+        assert!(timers.is_empty());
+    }
+}
+
+/// What happens to a copy.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Silent,
+    /// It fails so many milliseconds after it was sent.
+    Fails(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Plan {
+    delay: u64,
+    /// For each consumer, in order.
+    fates: Vec<Fate>,
+}
+
+/// When each copy is sent, and when the round has failed, if it does by the end.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct History {
+    sent: Vec<u64>,
+    failed: Option<u64>,
+}
+
+const END: u64 = 200;
+
+/// The rule in words: the next copy goes out `delay` after the latest one, and at once when the
+/// latest one fails or none is live. When a copy is due and no consumer is left, there are no more.
+fn model(plan: &Plan) -> History {
+    let mut history = History::default();
+    // For each copy sent, when it fails.
+    let mut fails: Vec<Option<u64>> = Vec::new();
+    let mut is_over = false;
+    let mut due = 0;
+    for now in 0..=END {
+        loop {
+            let latest_failed = fails.last().is_some_and(|at| *at == Some(now));
+            let is_live = |at: &Option<u64>| at.is_none_or(|at| at > now);
+            let none_live = !fails.iter().any(is_live);
+            if !is_over && (now == due || latest_failed || none_live) {
+                match plan.fates.get(fails.len()) {
+                    None => is_over = true,
+                    Some(fate) => {
+                        history.sent.push(now);
+                        fails.push(match fate {
+                            Fate::Silent => None,
+                            Fate::Fails(after) => Some(now + after),
+                        });
+                        due = now + plan.delay;
+                        continue;
+                    }
+                }
+            }
+            if is_over && none_live {
+                history.failed = Some(now);
+                return history;
+            }
+            break;
+        }
+    }
+    history
+}
+
+fn run(plan: &Plan) -> History {
+    let mut timers = timers();
+    let hedge = Some(Duration::from_millis(plan.delay));
+    let mut round = Round::begin(SEQ, 0, at(END), hedge, &mut timers);
+    let mut history = History {
+        sent: vec![0],
+        failed: None,
+    };
+    for now in 0..=END {
+        let _: Vec<Timer> = timers.poll(at(now)).collect();
+        // The earlier copies are reported first, and each is a step of its own.
+        let fails_now = |(sent, fate): (&u64, &Fate)| match fate {
+            Fate::Fails(after) => sent + after == now,
+            Fate::Silent => false,
+        };
+        let copies = history.sent.iter().zip(&plan.fates);
+        let failing: Vec<bool> = copies.map(fails_now).collect();
+        let failing = failing.iter().enumerate().filter(|(_, fails)| **fails);
+        for copy in failing.map(|(place, _)| Some(place)).chain([None]) {
+            if let Some(copy) = copy {
+                assert!(round.fail(copy as ConsumerId, None, at(now)));
+            }
+            while let Step::Send = round.step(SEQ, at(now), &mut timers) {
+                let next = history.sent.len();
+                if next < plan.fates.len() {
+                    round.sent(next as ConsumerId);
+                    history.sent.push(now);
+                } else {
+                    round.no_consumer();
+                }
+            }
+        }
+        if let Step::Failed { .. } = round.step(SEQ, at(now), &mut timers) {
+            history.failed = Some(now);
+            return history;
+        }
+    }
+    history
+}
+
+fn fates() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        1 => Just(Fate::Silent),
+        3 => (1..40u64).prop_map(Fate::Fails),
+    ]
+}
+
+proptest! {
+    #![proptest_config(crate::cases(20_000))]
+
+    #[test]
+    fn copies_go_out_and_rounds_fail_as_in_the_model(
+        delay in 1..30u64,
+        fates in prop::collection::vec(fates(), 1..6),
+    ) {
+        let plan = Plan { delay, fates };
+        prop_assert_eq!(run(&plan), model(&plan));
+    }
+}

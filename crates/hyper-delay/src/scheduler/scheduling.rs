@@ -1,0 +1,150 @@
+//! What connections ask for.
+
+use std::sync::Arc;
+
+use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token};
+use crate::{
+    ledger::{Op, Order},
+    protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
+    store::Store,
+};
+
+impl<S: Store> Scheduler<S> {
+    pub(super) fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
+        let Ask { line, weight } = ask;
+        let to = ReplyTo {
+            consumer,
+            tag: line.tag,
+            weight,
+        };
+        match line.request {
+            Request::Register {
+                route,
+                credit,
+                mode,
+            } => self.register(to, &route, credit, mode),
+            Request::Unregister { route } => self.unregister(to, route),
+            Request::Schedule(schedule) => self.schedule(to, schedule),
+            Request::Ack {
+                delivery,
+                confirm: true,
+            } => self.acked(consumer, delivery, Some(to)),
+            Request::Ack { delivery, .. } => {
+                self.acked(consumer, delivery, None);
+                self.done(&to);
+            }
+            Request::Nack { delivery, delay_ms } => self.nack(to, delivery, delay_ms),
+            Request::Cancel { route, id } => {
+                self.submit(Op::Cancel { route, id }, Token::Reply(to));
+            }
+            Request::Kick { route, id } => {
+                let at = self.now.wall_millis();
+                self.submit(Op::Kick { route, id, at }, Token::Reply(to));
+            }
+            Request::Ping => self.reply(to, Reply::Pong),
+            Request::Stats { .. } | Request::Dead { .. } => {
+                debug_assert!(false, "the connection reads these from the disk itself");
+                self.done(&to);
+            }
+        }
+    }
+
+    /// A request without a reply is done.
+    fn done(&mut self, to: &ReplyTo) {
+        let message = Message::Quiet(to.weight);
+        self.messages.push((to.consumer, message));
+    }
+
+    fn nack(&mut self, to: ReplyTo, delivery: Named, delay_ms: Option<u64>) {
+        let most = self.settings.max_delay_millis;
+        let Some(delay) = delay_ms.filter(|delay| *delay > most) else {
+            self.nacked(to.consumer, &delivery, delay_ms);
+            return self.done(&to);
+        };
+        let message = format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");
+        let refusal = Refusal {
+            id: Some(delivery.id),
+            route: delivery.route,
+            ..Refusal::new(Code::BadField, message)
+        };
+        self.reply(to, Reply::Error(refusal));
+    }
+
+    fn schedule(&mut self, to: ReplyTo, schedule: Schedule) {
+        let consumer = to.consumer;
+        let (route, is_own) = match schedule.route {
+            Some(route) => (route, false),
+            None => match self.route_of(consumer) {
+                Some(route) => route,
+                None => return,
+            },
+        };
+        let is_named = schedule.id.is_some();
+        let new_id = || uuid::Uuid::now_v7().to_string().into();
+        let order = Order {
+            route,
+            id: schedule.id.unwrap_or_else(new_id),
+            named: is_named,
+            at: schedule.fire_at.max(self.now.wall_millis()),
+            fire_at: schedule.fire_at,
+            compression: schedule.compression,
+            payload: schedule.payload,
+            replace: schedule.replace,
+        };
+        if let Some(refusal) = self.refusal(&order) {
+            return self.reply(to, Reply::Error(refusal));
+        }
+        if is_own {
+            self.bind(consumer, &order.route, Mode::Shared);
+            self.refill(&order.route);
+        }
+        self.submit(Op::Schedule(order), Token::Reply(to));
+    }
+
+    fn refusal(&self, order: &Order) -> Option<Refusal> {
+        let refusal = |code, message| Refusal {
+            id: Some(order.id.clone()),
+            route: Some(order.route.clone()),
+            ..Refusal::new(code, message)
+        };
+        let now = self.now.wall_millis();
+        let latest = now.saturating_add(self.settings.max_delay_millis);
+        if order.fire_at > latest {
+            let message = format!(
+                "fire_at is {}, more than max_delay_days ahead: give at most {latest}",
+                order.fire_at
+            );
+            return Some(refusal(Code::BadField, message));
+        }
+        let longest = Delivery {
+            id: &order.id,
+            route: &order.route,
+            fire_at: order.fire_at,
+            compression: order.compression,
+            payload: &order.payload,
+            attempt: u32::MAX,
+        }
+        .longest();
+        let most = self.settings.max_line_bytes;
+        if longest > most {
+            let message = format!(
+                "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
+                 send {} payload bytes less, or a reference to them",
+                (longest - most).div_ceil(4) * 3
+            );
+            return Some(refusal(Code::TooLong, message));
+        }
+        None
+    }
+
+    /// Returns the route of a schedule without one: the only one that the connection has registered,
+    /// or one of its own, which it is to register. Tells which.
+    fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
+        let state = self.consumers.get_mut(consumer)?;
+        if let Some(route) = state.only_route() {
+            return Some((route.clone(), false));
+        }
+        let new_route = || format!("conn-{}", uuid::Uuid::now_v7().simple()).into();
+        Some((state.own_route(new_route).clone(), true))
+    }
+}

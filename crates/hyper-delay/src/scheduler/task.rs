@@ -1,0 +1,110 @@
+use std::sync::Arc;
+
+use race_wheel::{Key, Tick};
+
+use super::{ConsumerId, round::Round};
+use crate::ledger::{Listed, Position, Subject};
+
+/// A task in memory.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) route: Arc<str>,
+    pub(super) id: Arc<str>,
+    /// Its time on disk, Unix milliseconds.
+    pub(super) at: u64,
+    /// Whether it is parked on disk; it waits there otherwise.
+    pub(super) is_parked: bool,
+    /// Rounds so far, the one under way included.
+    pub(super) attempt: u32,
+    /// Rounds that failed.
+    pub(super) failures: u32,
+    /// The consumer that failed last; chosen last for the next round.
+    pub(super) last_failed_consumer: Option<ConsumerId>,
+}
+
+/// The state of a task in memory. [`Tasks`](super::tasks::Tasks) has a method for each change.
+#[derive(Debug)]
+pub(super) enum State {
+    /// Its time has come, and it is about to be queued or parked. No task is due between two calls of
+    /// the scheduler.
+    Due,
+    /// Due later.
+    Waiting { timer: Key, due: Due },
+    /// Due, and queued until a consumer of its route has room.
+    Ready,
+    /// With consumers.
+    InFlight(Round),
+    /// A change of it is under way to the disk.
+    Committing(Change),
+}
+
+/// A change under way to the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// No consumer can take it: it is parked.
+    Park,
+    /// A round has failed: the next one is due later.
+    Retry,
+    /// Its last round has failed.
+    Bury,
+    /// It is acknowledged.
+    Finish,
+}
+
+/// What decides when a waiting task is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Its time on disk, by the wall clock.
+    Wall,
+    /// A moment of monotonic time, so that a backoff does not follow a wall clock that is set.
+    Monotonic(Tick),
+}
+
+impl Task {
+    /// A task that is on disk for a time, with `attempt` rounds so far and no failures.
+    pub(super) const fn new(route: Arc<str>, id: Arc<str>, at: u64, attempt: u32) -> Self {
+        Self {
+            route,
+            id,
+            at,
+            is_parked: false,
+            attempt,
+            failures: 0,
+            last_failed_consumer: None,
+        }
+    }
+
+    /// A task as it was read from the waiting ones.
+    pub(super) fn waiting(listed: Listed) -> (u64, Self) {
+        let task = Self {
+            failures: listed.failures,
+            ..Self::new(listed.route, listed.id, listed.position.at, listed.attempt)
+        };
+        (listed.position.seq, task)
+    }
+
+    /// A task as it was read from the parked ones.
+    pub(super) fn parked(listed: Listed) -> (u64, Self) {
+        let (seq, task) = Self::waiting(listed);
+        let task = Self {
+            is_parked: true,
+            ..task
+        };
+        (seq, task)
+    }
+
+    /// Its position in the order of time.
+    pub(super) const fn position(&self, seq: u64) -> Position {
+        Position { at: self.at, seq }
+    }
+
+    /// The revision that it is.
+    pub(super) fn subject(&self, seq: u64) -> Subject {
+        Subject {
+            route: self.route.clone(),
+            id: self.id.clone(),
+            seq,
+            attempt: self.attempt,
+        }
+    }
+}

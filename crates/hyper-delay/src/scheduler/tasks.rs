@@ -1,0 +1,235 @@
+use std::{collections::hash_map::Entry, mem};
+
+use race_wheel::Tick;
+use rustc_hash::FxHashMap;
+
+use super::{
+    round::{EndedRound, Round},
+    task::{Change, Due, State, Task},
+    timers::{Timer, Timers},
+};
+use crate::{clock::Now, ledger::Position};
+
+/// The tasks in memory, by sequence number, with their states. Each change of a state is a method.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    by_seq: FxHashMap<u64, (Task, State)>,
+    /// The number of waiting tasks.
+    waiting: usize,
+}
+
+/// What a task was doing when something ended that.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// Nothing that concerns anything else.
+    Idle,
+    /// It was queued on its route.
+    Ready,
+    /// It was in flight.
+    Round(EndedRound),
+    /// A change of it is under way to the disk.
+    Committing(Change),
+}
+
+impl Tasks {
+    pub(super) fn len(&self) -> usize {
+        self.by_seq.len()
+    }
+
+    /// The number of tasks that wait for their time.
+    pub(super) const fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(super) fn contains(&self, seq: u64) -> bool {
+        self.by_seq.contains_key(&seq)
+    }
+
+    pub(super) fn get(&self, seq: u64) -> Option<&Task> {
+        self.by_seq.get(&seq).map(|(task, _)| task)
+    }
+
+    pub(super) fn get_mut(&mut self, seq: u64) -> Option<&mut Task> {
+        self.by_seq.get_mut(&seq).map(|(task, _)| task)
+    }
+
+    /// A task whose time has come arrives from the disk.
+    pub(super) fn insert_due(&mut self, seq: u64, task: Task) {
+        self.by_seq.insert(seq, (task, State::Due));
+    }
+
+    /// A parked task arrives from the disk and is queued. Returns false if it is in memory already.
+    pub(super) fn insert_ready(&mut self, seq: u64, task: Task) -> bool {
+        match self.by_seq.entry(seq) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(vacant) => {
+                vacant.insert((task, State::Ready));
+                true
+            }
+        }
+    }
+
+    /// A task waits for its time.
+    pub(super) fn wait(&mut self, seq: u64, task: Task, due: Due, now: Now, timers: &mut Timers) {
+        let deadline = match due {
+            Due::Wall => now.tick_of(task.at),
+            Due::Monotonic(deadline) => deadline,
+        };
+        let timer = timers.insert(deadline, Timer::Due(seq));
+        self.by_seq
+            .insert(seq, (task, State::Waiting { timer, due }));
+        self.waiting += 1;
+    }
+
+    /// The timer of a waiting task has expired. Returns whether its time has come; if the wall clock
+    /// was set back since, it waits on.
+    pub(super) fn come_due(&mut self, seq: u64, now: Now, timers: &mut Timers) -> bool {
+        let Some((task, state)) = self.by_seq.get_mut(&seq) else {
+            return false;
+        };
+        let State::Waiting { timer, due } = state else {
+            return false;
+        };
+        if *due == Due::Wall && task.at > now.wall_millis() {
+            *timer = timers.insert(now.tick_of(task.at), Timer::Due(seq));
+            return false;
+        }
+        *state = State::Due;
+        self.waiting -= 1;
+        true
+    }
+
+    /// A due task is queued on its route.
+    pub(super) fn queue(&mut self, seq: u64) {
+        self.set(seq, State::Ready);
+    }
+
+    /// A queued task is given to a consumer.
+    pub(super) fn begin_round(&mut self, seq: u64, round: Round) {
+        self.set(seq, State::InFlight(round));
+    }
+
+    /// A change of a task is on its way to the disk. Returns what the task was doing.
+    pub(super) fn commit(&mut self, seq: u64, change: Change, timers: &mut Timers) -> Option<Left> {
+        let (_, state) = self.by_seq.get_mut(&seq)?;
+        let before = mem::replace(state, State::Committing(change));
+        Some(self.left(before, timers))
+    }
+
+    /// The change under way to the disk, if there is one.
+    pub(super) fn committing(&self, seq: u64) -> Option<Change> {
+        match self.by_seq.get(&seq)?.1 {
+            State::Committing(change) => Some(change),
+            _ => None,
+        }
+    }
+
+    /// A change of a task is on disk. Returns the task if it is still the latest change.
+    pub(super) fn committed(&mut self, seq: u64, change: Change) -> Option<Task> {
+        (self.committing(seq)? == change)
+            .then(|| self.by_seq.remove(&seq))
+            .flatten()
+            .map(|(task, _)| task)
+    }
+
+    /// The round under way.
+    pub(super) fn round(&self, seq: u64) -> Option<&Round> {
+        match &self.by_seq.get(&seq)?.1 {
+            State::InFlight(round) => Some(round),
+            _ => None,
+        }
+    }
+
+    /// The round under way, and its task.
+    pub(super) fn round_mut(&mut self, seq: u64) -> Option<(&mut Task, &mut Round)> {
+        match self.by_seq.get_mut(&seq)? {
+            (task, State::InFlight(round)) => Some((task, round)),
+            _ => None,
+        }
+    }
+
+    /// Removes a task from memory. Returns it and what it was doing.
+    pub(super) fn remove(&mut self, seq: u64, timers: &mut Timers) -> Option<(Task, Left)> {
+        let (task, state) = self.by_seq.remove(&seq)?;
+        Some((task, self.left(state, timers)))
+    }
+
+    /// Removes the later half of the waiting tasks. Returns the first position that was removed.
+    pub(super) fn evict_later_half(&mut self, timers: &mut Timers) -> Option<Position> {
+        let waiting = self.by_seq.iter().filter_map(|(seq, (task, state))| {
+            matches!(state, State::Waiting { .. }).then(|| task.position(*seq))
+        });
+        let mut waiting: Vec<Position> = waiting.collect();
+        let half = waiting.len() / 2;
+        if half >= waiting.len() {
+            return None;
+        }
+        let (_, first, later) = waiting.select_nth_unstable(half);
+        let first = *first;
+        for position in later.iter().chain([&first]) {
+            self.remove(position.seq, timers);
+        }
+        Some(first)
+    }
+
+    /// The wall clock was set: the timers of all tasks that wait by it are set anew.
+    pub(super) fn rearm(&mut self, now: Now, timers: &mut Timers) {
+        for (seq, (task, state)) in &mut self.by_seq {
+            if let State::Waiting {
+                timer,
+                due: Due::Wall,
+            } = state
+            {
+                timers.cancel(*timer);
+                *timer = timers.insert(now.tick_of(task.at), Timer::Due(*seq));
+            }
+        }
+    }
+
+    /// The earliest time on disk of the tasks in memory that wait there; Unix milliseconds.
+    pub(super) fn earliest_waiting(&self) -> Option<u64> {
+        let waiting = self.by_seq.values().filter(|(task, _)| !task.is_parked);
+        waiting.map(|(task, _)| task.at).min()
+    }
+
+    fn set(&mut self, seq: u64, state: State) {
+        if let Some((_, before)) = self.by_seq.get_mut(&seq) {
+            debug_assert!(
+                matches!(before, State::Due | State::Ready),
+                "{before:?} has a timer or a change under way"
+            );
+            *before = state;
+        }
+    }
+
+    fn left(&mut self, state: State, timers: &mut Timers) -> Left {
+        match state {
+            State::Due => Left::Idle,
+            State::Waiting { timer, .. } => {
+                timers.cancel(timer);
+                self.waiting -= 1;
+                Left::Idle
+            }
+            State::Ready => Left::Ready,
+            State::InFlight(round) => Left::Round(round.end(timers)),
+            State::Committing(change) => Left::Committing(change),
+        }
+    }
+
+    /// All tasks with their states.
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Task, &State)> {
+        let tasks = self.by_seq.iter();
+        tasks.map(|(seq, (task, state))| (*seq, task, state))
+    }
+}
+
+/// When a retry is due.
+impl Due {
+    pub(super) fn has_passed(self, now: Tick) -> bool {
+        matches!(self, Self::Monotonic(at) if at <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests;

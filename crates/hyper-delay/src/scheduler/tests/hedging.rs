@@ -1,0 +1,119 @@
+//! Hedged rounds, on the frozen clock.
+
+use super::{World, invariants, world::START};
+use crate::{config::Config, protocol::Reply, scheduler::Input};
+
+fn hedged(delay_ms: u64) -> World {
+    let config = Config {
+        hedge: [("route".to_owned(), delay_ms)].into(),
+        ack_timeout_ms: 1_000,
+        retry_delay_ms: 20,
+        ..Config::default()
+    };
+    World::with(config, 60_000, 1000, 100)
+}
+
+/// To which connections the copies went, and in which round.
+fn copies(world: &World) -> Vec<(u64, u32)> {
+    let copies = world.deliveries.iter();
+    copies.map(|copy| (copy.consumer, copy.attempt)).collect()
+}
+
+#[test]
+fn the_next_consumer_gets_a_copy_after_the_delay_and_not_before() {
+    let mut world = hedged(100);
+    let [first, second, third] = [0; 3].map(|_| world.connect(&["route"]));
+    world.schedule("task", START);
+    world.run(99);
+    assert_eq!(copies(&world), [(first, 1)]);
+    world.run(1);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+    world.run(100);
+    assert_eq!(copies(&world), [(first, 1), (second, 1), (third, 1)]);
+}
+
+/// X holds the task, Y registers at about the moment when the next copy is due, Y gives it back, X
+/// closes: whatever the order, the task is delivered again.
+#[test]
+fn a_task_never_sticks_when_its_consumers_come_and_go_around_the_next_copy() {
+    for registers_at in 98..=102 {
+        for order in 0..2 {
+            let mut world = hedged(100);
+            let first = world.connect(&["route"]);
+            world.schedule("task", START);
+            world.run(registers_at);
+            let second = world.connect(&["route"]);
+            world.run(3);
+            let mut steps = [true, false];
+            steps.rotate_left(order);
+            for nacks in steps {
+                if nacks {
+                    let copy = world.deliveries.iter().find(|copy| copy.consumer == second);
+                    if let Some(copy) = copy.cloned() {
+                        world.nack_delivery(&copy, Some(10));
+                    }
+                } else {
+                    world.input(Input::Closed(first));
+                }
+                world.settle();
+                invariants::check(&world);
+            }
+            let third = world.connect(&["route"]);
+            world.run(1_000);
+            invariants::check(&world);
+            let after = copies(&world)
+                .into_iter()
+                .filter(|(consumer, _)| *consumer == third);
+            let second_again = copies(&world).contains(&(second, 2));
+            assert!(
+                after.count() > 0 || second_again,
+                "registered at {registers_at}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_round_ends_at_the_ack_timeout_of_its_first_copy() {
+    let mut world = hedged(400);
+    let [first, second] = [0; 2].map(|_| world.connect(&["route"]));
+    world.schedule("task", START);
+    world.run(999);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+    world.run(25);
+    assert_eq!(copies(&world).len(), 3, "{:?}", copies(&world));
+    assert_eq!(copies(&world)[2].1, 2);
+}
+
+#[test]
+fn a_late_ack_of_any_copy_finishes_the_task() {
+    for copy in 0..2 {
+        let mut world = hedged(400);
+        world.connect(&["route"]);
+        world.connect(&["route"]);
+        world.schedule("task", START);
+        world.run(1_001);
+        let copy = world.deliveries[copy].clone();
+        world.ack_delivery(&copy);
+        world.run(10_000);
+        let removed = |reply: &Reply| matches!(reply, Reply::Acked { removed: true, .. });
+        assert!(world.replies.iter().any(|(_, reply)| removed(reply)));
+        assert_eq!(copies(&world).len(), 2);
+        assert_eq!(world.in_memory(), 0);
+    }
+}
+
+#[test]
+fn a_consumer_that_registers_after_the_next_copy_was_due_gets_none() {
+    let mut world = hedged(100);
+    world.connect(&["route"]);
+    world.schedule("task", START);
+    world.run(100);
+    let second = world.connect(&["route"]);
+    world.run(800);
+    assert!(
+        copies(&world)
+            .iter()
+            .all(|(consumer, _)| *consumer != second)
+    );
+}

@@ -1,0 +1,143 @@
+//! What is true of the scheduler and the disk after every step.
+
+use std::collections::BTreeSet;
+
+use super::{
+    super::{
+        Job, Scheduler,
+        task::{Due, State},
+    },
+    World,
+};
+use crate::{
+    ledger::{Op, Outcome, Position},
+    record::{self, Name, Place},
+    store::{Space, fake::Fake},
+};
+
+/// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy and
+/// a timer of its own.
+pub(super) fn check(world: &World) {
+    let scheduler = &world.scheduler;
+    let unreported = unreported(world);
+    let mut on_disk = BTreeSet::new();
+    for (key, value) in world.store.all(Space::Names) {
+        let name: Name = record::decode(&value).unwrap();
+        let route_length = usize::from(key[0]);
+        let route = std::str::from_utf8(&key[1..=route_length]).unwrap();
+        on_disk.insert(name.seq);
+        if scheduler.tasks.contains(name.seq) || unreported.contains(&name.seq) {
+            continue;
+        }
+        match name.place {
+            Place::Waiting(at) => {
+                let position = Position { at, seq: name.seq };
+                assert!(will_be_read(scheduler, position), "{name:?} is stuck");
+            }
+            Place::Parked(at) => {
+                let position = Position { at, seq: name.seq };
+                let backlog = scheduler.routes.get(route).map(|route| route.backlog());
+                let is_in_backlog =
+                    backlog.is_none_or(|from| from.is_some_and(|from| from <= position));
+                assert!(is_in_backlog, "{name:?} is stuck");
+            }
+            Place::Dead(_) => {}
+        }
+    }
+    check_states(world, &on_disk);
+}
+
+fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {
+    let overdue = scheduler.horizon.overdue();
+    let is_overdue = overdue.is_some_and(|range| range.from <= position && position < range.to);
+    is_overdue || scheduler.horizon.has_more() && !scheduler.horizon.has_read(position)
+}
+
+/// Each task in memory has what its state says, and nothing else has a timer.
+fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
+    let scheduler = &world.scheduler;
+    let under_way = under_way(world);
+    let mut waiting = 0;
+    for (seq, task, state) in scheduler.tasks.iter() {
+        match state {
+            State::Due => panic!("{task:?} is neither queued nor parked"),
+            State::Waiting { timer, due } => {
+                waiting += 1;
+                assert!(
+                    scheduler.timers.get(*timer).is_some(),
+                    "{task:?} has no timer"
+                );
+                assert!(matches!(due, Due::Monotonic(_)) || !task.is_parked);
+            }
+            State::Ready => {
+                let route = scheduler
+                    .routes
+                    .get(&task.route)
+                    .expect("a route with consumers");
+                let position = task.position(seq);
+                assert_eq!(route.first_ready(position), Some(position), "{task:?}");
+            }
+            State::InFlight(round) => {
+                assert!(round.has_timer(&scheduler.timers), "{task:?} has no timer");
+                assert!(round.holders().count() > 0, "{task:?} has no live copy");
+                // Of a revision that is gone, and not reported as such, a copy may not have been sent.
+                for holder in round.holders() {
+                    let consumer = scheduler.consumers.get(holder).expect("an open connection");
+                    let mut copies = consumer.in_flight();
+                    let has_copy = copies.any(|(id, copy)| *id == task.id && copy.seq == seq);
+                    assert!(
+                        has_copy || !on_disk.contains(&seq),
+                        "{holder} has no copy of {task:?}"
+                    );
+                }
+            }
+            State::Committing(change) => {
+                assert!(
+                    under_way.contains(&seq),
+                    "{change:?} of {task:?} is not under way"
+                );
+            }
+        }
+    }
+    assert_eq!(waiting, scheduler.tasks.waiting());
+    for (name, route) in scheduler.routes.iter() {
+        assert!(route.len() > 0, "{name} has no consumer");
+        for consumer in route.consumers() {
+            let consumer = scheduler
+                .consumers
+                .get(*consumer)
+                .expect("an open connection");
+            assert!(consumer.has_route(name));
+        }
+    }
+}
+
+/// The revisions with a change that is not on disk, or not reported.
+fn under_way(world: &World) -> BTreeSet<u64> {
+    let submitted = world.jobs.iter().map(|Job { op, .. }| op);
+    let on_disk = world.told.iter().map(|committed| &committed.op);
+    submitted.chain(on_disk).filter_map(seq_of).collect()
+}
+
+/// The revisions of which something is on disk that the scheduler was not told.
+fn unreported(world: &World) -> BTreeSet<u64> {
+    let told = world
+        .told
+        .iter()
+        .filter_map(|committed| match committed.outcome {
+            Outcome::Scheduled { seq, .. } => Some(seq),
+            Outcome::Kicked(kicked) => kicked.map(|(seq, _)| seq),
+            _ => seq_of(&committed.op),
+        });
+    told.collect()
+}
+
+fn seq_of(op: &Op) -> Option<u64> {
+    match op {
+        Op::Finish(subject) | Op::Park(subject) => Some(subject.seq),
+        Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
+            Some(subject.seq)
+        }
+        Op::Schedule(_) | Op::Cancel { .. } | Op::Kick { .. } | Op::NothingBefore(_) => None,
+    }
+}

@@ -1,0 +1,29 @@
+use std::sync::Arc;
+
+use race_wheel::Wheel;
+
+use super::ConsumerId;
+
+/// All timers of the scheduler.
+pub(super) type Timers = Wheel<Timer>;
+
+/// What happens when a timer expires.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A waiting task is due.
+    Due(u64),
+    /// A round ends, whatever copies are unanswered.
+    RoundEnd(u64),
+    /// The next copy of a hedged round is due.
+    NextCopy(u64),
+    /// The time to answer a copy that no round waits for is over.
+    CopyEnd(Box<CopyEnd>),
+}
+
+/// Which copy; boxed, as it is rare and would make every timer larger.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CopyEnd {
+    pub(super) consumer: ConsumerId,
+    pub(super) id: Arc<str>,
+    pub(super) seq: u64,
+}
