@@ -107,7 +107,7 @@ fn row(route: &str, counts: Counts) -> RouteStats {
     RouteStats {
         route: route.into(),
         counts,
-        consumers: 0,
+        ..RouteStats::default()
     }
 }
 
@@ -203,6 +203,7 @@ fn letter(
         fire_at: name.map_or(0, |name| name.fire_at),
         attempt: entry.attempt,
         died_at,
+        ..DeadTask::default()
     })
 }
 

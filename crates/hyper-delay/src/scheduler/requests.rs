@@ -98,8 +98,8 @@ impl<S: Store> Scheduler<S> {
                 self.submit(Op::Kick { route, id, at }, token(tag));
             }
             Request::Ping => self.reply(consumer, Reply::Pong, tag, weight),
-            Request::Stats { .. } | Request::Dead { .. } => {
-                debug_assert!(false, "the connection reads these from the disk itself");
+            Request::Hello { .. } | Request::Stats { .. } | Request::Dead { .. } => {
+                debug_assert!(false, "the connection answers these itself");
                 self.quiet(consumer, weight);
             }
         }

@@ -73,6 +73,7 @@ fn row<'a>(routes: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &
         route: name.clone(),
         counts: Counts::default(),
         consumers: 0,
+        orphaned: false,
     })
 }
 

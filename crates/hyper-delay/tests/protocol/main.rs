@@ -3,6 +3,7 @@
 mod server;
 
 mod errors;
+mod hello;
 mod lines;
 
 mod register;
