@@ -48,7 +48,7 @@ fn tasks_are_counted_by_state_and_route() {
     ];
     peer.send(r#"{"kind":"stats"}"#);
     let counts = json!({
-        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "connections": 3, "unknown_acks": 1,
+        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "connections": 3, "unknown_acks": 1, "orphaned": 0,
     });
     let with = |routes: Value, more: bool| {
         let mut stats = counts.clone();
