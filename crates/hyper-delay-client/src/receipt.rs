@@ -39,8 +39,8 @@ pub struct Cancelled {
     /// Whether the task existed. A task that is done does not count.
     #[serde(default, deserialize_with = "or_default")]
     pub found: bool,
-    /// Whether a consumer may have the task now. Its ack will remove nothing. If false, no copy of the task
-    /// is delivered after this reply.
+    /// Whether a consumer may have the task now. Its ack will remove nothing. If false, no copy of
+    /// the task is delivered after this reply.
     #[serde(default, deserialize_with = "or_default")]
     pub in_flight: bool,
 }

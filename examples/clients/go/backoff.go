@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// backoff computes the wait between connection attempts. It doubles with each failure and is drawn evenly from its upper half,
-// so that the clients of one server do not all reconnect at the same moment.
+// backoff computes the wait between connection attempts. It doubles with each failure and is drawn
+// evenly from its upper half, so that the clients of one server do not all reconnect at the same
+// moment.
 type backoff struct {
 	min, max time.Duration
 	failures int

@@ -36,7 +36,8 @@ type result struct {
 // finish ends the call. The goroutine that removed the call from Client.calls calls it once.
 func (c *call) finish(line []byte, err error) { c.result <- result{line, err} }
 
-// do sends a request, again after each reconnect, and decodes the reply. With bound it is sent on that session only.
+// do sends a request, again after each reconnect, and decodes the reply. With bound it is sent on
+// that session only.
 func (c *Client) do(ctx context.Context, r request, bound *session, reply any) error {
 	call, s, err := c.begin(&r, bound)
 	if err != nil {
@@ -125,7 +126,8 @@ func (c *Client) answer(h header, line []byte) {
 	call.finish(append([]byte(nil), line...), failure)
 }
 
-// takeError ends the call that an error without a tag refers to. The server had no tag: it could not read the line.
+// takeError ends the call that an error without a tag refers to. The server had no tag: it could
+// not read the line.
 func (c *Client) takeError(s *session, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,8 +139,8 @@ func (c *Client) takeError(s *session, err error) {
 	c.dialer.Logf("%v", err)
 }
 
-// refused returns the call that was sent on the line of the error, or nil. A server that speaks protocol 1 sends no line
-// number; if a line was too long for it, that was surely the longest one.
+// refused returns the call that was sent on the line of the error, or nil. A server that speaks
+// protocol 1 sends no line number; if a line was too long for it, that was surely the longest one.
 func (c *Client) refused(s *session, err error) *call {
 	e, ok := err.(*ServerError)
 	if !ok || e.Line == 0 && e.Code != "line_too_long" {

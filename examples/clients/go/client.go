@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// A Client is a connection to a server. It reconnects when the connection is lost. Its methods may be called from many
-// goroutines.
+// A Client is a connection to a server. It reconnects when the connection is lost. Its methods may
+// be called from many goroutines.
 type Client struct {
 	addr   string
 	dialer Dialer
@@ -17,7 +17,8 @@ type Client struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// slots holds one value for each running handler; waiting counts the deliveries that wait for a slot.
+	// slots holds one value for each running handler; waiting counts the deliveries that wait for a
+	// slot.
 	slots   chan struct{}
 	waiting atomic.Int64
 
@@ -43,8 +44,8 @@ func newClient(addr string, d Dialer) *Client {
 	return c
 }
 
-// Close closes the connection. Pending calls and Listen return ErrClosed, and the server delivers again what is in flight. To
-// avoid that, end Listen by its context first.
+// Close closes the connection. Pending calls and Listen return ErrClosed, and the server delivers
+// again what is in flight. To avoid that, end Listen by its context first.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -97,8 +98,8 @@ func (c *Client) reopen(wait *backoff) *session {
 	return nil
 }
 
-// attach makes s the session of the client. It returns the lines to send first: the registrations, then the calls without a
-// reply, in their order.
+// attach makes s the session of the client. It returns the lines to send first: the registrations,
+// then the calls without a reply, in their order.
 func (c *Client) attach(s *session) (first []outgoing, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// A Handler does the work of a delivery. If it returns nil, the delivery is acknowledged. After an error or a panic it is given
-// back and arrives again after the server's backoff, or after the delay of RetryAfter. ctx is that of Listen. If the handler
-// takes longer than the server's ack_timeout_ms (default: 30 s), the task arrives again.
+// A Handler does the work of a delivery. If it returns nil, the delivery is acknowledged. After an
+// error or a panic it is given back and arrives again after the server's backoff, or after the
+// delay of RetryAfter. ctx is that of Listen. If the handler takes longer than the server's
+// ack_timeout_ms (default: 30 s), the task arrives again.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // A Delivery is a copy of a task for this client.
@@ -28,9 +29,9 @@ type Delivery struct {
 	answered atomic.Bool
 }
 
-// Ack acknowledges the delivery from its handler and waits for the reply. If removed is true, the removal is on the server's
-// disk and the task is never delivered again. Handlers that need no such proof return nil instead. After Ack the handler's
-// return value has no effect.
+// Ack acknowledges the delivery from its handler and waits for the reply. If removed is true, the
+// removal is on the server's disk and the task is never delivered again. Handlers that need no such
+// proof return nil instead. After Ack the handler's return value has no effect.
 func (d *Delivery) Ack(ctx context.Context) (removed bool, err error) {
 	if d.answered.Swap(true) {
 		return false, ErrAnswered
@@ -44,8 +45,8 @@ func (d *Delivery) Ack(ctx context.Context) (removed bool, err error) {
 	return reply.Removed, err
 }
 
-// settle answers the delivery by the handler's result, unless the handler has answered. An answer is sent only on the session
-// of its delivery, because the delivery ends with that session.
+// settle answers the delivery by the handler's result, unless the handler has answered. An answer
+// is sent only on the session of its delivery, because the delivery ends with that session.
 func (d *Delivery) settle(failure error) {
 	if d.answered.Swap(true) {
 		return
@@ -82,8 +83,8 @@ func (c *Client) tell(s *session, r request) {
 	}
 }
 
-// RetryAfter returns err with a delay. If a handler returns it, the task is due again after the delay instead of the server's
-// backoff. err may be nil.
+// RetryAfter returns err with a delay. If a handler returns it, the task is due again after the
+// delay instead of the server's backoff. err may be nil.
 func RetryAfter(delay time.Duration, err error) error {
 	return &retryAfter{delay, err}
 }

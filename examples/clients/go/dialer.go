@@ -9,29 +9,34 @@ import (
 
 // A Dialer contains the options of a client. The zero value of a field means its default.
 type Dialer struct {
-	// Credit is the maximum number of deliveries in flight and of running handlers, 1 to 65,535. Default: 64.
+	// Credit is the maximum number of deliveries in flight and of running handlers, 1 to 65,535.
+	// Default: 64.
 	Credit int
-	// MaxLineBytes is the maximum length of a line in both directions: the server's max_line_bytes. Default: 65,536.
+	// MaxLineBytes is the maximum length of a line in both directions: the server's max_line_bytes.
+	// Default: 65,536.
 	MaxLineBytes int
-	// MinBackoff and MaxBackoff bound the wait before the next connection attempt. Defaults: 100 ms and 10 s.
+	// MinBackoff and MaxBackoff bound the wait before the next connection attempt. Defaults: 100 ms
+	// and 10 s.
 	MinBackoff, MaxBackoff time.Duration
 	// Timeout bounds one connection attempt, including the reply to hello. Default: 10 s.
 	Timeout time.Duration
-	// KeepAlive is the silence after which the client sends a ping. After twice that time the connection is lost. Default:
-	// 15 s.
+	// KeepAlive is the silence after which the client sends a ping. After twice that time the
+	// connection is lost. Default: 15 s.
 	KeepAlive time.Duration
-	// Logf receives what no call returns: a lost connection, a handler's error, an unreadable line. It may be called from
-	// several goroutines. Default: no log.
+	// Logf receives what no call returns: a lost connection, a handler's error, an unreadable line. It
+	// may be called from several goroutines. Default: no log.
 	Logf func(format string, args ...any)
 }
 
-// Dial connects to a server with the default options. addr is a host and a port, for example "127.0.0.1:7000".
+// Dial connects to a server with the default options. addr is a host and a port, for example
+// "127.0.0.1:7000".
 func Dial(ctx context.Context, addr string) (*Client, error) {
 	return new(Dialer).Dial(ctx, addr)
 }
 
-// Dial connects to a server and waits for the reply to hello. It tries once, as an error here usually means a wrong address.
-// After that the client reconnects by itself until it is closed. ctx is for Dial only.
+// Dial connects to a server and waits for the reply to hello. It tries once, as an error here
+// usually means a wrong address. After that the client reconnects by itself until it is closed. ctx
+// is for Dial only.
 func (d *Dialer) Dial(ctx context.Context, addr string) (*Client, error) {
 	filled, err := d.filled()
 	if err != nil {

@@ -9,8 +9,9 @@ var (
 	// ErrClosed means that the client was closed before the call or during it.
 	ErrClosed = errors.New("hyperdelay: the client is closed: dial another")
 
-	// ErrConnectionLost means that the connection ended before the reply arrived. Only the acknowledgement of a delivery
-	// fails in this way, as it belongs to one connection. The server delivers the task again.
+	// ErrConnectionLost means that the connection ended before the reply arrived. Only the
+	// acknowledgement of a delivery fails in this way, as it belongs to one connection. The server
+	// delivers the task again.
 	ErrConnectionLost = errors.New("hyperdelay: the connection was lost before the reply: the task will be delivered again")
 
 	// ErrAnswered means that the delivery was already acknowledged.
@@ -25,7 +26,8 @@ type ServerError struct {
 	Message string
 	// ID and Route are those of the request, if the server could read them.
 	ID, Route string
-	// Line is the number of the request's line on its connection if the server could not read the line; otherwise 0.
+	// Line is the number of the request's line on its connection if the server could not read the
+	// line; otherwise 0.
 	Line uint64
 }
 
@@ -33,8 +35,9 @@ func (e *ServerError) Error() string {
 	return fmt.Sprintf("hyperdelay: the server answered %s: %s", e.Code, e.Message)
 }
 
-// ScheduleError names a task that was not scheduled, or may not have been. If Err is a *ServerError or a *LineTooLongError, it
-// was not. Otherwise it may have been, and it is safe to schedule it again under the same id.
+// ScheduleError names a task that was not scheduled, or may not have been. If Err is a *ServerError
+// or a *LineTooLongError, it was not. Otherwise it may have been, and it is safe to schedule it
+// again under the same id.
 type ScheduleError struct {
 	Route, ID string
 	Err       error

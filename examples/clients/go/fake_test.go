@@ -88,7 +88,8 @@ func (f *fake) acceptRaw() *peer {
 	return &peer{t: f.t, conn: conn, reader: bufio.NewReader(conn)}
 }
 
-// next returns the next line, which must be of the kind. It answers and skips keepalive pings, which have no tag.
+// next returns the next line, which must be of the kind. It answers and skips keepalive pings,
+// which have no tag.
 func (p *peer) next(kind string) map[string]any {
 	p.t.Helper()
 	for {

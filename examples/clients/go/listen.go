@@ -45,10 +45,11 @@ func (l *listener) lose(why error) {
 	}
 }
 
-// Listen registers the route and runs handler for each delivery, at most Dialer.Credit at a time over all routes. It stays
-// registered over reconnects. It returns, always with an error, when
+// Listen registers the route and runs handler for each delivery, at most Dialer.Credit at a time
+// over all routes. It stays registered over reconnects. It returns, always with an error, when
 //
-//   - ctx ends: it unregisters, waits for the running handlers, sends their answers, and returns ctx.Err();
+//   - ctx ends: it unregisters, waits for the running handlers, sends their answers, and returns
+//     ctx.Err();
 //   - another consumer takes the route: a *RouteLostError, after the running handlers;
 //   - the server refuses the registration: a *ServerError;
 //   - the client is closed: ErrClosed.
@@ -109,8 +110,8 @@ func (c *Client) listenOn(ctx context.Context, r *request, handler Handler) (*li
 	return l, c.session, nil
 }
 
-// leave unregisters the route. Deliveries that arrive before the server has read this are still handled: if they were given
-// back, they could return at once.
+// leave unregisters the route. Deliveries that arrive before the server has read this are still
+// handled: if they were given back, they could return at once.
 func (c *Client) leave(route string, l *listener) {
 	c.mu.Lock()
 	l.leaving = true
@@ -192,8 +193,8 @@ func (c *Client) deliver(s *session, line []byte) {
 	}()
 }
 
-// handle runs the handler in a slot. More deliveries than the credit can wait for a slot: the server counts a delivery until
-// its ack timeout, while its handler may run longer.
+// handle runs the handler in a slot. More deliveries than the credit can wait for a slot: the
+// server counts a delivery until its ack timeout, while its handler may run longer.
 func (c *Client) handle(l *listener, d *Delivery) {
 	if c.waiting.Add(1) > int64(c.dialer.Credit) {
 		c.waiting.Add(-1)

@@ -4,11 +4,11 @@ import "context"
 
 // Cancelled is the result of Cancel.
 type Cancelled struct {
-	// Found is false if the task did not exist. It can also be false if the connection was lost before the reply and the
-	// request was sent again.
+	// Found is false if the task did not exist. It can also be false if the connection was lost before
+	// the reply and the request was sent again.
 	Found bool `json:"found"`
-	// InFlight is true if a consumer may have the task now; its acknowledgement then removes nothing. If it is false, no copy
-	// of the task is delivered after the reply.
+	// InFlight is true if a consumer may have the task now; its acknowledgement then removes nothing.
+	// If it is false, no copy of the task is delivered after the reply.
 	InFlight bool `json:"in_flight"`
 }
 

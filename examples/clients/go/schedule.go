@@ -22,14 +22,14 @@ type Task struct {
 	ID string
 	// Route is 1 to 128 bytes.
 	Route string
-	// FireAt is the time the task is due, rounded up to a millisecond, so that it is never early. The zero time and past
-	// times mean now.
+	// FireAt is the time the task is due, rounded up to a millisecond, so that it is never early. The
+	// zero time and past times mean now.
 	FireAt  time.Time
 	Payload []byte
 	// Compression is a label. Default: None.
 	Compression string
-	// Replace replaces a task that has the same name and other content. Without it such a task is an error with the code
-	// "duplicate_id".
+	// Replace replaces a task that has the same name and other content. Without it such a task is an
+	// error with the code "duplicate_id".
 	Replace bool
 }
 
@@ -39,10 +39,11 @@ type Receipt struct {
 	FireAt    time.Time
 }
 
-// Schedule returns when the task is on the server's disk. If the connection is lost, it sends the task again on the next one;
-// the server keeps one copy. Every error is a *ScheduleError.
+// Schedule returns when the task is on the server's disk. If the connection is lost, it sends the
+// task again on the next one; the server keeps one copy. Every error is a *ScheduleError.
 //
-// If ctx ends, the task may have been scheduled: the error has the id under which it can be scheduled again.
+// If ctx ends, the task may have been scheduled: the error has the id under which it can be
+// scheduled again.
 func (c *Client) Schedule(ctx context.Context, task Task) (Receipt, error) {
 	fail := func(err error) (Receipt, error) {
 		return Receipt{}, &ScheduleError{Route: task.Route, ID: task.ID, Err: err}

@@ -42,9 +42,10 @@ func newSession(conn net.Conn, d *Dialer) *session {
 	return s
 }
 
-// hello agrees on the version of the protocol. The reply proves that the server accepts the connection, which the kernel
-// accepts in any case. A server before protocol 2 answers unknown_kind; the session then speaks protocol 1. Both versions
-// differ only in the kind of the reply to schedule, which is matched by its tag.
+// hello agrees on the version of the protocol. The reply proves that the server accepts the
+// connection, which the kernel accepts in any case. A server before protocol 2 answers
+// unknown_kind; the session then speaks protocol 1. Both versions differ only in the kind of the
+// reply to schedule, which is matched by its tag.
 func (s *session) hello() error {
 	if _, err := s.conn.Write([]byte(`{"kind":"hello","protocol":2,"tag":"hello"}` + "\n")); err != nil {
 		return err
@@ -139,7 +140,8 @@ func (s *session) write(first []outgoing) {
 	}
 }
 
-// read passes every line to take, which must not wait for the writer: the server stops reading while it cannot write.
+// read passes every line to take, which must not wait for the writer: the server stops reading
+// while it cannot write.
 func (s *session) read(take func(line []byte)) {
 	for {
 		line, err := s.lines.next()

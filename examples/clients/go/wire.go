@@ -48,8 +48,8 @@ func (r *request) line(max int) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// header contains the fields that dispatch a line. The other fields are decoded after the kind is known: an unknown kind may
-// use them differently.
+// header contains the fields that dispatch a line. The other fields are decoded after the kind is
+// known: an unknown kind may use them differently.
 type header struct {
 	Kind string `json:"kind"`
 	Tag  string `json:"tag"`

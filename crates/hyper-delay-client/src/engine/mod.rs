@@ -1,7 +1,7 @@
 //! The task behind a client, which owns the connection.
 //!
-//! [`Session`] holds the client's state and decides which lines are sent. It has no socket and no clock:
-//! commands, lines and times go in, bytes come out. `driver` has the socket and the clock.
+//! [`Session`] holds the client's state and decides which lines are sent. It has no socket and no
+//! clock: commands, lines and times go in, bytes come out. `driver` has the socket and the clock.
 
 mod command;
 mod connection;

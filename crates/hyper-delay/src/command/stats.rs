@@ -8,9 +8,9 @@ use super::{
 
 /// Print the number of tasks by state and by route.
 ///
-/// Waiting tasks are on disk for a later time and include those in flight. Parked tasks are due and have
-/// no consumer with room. Orphaned tasks belong to a route that the server made for a connection that is
-/// gone; such a route is marked.
+/// Waiting tasks are on disk for a later time and include those in flight. Parked tasks are due and
+/// have no consumer with room. Orphaned tasks belong to a route that the server made for a
+/// connection that is gone; such a route is marked.
 ///
 /// List the tasks of an orphaned route with `hyper-delay dead`.
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ const READ: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 16;
 
 /// A splitter: bytes go in, in pieces of any size, and lines come out.
 ///
-/// A line ends with `\n`; one `\r` before it belongs to the end. Empty lines are skipped. A line longer
-/// than the limit is reported once, and its bytes are discarded. The buffer holds at most the limit and
-/// one read, and almost nothing between lines.
+/// A line ends with `\n`; one `\r` before it belongs to the end. Empty lines are skipped. A line
+/// longer than the limit is reported once, and its bytes are discarded. The buffer holds at most
+/// the limit and one read, and almost nothing between lines.
 #[derive(Debug)]
 pub struct Lines {
     buffer: Vec<u8>,
@@ -53,8 +53,9 @@ impl Lines {
         }
     }
 
-    /// Returns the buffer to append the next read to, with room for 1 KiB to 64 KiB or more, depending on
-    /// the size of recent reads. Call it before each read, after [`next`](Self::next) has returned `None`.
+    /// Returns the buffer to append the next read to, with room for 1 KiB to 64 KiB or more,
+    /// depending on the size of recent reads. Call it before each read, after [`next`](Self::next)
+    /// has returned `None`.
     ///
     /// Call it when the socket is readable, so that an idle connection holds no buffer.
     pub fn room(&mut self) -> &mut Vec<u8> {

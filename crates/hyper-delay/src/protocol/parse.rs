@@ -12,8 +12,8 @@ use super::{
 /// The default `limit` of `dead`.
 const LIMIT: u64 = 100;
 
-/// Times that are taken for Unix seconds: 1973 to 5138 in seconds, the first three years after 1970 in
-/// milliseconds.
+/// Times that are taken for Unix seconds: 1973 to 5138 in seconds, the first three years after 1970
+/// in milliseconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 
 /// Parses a line without its end.

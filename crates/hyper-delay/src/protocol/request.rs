@@ -15,8 +15,8 @@ pub struct Line {
 
 /// The request of a line.
 ///
-/// Every route and id is 1 to 128 bytes long. Limits that depend on the configuration or on the time
-/// are checked later: `max_delay_days` and `max_line_bytes`.
+/// Every route and id is 1 to 128 bytes long. Limits that depend on the configuration or on the
+/// time are checked later: `max_delay_days` and `max_line_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// Asks for a version of the protocol.
@@ -28,7 +28,8 @@ pub enum Request {
     Register {
         /// The route.
         route: Arc<str>,
-        /// The maximum number of deliveries in flight on the connection, from 1. Default: unchanged.
+        /// The maximum number of deliveries in flight on the connection, from 1. Default:
+        /// unchanged.
         credit: Option<u16>,
         /// Whether other connections may register the route, too.
         mode: Mode,

@@ -1,4 +1,5 @@
-//! Versions of the protocol. A connection speaks version 1 until the server has answered its `hello`.
+//! Versions of the protocol. A connection speaks version 1 until the server has answered its
+//! `hello`.
 
 use super::Reply;
 

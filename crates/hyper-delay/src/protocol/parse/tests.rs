@@ -10,7 +10,8 @@ fn refusal_of(line: impl AsRef<[u8]>) -> Refusal {
     parse(line.as_ref()).expect_err("the line is wrong")
 }
 
-/// Asserts that each of these values of a field is refused with a message that shows it and the cure.
+/// Asserts that each of these values of a field is refused with a message that shows it and the
+/// cure.
 fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
     for value in values {
         let refusal = refusal_of(format!("{{{before},\"{field}\":{value}}}"));
