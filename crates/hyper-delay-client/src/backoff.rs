@@ -1,8 +1,8 @@
 use std::time::Duration;
 
-/// How long to wait before each try to connect: doubling, up to a bound, drawn evenly from the upper
+/// The wait before each connection attempt: doubled up to a bound and drawn evenly from its upper
 /// half ("equal jitter": Brooker, *Exponential Backoff And Jitter*, AWS Architecture Blog, 2015).
-/// So clients that were cut off together do not come back together, and none comes back at once.
+/// Clients that lost one server thus do not all reconnect at the same moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
     next: Duration,
@@ -17,7 +17,7 @@ impl Backoff {
         }
     }
 
-    /// The next wait. `draw` is from 0 to 1, at random.
+    /// Returns the next wait. `draw` is random, from 0 to 1.
     pub(crate) fn next(&mut self, draw: f64) -> Duration {
         let half = self.next / 2;
         let wait = half + half.mul_f64(draw.clamp(0.0, 1.0));

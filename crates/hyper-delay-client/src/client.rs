@@ -14,15 +14,15 @@ use crate::{
     RequestError, StatsQuery, Subscribe, Task,
 };
 
-/// A client of a hyper-delay server, over one connection at a time. Cheap to clone: the clones share
-/// the connection.
+/// A client of a hyper-delay server. Cheap to clone: clones share the connection.
 ///
-/// When the connection is lost, the client connects again, with growing waits between, registers what
-/// is listened to, and sends again what can be: schedules, and requests that only read. [`cancel`]
-/// and [`kick`] are not, once they may have been read; they fail with [`Disconnected`].
+/// When the connection is lost, the client reconnects after growing waits, registers its routes
+/// again, and sends requests again if that is safe: schedules, and requests that only read.
+/// [`cancel`] and [`kick`] are not sent again once the server may have read them; they fail with
+/// [`Disconnected`].
 ///
-/// When all clones are gone, and all that was made from them, the client writes what it was given and
-/// ends. [`close`] does this in good order, and tells when it is done.
+/// After the last clone and everything made from it is dropped, the client writes its pending lines
+/// and ends. [`close`] does the same in order and waits for it.
 ///
 /// [`cancel`]: Self::cancel
 /// [`kick`]: Self::kick
@@ -36,25 +36,25 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the server at `address`, a host and a port, with defaults for everything.
+    /// Connects to the server at `address`, a host and a port, with default options.
     ///
     /// # Errors
     ///
-    /// There is no connection, or what is there does not answer as a server does. Only later losses are
-    /// mended by connecting again.
+    /// There is no connection, or the peer is not a hyper-delay server. After this first attempt
+    /// the client reconnects by itself.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime that has its I/O and time drivers on.
+    /// Outside a tokio runtime with I/O and time enabled.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, the connection is closed, and nothing remains.
+    /// Dropped before it resolves, the connection is closed and nothing remains.
     pub async fn connect(address: impl Into<String>) -> Result<Self, ConnectError> {
         Self::builder(address).connect().await
     }
 
-    /// A client of the server at `address`, a host and a port, yet to be set up and connected.
+    /// Returns a builder for a client of the server at `address`, a host and a port.
     pub fn builder(address: impl Into<String>) -> Builder {
         Builder::new(address.into())
     }
@@ -77,28 +77,27 @@ impl Client {
         })
     }
 
-    /// Schedules a task. Once this resolves it is on disk: it will be delivered until it is
+    /// Schedules a task. When this resolves, the task is on disk: it is delivered until it is
     /// acknowledged, cancelled or dead.
     ///
-    /// Waits while [as many requests as may be](Builder::outstanding) are without an answer. To have
-    /// many under way, poll many of these at once, as with `futures`' `FuturesUnordered`, or from
-    /// several of the program's tasks.
+    /// Waits while [the maximum number of requests](Builder::outstanding) is pending. To have many
+    /// pending, poll many of these futures at once, for example with `futures`' `FuturesUnordered`.
     ///
-    /// A schedule that has no answer when the connection is lost is sent again, under the same id and
-    /// with the same content, so that nothing doubles; see [`Task::route`] for the exception.
+    /// If the connection is lost before the reply, the schedule is sent again with the same id and
+    /// content, which makes no second copy. See [`Task::route`] for the exception.
     ///
     /// # Errors
     ///
-    /// The server refuses it, or gives no answer in time, or the task is too long for a line. After
-    /// [`TimedOut`](RequestError::TimedOut), [`Closed`](RequestError::Closed) or
-    /// [`Disconnected`](RequestError::Disconnected) it may be on disk or not; with an
-    /// [id of your own](Task::id) it can be scheduled again.
+    /// The server refuses the task, does not reply in time, or the task is too long for a line.
+    /// After [`TimedOut`](RequestError::TimedOut), [`Closed`](RequestError::Closed) or
+    /// [`Disconnected`](RequestError::Disconnected) the task may be on disk; with an [id of your
+    /// own](Task::id) it can be scheduled again.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, the task may be scheduled or not, at this moment or later.
+    /// Dropped before it resolves, the task may or may not be scheduled, now or later.
     pub async fn schedule(&self, task: Task) -> Result<Receipt, RequestError> {
-        // In the order of time, as keys that are near to each other are cheapest to a store.
+        // Ids in order of time: a store writes neighbouring keys fastest.
         let mut made = Uuid::encode_buffer();
         let id = match &task.id {
             Some(id) => id,
@@ -113,7 +112,7 @@ impl Client {
             payload: Some(&task.payload),
             ..Request::of("schedule")
         };
-        // Without a route, another connection would mean another one.
+        // Without a route, another connection would mean another route.
         let sending = if task.route.is_some() {
             Sending::Again
         } else {
@@ -122,19 +121,19 @@ impl Client {
         self.handle.request(request, sending).await
     }
 
-    /// Has `handler` work on the deliveries of a route, several at a time: `.await` puts it to work, and
-    /// resolves when it ends. For options, see [`Listen`].
+    /// Handles the deliveries of a route with `handler`, several at a time: `.await` starts it. See
+    /// [`Listen`] for options.
     ///
-    /// Each delivery is handled in a task of its own. After `Ok` it is acknowledged. After an error it
-    /// is given back: a [`Nack`] says when it comes again, any error that can be displayed will do. After
-    /// a panic it is given back too, and the others go on.
+    /// Each delivery is handled in its own task. After `Ok` it is acknowledged. After an error it
+    /// is given back: a [`Nack`] sets the delay, any other error that implements `Display` uses the
+    /// server's backoff. After a panic it is given back, too; other deliveries continue.
     ///
-    /// The server delivers at least once: again when an answer is late or lost, or the connection was.
-    /// Then a handler can be called while an earlier call for the same task still runs, whose
-    /// answer no longer counts.
+    /// Delivery is at least once: a task arrives again after an answer or a connection was late or
+    /// lost. The handler can then run twice at the same time for one task; the earlier answer has
+    /// no effect.
     ///
-    /// It ends with `Ok` when the client is closed, and with an error when the route is taken by
-    /// another consumer; either way after the handlers that run have ended.
+    /// Resolves to `Ok` when the client is closed, and to an error when another consumer takes the
+    /// route; in both cases after the running handlers have ended.
     pub fn listen<H, F, E>(&self, route: impl Into<String>, handler: H) -> Listen<H>
     where
         H: Fn(Delivery) -> F + Send + Sync + 'static,
@@ -144,24 +143,24 @@ impl Client {
         Listen::new(self.deliveries(route), handler)
     }
 
-    /// The deliveries of a route, to be answered one by one: `.await` registers it. For options, see
-    /// [`Subscribe`]. [`listen`](Self::listen) is the easier way.
+    /// Returns the deliveries of a route, to be answered one by one: `.await` registers the route.
+    /// See [`Subscribe`] for options. [`listen`](Self::listen) is simpler.
     pub fn deliveries(&self, route: impl Into<String>) -> Subscribe {
         Subscribe::new(self.clone(), route.into())
     }
 
-    /// Removes a task, in whatever state. Once this resolves, that is on disk.
+    /// Removes a task in any state. When this resolves, the removal is on disk.
     ///
-    /// It is not sent again when the connection is lost before the answer, as the name could be
-    /// another task's by then.
+    /// It is not sent again if the connection is lost before the reply, because the name could mean
+    /// another task by then.
     ///
     /// # Errors
     ///
-    /// The server refuses it, or the answer did not come: then the task may be cancelled or not.
+    /// The server refuses it, or there is no reply: then the task may or may not be cancelled.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, the task may be cancelled or not, at this moment or later.
+    /// Dropped before it resolves, the task may or may not be cancelled, now or later.
     pub async fn cancel(&self, route: &str, id: &str) -> Result<Cancelled, RequestError> {
         let request = Request {
             id: Some(id),
@@ -171,28 +170,28 @@ impl Client {
         self.handle.request(request, Sending::Once).await
     }
 
-    /// How many tasks the server has: `.await` asks. For options, see [`StatsQuery`].
+    /// Requests the number of tasks: `.await` sends it. See [`StatsQuery`] for options.
     pub fn stats(&self) -> StatsQuery {
         StatsQuery::new(self.clone())
     }
 
-    /// The dead letters of a route: `.await` asks. For options, see [`DeadQuery`].
+    /// Requests the dead letters of a route: `.await` sends it. See [`DeadQuery`] for options.
     pub fn dead(&self, route: impl Into<String>) -> DeadQuery {
         DeadQuery::new(self.clone(), route.into())
     }
 
-    /// Revives a dead letter: it is due now, with all its attempts to come. False if it is not dead.
+    /// Makes a dead task due now, with all its attempts. Returns false if the task is not dead.
     ///
-    /// It is not sent again when the connection is lost before the answer, as the task could have
+    /// It is not sent again if the connection is lost before the reply, because the task could have
     /// died again by then.
     ///
     /// # Errors
     ///
-    /// The server refuses it, or the answer did not come: then the task may be revived or not.
+    /// The server refuses it, or there is no reply: then the task may or may not be revived.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, the task may be revived or not, at this moment or later.
+    /// Dropped before it resolves, the task may or may not be revived, now or later.
     pub async fn kick(&self, route: &str, id: &str) -> Result<bool, RequestError> {
         let request = Request {
             id: Some(id),
@@ -203,35 +202,35 @@ impl Client {
         Ok(kicked.found)
     }
 
-    /// Asks whether the server is there, and waits over losses of the connection until it is.
+    /// Waits until the server replies to a ping, over reconnects.
     ///
     /// # Errors
     ///
-    /// The answer did not come in time, or the client is closed.
+    /// There is no reply in time, or the client is closed.
     ///
     /// # Cancel safety
     ///
-    /// Dropping it forgets the answer.
+    /// Dropping it discards the reply.
     pub async fn ping(&self) -> Result<(), RequestError> {
         let Pong {} = self.ask(Request::of("ping")).await?;
         Ok(())
     }
 
-    /// Closes the client and all its clones. Every request to come fails, every listener stops taking
-    /// deliveries; then waits until every request has its answer, every delivery that is being handled
-    /// has been acknowledged or given back, and all is written.
+    /// Closes the client and all its clones. New requests fail and listeners accept no more
+    /// deliveries. Waits until every request has its reply, every delivery in progress is
+    /// acknowledged or given back, and everything is written.
     ///
     /// # Errors
     ///
     /// Something was still open after the [`close_timeout`](Builder::close_timeout). The client is
-    /// closed all the same.
+    /// closed in any case.
     ///
     /// # Cancel safety
     ///
-    /// Dropped after it was first polled, the client closes all the same.
+    /// After the first poll, the client closes even if this is dropped.
     pub async fn close(&self) -> Result<(), CloseError> {
         let (reply, closed) = oneshot::channel();
-        // One that cannot be told is closed already.
+        // If the command cannot be sent, the client is already closed.
         self.handle.command(Command::Close(reply));
         match closed.await.unwrap_or_default() {
             Unclosed {
@@ -249,7 +248,7 @@ impl Client {
         }
     }
 
-    /// Asks something that changes nothing.
+    /// Sends a request that changes nothing.
     pub(crate) async fn ask<R: Reply>(&self, request: Request<'_>) -> Result<R, RequestError> {
         self.handle.request(request, Sending::Again).await
     }

@@ -2,25 +2,25 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// How a payload is compressed: a label that travels with it. Neither the server nor this client
-/// looks inside; compressing is up to the producer, decompressing to the consumer.
+/// The compression of a payload: a label for the consumer. Neither the server nor this client reads
+/// payloads; the producer compresses and the consumer decompresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "String")]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     #[default]
     None,
     /// LZ4.
     Lz4,
     /// Zstandard.
     Zstd,
-    /// One that a newer server knows.
+    /// A label of a newer server.
     Other(String),
 }
 
 impl Compression {
-    /// As the protocol has it.
+    /// The label on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

@@ -12,44 +12,55 @@ use crate::{Client, RequestError, time};
 #[serde(default)]
 #[non_exhaustive]
 pub struct DeadLetters {
-    /// The tasks, as far as one answer goes.
+    /// The tasks, as many as fit into one reply.
     #[serde(deserialize_with = "or_default")]
     pub tasks: Vec<DeadLetter>,
-    /// Whether there are further ones: ask for those [`after`](DeadQuery::after) the last id.
+    /// Whether there are more: ask for those [`after`](DeadQuery::after) the last id.
     #[serde(deserialize_with = "or_default")]
     pub more: bool,
 }
 
-/// A task that has failed as often as the server allows. [`Client::kick`] revives it.
-/// Serialized, it has the names of the protocol.
+/// A task that failed as often as the server allows, or whose content cannot be read, or that is
+/// orphaned. [`Client::kick`] revives a dead task. Serialized with the field names of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct DeadLetter {
     /// The task's name within its route.
     pub id: String,
-    /// When it was due, in milliseconds since the beginning of 1970 (UTC).
+    /// The scheduled time in Unix milliseconds.
     #[serde(rename = "fire_at")]
     pub fire_at_millis: u64,
-    /// Its last attempt.
+    /// The number of its last round; 0 if there was none.
     pub attempt: u64,
-    /// When it died, in milliseconds since the beginning of 1970 (UTC).
+    /// The time it died in Unix milliseconds; 0 if it is not dead but orphaned.
     #[serde(rename = "died_at")]
     pub died_at_millis: u64,
+    /// Why the content of the task cannot be read. `None` if it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether the server made the task's route for a connection that is gone.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub orphaned: bool,
 }
 
 impl DeadLetter {
-    /// When it died; `None` if the system's clock cannot name it.
+    /// The time it died; `None` if it is not dead, or if the system's clock cannot represent the time.
     #[must_use]
     pub fn died_at(&self) -> Option<SystemTime> {
-        time::from_millis(self.died_at_millis)
+        let died = Some(self.died_at_millis).filter(|millis| *millis > 0);
+        died.and_then(time::from_millis)
     }
 }
 
 impl Reply for DeadLetters {
-    const KIND: &'static str = "dead";
+    const KINDS: &'static [&'static str] = &["dead"];
 }
 
-/// The answer to a kick.
+/// The reply to a kick.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Kicked {
     #[serde(default, deserialize_with = "or_default")]
@@ -57,12 +68,12 @@ pub(crate) struct Kicked {
 }
 
 impl Reply for Kicked {
-    const KIND: &'static str = "kicked";
+    const KINDS: &'static [&'static str] = &["kicked"];
 }
 
-/// A question for [`DeadLetters`]: `.await` asks it. See [`Client::dead`].
+/// A request for [`DeadLetters`]: `.await` sends it. See [`Client::dead`].
 #[derive(Clone, Debug)]
-#[must_use = "nothing is asked until it is awaited"]
+#[must_use = "the request is sent when it is awaited"]
 pub struct DeadQuery {
     client: Client,
     route: String,
@@ -80,13 +91,13 @@ impl DeadQuery {
         }
     }
 
-    /// At most so many: 1 to 1,000. By default the server's, 100.
+    /// Sets the maximum number of tasks, 1 to 1,000. Default: 100.
     pub fn limit(mut self, limit: u16) -> Self {
         self.limit = Some(limit);
         self
     }
 
-    /// Only those that come after this one.
+    /// Requests only tasks after this id.
     pub fn after(mut self, id: impl Into<String>) -> Self {
         self.after = Some(id.into());
         self
@@ -105,7 +116,7 @@ impl DeadQuery {
 
 /// # Cancel safety
 ///
-/// Dropping it forgets the answer.
+/// Dropping the future discards the reply.
 impl IntoFuture for DeadQuery {
     type Output = Result<DeadLetters, RequestError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;

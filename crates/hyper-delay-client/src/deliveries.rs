@@ -4,11 +4,11 @@ use crate::engine::{Command, Handle, Inbox};
 use crate::wire::Tag;
 use crate::{End, ListenError, RequestError, Unanswered};
 
-/// The deliveries of a route, one after another: what [`listen`](crate::Client::listen) is made of.
-/// [`Client::deliveries`](crate::Client::deliveries) makes one.
+/// The deliveries of a route, one by one. [`Client::deliveries`](crate::Client::deliveries) makes
+/// it, and [`listen`](crate::Client::listen) uses it.
 ///
-/// Dropping it unregisters the route and gives back what has come and was not taken. What
-/// was taken can still be answered.
+/// Dropping it unregisters the route and gives back the deliveries that were not taken. Deliveries
+/// that were taken can still be answered.
 #[derive(Debug)]
 pub struct Deliveries {
     pub(crate) route: String,
@@ -18,28 +18,28 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
-    /// The next delivery; `None` when there are no more, for the reason that [`end`](Self::end)
-    /// tells. Waits over losses of the connection; what had come before one and was not taken is
-    /// not given out, as the server has taken it back.
+    /// Returns the next delivery, or `None` after the last one; [`end`](Self::end) has the reason.
+    /// Waits over reconnects. Deliveries of a lost connection that were not taken are discarded, as
+    /// the server has taken them back.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, it has taken no delivery.
+    /// Dropped before it resolves, no delivery is taken.
     pub async fn next(&mut self) -> Option<Unanswered> {
         self.inbox.take().await
     }
 
-    /// Why no more deliveries come; `None` while they do.
+    /// Why there are no more deliveries; `None` while there may be more.
     #[must_use]
     pub fn end(&self) -> Option<&End> {
         self.inbox.end()
     }
 
-    /// Why no more deliveries come, unless that is because the client was closed, or more do come.
+    /// Returns `Ok` while there may be more deliveries, and after the client was closed.
     ///
     /// # Errors
     ///
-    /// The server has taken the route away, or not given it back after a reconnect.
+    /// The server has unregistered the route, or refused it after a reconnect.
     pub fn outcome(&self) -> Result<(), ListenError> {
         let route = self.route.clone();
         match self.end() {
@@ -62,7 +62,7 @@ impl Deliveries {
         &self.route
     }
 
-    /// How many deliveries the server lets this client have without an answer, over all its routes.
+    /// The maximum number of deliveries of this client without an answer, over all its routes.
     #[must_use]
     pub fn credit(&self) -> u16 {
         self.inbox.credit()
@@ -72,7 +72,7 @@ impl Deliveries {
 impl Drop for Deliveries {
     fn drop(&mut self) {
         let (route, serial) = (std::mem::take(&mut self.route), self.serial);
-        // First, so that what is given back does not come again by this way.
+        // First, so that deliveries that are given back do not arrive here again.
         self.handle.command(Command::Unregister { route, serial });
         self.inbox.finish(End::Closed);
     }

@@ -3,11 +3,11 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Compression, time};
 
-/// A copy of a task, sent to this client to be done. Cheap to clone.
+/// A copy of a task for this client. Cheap to clone.
 ///
-/// It may come again, with another [`attempt`](Self::attempt) or (after a crash of the server) the
-/// same: work on it should be such that twice does no harm. [`route`](Self::route) and
-/// [`id`](Self::id) tell that it is the same task.
+/// It can arrive again with another [`attempt`](Self::attempt), or with the same one after a crash
+/// of the server, so handling it twice must do no harm. [`route`](Self::route) and [`id`](Self::id)
+/// identify the task.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     parts: Arc<Parts>,
@@ -44,50 +44,50 @@ impl Delivery {
         }
     }
 
-    /// The task's name within its route.
+    /// The id of the task on its route.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.parts.id
     }
 
-    /// The route it came by.
+    /// The route of the task.
     #[must_use]
     pub fn route(&self) -> &str {
         &self.parts.route
     }
 
-    /// What was scheduled, byte for byte.
+    /// The payload as it was scheduled.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.parts.payload
     }
 
-    /// How the payload is compressed, according to the producer.
+    /// The compression of the payload, as the producer declared it.
     #[must_use]
     pub fn compression(&self) -> &Compression {
         &self.parts.compression
     }
 
-    /// Which round this is, from 1.
+    /// The number of the round, from 1.
     #[must_use]
     pub fn attempt(&self) -> u64 {
         self.parts.attempt
     }
 
-    /// When the task was to be due, in milliseconds since the beginning of 1970 (UTC).
+    /// The scheduled time in Unix milliseconds.
     #[must_use]
     pub fn fire_at_millis(&self) -> u64 {
         self.parts.fire_at
     }
 
-    /// When the task was to be due; `None` if the system's clock cannot name it.
+    /// The scheduled time; `None` if the system's clock cannot represent it.
     #[must_use]
     pub fn fire_at(&self) -> Option<SystemTime> {
         time::from_millis(self.parts.fire_at)
     }
 
-    /// By how much the task is late at this moment, by this machine's clock; zero if that says that
-    /// it is early. For a first attempt, asked at once, it is what the way here took.
+    /// The lateness of the task now, by this machine's clock; zero if the task is early by that
+    /// clock.
     #[must_use]
     pub fn lateness(&self) -> Duration {
         self.fire_at()

@@ -1,19 +1,19 @@
 use crate::Refusal;
 
-/// Why no more deliveries come.
+/// Why there are no more deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
     /// The client was closed.
     Closed,
-    /// Another consumer has taken the route. The client does not take it back.
+    /// Another consumer took the route. The client does not take it back.
     Replaced,
-    /// After a reconnect the server has refused to register the route.
+    /// The server refused the registration after a reconnect.
     Refused(Refusal),
-    /// The server has taken the route away, for a reason that a newer server knows.
+    /// The server unregistered the route for a reason of a newer server.
     #[non_exhaustive]
     Unregistered {
-        /// The server's word for why.
+        /// The reason on the wire.
         reason: String,
     },
 }

@@ -5,98 +5,96 @@ use thiserror::Error;
 
 use crate::Refusal;
 
-/// Why there is no connection.
+/// Why a client has no connection.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The address has no server, or cannot be found, or the connection broke.
+    /// The address cannot be resolved or connected to, or the connection broke.
     #[error("cannot connect to {address}")]
     #[non_exhaustive]
     Io {
-        /// The address as it was given.
+        /// The address as configured.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The server closed the connection before it had answered a ping.
-    #[error("{address} closed the connection at once; is this host among its `allowed_hosts`?")]
+    /// The server closed the connection before it replied to `hello`.
+    #[error("{address} closed the connection at once; is this host in its `allowed_hosts`?")]
     #[non_exhaustive]
     Closed {
-        /// The address as it was given.
+        /// The address as configured.
         address: String,
     },
-    /// The server did not answer a ping in time.
+    /// The server did not reply to `hello` in time.
     #[error("{address} did not answer within {limit:?}; is it a hyper-delay server?")]
     #[non_exhaustive]
     TimedOut {
-        /// The address as it was given.
+        /// The address as configured.
         address: String,
         /// The limit: [`connect_timeout`](crate::Builder::connect_timeout).
         limit: Duration,
     },
-    /// The server said why not.
-    #[error("{address} does not take the connection")]
+    /// The server refused the connection.
+    #[error("{address} refused the connection")]
     #[non_exhaustive]
     Refused {
-        /// The address as it was given.
+        /// The address as configured.
         address: String,
-        /// What it said.
+        /// The error of the server.
         source: Refusal,
     },
 }
 
-/// Why a request has no answer, or not the one that was hoped for.
+/// Why a request failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// The server refused it, and has changed nothing.
+    /// The server refused the request, which has changed nothing.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The client is closed, or was closed before the answer came. If the request had been sent,
-    /// it may have been done.
+    /// The client was closed before the request or before its reply. If the request had been sent,
+    /// it may have taken effect.
     #[error("the client is closed; connect another")]
     Closed,
-    /// No answer came in time. The request may have been done.
-    #[error(
-        "no answer came within {limit:?}; is the server up, and `request_timeout` long enough?"
-    )]
+    /// There was no reply in time. The request may have taken effect.
+    #[error("no reply within {limit:?}; is the server up, and `request_timeout` long enough?")]
     #[non_exhaustive]
     TimedOut {
         /// The limit: [`request_timeout`](crate::Builder::request_timeout).
         limit: Duration,
     },
-    /// The connection was lost before the answer came, and to ask again might do more than was
-    /// asked. The request may have been done.
-    #[error("the connection was lost before the answer; it may have been done or not")]
+    /// The connection was lost before the reply, and the request is not safe to repeat. It may have
+    /// taken effect.
+    #[error("the connection was lost before the reply; the request may have taken effect")]
     Disconnected,
-    /// The line would be longer than allowed. Nothing was sent.
+    /// The line would be longer than allowed. It was not sent.
     #[error(
         "the request would be a line of {bytes} bytes, and {limit} are allowed; send less, or raise `max_line_bytes` here and at the server"
     )]
     #[non_exhaustive]
     TooLong {
-        /// The length of the line, its end not counted.
+        /// The length of the line without its end.
         bytes: usize,
         /// The limit: [`max_line_bytes`](crate::Builder::max_line_bytes).
         limit: usize,
     },
-    /// The answer makes no sense to this client.
-    #[error("the answer {answer:?} is not understood; is the server of a later version?")]
+    /// The client does not understand the reply.
+    #[error("the reply {answer:?} cannot be understood; is the server newer than this client?")]
     #[non_exhaustive]
     Garbled {
-        /// The line, or the beginning of it.
+        /// The start of the line.
         answer: String,
-        /// What is wrong with it, if it is not just of an unexpected kind.
+        /// The error in the line; `None` if its kind is unexpected.
         source: Option<serde_json::Error>,
     },
 }
 
-/// Why a route is not, or no longer, listened to.
+/// Why a client does not listen to a route, or no longer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// This client listens to the route already.
-    #[error("this client listens to route {route:?} already; end that first, or connect another")]
+    /// This client already listens to the route.
+    #[error("this client already listens to route {route:?}; end that first, or connect another")]
     #[non_exhaustive]
     AlreadyListening {
         /// The route.
@@ -108,32 +106,32 @@ pub enum ListenError {
     Register {
         /// The route.
         route: String,
-        /// Why not.
+        /// The cause.
         source: RequestError,
     },
-    /// Another consumer has taken the route.
+    /// Another consumer took the route.
     #[error("route {route:?} was taken by another consumer")]
     #[non_exhaustive]
     Replaced {
         /// The route.
         route: String,
     },
-    /// The server has taken the route away, for a reason that a newer server knows.
+    /// The server unregistered the route for a reason of a newer server.
     #[error("route {route:?} was unregistered: {reason}")]
     #[non_exhaustive]
     Unregistered {
         /// The route.
         route: String,
-        /// The server's word for why.
+        /// The reason on the wire.
         reason: String,
     },
 }
 
-/// Why [`close`](crate::Client::close) could not end in peace. The client is closed all the same.
+/// Why [`close`](crate::Client::close) was incomplete. The client is closed in any case.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CloseError {
-    /// Something was still open when the time was up.
+    /// Something was still open at the timeout.
     #[error(
         "closed after {limit:?} with {requests} requests and {deliveries} deliveries unanswered; let them end before, or raise `close_timeout`"
     )]
@@ -141,9 +139,9 @@ pub enum CloseError {
     TimedOut {
         /// The limit: [`close_timeout`](crate::Builder::close_timeout).
         limit: Duration,
-        /// Requests that the server had not answered: they may have been done.
+        /// Requests without a reply. They may have taken effect.
         requests: usize,
-        /// Deliveries that had been neither acknowledged nor given back: they will come again.
+        /// Deliveries without an answer. The server delivers their tasks again.
         deliveries: usize,
     },
 }

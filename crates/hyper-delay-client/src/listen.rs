@@ -7,10 +7,10 @@ use tokio::task::{JoinError, JoinSet};
 use crate::unanswered::Answer;
 use crate::{Delivery, ListenError, Nack, Subscribe};
 
-/// A handler about to be put to work: `.await` does it, for as long as the route is this client's.
-/// See [`Client::listen`](crate::Client::listen).
+/// A handler for a route: `.await` registers the route and runs the handler. See
+/// [`Client::listen`](crate::Client::listen).
 #[derive(Clone, Debug)]
-#[must_use = "nothing is handled until it is awaited"]
+#[must_use = "the handler runs when it is awaited"]
 pub struct Listen<H> {
     subscribe: Subscribe,
     handler: H,
@@ -26,22 +26,23 @@ impl<H> Listen<H> {
         }
     }
 
-    /// How many deliveries are handled at a time, from 1. By default the server's credit, 256.
+    /// Sets the maximum number of deliveries that are handled at a time, from 1. Default: the
+    /// server's credit, 256.
     ///
-    /// It is the connection's credit too: see [`Subscribe::credit`].
+    /// This is also the credit of the connection: see [`Subscribe::credit`].
     pub fn credit(mut self, deliveries: u16) -> Self {
         self.subscribe = self.subscribe.credit(deliveries);
         self
     }
 
-    /// Takes the route from all who share it: see [`Subscribe::exclusive`].
+    /// Takes the route from all other consumers: see [`Subscribe::exclusive`].
     pub fn exclusive(mut self) -> Self {
         self.subscribe = self.subscribe.exclusive();
         self
     }
 
-    /// Has every ack confirmed, and logs those that came too late. A delivery then counts as being
-    /// handled until its task's removal is on disk.
+    /// Confirms every ack, and logs acks that were too late. A delivery is then in progress until
+    /// the removal of its task is on disk.
     pub fn confirm(mut self) -> Self {
         self.confirm = true;
         self
@@ -62,7 +63,7 @@ where
         } = self;
         let handler = Arc::new(handler);
         let mut deliveries = subscribe.await?;
-        // Aborted when this is dropped; the deliveries that are being handled are then given back.
+        // Aborted when this is dropped, which gives the deliveries in progress back.
         let mut running = JoinSet::new();
         loop {
             let room = running.len() < usize::from(deliveries.credit());
@@ -84,7 +85,7 @@ where
     }
 }
 
-/// If the handler panics, the answer is dropped with it, and so is a nack.
+/// If the handler panics, the answer is dropped, which gives the delivery back.
 async fn handle<H, F, E>(handler: Arc<H>, delivery: Delivery, answer: Answer, confirm: bool)
 where
     H: Fn(Delivery) -> F,
@@ -96,7 +97,7 @@ where
     match handled {
         Ok(()) if confirm => match answer.ack_confirmed().await {
             Ok(true) => {}
-            Ok(false) => tracing::warn!(route, id, "the ack came too late: it removed nothing"),
+            Ok(false) => tracing::warn!(route, id, "the ack was too late and removed nothing"),
             Err(error) => tracing::warn!(route, id, %error, "the ack is not confirmed"),
         },
         Ok(()) => answer.ack(),
@@ -105,7 +106,7 @@ where
                 route,
                 id,
                 reason = nack.reason,
-                "the handler failed: given back"
+                "the handler failed; the delivery is given back"
             );
             answer.nack(&nack);
         }
@@ -114,15 +115,15 @@ where
 
 fn note(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
-        tracing::error!(%error, "the handler panicked: given back");
+        tracing::error!(%error, "the handler panicked; the delivery is given back");
     }
 }
 
-/// Resolves with `Ok` when the client is closed and all handlers have ended.
+/// Resolves to `Ok` when the client is closed and all handlers have ended.
 ///
 /// # Cancel safety
 ///
-/// Dropping it unregisters the route, aborts the handlers that run and gives their deliveries back.
+/// Dropping it unregisters the route, aborts the running handlers and gives their deliveries back.
 impl<H, F, E> IntoFuture for Listen<H>
 where
     H: Fn(Delivery) -> F + Send + Sync + 'static,

@@ -1,10 +1,10 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How a delivery is given back: when to come again, and why.
+/// How a delivery is given back: the delay and the reason.
 ///
-/// A handler's error is turned into one. Anything that can be displayed will do, and comes again
-/// after the server's backoff; for a delay of your own, return a `Nack`:
+/// A handler's error converts into it. Any error that implements `Display` uses the server's
+/// backoff; return a `Nack` to set the delay:
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,13 +25,13 @@ pub struct Nack {
 }
 
 impl Nack {
-    /// Comes again after the server's backoff, which grows with each failure.
+    /// The task is due after the server's backoff, which grows with each failure.
     #[must_use]
     pub fn backoff() -> Self {
         Self::default()
     }
 
-    /// Comes again after this delay, rounded up to a millisecond.
+    /// The task is due after this delay, rounded up to a millisecond.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Nack {
         }
     }
 
-    /// Says why. It goes to this process's log, not to the server.
+    /// Sets the reason for this process's log. The server does not receive it.
     #[must_use]
     pub fn because(mut self, reason: impl fmt::Display) -> Self {
         self.reason = Some(reason.to_string());
@@ -48,9 +48,9 @@ impl Nack {
     }
 }
 
-/// With the server's backoff, because of the error.
+/// Uses the server's backoff, with the error as the reason.
 ///
-/// So that this can be, `Nack` itself cannot be displayed.
+/// `Nack` itself does not implement `Display`, as this implementation would conflict.
 impl<E: fmt::Display> From<E> for Nack {
     fn from(error: E) -> Self {
         Self::backoff().because(error)

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::time;
 use crate::wire::{Reply, or_default};
 
-/// A task is on disk: it will be delivered until it is acknowledged, cancelled or dead.
+/// The proof that a task is on disk: it is delivered until it is acknowledged, cancelled or dead.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Receipt {
@@ -14,13 +14,13 @@ pub struct Receipt {
     /// Its route.
     #[serde(rename = "route_key")]
     pub route: String,
-    /// When it is due, in milliseconds since the beginning of 1970 (UTC).
+    /// The time it is due in Unix milliseconds.
     #[serde(rename = "fire_at")]
     pub fire_at_millis: u64,
 }
 
 impl Receipt {
-    /// When the task is due; `None` if the system's clock cannot name it.
+    /// The time the task is due; `None` if the system's clock cannot represent it.
     #[must_use]
     pub fn fire_at(&self) -> Option<SystemTime> {
         time::from_millis(self.fire_at_millis)
@@ -28,34 +28,36 @@ impl Receipt {
 }
 
 impl Reply for Receipt {
-    const KIND: &'static str = "ack";
+    /// `ack` in protocol 1.
+    const KINDS: &'static [&'static str] = &["scheduled", "ack"];
 }
 
-/// What [`cancel`](crate::Client::cancel) found. The task is gone.
+/// The result of [`cancel`](crate::Client::cancel). The task is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Cancelled {
-    /// Whether there was such a task; one that is done counts as none.
+    /// Whether the task existed. A task that is done does not count.
     #[serde(default, deserialize_with = "or_default")]
     pub found: bool,
-    /// Whether a consumer has it at this moment. Its ack will remove nothing.
+    /// Whether a consumer may have the task now. Its ack will remove nothing. If false, no copy of
+    /// the task is delivered after this reply.
     #[serde(default, deserialize_with = "or_default")]
     pub in_flight: bool,
 }
 
 impl Reply for Cancelled {
-    const KIND: &'static str = "cancelled";
+    const KINDS: &'static [&'static str] = &["cancelled"];
 }
 
-/// The answer to a ping.
+/// The reply to a ping.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Pong {}
 
 impl Reply for Pong {
-    const KIND: &'static str = "pong";
+    const KINDS: &'static [&'static str] = &["pong"];
 }
 
-/// The answer to an ack that is to be confirmed.
+/// The reply to a confirmed ack.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Acked {
     #[serde(default, deserialize_with = "or_default")]
@@ -63,5 +65,5 @@ pub(crate) struct Acked {
 }
 
 impl Reply for Acked {
-    const KIND: &'static str = "acked";
+    const KINDS: &'static [&'static str] = &["acked"];
 }

@@ -5,52 +5,59 @@ use thiserror::Error;
 
 use crate::wire::or_default;
 
-/// The server has refused a request, and has changed nothing.
+/// An error reply of the server. The request has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Deserialize)]
 #[error("refused ({code}): {message}")]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Why, for programs.
+    /// The kind of error, for programs.
     #[serde(default, deserialize_with = "or_default")]
     pub code: Code,
-    /// Why, for people: it names the value and the cure.
+    /// The value and the cure, for people.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
+    /// The number of the line on its connection, if the server could not read the line.
+    #[serde(default)]
+    pub(crate) line: Option<u64>,
 }
 
-/// Why the server has refused a request.
+/// The kinds of errors of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "String")]
 #[non_exhaustive]
 pub enum Code {
-    /// The line was not one JSON object.
+    /// The line is not one JSON object.
     BadJson,
-    /// The line was not UTF-8.
+    /// The line is not UTF-8.
     BadUtf8,
-    /// The payload was not base64.
+    /// The payload is not base64.
     BadBase64,
     /// A field has the wrong type, length or value.
     BadField,
-    /// A field that is required is absent.
+    /// A required field is absent.
     MissingField,
-    /// The server does not know such requests.
+    /// The server does not know this kind of request.
     UnknownKind,
     /// The line was longer than the server's `max_line_bytes`.
     LineTooLong,
-    /// The delivery of this task would not fit into a line.
+    /// The delivery of the task would be longer than the server's `max_line_bytes`.
     TooLong,
-    /// The name is taken by a task with other content.
+    /// Another task with other content has the same route and id.
     DuplicateId,
-    /// The server is about to end.
+    /// The server's disk has no room for new tasks. Deliveries and acks continue; send it again later.
+    DiskFull,
+    /// The server is shutting down.
     ShuttingDown,
     /// The server has as many connections as it allows.
     TooManyConnections,
-    /// One that a newer server knows.
+    /// The connection has as many routes as the server allows.
+    TooManyRoutes,
+    /// A code of a newer server.
     Unknown(String),
 }
 
 impl Code {
-    /// As the protocol has it.
+    /// The code on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -63,8 +70,10 @@ impl Code {
             Self::LineTooLong => "line_too_long",
             Self::TooLong => "too_long",
             Self::DuplicateId => "duplicate_id",
+            Self::DiskFull => "disk_full",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyRoutes => "too_many_routes",
             Self::Unknown(code) => code,
         }
     }
@@ -94,8 +103,10 @@ impl From<String> for Code {
             "line_too_long" => Self::LineTooLong,
             "too_long" => Self::TooLong,
             "duplicate_id" => Self::DuplicateId,
+            "disk_full" => Self::DiskFull,
             "shutting_down" => Self::ShuttingDown,
             "too_many_connections" => Self::TooManyConnections,
+            "too_many_routes" => Self::TooManyRoutes,
             _ => Self::Unknown(code),
         }
     }
@@ -111,10 +122,15 @@ mod tests {
             "bad_json",
             "too_long",
             "too_many_connections",
-            "one_to_come",
+            "too_many_routes",
+            "disk_full",
         ] {
-            assert_eq!(Code::from(name.to_owned()).as_str(), name);
+            let code = Code::from(name.to_owned());
+            assert_eq!(code.as_str(), name);
+            assert!(!matches!(code, Code::Unknown(_)), "{code:?}");
         }
+        let newer = Code::from("one_to_come".to_owned());
+        assert_eq!(newer, Code::Unknown("one_to_come".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What a client is told when it is built. See [`Builder`](crate::Builder) for what each means.
+/// The options of a client. [`Builder`](crate::Builder) documents them.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) address: String,

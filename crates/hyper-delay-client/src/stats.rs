@@ -6,38 +6,41 @@ use serde::{Deserialize, Serialize};
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, RequestError};
 
-/// How many tasks a server has, by state. Serialized, it has the names of the protocol.
+/// The number of tasks of a server, by state. Serialized with the field names of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Tasks that are on disk for a time, those in flight too.
+    /// Tasks on disk for a later time. Includes tasks in flight.
     #[serde(deserialize_with = "or_default")]
     pub waiting: u64,
-    /// Tasks whose time has come, and that no consumer has room for.
+    /// Tasks that are due and have no consumer with room.
     #[serde(deserialize_with = "or_default")]
     pub parked: u64,
-    /// Tasks that a consumer has.
+    /// Tasks that a consumer has now.
     #[serde(deserialize_with = "or_default")]
     pub in_flight: u64,
     /// Dead letters.
     #[serde(deserialize_with = "or_default")]
     pub dead: u64,
-    /// Connections, this one too.
+    /// Open connections, including this one.
     #[serde(deserialize_with = "or_default")]
     pub connections: u64,
-    /// Acks and nacks that were of no delivery the server knew.
+    /// Acks and nacks without a matching delivery.
     #[serde(deserialize_with = "or_default")]
     pub unknown_acks: u64,
-    /// The same by route, in order of name, as far as one answer goes.
+    /// Tasks whose route the server made for a connection that is gone. No consumer receives them.
+    #[serde(deserialize_with = "or_default")]
+    pub orphaned: u64,
+    /// The counts of each route, in order of name, as many as fit into one reply.
     #[serde(deserialize_with = "or_default")]
     pub routes: Vec<RouteStats>,
-    /// Whether there are further routes: ask for those [`after`](StatsQuery::after) the last.
+    /// Whether there are more routes: ask for those [`after`](StatsQuery::after) the last one.
     #[serde(deserialize_with = "or_default")]
     pub more: bool,
 }
 
-/// How many tasks a route has, by state. Serialized, it has the names of the protocol.
+/// The number of tasks of a route, by state. Serialized with the field names of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -45,13 +48,13 @@ pub struct RouteStats {
     /// The route.
     #[serde(rename = "route_key", deserialize_with = "or_default")]
     pub route: String,
-    /// Tasks that are on disk for a time, those in flight too.
+    /// Tasks on disk for a later time. Includes tasks in flight.
     #[serde(deserialize_with = "or_default")]
     pub waiting: u64,
-    /// Tasks whose time has come, and that no consumer has room for.
+    /// Tasks that are due and have no consumer with room.
     #[serde(deserialize_with = "or_default")]
     pub parked: u64,
-    /// Tasks that a consumer has.
+    /// Tasks that a consumer has now.
     #[serde(deserialize_with = "or_default")]
     pub in_flight: u64,
     /// Dead letters.
@@ -60,15 +63,21 @@ pub struct RouteStats {
     /// Connections that have registered the route.
     #[serde(deserialize_with = "or_default")]
     pub consumers: u64,
+    /// Whether the server made the route for a connection that is gone.
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub orphaned: bool,
 }
 
 impl Reply for Stats {
-    const KIND: &'static str = "stats";
+    const KINDS: &'static [&'static str] = &["stats"];
 }
 
-/// A question for [`Stats`]: `.await` asks it. See [`Client::stats`].
+/// A request for [`Stats`]: `.await` sends it. See [`Client::stats`].
 #[derive(Clone, Debug)]
-#[must_use = "nothing is asked until it is awaited"]
+#[must_use = "the request is sent when it is awaited"]
 pub struct StatsQuery {
     client: Client,
     route: Option<String>,
@@ -84,13 +93,13 @@ impl StatsQuery {
         }
     }
 
-    /// Only this route.
+    /// Requests only this route.
     pub fn route(mut self, route: impl Into<String>) -> Self {
         self.route = Some(route.into());
         self
     }
 
-    /// Only routes whose names come after this one.
+    /// Requests only routes after this one in order of name.
     pub fn after(mut self, route: impl Into<String>) -> Self {
         self.after = Some(route.into());
         self
@@ -108,7 +117,7 @@ impl StatsQuery {
 
 /// # Cancel safety
 ///
-/// Dropping it forgets the answer.
+/// Dropping the future discards the reply.
 impl IntoFuture for StatsQuery {
     type Output = Result<Stats, RequestError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;

@@ -9,9 +9,9 @@ use crate::engine::{Command, Inbox, Registration};
 use crate::wire::Request;
 use crate::{Client, Deliveries, ListenError, RequestError};
 
-/// A route about to be registered: `.await` does it. See [`Client::deliveries`].
+/// The registration of a route: `.await` sends it. See [`Client::deliveries`].
 #[derive(Clone, Debug)]
-#[must_use = "nothing is registered until it is awaited"]
+#[must_use = "the route is registered when it is awaited"]
 pub struct Subscribe {
     client: Client,
     route: String,
@@ -29,18 +29,18 @@ impl Subscribe {
         }
     }
 
-    /// How many deliveries may be without an answer, from 1. By default the server's, 256.
+    /// Sets the maximum number of deliveries without an answer, from 1. Default: the server's, 256.
     ///
-    /// It is the connection's, over all routes of this client: the value given last holds. A
-    /// route that needs a limit of its own needs a client of its own.
+    /// This is the credit of the connection, over all routes of this client; the last value
+    /// applies. Use another client for a route that needs its own limit.
     pub fn credit(mut self, deliveries: u16) -> Self {
         self.credit = Some(deliveries);
         self
     }
 
-    /// Takes the route from all who share it; by default it is shared. Whoever registers it next takes
-    /// it from this one, which ends with [`Replaced`](crate::End::Replaced). A client that has been
-    /// cut off and comes back registers anew: it is then the one that takes it.
+    /// Takes the route from all other consumers. Default: the route is shared. A later registration
+    /// takes the route from this one, which ends with [`Replaced`](crate::End::Replaced). A client
+    /// that reconnects registers again, and so takes the route.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
@@ -82,7 +82,7 @@ impl Subscribe {
         if !handle.command(Command::Register(registration)) {
             return Err(failed(route, RequestError::Closed));
         }
-        // From here on its end unregisters the route, also if this is cancelled.
+        // From here on, dropping it unregisters the route.
         let deliveries = Deliveries {
             route: route.clone(),
             serial,

@@ -2,7 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Compression, time};
 
-/// What is to be delivered, where and when.
+/// A payload for a route at a time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,7 +28,7 @@ enum Due {
 }
 
 impl Task {
-    /// A task with this payload, due at once. The payload is any bytes; the client does the base64.
+    /// Makes a task with this payload, due now. The payload can be any bytes.
     pub fn new(payload: impl Into<Vec<u8>>) -> Self {
         Self {
             payload: payload.into(),
@@ -40,56 +40,59 @@ impl Task {
         }
     }
 
-    /// Where it goes: 1 to 128 bytes.
+    /// Sets the route: 1 to 128 bytes.
     ///
-    /// Give one if you can. Without it the server chooses: the route that this connection has
-    /// registered, if it has exactly one; otherwise one of the connection's own, whose name starts
-    /// with `conn-`. The [receipt](crate::Receipt::route) names it. As another connection would get
-    /// another route, a task without one is not sent again when the connection is lost before the
-    /// answer: [`Disconnected`](crate::RequestError::Disconnected).
+    /// Without one, the server chooses the route that this connection has registered, if it is
+    /// exactly one, or a route of the connection that starts with `conn-`. The
+    /// [receipt](crate::Receipt::route) names it. As another connection gets another route, such a
+    /// task is not sent again if the connection is lost before the reply:
+    /// [`Disconnected`](crate::RequestError::Disconnected). When the connection ends, the tasks of
+    /// its `conn-` route are orphaned: no consumer receives them.
     pub fn route(mut self, route: impl Into<String>) -> Self {
         self.route = Some(route.into());
         self
     }
 
-    /// Its name within the route: 1 to 128 bytes. By default a UUID, made by the client.
+    /// Sets the id on the route: 1 to 128 bytes. Default: a UUID that the client makes.
     ///
-    /// Scheduling the same content under the same name again changes nothing, so a task with an
-    /// id of your own can be scheduled again after any error.
+    /// Scheduling the same content under the same name again changes nothing. A task with an id of
+    /// your own can therefore be scheduled again after any error.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Due at this moment; one before 1970 counts as 1970, and what is past is due now.
-    /// Part of a millisecond counts as a whole one.
+    /// Sets the time it is due, rounded up to a millisecond. A past time is due now.
+    ///
+    /// The server refuses the Unix times from 100,000,000 ms to 99,999,999,999 ms, January 1970 to
+    /// March 1973, as seconds taken for milliseconds.
     pub fn at(self, time: SystemTime) -> Self {
         self.at_millis(time::to_millis(time))
     }
 
-    /// Due at this moment, in milliseconds since the beginning of 1970 (UTC); at most 2^53.
+    /// Sets the time it is due in Unix milliseconds, at most 2^53.
     pub fn at_millis(mut self, millis: u64) -> Self {
         self.due = Due::At(millis);
         self
     }
 
-    /// Due so long after the moment in which [`schedule`](crate::Client::schedule) is called.
+    /// Sets the delay from the call of [`schedule`](crate::Client::schedule) until it is due.
     pub fn after(mut self, delay: Duration) -> Self {
         self.due = Due::After(delay);
         self
     }
 
-    /// How the payload is compressed: a label for the consumer.
+    /// Sets the compression of the payload: a label for the consumer.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self
     }
 
-    /// Takes the place of a task of the same name, if there is one, which otherwise is an error:
-    /// [`DuplicateId`](crate::Code::DuplicateId).
+    /// Replaces a task that has the same name and other content. Without this, such a task is an
+    /// error: [`DuplicateId`](crate::Code::DuplicateId).
     ///
-    /// When the connection is lost before the answer, the client schedules again. Should another
-    /// producer have replaced the same task in between, this one's content comes out on top.
+    /// If the connection is lost before the reply, the client schedules again. If another producer
+    /// has replaced the task in the meantime, this content replaces that one.
     pub fn replace(mut self) -> Self {
         self.replace = true;
         self

@@ -1,19 +1,19 @@
-//! Moments as the protocol has them: whole milliseconds since the beginning of 1970, UTC.
+//! Times of the protocol: Unix milliseconds.
 
 use std::time::{Duration, SystemTime};
 
-/// What is before 1970 counts as its beginning.
+/// Returns Unix milliseconds. A time before 1970 counts as 0.
 pub(crate) fn to_millis(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, whole_millis)
 }
 
-/// Rounded up, so that what is due is never due early.
+/// Returns whole milliseconds, rounded up, so that a task is never early.
 pub(crate) fn whole_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// `None` if the system's clock cannot name it.
+/// Returns the time of Unix milliseconds; `None` if the system's clock cannot represent it.
 pub(crate) fn from_millis(millis: u64) -> Option<SystemTime> {
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }

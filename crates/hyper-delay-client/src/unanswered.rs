@@ -7,13 +7,13 @@ use crate::receipt::Acked;
 use crate::wire::Request;
 use crate::{Delivery, Nack, RequestError, time};
 
-/// A [`Delivery`] that waits for its answer: [`ack`](Self::ack) or [`nack`](Self::nack).
+/// A [`Delivery`] without an answer: call [`ack`](Self::ack) or [`nack`](Self::nack).
 ///
-/// Dropped without one it is given back, as by `nack(Nack::backoff())`.
+/// Dropping it gives the delivery back, like `nack(Nack::backoff())`.
 ///
-/// The answer is of use on the connection by which the delivery came. Should that be lost before,
-/// the server has taken the delivery back, the answer goes nowhere, and the task comes again, maybe
-/// while the first delivery is still worked on.
+/// The answer is valid on the connection of the delivery. If that connection is lost before, the
+/// server has taken the delivery back: the answer has no effect, and the task arrives again,
+/// possibly while the first delivery is still in progress.
 #[derive(Debug)]
 #[must_use = "dropped, it is given back"]
 pub struct Unanswered {
@@ -32,35 +32,34 @@ impl Unanswered {
         Self { delivery, answer }
     }
 
-    /// The work is done: the task is to be removed. This only hands it to the connection's task; it
-    /// does not wait, and there is no reply.
+    /// Acknowledges the delivery: the work is done. Does not wait; there is no reply.
     pub fn ack(self) {
         self.answer.ack();
     }
 
-    /// The work is done, and is to be known to be: once this resolves with `true`, the task's removal
-    /// is on disk and it is never delivered again. With `false` this was too late: the
-    /// task has been cancelled, replaced or acknowledged by another.
+    /// Acknowledges the delivery and waits for the reply. `true`: the removal is on disk, and the
+    /// task is never delivered again. `false`: too late; the task was cancelled, replaced or
+    /// acknowledged before.
     ///
     /// # Errors
     ///
-    /// [`Disconnected`](RequestError::Disconnected) if the connection by which the delivery came is
-    /// lost before the reply: then the task may be removed, or come again.
+    /// [`Disconnected`](RequestError::Disconnected) if the connection of the delivery is lost
+    /// before the reply: the task may be removed, or may arrive again.
     ///
     /// # Cancel safety
     ///
-    /// The ack is sent when this is first polled. Dropped before that it is a nack; after that
-    /// only the reply is forgotten.
+    /// The first poll sends the ack. Dropped before that, it is a nack; after that, only the reply
+    /// is discarded.
     pub async fn ack_confirmed(self) -> Result<bool, RequestError> {
         self.answer.ack_confirmed().await
     }
 
-    /// Gives it back. This only hands it to the connection's task, and does not wait.
+    /// Gives the delivery back. Does not wait; there is no reply.
     pub fn nack(self, nack: Nack) {
         self.answer.nack(&nack);
     }
 
-    /// What to work on, and what to answer by.
+    /// Returns the delivery and its answer.
     pub(crate) fn split(self) -> (Delivery, Answer) {
         (self.delivery, self.answer)
     }
@@ -74,11 +73,11 @@ impl Deref for Unanswered {
     }
 }
 
-/// The one answer to a delivery. A nack, if it is dropped.
+/// The answer to a delivery. Dropping it without one sends a nack.
 #[derive(Debug)]
 pub(crate) struct Answer {
     delivery: Delivery,
-    /// The number of the connection by which it came.
+    /// The number of the delivery's connection.
     connection: u64,
     handle: Arc<Handle>,
     given: bool,
@@ -95,7 +94,7 @@ impl Answer {
             confirm: Some(true),
             ..request("ack", &self.delivery)
         };
-        // From here on it is given: what follows has sent it when it is first polled.
+        // From here on the answer is given: the request below sends it at its first poll.
         self.given = true;
         let acked: Acked = self
             .handle
@@ -120,7 +119,7 @@ impl Answer {
 
     fn send(&mut self, line: Vec<u8>) {
         self.given = true;
-        // Of a client that is closed, the server has taken all deliveries back.
+        // If the client is closed, the server has taken all deliveries back.
         self.handle.command(Command::Answer {
             connection: self.connection,
             line,

@@ -102,6 +102,7 @@ pub async fn run_with<S: Store>(
         ledger.low_water(),
         clock.now(),
     );
+    let own_routes = scheduler.own_routes();
     let driver = Driver {
         scheduler,
         events: inbox,
@@ -138,6 +139,7 @@ pub async fn run_with<S: Store>(
         store,
         config,
         events: events.clone(),
+        own_routes,
         ending,
     });
     let mut connections = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The corpus of the fuzz target, as an ordinary test.
+//! The corpus of the fuzz target as an ordinary test.
 
 mod wire;
 
@@ -6,10 +6,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use hyper_delay::protocol::parse;
 
-/// The name of a file begins with what is the answer to each of its lines: `good`, or the code of an error. Those of `mixed`
-/// files differ.
+/// A file's name starts with the result of each of its lines: `good`, the code of an error, or `mixed`
+/// for several results.
 #[test]
-fn every_line_of_the_corpus_gets_the_answer_that_its_file_is_named_after() {
+fn every_line_of_the_corpus_has_the_result_in_its_file_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/lines");
     let mut answers = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -19,7 +19,7 @@ fn every_line_of_the_corpus_gets_the_answer_that_its_file_is_named_after() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let (wanted, _) = name.split_once('-').expect(name);
         answers.insert(wanted.to_owned());
-        for line in wire::split(65_536, [&bytes[..]]) {
+        for (_, line) in wire::split(65_536, [&bytes[..]]) {
             let answer = match line.map(|line| parse(&line)) {
                 Some(Ok(_)) => "good",
                 Some(Err(refusal)) => refusal.code.as_str(),

@@ -1,4 +1,4 @@
-//! Properties of the line protocol, over bytes and requests of every kind.
+//! Properties of the line protocol, for random bytes and random requests of every kind.
 
 mod wire;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hyper_delay::protocol::{Compression, Line, Mode, Named, Request, Schedule, parse};
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
-/// Pieces that lines are made of, the wrong ones too.
+/// Pieces of lines, valid and invalid.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -37,6 +37,9 @@ const PIECES: &[&str] = &[
     "\"ack\"",
     "\"register\"",
     "\"dead\"",
+    "\"hello\"",
+    "\"protocol\":",
+    "1732616400",
     "\"id\":",
     "\"route_key\":",
     "\"fire_at\":",
@@ -52,7 +55,7 @@ const PIECES: &[&str] = &[
     "\"new\":[{}]",
 ];
 
-/// An id, a route, or text of any other use: any characters, at most 128 bytes.
+/// An id, a route or a tag: any characters, at most 128 bytes.
 fn name() -> impl Strategy<Value = Arc<str>> {
     let plain = string_regex("[a-z0-9-]{1,128}").expect("it is one");
     let wild = vec(any::<char>(), 1..=32).prop_map(String::from_iter);
@@ -67,13 +70,18 @@ fn named() -> impl Strategy<Value = Named> {
     })
 }
 
+/// Any time that is not taken for seconds.
+fn fire_at() -> impl Strategy<Value = u64> {
+    prop_oneof![0..100_000_000_u64, 100_000_000_000..=1_u64 << 53]
+}
+
 fn schedule() -> impl Strategy<Value = Schedule> {
     let label = select(vec![Compression::None, Compression::Lz4, Compression::Zstd]);
     let payload = vec(any::<u8>(), 0..200).prop_map(Vec::into_boxed_slice);
     let task = (
         of(name()),
         of(name()),
-        0..=1_u64 << 53,
+        fire_at(),
         label,
         payload,
         any::<bool>(),
@@ -98,6 +106,7 @@ fn request() -> impl Strategy<Value = Request> {
             credit,
             mode
         }),
+        (1..=1_u64 << 53).prop_map(|protocol| Request::Hello { protocol }),
         name().prop_map(|route| Request::Unregister { route }),
         schedule().prop_map(Request::Schedule),
         (named(), any::<bool>()).prop_map(|(delivery, confirm)| Request::Ack { delivery, confirm }),

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// backoff is the wait between two tries to connect: doubled with each failure, drawn evenly from its upper half, so that
-// clients that lost one server do not come back at one moment.
+// backoff computes the wait between connection attempts. It doubles with each failure and is drawn
+// evenly from its upper half, so that the clients of one server do not all reconnect at the same
+// moment.
 type backoff struct {
 	min, max time.Duration
 	failures int
@@ -32,7 +33,7 @@ func (b *backoff) next() time.Duration {
 
 func (b *backoff) reset() { b.failures = 0 }
 
-// pause waits for d and tells whether it came to its end before ctx did.
+// pause waits for d. It returns false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -5,18 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 )
 
-// call is a request that waits for its answer, over as many sessions as it takes.
+// call is a request without a reply. It is sent on each session until the reply arrives.
 type call struct {
 	tag  uint64
 	line []byte
-	// bound is the only session that the call makes sense on, if there is one.
+	// bound is the only session on which the call may be sent; nil: any session.
 	bound *session
-	// abandoned calls have nobody who waits, but an answer that is still to come.
+	// abandoned calls have no caller any more; their reply may still arrive.
 	abandoned bool
-	// result has room for the one result that there is.
+	// sent is where the call was written last; nil: nowhere.
+	sent atomic.Pointer[place]
+	// result has room for one result.
 	result chan result
+}
+
+// place is a line of a session, numbered from 1 as the server counts.
+type place struct {
+	session *session
+	line    uint64
 }
 
 type result struct {
@@ -24,17 +33,18 @@ type result struct {
 	err  error
 }
 
-// finish is called once, by whoever took the call from Client.calls.
+// finish ends the call. The goroutine that removed the call from Client.calls calls it once.
 func (c *call) finish(line []byte, err error) { c.result <- result{line, err} }
 
-// do sends a request, again after a reconnect, and decodes its answer into reply. With bound it is sent on that session only.
+// do sends a request, again after each reconnect, and decodes the reply. With bound it is sent on
+// that session only.
 func (c *Client) do(ctx context.Context, r request, bound *session, reply any) error {
 	call, s, err := c.begin(&r, bound)
 	if err != nil {
 		return err
 	}
 	if s != nil {
-		if err := s.send(ctx, call.line); err != nil && err == ctx.Err() {
+		if err := s.send(ctx, outgoing{call.line, call}); err != nil && err == ctx.Err() {
 			c.forget(call)
 			return err
 		}
@@ -42,7 +52,7 @@ func (c *Client) do(ctx context.Context, r request, bound *session, reply any) e
 	return c.wait(ctx, call, r.Kind, reply)
 }
 
-// begin makes a call known. If there is a session now the caller sends it; else attach will.
+// begin registers a call. It returns the session to send it on; without one, attach sends the call.
 func (c *Client) begin(r *request, bound *session) (*call, *session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +80,7 @@ func (c *Client) wait(ctx context.Context, call *call, kind string, reply any) e
 			return got.err
 		}
 		if err := json.Unmarshal(got.line, reply); err != nil {
-			return fmt.Errorf("hyperdelay: the answer to %s cannot be read: %w", kind, err)
+			return fmt.Errorf("hyperdelay: the reply to %s cannot be read: %w", kind, err)
 		}
 		return nil
 	case <-ctx.Done():
@@ -84,14 +94,14 @@ func (c *Client) wait(ctx context.Context, call *call, kind string, reply any) e
 	}
 }
 
-// forget drops a call that was never sent.
+// forget removes a call that was never sent.
 func (c *Client) forget(call *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.calls, call.tag)
 }
 
-// answer takes a line with a tag to whoever asked.
+// answer ends the call or the listener that has the tag of the line.
 func (c *Client) answer(h header, line []byte) {
 	tag, err := strconv.ParseUint(h.Tag, 10, 64)
 	if err != nil {
@@ -110,29 +120,43 @@ func (c *Client) answer(h header, line []byte) {
 	}
 	call := c.calls[tag]
 	if call == nil || codeOf(failure) == "shutting_down" && call.bound == nil {
-		return // The session is about to end; the next one sends it again.
+		return // The server shuts down. The next session sends the call again.
 	}
 	delete(c.calls, tag)
 	call.finish(append([]byte(nil), line...), failure)
 }
 
-// takeError finds whom an error without a tag is for. When a line was too long for the server it could not read the tag; but
-// then the longest of the lines under way was too long for sure.
-func (c *Client) takeError(err error) {
-	if codeOf(err) == "line_too_long" {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		var longest *call
-		for _, call := range c.calls {
-			if longest == nil || len(call.line) > len(longest.line) {
-				longest = call
-			}
-		}
-		if longest != nil {
-			delete(c.calls, longest.tag)
-			longest.finish(nil, err)
-			return
-		}
+// takeError ends the call that an error without a tag refers to. The server had no tag: it could
+// not read the line.
+func (c *Client) takeError(s *session, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.refused(s, err); call != nil {
+		delete(c.calls, call.tag)
+		call.finish(nil, err)
+		return
 	}
 	c.dialer.Logf("%v", err)
+}
+
+// refused returns the call that was sent on the line of the error, or nil. A server that speaks
+// protocol 1 sends no line number; if a line was too long for it, that was surely the longest one.
+func (c *Client) refused(s *session, err error) *call {
+	e, ok := err.(*ServerError)
+	if !ok || e.Line == 0 && e.Code != "line_too_long" {
+		return nil
+	}
+	var longest *call
+	for _, call := range c.calls {
+		if at := call.sent.Load(); e.Line != 0 && at != nil && *at == (place{s, e.Line}) {
+			return call
+		}
+		if longest == nil || len(call.line) > len(longest.line) {
+			longest = call
+		}
+	}
+	if e.Line != 0 {
+		return nil
+	}
+	return longest
 }

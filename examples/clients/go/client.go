@@ -8,15 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// A Client is a connection to a server that comes back when it is lost. Its methods may be called from many goroutines.
+// A Client is a connection to a server. It reconnects when the connection is lost. Its methods may
+// be called from many goroutines.
 type Client struct {
 	addr   string
 	dialer Dialer
-	// ctx ends with Close, and ended is closed when the last session is over.
+	// ctx ends with Close; ended is closed after the last session.
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  chan struct{}
-	// slots holds one value for each handler that runs; waiting counts the deliveries that wait for a slot.
+	// slots holds one value for each running handler; waiting counts the deliveries that wait for a
+	// slot.
 	slots   chan struct{}
 	waiting atomic.Int64
 
@@ -42,8 +44,8 @@ func newClient(addr string, d Dialer) *Client {
 	return c
 }
 
-// Close closes the connection. Calls that wait and Listen end with ErrClosed; what is in flight is delivered again. To end
-// without that, end Listen by its context before.
+// Close closes the connection. Pending calls and Listen return ErrClosed, and the server delivers
+// again what is in flight. To avoid that, end Listen by its context first.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -63,7 +65,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// run lives as long as the client, from session to session.
+// run serves one session after another until the client is closed.
 func (c *Client) run(s *session) {
 	defer close(c.ended)
 	wait := newBackoff(c.dialer.MinBackoff, c.dialer.MaxBackoff)
@@ -83,7 +85,7 @@ func (c *Client) run(s *session) {
 	}
 }
 
-// reopen tries until it has a session, or the client is closed.
+// reopen connects until it succeeds. It returns nil if the client is closed.
 func (c *Client) reopen(wait *backoff) *session {
 	for pause(c.ctx, wait.next()) {
 		s, err := c.dialer.open(c.ctx, c.addr)
@@ -96,9 +98,9 @@ func (c *Client) reopen(wait *backoff) *session {
 	return nil
 }
 
-// attach makes s the session of the client and tells what is to be sent first: the registrations, then what was not answered
-// yet, in the order in which it was asked.
-func (c *Client) attach(s *session) (first [][]byte, open bool) {
+// attach makes s the session of the client. It returns the lines to send first: the registrations,
+// then the calls without a reply, in their order.
+func (c *Client) attach(s *session) (first []outgoing, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -107,7 +109,7 @@ func (c *Client) attach(s *session) (first [][]byte, open bool) {
 	c.session = s
 	for _, l := range c.listeners {
 		if !l.leaving {
-			first = append(first, l.line)
+			first = append(first, outgoing{line: l.line})
 		}
 	}
 	again := make([]*call, 0, len(c.calls))
@@ -116,12 +118,12 @@ func (c *Client) attach(s *session) (first [][]byte, open bool) {
 	}
 	sort.Slice(again, func(i, j int) bool { return again[i].tag < again[j].tag })
 	for _, call := range again {
-		first = append(first, call.line)
+		first = append(first, outgoing{call.line, call})
 	}
 	return first, true
 }
 
-// detach drops what ends with the session.
+// detach ends the calls that are bound to the session.
 func (c *Client) detach(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,11 +136,11 @@ func (c *Client) detach(s *session) {
 	}
 }
 
-// take handles a line. Kinds that it does not know are ignored.
+// take handles a line. It ignores unknown kinds.
 func (c *Client) take(s *session, line []byte) {
 	var h header
 	if err := json.Unmarshal(line, &h); err != nil {
-		c.dialer.Logf("hyperdelay: the line %.80q from the server was ignored: %v", line, err)
+		c.dialer.Logf("hyperdelay: ignored the line %.80q from the server: %v", line, err)
 		return
 	}
 	switch {
@@ -149,6 +151,6 @@ func (c *Client) take(s *session, line []byte) {
 	case h.Kind == "unregistered":
 		c.lose(line)
 	case h.Kind == "error":
-		c.takeError(asServerError(line))
+		c.takeError(s, asServerError(line))
 	}
 }

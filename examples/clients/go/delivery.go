@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// A Handler does the work of a delivery. When it returns nil the delivery is acknowledged; after an error or a panic it is
-// given back, and comes again after the server's backoff, or after the delay of RetryAfter. ctx is the one of Listen. A
-// handler that takes longer than the server's ack_timeout_ms (30 s by default) sees its task again.
+// A Handler does the work of a delivery. If it returns nil, the delivery is acknowledged. After an
+// error or a panic it is given back and arrives again after the server's backoff, or after the
+// delay of RetryAfter. ctx is that of Listen. If the handler takes longer than the server's
+// ack_timeout_ms (default: 30 s), the task arrives again.
 type Handler func(ctx context.Context, d *Delivery) error
 
-// A Delivery is a copy of a task that the server sent to this client.
+// A Delivery is a copy of a task for this client.
 type Delivery struct {
 	ID, Route string
-	// FireAt is the time that was scheduled.
+	// FireAt is the scheduled time.
 	FireAt      time.Time
 	Payload     []byte
 	Compression string
-	// Attempt numbers the rounds of the task, from 1.
+	// Attempt is the number of the task's round, from 1.
 	Attempt int64
 
 	client   *Client
@@ -28,9 +29,9 @@ type Delivery struct {
 	answered atomic.Bool
 }
 
-// Ack acknowledges the delivery within its handler, and returns when the server has answered: if removed, the task is gone
-// from its disk and never comes again. It is for handlers that must know that; all others just return nil. What the handler
-// returns after it has no effect.
+// Ack acknowledges the delivery from its handler and waits for the reply. If removed is true, the
+// removal is on the server's disk and the task is never delivered again. Handlers that need no such
+// proof return nil instead. After Ack the handler's return value has no effect.
 func (d *Delivery) Ack(ctx context.Context) (removed bool, err error) {
 	if d.answered.Swap(true) {
 		return false, ErrAnswered
@@ -44,8 +45,8 @@ func (d *Delivery) Ack(ctx context.Context) (removed bool, err error) {
 	return reply.Removed, err
 }
 
-// settle answers for what the handler returned, if it has not answered itself. Answers are not sent again on another
-// session: a delivery ends with its own.
+// settle answers the delivery by the handler's result, unless the handler has answered. An answer
+// is sent only on the session of its delivery, because the delivery ends with that session.
 func (d *Delivery) settle(failure error) {
 	if d.answered.Swap(true) {
 		return
@@ -66,24 +67,24 @@ func (d *Delivery) settle(failure error) {
 	d.client.tell(d.session, r)
 }
 
-// answer names the delivery exactly.
+// answer returns a request that names the delivery exactly.
 func (d *Delivery) answer(kind string) request {
 	return request{Kind: kind, ID: d.ID, Route: d.Route, Attempt: d.Attempt}
 }
 
-// tell sends what gets no answer.
+// tell sends a request that has no reply.
 func (c *Client) tell(s *session, r request) {
 	line, err := r.line(c.dialer.MaxLineBytes)
 	if err == nil {
-		err = s.send(c.ctx, line)
+		err = s.send(c.ctx, outgoing{line: line})
 	}
 	if err != nil {
 		c.dialer.Logf("hyperdelay: %s of task %q on route %q: %v", r.Kind, r.ID, r.Route, err)
 	}
 }
 
-// RetryAfter is err with a delay, for a handler to return: the task is due again after it, instead of after the server's
-// backoff. err may be nil.
+// RetryAfter returns err with a delay. If a handler returns it, the task is due again after the
+// delay instead of the server's backoff. err may be nil.
 func RetryAfter(delay time.Duration, err error) error {
 	return &retryAfter{delay, err}
 }

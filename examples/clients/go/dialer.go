@@ -7,32 +7,36 @@ import (
 	"time"
 )
 
-// A Dialer has the options of a client. The zero value of each field means its default.
+// A Dialer contains the options of a client. The zero value of a field means its default.
 type Dialer struct {
-	// Credit is how many deliveries may be in flight on the connection, and how many handlers run at a time: 1 to 65,535, by
-	// default 64.
+	// Credit is the maximum number of deliveries in flight and of running handlers, 1 to 65,535.
+	// Default: 64.
 	Credit int
-	// MaxLineBytes is the longest line that is sent or taken, 65,536 by default: the server's max_line_bytes.
+	// MaxLineBytes is the maximum length of a line in both directions: the server's max_line_bytes.
+	// Default: 65,536.
 	MaxLineBytes int
-	// MinBackoff and MaxBackoff bound the wait before the connection is tried again: by default 100 ms and 10 s.
+	// MinBackoff and MaxBackoff bound the wait before the next connection attempt. Defaults: 100 ms
+	// and 10 s.
 	MinBackoff, MaxBackoff time.Duration
-	// Timeout is for one try to connect, until the server has answered a ping: by default 10 s.
+	// Timeout bounds one connection attempt, including the reply to hello. Default: 10 s.
 	Timeout time.Duration
-	// KeepAlive is the silence after which the client sends a ping; after twice that the connection counts as lost. By
-	// default 15 s.
+	// KeepAlive is the silence after which the client sends a ping. After twice that time the
+	// connection is lost. Default: 15 s.
 	KeepAlive time.Duration
-	// Logf is told what no call returns: a lost connection, a handler's error, a line that was not understood. By default
-	// nobody is. It may be called from several goroutines.
+	// Logf receives what no call returns: a lost connection, a handler's error, an unreadable line. It
+	// may be called from several goroutines. Default: no log.
 	Logf func(format string, args ...any)
 }
 
-// Dial connects with the default options to a server, "127.0.0.1:7000" for one.
+// Dial connects to a server with the default options. addr is a host and a port, for example
+// "127.0.0.1:7000".
 func Dial(ctx context.Context, addr string) (*Client, error) {
 	return new(Dialer).Dial(ctx, addr)
 }
 
-// Dial connects to a server and makes sure that it answers. It tries once: an error here is more often a wrong address than a
-// server that is away. From then on the client connects again by itself, until it is closed. ctx is for Dial only.
+// Dial connects to a server and waits for the reply to hello. It tries once, as an error here
+// usually means a wrong address. After that the client reconnects by itself until it is closed. ctx
+// is for Dial only.
 func (d *Dialer) Dial(ctx context.Context, addr string) (*Client, error) {
 	filled, err := d.filled()
 	if err != nil {
@@ -47,7 +51,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Client, error) {
 	return c, nil
 }
 
-// filled is the dialer with its defaults.
+// filled returns the dialer with defaults for its zero values.
 func (d *Dialer) filled() (Dialer, error) {
 	f := *d
 	if f.Credit == 0 {
@@ -85,7 +89,7 @@ func (d *Dialer) filled() (Dialer, error) {
 	return f, nil
 }
 
-// open connects and says hello.
+// open connects and sends hello.
 func (d *Dialer) open(ctx context.Context, addr string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
@@ -108,7 +112,7 @@ func (d *Dialer) open(ctx context.Context, addr string) (*session, error) {
 	close(met)
 	<-watched
 	if cause := s.cause(); cause != nil {
-		err = fmt.Errorf("no answer to a ping: %w", cause)
+		err = fmt.Errorf("no reply to hello: %w", cause)
 	}
 	if err != nil {
 		conn.Close()

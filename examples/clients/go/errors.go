@@ -6,33 +6,38 @@ import (
 )
 
 var (
-	// ErrClosed tells that the client was closed, before the call or while it waited.
+	// ErrClosed means that the client was closed before the call or during it.
 	ErrClosed = errors.New("hyperdelay: the client is closed: dial another")
 
-	// ErrConnectionLost tells that the connection ended before the answer came. Only what belongs to one connection ends
-	// with it: the acknowledgement of a delivery. The server delivers the task again.
-	ErrConnectionLost = errors.New("hyperdelay: the connection was lost before the answer: the task will be delivered again")
+	// ErrConnectionLost means that the connection ended before the reply arrived. Only the
+	// acknowledgement of a delivery fails in this way, as it belongs to one connection. The server
+	// delivers the task again.
+	ErrConnectionLost = errors.New("hyperdelay: the connection was lost before the reply: the task will be delivered again")
 
-	// ErrAnswered tells that a delivery was acknowledged already.
-	ErrAnswered = errors.New("hyperdelay: the delivery was answered already: acknowledge it once")
+	// ErrAnswered means that the delivery was already acknowledged.
+	ErrAnswered = errors.New("hyperdelay: the delivery was already answered: acknowledge it once")
 )
 
-// ServerError is an error that the server answered. The request has changed nothing.
+// ServerError is an error reply of the server. The request has changed nothing.
 type ServerError struct {
-	// Code is one of the codes in PROTOCOL.md, "duplicate_id" for one. New ones may be added.
+	// Code is one of the codes in PROTOCOL.md, for example "duplicate_id". Servers may add new ones.
 	Code string
 	// Message is for people.
 	Message string
-	// ID and Route are those of the request, where the server could read them.
+	// ID and Route are those of the request, if the server could read them.
 	ID, Route string
+	// Line is the number of the request's line on its connection if the server could not read the
+	// line; otherwise 0.
+	Line uint64
 }
 
 func (e *ServerError) Error() string {
 	return fmt.Sprintf("hyperdelay: the server answered %s: %s", e.Code, e.Message)
 }
 
-// ScheduleError tells which task was not scheduled, or not surely so: if Err is a *ServerError or a *LineTooLongError it was
-// not; else it may have been, and scheduling it again under the same id is safe.
+// ScheduleError names a task that was not scheduled, or may not have been. If Err is a *ServerError
+// or a *LineTooLongError, it was not. Otherwise it may have been, and it is safe to schedule it
+// again under the same id.
 type ScheduleError struct {
 	Route, ID string
 	Err       error
@@ -44,18 +49,18 @@ func (e *ScheduleError) Error() string {
 
 func (e *ScheduleError) Unwrap() error { return e.Err }
 
-// RouteLostError ends Listen: the server took the route away.
+// RouteLostError ends Listen: the server unregistered the route.
 type RouteLostError struct {
 	Route string
-	// Reason is "replaced" if another consumer registered for the route. New ones may be added.
+	// Reason is "replaced" if another consumer registered the route. Servers may add new reasons.
 	Reason string
 }
 
 func (e *RouteLostError) Error() string {
-	return fmt.Sprintf("hyperdelay: the server took route %q away, reason %q: listen again to take it back", e.Route, e.Reason)
+	return fmt.Sprintf("hyperdelay: the server unregistered route %q, reason %q: listen again to take it back", e.Route, e.Reason)
 }
 
-// LineTooLongError tells that a request does not fit into a line. It was not sent.
+// LineTooLongError means that a request does not fit into a line. It was not sent.
 type LineTooLongError struct {
 	Bytes, Max int
 }

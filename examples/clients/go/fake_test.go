@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// patience is for what should come at once; no test waits for it to pass.
+// patience is longer than any machine needs. Only a failing test waits this long.
 const patience = 20 * time.Second
 
-// fake is a server on loopback that a test speaks for, in raw lines.
+// fake is a server on loopback. The test sends its lines.
 type fake struct {
 	t        *testing.T
 	listener net.Listener
@@ -29,7 +29,7 @@ func newFake(t *testing.T) *fake {
 	return &fake{t, listener}
 }
 
-// dial connects a client, with options that make a test quick, and accepts it.
+// dial connects a client with short backoffs and accepts its connection.
 func (f *fake) dial(options Dialer) (*Client, *peer) {
 	f.t.Helper()
 	options.MinBackoff, options.MaxBackoff = time.Millisecond, 10*time.Millisecond
@@ -50,14 +50,30 @@ type peer struct {
 	t      *testing.T
 	conn   net.Conn
 	reader *bufio.Reader
+	// old: the peer speaks protocol 1.
+	old bool
 }
 
 // accept takes the next connection and answers its hello.
 func (f *fake) accept() *peer {
 	p := f.acceptRaw()
 	if p != nil {
-		hello := p.next("ping")
-		p.send(`{"kind":"pong","tag":%q}`, hello["tag"])
+		hello := p.next("hello")
+		if hello["protocol"] != 2.0 {
+			p.t.Errorf("got %v, want protocol 2", hello)
+		}
+		p.send(`{"kind":"hello","protocol":2,"server":"fake 1","tag":%q}`, hello["tag"])
+	}
+	return p
+}
+
+// acceptAsOld takes the next connection as a server before protocol 2.
+func (f *fake) acceptAsOld() *peer {
+	p := f.acceptRaw()
+	if p != nil {
+		p.old = true
+		hello := p.next("hello")
+		p.send(`{"kind":"error","code":"unknown_kind","message":"kind is \"hello\"","tag":%q}`, hello["tag"])
 	}
 	return p
 }
@@ -69,10 +85,11 @@ func (f *fake) acceptRaw() *peer {
 		return nil
 	}
 	f.t.Cleanup(func() { conn.Close() })
-	return &peer{f.t, conn, bufio.NewReader(conn)}
+	return &peer{t: f.t, conn: conn, reader: bufio.NewReader(conn)}
 }
 
-// next is the next line, which must be of the kind. Pings that keep the connection alive, without a tag, are passed over.
+// next returns the next line, which must be of the kind. It answers and skips keepalive pings,
+// which have no tag.
 func (p *peer) next(kind string) map[string]any {
 	p.t.Helper()
 	for {
@@ -104,7 +121,7 @@ func (p *peer) send(format string, args ...any) {
 	}
 }
 
-// register answers a registration, and gives its line.
+// register answers a registration and returns its line.
 func (p *peer) register() map[string]any {
 	p.t.Helper()
 	got := p.next("register")
@@ -112,7 +129,7 @@ func (p *peer) register() map[string]any {
 	return got
 }
 
-// farewell answers what a Listen sends when it ends by its context.
+// farewell answers the lines that a Listen sends when its context ends.
 func (p *peer) farewell() {
 	p.t.Helper()
 	got := p.next("unregister")
@@ -123,18 +140,22 @@ func (p *peer) farewell() {
 
 func (p *peer) acknowledge(schedule map[string]any) {
 	p.t.Helper()
-	p.send(`{"kind":"ack","id":%q,"route_key":%q,"fire_at":%.0f,"tag":%q}`,
-		schedule["id"], schedule["route_key"], schedule["fire_at"], schedule["tag"])
+	kind := "scheduled"
+	if p.old {
+		kind = "ack"
+	}
+	p.send(`{"kind":%q,"id":%q,"route_key":%q,"fire_at":%.0f,"tag":%q}`,
+		kind, schedule["id"], schedule["route_key"], schedule["fire_at"], schedule["tag"])
 }
 
-// later runs f in the background and gives its result.
+// later runs f in the background and returns a channel for its result.
 func later[T any](f func() T) <-chan T {
 	result := make(chan T, 1)
 	go func() { result <- f() }()
 	return result
 }
 
-// await is the value that must come.
+// await returns the next value, or fails the test.
 func await[T any](t *testing.T, values <-chan T) T {
 	t.Helper()
 	select {

@@ -6,20 +6,20 @@ import (
 	"io"
 )
 
-// lines reads lines of at most max bytes and drops those that are longer.
+// lines reads lines of at most max bytes and skips longer ones.
 type lines struct {
 	reader  *bufio.Reader
 	max     int
 	tooLong func()
 }
 
-// newLines takes tooLong to be called for each line that was dropped.
+// newLines returns a reader that calls tooLong for each skipped line.
 func newLines(from io.Reader, max int, tooLong func()) *lines {
 	// Room for "\r\n" besides the line.
 	return &lines{reader: bufio.NewReaderSize(from, max+2), max: max, tooLong: tooLong}
 }
 
-// next is the next line that is not empty, without its end. It is valid until the next call.
+// next returns the next non-empty line without its end. It is valid until the next call.
 func (l *lines) next() ([]byte, error) {
 	for {
 		line, err := l.reader.ReadSlice('\n')

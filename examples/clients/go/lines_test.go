@@ -54,11 +54,11 @@ func TestStatsAndCancelReadTheirAnswers(t *testing.T) {
 	if got["after"] != "a" {
 		t.Fatal(got)
 	}
-	server.send(`{"kind":"stats","waiting":1,"parked":2,"in_flight":3,"dead":4,"connections":5,"unknown_acks":6,"x":7,"routes":[`+
-		`{"route_key":"b","waiting":1,"parked":2,"in_flight":3,"dead":4,"consumers":5,"x":null}],"more":true,"tag":%q}`, got["tag"])
+	server.send(`{"kind":"stats","waiting":1,"parked":2,"in_flight":3,"dead":4,"connections":5,"unknown_acks":6,"orphaned":7,"x":8,"routes":[`+
+		`{"route_key":"b","waiting":1,"parked":2,"in_flight":3,"dead":4,"consumers":5,"orphaned":true,"x":null}],"more":true,"tag":%q}`, got["tag"])
 	want := Stats{
-		Counts: Counts{1, 2, 3, 4}, Connections: 5, UnknownAcks: 6, More: true,
-		Routes: []RouteStats{{Route: "b", Counts: Counts{1, 2, 3, 4}, Consumers: 5}},
+		Counts: Counts{1, 2, 3, 4}, Connections: 5, UnknownAcks: 6, Orphaned: 7, More: true,
+		Routes: []RouteStats{{Route: "b", Counts: Counts{1, 2, 3, 4}, Consumers: 5, Orphaned: true}},
 	}
 	if got := await(t, stats); !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v", got)

@@ -11,33 +11,33 @@ import (
 	"time"
 )
 
-// farewell bounds how long Listen waits for the server when it ends.
+// farewell bounds the time that Listen waits for the server when it ends.
 const farewell = 5 * time.Second
 
 // ListenOption changes how Listen registers.
 type ListenOption func(*request)
 
-// Exclusive takes the route from all others who listen on it. Whoever registers for it later takes it away again.
+// Exclusive takes the route from all other consumers. A later registration takes it away again.
 func Exclusive() ListenOption {
 	return func(r *request) { r.Mode = "exclusive" }
 }
 
-// listener is a Listen that runs. Its mutable fields belong to Client.mu.
+// listener is a running Listen. Client.mu protects its mutable fields.
 type listener struct {
 	tag     uint64
 	line    []byte
 	handler Handler
 	ctx     context.Context
-	// lost is closed, after err is set, when the route is.
+	// lost is closed when the route is lost, after err is set.
 	lost chan struct{}
 	err  error
-	// leaving listeners are not registered again, and stopped ones start no handlers any more.
+	// leaving listeners are not registered again; stopped ones start no handlers.
 	leaving, stopped bool
 	stop             chan struct{}
 	running          sync.WaitGroup
 }
 
-// lose is called with Client.mu held.
+// lose ends the listener. The caller holds Client.mu.
 func (l *listener) lose(why error) {
 	if l.err == nil {
 		l.err = why
@@ -45,15 +45,16 @@ func (l *listener) lose(why error) {
 	}
 }
 
-// Listen registers for the route and runs handler for each delivery, at most Dialer.Credit at a time over all routes. It
-// stays registered over reconnects, and returns, always with an error, when
+// Listen registers the route and runs handler for each delivery, at most Dialer.Credit at a time
+// over all routes. It stays registered over reconnects. It returns, always with an error, when
 //
-//   - ctx ends: it unregisters, waits for the handlers that run, sends their answers, and returns ctx.Err();
-//   - the route is lost to another consumer: a *RouteLostError, after the handlers that run;
+//   - ctx ends: it unregisters, waits for the running handlers, sends their answers, and returns
+//     ctx.Err();
+//   - another consumer takes the route: a *RouteLostError, after the running handlers;
 //   - the server refuses the registration: a *ServerError;
 //   - the client is closed: ErrClosed.
 //
-// There is one Listen for a route on a client at a time.
+// A client has at most one Listen for a route at a time.
 func (c *Client) Listen(ctx context.Context, route string, handler Handler, options ...ListenOption) error {
 	if route == "" {
 		return errors.New("hyperdelay: the route is empty: name one of 1 to 128 bytes")
@@ -69,8 +70,8 @@ func (c *Client) Listen(ctx context.Context, route string, handler Handler, opti
 		return err
 	}
 	if s != nil {
-		// If the session or the context ends here the select below or the next session knows.
-		_ = s.send(ctx, l.line)
+		// If the session or the context has ended, the select below or the next session handles it.
+		_ = s.send(ctx, outgoing{line: l.line})
 	}
 	select {
 	case <-ctx.Done():
@@ -93,7 +94,7 @@ func (c *Client) listenOn(ctx context.Context, r *request, handler Handler) (*li
 		return nil, nil, ErrClosed
 	}
 	if c.listeners[r.Route] != nil {
-		return nil, nil, fmt.Errorf("hyperdelay: route %q is listened on already: end that first, or dial another client", r.Route)
+		return nil, nil, fmt.Errorf("hyperdelay: this client already listens on route %q: end that first, or dial another client", r.Route)
 	}
 	c.lastTag++
 	r.Tag = strconv.FormatUint(c.lastTag, 10)
@@ -109,8 +110,8 @@ func (c *Client) listenOn(ctx context.Context, r *request, handler Handler) (*li
 	return l, c.session, nil
 }
 
-// leave unregisters. Until the server has read that, deliveries may come; they are handled as before, for one that is given
-// back now could return at once.
+// leave unregisters the route. Deliveries that arrive before the server has read this are still
+// handled: if they were given back, they could return at once.
 func (c *Client) leave(route string, l *listener) {
 	c.mu.Lock()
 	l.leaving = true
@@ -127,7 +128,7 @@ func (c *Client) leave(route string, l *listener) {
 	}
 }
 
-// finish waits for the handlers that run, and until the server has read their answers.
+// finish waits for the running handlers and until the server has read their answers.
 func (c *Client) finish(route string, l *listener) {
 	c.mu.Lock()
 	l.leaving, l.stopped = true, true
@@ -147,11 +148,11 @@ func (c *Client) finish(route string, l *listener) {
 	}
 }
 
-// lose ends the Listen of a route that the server took away.
+// lose ends the Listen of a route that the server unregistered.
 func (c *Client) lose(line []byte) {
 	var gone unregisteredLine
 	if err := json.Unmarshal(line, &gone); err != nil {
-		c.dialer.Logf("hyperdelay: the line %.80q from the server was ignored: %v", line, err)
+		c.dialer.Logf("hyperdelay: ignored the line %.80q from the server: %v", line, err)
 		return
 	}
 	c.mu.Lock()
@@ -192,8 +193,8 @@ func (c *Client) deliver(s *session, line []byte) {
 	}()
 }
 
-// handle runs the handler when there is a slot for it. More deliveries than the credit may wait for one: the server forgets
-// those that were not answered in time, while their handlers still run here.
+// handle runs the handler in a slot. More deliveries than the credit can wait for a slot: the
+// server counts a delivery until its ack timeout, while its handler may run longer.
 func (c *Client) handle(l *listener, d *Delivery) {
 	if c.waiting.Add(1) > int64(c.dialer.Credit) {
 		c.waiting.Add(-1)
@@ -219,7 +220,7 @@ func (c *Client) handle(l *listener, d *Delivery) {
 	d.settle(failure)
 }
 
-// protect makes an error of a panic.
+// protect turns a panic into an error.
 func protect(l *listener, d *Delivery) (failure error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -2,31 +2,32 @@ package hyperdelay
 
 import "context"
 
-// Cancelled is what Cancel found.
+// Cancelled is the result of Cancel.
 type Cancelled struct {
-	// Found is false if there was no such task. It may also be false if the connection was lost before the answer, and the
-	// request had to be sent again.
+	// Found is false if the task did not exist. It can also be false if the connection was lost before
+	// the reply and the request was sent again.
 	Found bool `json:"found"`
-	// InFlight tells that a consumer has the task at this moment. Its acknowledgement then removes nothing.
+	// InFlight is true if a consumer may have the task now; its acknowledgement then removes nothing.
+	// If it is false, no copy of the task is delivered after the reply.
 	InFlight bool `json:"in_flight"`
 }
 
-// Cancel removes a task, and returns when that is on the server's disk.
+// Cancel removes a task, and returns when the removal is on the server's disk.
 func (c *Client) Cancel(ctx context.Context, route, id string) (Cancelled, error) {
 	var reply Cancelled
 	err := c.do(ctx, request{Kind: "cancel", Route: route, ID: id}, nil, &reply)
 	return reply, err
 }
 
-// StatsQuery says which routes Stats lists: all from the first on, if it is empty.
+// StatsQuery selects the routes that Stats lists. The zero value selects all.
 type StatsQuery struct {
-	// Route, if there is one, is the only route that is listed.
+	// Route selects only this route.
 	Route string
-	// After is a name: the routes that come after it are listed.
+	// After selects the routes after this name.
 	After string
 }
 
-// Counts are numbers of tasks by their state.
+// Counts are numbers of tasks by state.
 type Counts struct {
 	Waiting  int64 `json:"waiting"`
 	Parked   int64 `json:"parked"`
@@ -37,10 +38,12 @@ type Counts struct {
 // Stats are the counts of a server.
 type Stats struct {
 	Counts
-	Connections int64        `json:"connections"`
-	UnknownAcks int64        `json:"unknown_acks"`
-	Routes      []RouteStats `json:"routes"`
-	// More tells that there are other routes: ask again, After the last one.
+	Connections int64 `json:"connections"`
+	UnknownAcks int64 `json:"unknown_acks"`
+	// Orphaned counts the tasks whose route the server made for a connection that is gone.
+	Orphaned int64        `json:"orphaned"`
+	Routes   []RouteStats `json:"routes"`
+	// More is true if there are more routes: ask again for those After the last one.
 	More bool `json:"more"`
 }
 
@@ -49,16 +52,18 @@ type RouteStats struct {
 	Route string `json:"route_key"`
 	Counts
 	Consumers int64 `json:"consumers"`
+	// Orphaned is true if the server made the route for a connection that is gone.
+	Orphaned bool `json:"orphaned"`
 }
 
-// Stats asks for the server's counts.
+// Stats returns the server's counts.
 func (c *Client) Stats(ctx context.Context, query StatsQuery) (Stats, error) {
 	var reply Stats
 	err := c.do(ctx, request{Kind: "stats", Route: query.Route, After: query.After}, nil, &reply)
 	return reply, err
 }
 
-// Ping returns when the server has answered.
+// Ping returns when the server has replied.
 func (c *Client) Ping(ctx context.Context) error {
 	var reply struct{}
 	return c.do(ctx, request{Kind: "ping"}, nil, &reply)

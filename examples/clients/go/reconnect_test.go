@@ -79,7 +79,7 @@ func TestDialTellsWhyTheServerDoesNotTakeIt(t *testing.T) {
 
 	go func() {
 		server := fake.acceptRaw()
-		server.next("ping")
+		server.next("hello")
 		server.conn.Close()
 	}()
 	_, err = Dial(context.Background(), fake.listener.Addr().String())
@@ -92,7 +92,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	fake := newFake(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		fake.acceptRaw().next("ping")
+		fake.acceptRaw().next("hello")
 		cancel()
 	}()
 	if _, err := Dial(ctx, fake.listener.Addr().String()); !errors.Is(err, context.Canceled) {

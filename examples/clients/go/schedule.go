@@ -9,39 +9,41 @@ import (
 	"time"
 )
 
-// Labels of compression. They travel with the payload; neither the server nor this client looks inside.
+// Labels of compression for the consumer. Neither the server nor this client reads payloads.
 const (
 	None = "none"
 	LZ4  = "lz4"
 	Zstd = "zstd"
 )
 
-// A Task is a payload to be delivered to a route at a time.
+// A Task is a payload for a route at a time.
 type Task struct {
-	// ID is 1 to 128 bytes. Route and ID are the name of the task. If it is empty Schedule makes a UUID.
+	// ID is 1 to 128 bytes. Route and ID are the name of the task. Default: Schedule makes a UUID.
 	ID string
 	// Route is 1 to 128 bytes.
 	Route string
-	// FireAt is when the task is due, rounded up to a millisecond, so that it is never early. Zero, or past: now.
+	// FireAt is the time the task is due, rounded up to a millisecond, so that it is never early. The
+	// zero time and past times mean now.
 	FireAt  time.Time
 	Payload []byte
-	// Compression is a label, None by default.
+	// Compression is a label. Default: None.
 	Compression string
-	// Replace makes this the next revision of the task if there is one of this name with other content, which is an error
-	// otherwise, with the code "duplicate_id".
+	// Replace replaces a task that has the same name and other content. Without it such a task is an
+	// error with the code "duplicate_id".
 	Replace bool
 }
 
-// A Receipt tells that a task is on the server's disk.
+// A Receipt proves that a task is on the server's disk.
 type Receipt struct {
 	ID, Route string
 	FireAt    time.Time
 }
 
-// Schedule returns when the server has the task on disk. If the connection is lost it waits for the next one and sends the
-// task again; the server does not double it. Every error is a *ScheduleError.
+// Schedule returns when the task is on the server's disk. If the connection is lost, it sends the
+// task again on the next one; the server keeps one copy. Every error is a *ScheduleError.
 //
-// When ctx ends the task may have been scheduled or not: the error has the id under which it can be scheduled again.
+// If ctx ends, the task may have been scheduled: the error has the id under which it can be
+// scheduled again.
 func (c *Client) Schedule(ctx context.Context, task Task) (Receipt, error) {
 	fail := func(err error) (Receipt, error) {
 		return Receipt{}, &ScheduleError{Route: task.Route, ID: task.ID, Err: err}
@@ -80,7 +82,7 @@ func (c *Client) Schedule(ctx context.Context, task Task) (Receipt, error) {
 	return Receipt{ID: reply.ID, Route: reply.Route, FireAt: time.UnixMilli(reply.FireAt)}, nil
 }
 
-// newID is a random UUID (RFC 4122, section 4.4).
+// newID returns a random UUID (RFC 4122, section 4.4).
 func newID() (string, error) {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {

@@ -122,7 +122,7 @@ func TestALineTooLongForTheClientIsNotSent(t *testing.T) {
 	}
 }
 
-func TestALineTooLongForTheServerFailsTheLongestRequestUnderWay(t *testing.T) {
+func TestALineTooLongForAnOldServerFailsTheLongestPendingRequest(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	short := scheduleLater(context.Background(), client, Task{ID: "short", Route: "r"})
 	one := server.next("schedule")

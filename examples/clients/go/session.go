@@ -13,33 +13,41 @@ import (
 	"time"
 )
 
-// session is one connection, from its hello to its end. What was registered on it and what was delivered over it ends with
-// it.
+// session is one connection. Its registrations and deliveries end with it.
 type session struct {
 	conn  net.Conn
 	lines *lines
-	out   chan []byte
-	// done is closed at the end; why is set before.
+	out   chan outgoing
+	// done is closed at the end, after why is set.
 	done chan struct{}
 	once sync.Once
 	why  error
-	// heard is when a line last came, in nanoseconds since started, on the monotonic clock.
+	// heard is the time of the last line, in nanoseconds since started, on the monotonic clock.
 	started time.Time
 	heard   atomic.Int64
 }
 
+// outgoing is a line to write. call is nil if the line has no reply.
+type outgoing struct {
+	line []byte
+	call *call
+}
+
 func newSession(conn net.Conn, d *Dialer) *session {
-	s := &session{conn: conn, out: make(chan []byte, 16), done: make(chan struct{}), started: time.Now()}
+	s := &session{conn: conn, out: make(chan outgoing, 16), done: make(chan struct{}), started: time.Now()}
 	s.lines = newLines(conn, d.MaxLineBytes, func() {
-		d.Logf("hyperdelay: a line of more than %d bytes from the server was dropped: set Dialer.MaxLineBytes to its max_line_bytes",
+		d.Logf("hyperdelay: skipped a line of more than %d bytes from the server: set Dialer.MaxLineBytes to its max_line_bytes",
 			d.MaxLineBytes)
 	})
 	return s
 }
 
-// hello makes sure that the server takes this connection: one that it refuses is accepted by its kernel all the same.
+// hello agrees on the version of the protocol. The reply proves that the server accepts the
+// connection, which the kernel accepts in any case. A server before protocol 2 answers
+// unknown_kind; the session then speaks protocol 1. Both versions differ only in the kind of the
+// reply to schedule, which is matched by its tag.
 func (s *session) hello() error {
-	if _, err := s.conn.Write([]byte(`{"kind":"ping","tag":"hello"}` + "\n")); err != nil {
+	if _, err := s.conn.Write([]byte(`{"kind":"hello","protocol":2,"tag":"hello"}` + "\n")); err != nil {
 		return err
 	}
 	for {
@@ -55,15 +63,18 @@ func (s *session) hello() error {
 			return fmt.Errorf("answered %.80q, which is not hyper-delay: is the port right?", line)
 		}
 		switch {
+		case h.Kind == "hello":
+			return nil
 		case h.Kind == "error":
-			return asServerError(line)
-		case h.Kind == "pong" && h.Tag == "hello":
+			if err := asServerError(line); codeOf(err) != "unknown_kind" {
+				return err
+			}
 			return nil
 		}
 	}
 }
 
-// end closes the connection, for the reason that is given first.
+// end closes the connection. The first reason is kept.
 func (s *session) end(why error) {
 	s.once.Do(func() {
 		s.why = why
@@ -72,7 +83,7 @@ func (s *session) end(why error) {
 	})
 }
 
-// cause is why the session ended, and nil if it has not.
+// cause is why the session ended; nil: it has not.
 func (s *session) cause() error {
 	select {
 	case <-s.done:
@@ -82,8 +93,8 @@ func (s *session) cause() error {
 	}
 }
 
-// send hands a line to the writer. That is no promise that it arrives.
-func (s *session) send(ctx context.Context, line []byte) error {
+// send passes a line to the writer. It returns before the line is written.
+func (s *session) send(ctx context.Context, line outgoing) error {
 	select {
 	case s.out <- line:
 		return nil
@@ -94,13 +105,22 @@ func (s *session) send(ctx context.Context, line []byte) error {
 	}
 }
 
-// write sends the lines of first, and then those of send, until the session ends.
-func (s *session) write(first [][]byte) {
+// write writes the lines of first and then those of send, until the session ends.
+func (s *session) write(first []outgoing) {
 	w := bufio.NewWriter(s.conn)
+	number := uint64(1) // The hello.
+	put := func(next outgoing) error {
+		number++
+		if next.call != nil {
+			next.call.sent.Store(&place{s, number})
+		}
+		_, err := w.Write(next.line)
+		return err
+	}
 	var err error
-	for _, line := range first {
+	for _, next := range first {
 		if err == nil {
-			_, err = w.Write(line)
+			err = put(next)
 		}
 	}
 	for {
@@ -112,15 +132,16 @@ func (s *session) write(first [][]byte) {
 			return
 		}
 		select {
-		case line := <-s.out:
-			_, err = w.Write(line)
+		case next := <-s.out:
+			err = put(next)
 		case <-s.done:
 			return
 		}
 	}
 }
 
-// read gives every line to take, which must not wait for the writer: a server that can write no more reads no more.
+// read passes every line to take, which must not wait for the writer: the server stops reading
+// while it cannot write.
 func (s *session) read(take func(line []byte)) {
 	for {
 		line, err := s.lines.next()
@@ -133,7 +154,7 @@ func (s *session) read(take func(line []byte)) {
 	}
 }
 
-// keepAlive finds out that the other side is gone although nobody said so.
+// keepAlive sends pings while the server is silent, and ends the session if it stays silent.
 func (s *session) keepAlive(every time.Duration) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -150,8 +171,8 @@ func (s *session) keepAlive(every time.Duration) {
 		}
 		if silence >= every/2 {
 			select {
-			case s.out <- []byte(`{"kind":"ping"}` + "\n"):
-			default: // The writer is stuck, with lines to answer enough.
+			case s.out <- outgoing{line: []byte(`{"kind":"ping"}` + "\n")}:
+			default: // The queue is full: the server has enough lines to answer.
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// request has the fields of all requests; those of zero value are not sent.
+// request contains the fields of all requests. Zero values are not sent.
 type request struct {
 	Kind        string `json:"kind"`
 	Tag         string `json:"tag,omitempty"`
@@ -27,7 +27,7 @@ type request struct {
 	After       string `json:"after,omitempty"`
 }
 
-// line is the request as it is sent, its end included.
+// line returns the encoded request with its end.
 func (r *request) line(max int) ([]byte, error) {
 	for _, field := range []struct{ name, value string }{
 		{"id", r.ID}, {"route", r.Route}, {"compression", r.Compression}, {"after", r.After},
@@ -48,8 +48,8 @@ func (r *request) line(max int) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// header is what every line from the server is looked at for first. The other fields are decoded when the kind is known: a
-// kind that this client does not know may use them otherwise.
+// header contains the fields that dispatch a line. The other fields are decoded after the kind is
+// known: an unknown kind may use them differently.
 type header struct {
 	Kind string `json:"kind"`
 	Tag  string `json:"tag"`
@@ -60,6 +60,7 @@ type errorLine struct {
 	Message string `json:"message"`
 	ID      string `json:"id"`
 	Route   string `json:"route_key"`
+	Line    uint64 `json:"line"`
 }
 
 type unregisteredLine struct {
@@ -76,21 +77,21 @@ type deliveryLine struct {
 	Attempt     int64  `json:"attempt"`
 }
 
-// decodeBase64 takes the standard alphabet, with padding or without.
+// decodeBase64 decodes the standard alphabet with or without padding.
 func decodeBase64(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 }
 
-// asServerError is the error that a line of the kind "error" tells of.
+// asServerError decodes a line of kind "error".
 func asServerError(line []byte) error {
 	var e errorLine
 	if err := json.Unmarshal(line, &e); err != nil {
-		return fmt.Errorf("hyperdelay: the server answered an error that cannot be read: %w", err)
+		return fmt.Errorf("hyperdelay: an error of the server cannot be read: %w", err)
 	}
-	return &ServerError{Code: e.Code, Message: e.Message, ID: e.ID, Route: e.Route}
+	return &ServerError{Code: e.Code, Message: e.Message, ID: e.ID, Route: e.Route, Line: e.Line}
 }
 
-// codeOf is the code of an error of the server, and "" for all others.
+// codeOf returns the code of a *ServerError, and "" for other errors.
 func codeOf(err error) string {
 	if e, ok := err.(*ServerError); ok {
 		return e.Code

@@ -6,17 +6,17 @@ use super::Inbox;
 use crate::wire::Tag;
 use crate::{ListenError, RequestError};
 
-/// What the rest of the client asks of its task.
+/// The commands for the client's task.
 #[derive(Debug)]
 pub(crate) enum Command {
     Request(Outgoing),
     Register(Registration),
-    /// The listener of that registration is gone.
+    /// The listener of this registration was dropped.
     Unregister {
         route: String,
         serial: Tag,
     },
-    /// An ack or nack without a reply, of a delivery of that connection.
+    /// An ack or nack without a reply, for a delivery of this connection.
     Answer {
         connection: u64,
         line: Vec<u8>,
@@ -31,35 +31,35 @@ pub(crate) struct Outgoing {
     pub(crate) tag: Tag,
     pub(crate) line: Vec<u8>,
     pub(crate) sending: Sending,
-    /// Gets the line of the reply.
+    /// Receives the line of the reply.
     pub(crate) reply: oneshot::Sender<Result<Vec<u8>, RequestError>>,
-    /// Held until there is a reply.
+    /// Held until the reply arrives.
     pub(crate) _room: Option<OwnedSemaphorePermit>,
 }
 
-/// On which connections a request may be sent.
+/// The connections on which a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// On each until there is a reply: to ask twice does what asking once does.
+    /// Any, until there is a reply: a repetition changes nothing.
     Again,
-    /// On one.
+    /// One.
     Once,
-    /// On this one: it answers a delivery of it.
+    /// This one: the request answers one of its deliveries.
     On(u64),
 }
 
-/// A route to be listened to.
+/// The registration of a route.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) route: String,
-    /// Names the registration, and tags its request.
+    /// Names the registration and tags its request.
     pub(crate) serial: Tag,
     pub(crate) line: Vec<u8>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) reply: oneshot::Sender<Result<(), ListenError>>,
 }
 
-/// What was open when the client was closed.
+/// What was open when the client closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unclosed {
     pub(crate) requests: usize,

@@ -6,9 +6,12 @@ use tokio::time::timeout;
 
 use crate::settings::Settings;
 use crate::wire::{Head, Lines, Request};
-use crate::{ConnectError, Refusal};
+use crate::{Code, ConnectError, Refusal};
 
-/// A connection on which the server has answered a ping.
+/// The highest version of the protocol that this client speaks.
+const PROTOCOL: u64 = 2;
+
+/// A connection on which the server has answered the `hello`.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) stream: TcpStream,
@@ -27,8 +30,8 @@ impl Connection {
         })
     }
 
-    /// The ping tells a server that takes this client from one that closes the connection at once,
-    /// or is none, so that nothing is sent to the latter two.
+    /// Sends `hello` and waits for the reply. The reply proves that the server accepts this client; a
+    /// server before protocol 2 answers `unknown_kind`, which proves the same.
     async fn try_open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
         let broken = |source| ConnectError::Io {
@@ -36,24 +39,29 @@ impl Connection {
             source,
         };
 
+        let hello = Request {
+            protocol: Some(PROTOCOL),
+            ..Request::of("hello")
+        };
         let mut stream = TcpStream::connect(&settings.address)
             .await
             .map_err(broken)?;
         stream.set_nodelay(true).map_err(broken)?;
-        stream
-            .write_all(&Request::of("ping").line())
-            .await
-            .map_err(broken)?;
+        stream.write_all(&hello.line()).await.map_err(broken)?;
 
         let mut lines = Lines::new(settings.max_line_bytes);
         loop {
             let invalid = |error| broken(io::Error::new(io::ErrorKind::InvalidData, error));
             while let Some(line) = lines.next().map_err(invalid)? {
                 match serde_json::from_slice::<Head<'_>>(line) {
-                    Ok(head) if head.kind() == "pong" => return Ok(Self { stream, lines }),
+                    Ok(head) if head.kind() == "hello" => return Ok(Self { stream, lines }),
                     Ok(head) if head.kind() == "error" => {
                         let source: Refusal =
                             serde_json::from_slice(line).map_err(|error| broken(error.into()))?;
+                        if source.code == Code::UnknownKind {
+                            tracing::debug!(address = address(), "the server speaks protocol 1");
+                            return Ok(Self { stream, lines });
+                        }
                         return Err(ConnectError::Refused {
                             address: address(),
                             source,

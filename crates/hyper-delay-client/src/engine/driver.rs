@@ -14,17 +14,17 @@ use crate::backoff::Backoff;
 use crate::settings::Settings;
 use crate::wire::Lines;
 
-/// How many commands are taken at once.
+/// The maximum number of commands taken at once.
 const BATCH: usize = 256;
 
-/// While more than this is to be written, no further command is taken.
+/// No further command is taken while more bytes than this are unwritten.
 const ENOUGH: usize = 256 * 1024;
 
-/// How long, at the end, to wait for the server to close its side. To leave sooner could take back
-/// what was written last.
+/// How long to wait at the end for the server to close its side. Closing earlier could reset the
+/// connection and discard the last lines.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Runs a client until it is closed, or all who could ask something of it are gone.
+/// Runs a client until it is closed or its last handle is dropped.
 pub(crate) async fn drive(
     settings: Settings,
     commands: mpsc::UnboundedReceiver<Command>,
@@ -59,7 +59,7 @@ struct Driver {
     commands: mpsc::UnboundedReceiver<Command>,
     session: Session,
     batch: Vec<Command>,
-    /// Whether all who could ask something are gone.
+    /// Whether the last handle was dropped.
     abandoned: bool,
 }
 
@@ -80,7 +80,7 @@ impl Driver {
         }
     }
 
-    /// Until the client is closed, or the connection lost.
+    /// Exchanges lines until the client is closed or the connection is lost.
     async fn exchange(&mut self, stream: &mut TcpStream, lines: &mut Lines) -> io::Result<()> {
         let Self {
             settings,
@@ -94,18 +94,19 @@ impl Driver {
         let mut watch = Watch::new(settings, Instant::now());
         let mut timer = pin!(sleep(Duration::MAX));
 
-        // What came with the pong.
+        // Lines that arrived with the reply to `hello`.
         read_all(lines, session);
         while !session.finished() {
             if let Some(wake) = earliest(watch.deadline(), session.deadline()) {
-                // Mostly deadlines move back: then the timer fires early, and is set again.
+                // Deadlines usually move back: the timer then fires early and is set again.
                 if wake < timer.deadline() || timer.is_elapsed() {
                     timer.as_mut().reset(wake);
                 }
             }
             let room = !*abandoned && session.unwritten().len() < ENOUGH;
             let unwritten = writable && !session.unwritten().is_empty();
-            // Reading and taking commands come before writing, so that one write has all there is.
+            // Reading and taking commands come before writing, so that one write contains all
+            // lines.
             tokio::select! {
                 biased;
                 () = timer.as_mut(), if !timer.is_elapsed() => {
@@ -138,9 +139,9 @@ impl Driver {
                 }
                 written = write.write(session.unwritten()), if unwritten => match written {
                     Ok(bytes) => session.wrote(bytes),
-                    // A server that ends may have left answers to be read.
+                    // A server that shuts down may have sent replies.
                     Err(error) => {
-                        tracing::debug!(%error, "cannot write; reading what is left");
+                        tracing::debug!(%error, "cannot write; reading the rest");
                         writable = false;
                     }
                 },
@@ -149,7 +150,7 @@ impl Driver {
         Ok(())
     }
 
-    /// `None` if the client has ended meanwhile.
+    /// Returns `None` if the client has ended in the meantime.
     async fn reconnect(&mut self) -> Option<Connection> {
         let Self {
             settings,
@@ -188,7 +189,7 @@ impl Driver {
             };
             match opened {
                 Ok(connection) => {
-                    tracing::info!(address = settings.address, "connected again");
+                    tracing::info!(address = settings.address, "reconnected");
                     return Some(connection);
                 }
                 Err(error) => {
@@ -199,14 +200,14 @@ impl Driver {
         }
     }
 
-    /// Whatever still waits is told that the client is closed.
+    /// Fails everything that still waits.
     fn end(mut self) {
         let (mut closers, open) = self.session.end();
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
             match command {
                 Command::Close(closer) => closers.push(closer),
-                // Its reply is dropped, which says that the client is closed.
+                // Dropping its reply sender reports that the client is closed.
                 other => drop(other),
             }
         }
@@ -216,20 +217,19 @@ impl Driver {
     }
 }
 
-/// Hands every whole line to the session.
-/// A line that is too long is left out: to end the connection for it would be to get it again, and with it all that is
-/// in flight.
+/// Passes every complete line to the session. Skips a line that is too long: if it ended the
+/// connection, the server would deliver it again with everything in flight.
 fn read_all(lines: &mut Lines, session: &mut Session) {
     loop {
         match lines.next() {
             Ok(Some(line)) => session.line(line),
             Ok(None) => return,
-            Err(error) => tracing::warn!(%error, "left out a line"),
+            Err(error) => tracing::warn!(%error, "skipped a line"),
         }
     }
 }
 
-/// Says that nothing more comes, and waits for the server to do the same.
+/// Closes the sending side and waits for the server to do the same.
 async fn say_goodbye(mut stream: TcpStream) {
     let goodbye = async {
         stream.shutdown().await?;
@@ -237,7 +237,7 @@ async fn say_goodbye(mut stream: TcpStream) {
         while stream.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
-    // Either way it is over.
+    // The connection ends in both cases.
     let _ = timeout(LINGER, goodbye).await;
 }
 

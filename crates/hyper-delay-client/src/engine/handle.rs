@@ -9,10 +9,10 @@ use crate::RequestError;
 use crate::settings::Settings;
 use crate::wire::{Reply, Request, Tag};
 
-/// How much of an answer that is not understood is told.
+/// An error shows at most this many bytes of an unexpected reply.
 const TOLD: usize = 256;
 
-/// The way to a client's task. When the last is gone, so is the task.
+/// Sends commands to the client's task, which ends after the last handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Handle {
     commands: mpsc::UnboundedSender<Command>,
@@ -31,23 +31,23 @@ impl Handle {
         }
     }
 
-    /// One that no request has had.
+    /// Returns a tag that no other request has.
     pub(crate) fn tag(&self) -> Tag {
         Tag(self.tags.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// False if the client is closed.
+    /// Sends a command. Returns false if the client is closed.
     pub(crate) fn command(&self, command: Command) -> bool {
         self.commands.send(command).is_ok()
     }
 
-    /// Sends a request when there is room for it, and waits for the reply.
+    /// Waits for room, sends a request and waits for the reply.
     pub(crate) async fn request<R: Reply>(
         &self,
         mut request: Request<'_>,
         sending: Sending,
     ) -> Result<R, RequestError> {
-        // An answer to a delivery is bounded by the credit; waiting here it could hold that up.
+        // The credit bounds confirmed acks. If they waited for room, deliveries could stall.
         let room = match sending {
             Sending::On(_) => None,
             Sending::Again | Sending::Once => {
@@ -71,12 +71,12 @@ impl Handle {
         if !self.command(Command::Request(outgoing)) {
             return Err(RequestError::Closed);
         }
-        // If the client's task has dropped it, it is at its end.
+        // The client's task drops the sender when it ends.
         let line = answer.await.unwrap_or(Err(RequestError::Closed))?;
         understand(&line)
     }
 
-    /// Whether the line, which has its end, is one that may be sent.
+    /// Checks the length of a line that includes its end.
     pub(crate) fn check(&self, line: &[u8]) -> Result<(), RequestError> {
         let (bytes, limit) = (line.len() - 1, self.max_line_bytes);
         if bytes > limit {
@@ -98,7 +98,7 @@ fn understand<R: Reply>(line: &[u8]) -> Result<R, RequestError> {
         RequestError::Garbled { answer, source }
     };
     let Kind { kind } = serde_json::from_slice(line).map_err(|error| garbled(Some(error)))?;
-    if kind != R::KIND {
+    if !R::KINDS.contains(&kind.as_str()) {
         return Err(garbled(None));
     }
     serde_json::from_slice(line).map_err(|error| garbled(Some(error)))

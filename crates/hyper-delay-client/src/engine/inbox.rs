@@ -6,12 +6,12 @@ use tokio::sync::Notify;
 
 use crate::{End, Unanswered};
 
-/// The server's credit, unless it tells another.
+/// The credit before the server names another.
 const CREDIT: u16 = 256;
 
-/// The deliveries of a route that wait for its listener.
+/// The deliveries of a route that wait for their listener.
 ///
-/// A channel would not do: when the connection is lost, what waits is of no use any more.
+/// A channel does not fit: the deliveries of a lost connection must be removed.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     waiting: Mutex<VecDeque<Unanswered>>,
@@ -30,7 +30,7 @@ impl Inbox {
         }
     }
 
-    /// Gives the delivery back out if it has its end, or as many wait as there is room for.
+    /// Adds a delivery. Returns it if the route has ended or has no room.
     pub(super) fn put(&self, unanswered: Unanswered, room: usize) -> Result<(), Unanswered> {
         let mut waiting = self.waiting();
         if self.end.get().is_some() || waiting.len() >= room {
@@ -42,11 +42,11 @@ impl Inbox {
         Ok(())
     }
 
-    /// What waits is taken first, then comes the end. Of use to one at a time.
+    /// Waits for a delivery, or for the end after the last one. For one caller at a time.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, it has taken nothing.
+    /// Dropped before it resolves, nothing is taken.
     pub(crate) async fn take(&self) -> Option<Unanswered> {
         loop {
             if let Some(unanswered) = self.waiting().pop_front() {
@@ -59,17 +59,17 @@ impl Inbox {
         }
     }
 
-    /// Drops what waits, which gives it back.
+    /// Drops the waiting deliveries, which gives them back.
     pub(super) fn clear(&self) {
         let waiting = std::mem::take(&mut *self.waiting());
         drop(waiting);
     }
 
-    /// Nothing more comes; the first end is the one that counts.
+    /// Ends the route. The first end is kept.
     pub(crate) fn finish(&self, end: End) {
         let closed = end == End::Closed;
         {
-            // Under the lock, so that nothing is put in behind it.
+            // Under the lock, so that no delivery is added after it.
             let _waiting = self.waiting();
             let _ = self.end.set(end);
         }
@@ -92,7 +92,7 @@ impl Inbox {
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Unanswered>> {
-        // Whoever held it left it whole: each change is one call.
+        // Each change is one call, so a panic cannot leave it half done.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,14 @@
-//! What runs behind a client: one task, which owns the connection.
+//! The task behind a client, which owns the connection.
 //!
-//! [`Session`] is what the client knows, and decides what is sent. It has no socket, and no clock:
-//! commands, lines and moments come in, bytes go out. `driver` has the socket and the clock.
+//! [`Session`] holds the client's state and decides which lines are sent. It has no socket and no
+//! clock: commands, lines and times go in, bytes come out. `driver` has the socket and the clock.
 
 mod command;
 mod connection;
 mod driver;
 mod handle;
 mod inbox;
+mod output;
 mod outstanding;
 mod routes;
 mod session;

@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::output::Output;
 use super::{Outgoing, Sending};
 use crate::RequestError;
 use crate::wire::Tag;
 
-/// The requests that have no answer yet, in the order in which they were made.
+/// The requests without a reply, in the order in which they were made.
 #[derive(Debug)]
 pub(super) struct Outstanding {
     by_tag: BTreeMap<Tag, Waiting>,
@@ -17,20 +18,19 @@ pub(super) struct Outstanding {
 #[derive(Debug)]
 struct Waiting {
     outgoing: Outgoing,
-    /// `None` is never.
+    /// `None`: never.
     deadline: Option<Instant>,
-    /// Whether a server may have read it.
-    sent: bool,
+    /// The number of its line on the connection, once a server may have read it.
+    line: Option<u64>,
 }
 
 impl Waiting {
-    fn send(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.outgoing.line);
-        self.sent = true;
+    fn send(&mut self, out: &mut Output) {
+        self.line = Some(out.push(&self.outgoing.line));
     }
 
     fn fail(self, error: RequestError) {
-        // Whoever asked may have gone.
+        // The caller may have stopped waiting.
         let _ = self.outgoing.reply.send(Err(error));
     }
 }
@@ -51,13 +51,13 @@ impl Outstanding {
         self.by_tag.is_empty()
     }
 
-    /// Sends it, if there is something `out` to send it by.
-    pub(super) fn add(&mut self, outgoing: Outgoing, now: Instant, out: Option<&mut Vec<u8>>) {
+    /// Adds a request, and sends it if there is a connection.
+    pub(super) fn add(&mut self, outgoing: Outgoing, now: Instant, out: Option<&mut Output>) {
         let deadline = self.limit.and_then(|limit| now.checked_add(limit));
         let mut waiting = Waiting {
             outgoing,
             deadline,
-            sent: false,
+            line: None,
         };
         if let Some(out) = out {
             waiting.send(out);
@@ -65,28 +65,34 @@ impl Outstanding {
         self.by_tag.insert(waiting.outgoing.tag, waiting);
     }
 
-    /// There is a reply. False if it is to none of these.
+    /// The request that was sent as this line of the connection.
+    pub(super) fn sent_as(&self, line: u64) -> Option<Tag> {
+        let mut all = self.by_tag.iter();
+        all.find_map(|(tag, waiting)| (waiting.line == Some(line)).then_some(*tag))
+    }
+
+    /// Ends a request with its reply. Returns false if no request has this tag.
     pub(super) fn settle(&mut self, tag: Tag, reply: Result<&[u8], RequestError>) -> bool {
         let Some(waiting) = self.by_tag.remove(&tag) else {
             return false;
         };
-        // Whoever asked may have gone.
+        // The caller may have stopped waiting.
         let _ = waiting.outgoing.reply.send(reply.map(<[u8]>::to_vec));
         true
     }
 
-    /// The server wants it later: it waits for the next connection. False if it cannot.
+    /// Keeps a request for the next connection. Returns false if it must not be sent there.
     pub(super) fn postpone(&mut self, tag: Tag) -> bool {
         match self.by_tag.get_mut(&tag) {
             Some(waiting) if !matches!(waiting.outgoing.sending, Sending::On(_)) => {
-                waiting.sent = false;
+                waiting.line = None;
                 true
             }
             _ => false,
         }
     }
 
-    /// The connection is gone. What must not be sent again fails; what nobody waits for is dropped.
+    /// Ends the requests that must not be sent on another connection, and those without a caller.
     pub(super) fn lost(&mut self) {
         let (kept, ended) =
             std::mem::take(&mut self.by_tag)
@@ -94,25 +100,28 @@ impl Outstanding {
                 .partition(|(_, waiting)| {
                     let may_be_sent = match waiting.outgoing.sending {
                         Sending::Again => true,
-                        Sending::Once => !waiting.sent,
+                        Sending::Once => waiting.line.is_none(),
                         Sending::On(_) => false,
                     };
                     may_be_sent && !waiting.outgoing.reply.is_closed()
                 });
         self.by_tag = kept;
+        for waiting in self.by_tag.values_mut() {
+            waiting.line = None;
+        }
         for (_, waiting) in ended {
             waiting.fail(RequestError::Disconnected);
         }
     }
 
-    /// There is a connection again.
-    pub(super) fn resume(&mut self, out: &mut Vec<u8>) {
+    /// Sends every request on a new connection.
+    pub(super) fn resume(&mut self, out: &mut Output) {
         for waiting in self.by_tag.values_mut() {
             waiting.send(out);
         }
     }
 
-    /// When the next one's time is up. As all have the same time, that is the first.
+    /// The next deadline: that of the first request, as all have the same timeout.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.by_tag.first_key_value()?.1.deadline
     }
@@ -128,7 +137,7 @@ impl Outstanding {
         }
     }
 
-    /// No connection will come.
+    /// Ends every request: the client is closed.
     pub(super) fn fail_all(&mut self) {
         for (_, waiting) in std::mem::take(&mut self.by_tag) {
             waiting.fail(RequestError::Closed);

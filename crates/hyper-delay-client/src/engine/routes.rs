@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::output::Output;
 use super::{Inbox, Registration};
 use crate::wire::{Registered, Tag};
 use crate::{End, ListenError, Refusal, RequestError, Unanswered};
 
-/// The routes that are listened to.
+/// The routes of this client's listeners.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     by_name: HashMap<String, Route>,
@@ -16,19 +17,19 @@ pub(super) struct Routes {
 #[derive(Debug)]
 struct Route {
     serial: Tag,
-    /// Registers it.
+    /// The line that registers it.
     line: Vec<u8>,
     inbox: Arc<Inbox>,
-    /// Whoever waits for the first registration.
+    /// The caller that waits for the first registration.
     reply: Option<oneshot::Sender<Result<(), ListenError>>>,
-    /// Whether this connection's registration has its answer yet.
+    /// Whether the registration on this connection has its reply.
     registered: bool,
 }
 
 impl Route {
-    /// How many deliveries may wait for the listener.
+    /// The number of deliveries that may wait for the listener.
     fn room(&self) -> usize {
-        // Before the answer the server's credit is not known, and 65,535 is the most it can be.
+        // The server's credit is unknown before the reply; 65,535 is the maximum.
         let credit = if self.registered {
             self.inbox.credit()
         } else {
@@ -39,8 +40,8 @@ impl Route {
 }
 
 impl Routes {
-    /// Registers the route, if there is something `out` to do it by.
-    pub(super) fn add(&mut self, registration: Registration, out: Option<&mut Vec<u8>>) {
+    /// Adds a route, and registers it if there is a connection.
+    pub(super) fn add(&mut self, registration: Registration, out: Option<&mut Output>) {
         let Registration {
             route: name,
             serial,
@@ -61,12 +62,12 @@ impl Routes {
             registered: false,
         };
         if let Some(out) = out {
-            out.extend_from_slice(&route.line);
+            out.push(&route.line);
         }
         self.by_name.insert(name, route);
     }
 
-    /// The listener of that registration is gone. False if the route was not its any more.
+    /// Removes the route of a listener. Returns false if another listener has the route now.
     pub(super) fn remove(&mut self, name: &str, serial: Tag) -> bool {
         let found = self
             .by_name
@@ -78,7 +79,7 @@ impl Routes {
         found
     }
 
-    /// The server has registered it. False if it is of no route here.
+    /// Handles the reply to a registration. Returns false if no route has this tag.
     pub(super) fn registered(&mut self, serial: Tag, answer: &Registered) -> bool {
         let Some(route) = self
             .by_name
@@ -98,7 +99,7 @@ impl Routes {
         true
     }
 
-    /// The server has refused to register it. False if it is of no route here.
+    /// Handles the refusal of a registration. Returns false if no route has this tag.
     pub(super) fn refused(&mut self, serial: Tag, refusal: &Refusal) -> bool {
         let Some(name) = self.name_of(serial) else {
             return false;
@@ -116,14 +117,14 @@ impl Routes {
         true
     }
 
-    /// Whether this is the registration of a route here.
+    /// Whether a route has this tag.
     pub(super) fn is_asked(&self, serial: Tag) -> bool {
         self.name_of(serial).is_some()
     }
 
-    /// The server has taken the route away.
+    /// Ends a route that the server has unregistered.
     ///
-    /// While a registration has no answer this is of the one before it, by an earlier listener.
+    /// A notice that arrives before the reply to a registration concerns an earlier listener.
     pub(super) fn unregistered(&mut self, name: &str, end: End) {
         if self.by_name.get(name).is_some_and(|route| route.registered) {
             if let Some(route) = self.by_name.remove(name) {
@@ -132,8 +133,8 @@ impl Routes {
         }
     }
 
-    /// Hands a delivery to its listener. It is given back, by being dropped, if there is none, or if
-    /// as many wait as the credit allows: then the server has given up some of them already.
+    /// Passes a delivery to its listener. Gives it back, by dropping it, if there is no listener or
+    /// if as many deliveries wait as the credit allows: some of those have timed out at the server.
     pub(super) fn deliver(&self, unanswered: Unanswered) {
         let left = match self.by_name.get(unanswered.route()) {
             Some(route) => route.inbox.put(unanswered, route.room()).err(),
@@ -144,12 +145,12 @@ impl Routes {
             tracing::debug!(
                 route,
                 id,
-                "nobody has room for the delivery; it is given back"
+                "no listener has room for the delivery; it is given back"
             );
         }
     }
 
-    /// The connection is gone, and what came by it is of no use.
+    /// Discards the deliveries of a lost connection.
     pub(super) fn lost(&mut self) {
         for route in self.by_name.values_mut() {
             route.registered = false;
@@ -157,16 +158,16 @@ impl Routes {
         }
     }
 
-    /// There is a connection again. The order is the old one: the credit sent last holds.
-    pub(super) fn resume(&self, out: &mut Vec<u8>) {
+    /// Registers every route on a new connection, in the old order: the last credit applies.
+    pub(super) fn resume(&self, out: &mut Output) {
         let mut routes: Vec<_> = self.by_name.values().collect();
         routes.sort_unstable_by_key(|route| route.serial);
         for route in routes {
-            out.extend_from_slice(&route.line);
+            out.push(&route.line);
         }
     }
 
-    /// Ends them all, and says which they were.
+    /// Ends all routes and returns their names.
     pub(super) fn close(&mut self) -> Vec<String> {
         let routes = std::mem::take(&mut self.by_name);
         routes

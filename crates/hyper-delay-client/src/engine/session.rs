@@ -4,6 +4,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::output::Output;
 use super::outstanding::Outstanding;
 use super::routes::Routes;
 use super::{Command, Handle, Outgoing, Sending, Unclosed};
@@ -11,22 +12,21 @@ use crate::settings::Settings;
 use crate::wire::{Arrived, Head, Registered, Request, Tag, Unregistered};
 use crate::{Code, End, ListenError, Refusal, RequestError, Unanswered};
 
-/// What a client knows of its requests and routes, over all its connections.
+/// The requests and routes of a client, over all its connections.
 #[derive(Debug)]
 pub(crate) struct Session {
     outstanding: Outstanding,
     routes: Routes,
-    /// The number of the connection that is, or was last.
+    /// The number of the current connection, or of the last one.
     connection: u64,
     up: bool,
-    /// What is to be written; from `written` on.
-    out: Vec<u8>,
-    written: usize,
-    /// Deliveries of this connection that have no answer.
+    /// The lines to write on this connection.
+    out: Output,
+    /// Deliveries of this connection without an answer.
     held: usize,
     closing: Option<Closing>,
     close_timeout: Duration,
-    /// Weak, as a client ends when all who could ask something of it are gone.
+    /// Weak, so that the client ends after its last user handle is dropped.
     handle: Weak<Handle>,
 }
 
@@ -43,8 +43,7 @@ impl Session {
             routes: Routes::default(),
             connection: 0,
             up: false,
-            out: Vec::new(),
-            written: 0,
+            out: Output::default(),
             held: 0,
             closing: None,
             close_timeout: settings.close_timeout,
@@ -52,18 +51,19 @@ impl Session {
         }
     }
 
-    /// There is a connection: registers what is listened to, and sends what has no answer.
+    /// Starts a connection: registers the routes and sends the requests without a reply.
     pub(super) fn resume(&mut self) {
         self.connection += 1;
         self.up = true;
+        self.out = Output::opened();
         self.routes.resume(&mut self.out);
         self.outstanding.resume(&mut self.out);
     }
 
-    /// The connection is gone, and with it what it was to answer.
+    /// Ends a lost connection, with its deliveries.
     pub(super) fn lost(&mut self) {
         self.up = false;
-        self.discard_unwritten();
+        self.out = Output::default();
         self.held = 0;
         self.routes.lost();
         self.outstanding.lost();
@@ -88,7 +88,7 @@ impl Session {
             }
             Command::Answer { connection, line } => {
                 if self.answers(connection) {
-                    self.out.extend_from_slice(&line);
+                    self.out.push(&line);
                 }
             }
             Command::Close(reply) => self.close(reply, now),
@@ -113,8 +113,8 @@ impl Session {
         }
     }
 
-    /// Takes note that a delivery of `connection` has its answer. False if that is gone: then so
-    /// is the delivery, and the server has taken it back.
+    /// Counts the answer to a delivery of `connection`. Returns false if that connection is gone: the
+    /// server has taken the delivery back.
     fn answers(&mut self, connection: u64) -> bool {
         let current = self.up && connection == self.connection;
         if current {
@@ -129,15 +129,15 @@ impl Session {
                 route_key: Some(route),
                 ..Request::of("unregister")
             };
-            self.out.extend_from_slice(&request.line());
+            self.out.push(&request.line());
         }
     }
 
-    /// A line has come. Whatever is in it, the connection goes on.
+    /// Handles a line. The connection continues whatever the line contains.
     pub(super) fn line(&mut self, line: &[u8]) {
         if let Err(error) = self.read(line) {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(128)]);
-            tracing::warn!(%error, %beginning, "a line of the server is not understood");
+            tracing::warn!(%error, %beginning, "ignored a line that cannot be read");
         }
     }
 
@@ -146,7 +146,7 @@ impl Session {
         match (head.kind(), head.tag()) {
             ("delivery", _) => {
                 let delivery = serde_json::from_slice::<Arrived<'_>>(line)?.delivery()?;
-                // Without a handle there is nobody left who could listen.
+                // Without a handle there is no listener.
                 if let Some(handle) = self.handle.upgrade() {
                     self.held += 1;
                     self.routes
@@ -159,7 +159,7 @@ impl Session {
                     .routes
                     .registered(serial, &serde_json::from_slice::<Registered>(line)?)
                 {
-                    tracing::debug!("a route was registered that nobody listens to any more");
+                    tracing::debug!("ignored the registration of a route without a listener");
                 }
             }
             ("unregistered", _) => self.unregistered(serde_json::from_slice(line)?),
@@ -172,11 +172,13 @@ impl Session {
     }
 
     fn refused(&mut self, tag: Option<Tag>, refusal: Refusal) {
-        let Some(tag) = tag else {
+        // The server has no tag for a line that it could not read, but the line's number.
+        let by_line = || self.outstanding.sent_as(refusal.line?);
+        let Some(tag) = tag.or_else(by_line) else {
             tracing::warn!(%refusal, "the server refused a line");
             return;
         };
-        // A server that ends closes the connection; the next one is asked again.
+        // The server closes the connection when it has ended. The next one gets the request again.
         if refusal.code == Code::ShuttingDown
             && (self.outstanding.postpone(tag) || self.routes.is_asked(tag))
         {
@@ -190,7 +192,7 @@ impl Session {
 
     fn unregistered(&mut self, Unregistered { route_key, reason }: Unregistered) {
         match reason.as_str() {
-            // The answer to our own request: the route has left the table before it.
+            // The reply to our request. The route was removed before.
             "asked" => {}
             "replaced" => self.routes.unregistered(&route_key, End::Replaced),
             _ => self
@@ -199,7 +201,7 @@ impl Session {
         }
     }
 
-    /// Ends the routes; requests and deliveries may still be answered.
+    /// Ends the routes. Requests and deliveries may still be answered.
     fn close(&mut self, reply: oneshot::Sender<Unclosed>, now: Instant) {
         for route in self.routes.close() {
             self.unregister(&route);
@@ -212,7 +214,7 @@ impl Session {
         closing.replies.push(reply);
     }
 
-    /// All who could ask something are gone: what they have asked is still written.
+    /// Ends the client after its last handle was dropped. Lines that are not written yet still are.
     pub(super) fn abandon(&mut self, now: Instant) {
         self.outstanding.fail_all();
         self.held = 0;
@@ -223,7 +225,7 @@ impl Session {
         });
     }
 
-    /// Whether the client is closed, and nothing more is to come.
+    /// Whether the client is closed and nothing is left to do.
     pub(super) fn finished(&self) -> bool {
         self.closing.is_some()
             && self.outstanding.is_empty()
@@ -239,14 +241,14 @@ impl Session {
             .min()
     }
 
-    /// Fails requests whose time is up. True if the time to close is, too.
+    /// Fails requests that have timed out. Returns true if the close has timed out, too.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         self.outstanding.expire(now);
         let close = self.closing.as_ref().and_then(|closing| closing.deadline);
         close.is_some_and(|deadline| deadline <= now)
     }
 
-    /// The end: whoever still waits is told. Says who asked for it, and what was open.
+    /// Fails whatever still waits. Returns the callers of `close` and what was open.
     pub(super) fn end(&mut self) -> (Vec<oneshot::Sender<Unclosed>>, Unclosed) {
         let open = Unclosed {
             requests: self.outstanding.len(),
@@ -262,22 +264,14 @@ impl Session {
     }
 
     pub(super) fn ping(&mut self) {
-        self.out.extend_from_slice(&Request::of("ping").line());
+        self.out.push(&Request::of("ping").line());
     }
 
     pub(super) fn unwritten(&self) -> &[u8] {
-        &self.out[self.written..]
+        self.out.unwritten()
     }
 
     pub(super) fn wrote(&mut self, bytes: usize) {
-        self.written += bytes;
-        if self.unwritten().is_empty() {
-            self.discard_unwritten();
-        }
-    }
-
-    pub(super) fn discard_unwritten(&mut self) {
-        self.out.clear();
-        self.written = 0;
+        self.out.wrote(bytes);
     }
 }

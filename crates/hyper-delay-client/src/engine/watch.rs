@@ -4,12 +4,12 @@ use tokio::time::Instant;
 
 use crate::settings::Settings;
 
-/// Tells a quiet connection from a dead one, by pings.
+/// Detects a dead connection by pings.
 #[derive(Debug)]
 pub(super) struct Watch {
     heard: Instant,
     pinged: bool,
-    /// `None` is never.
+    /// `None`: never.
     quiet: Option<Duration>,
     limit: Duration,
 }
@@ -33,13 +33,13 @@ impl Watch {
         }
     }
 
-    /// Any byte is a sign of life.
+    /// Records that bytes arrived.
     pub(super) fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.pinged = false;
     }
 
-    /// When to look next; `None` is never.
+    /// The time of the next look. `None`: never.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let quiet_at = self.heard.checked_add(self.quiet?)?;
         if self.pinged {
@@ -53,7 +53,7 @@ impl Watch {
         match self.deadline() {
             Some(deadline) if deadline <= now && self.pinged => Look::Dead,
             Some(deadline) if deadline <= now => {
-                // The limit counts from here, should this look be late.
+                // If this look is late, the limit counts from here.
                 self.heard = self
                     .quiet
                     .and_then(|quiet| now.checked_sub(quiet))

@@ -3,25 +3,25 @@ use std::{io, mem};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is asked of the socket at once.
+/// The size of a read.
 const CHUNK: usize = 16 * 1024;
 
-/// Bytes in, lines out: without their `\n` or `\r\n`, and without the empty ones.
+/// A splitter: bytes go in, and lines come out, without `\n` or `\r\n` and without empty lines.
 ///
-/// Holds at most one line of the limit, and one chunk.
+/// Holds at most one line of the limit and one read.
 #[derive(Debug)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
-    /// Where the line that is not yet given out starts.
+    /// The start of the next line.
     start: usize,
-    /// Up to here there is no `\n` from `start` on.
+    /// There is no `\n` between `start` and here.
     searched: usize,
     limit: usize,
-    /// Whether the line at `start` has been reported as too long: it is left out, up to its end.
+    /// Whether the line at `start` was reported as too long and is skipped to its end.
     skipping: bool,
 }
 
-/// The peer has sent more than the limit without an end of line.
+/// The server sent a line longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the server sent a line of more than {limit} bytes; `max_line_bytes` allows more")]
 pub(crate) struct LineTooLong {
@@ -29,7 +29,7 @@ pub(crate) struct LineTooLong {
 }
 
 impl Lines {
-    /// Lines of at most `limit` bytes each, their ends not counted.
+    /// Returns a splitter for lines of at most `limit` bytes, not counting their ends.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             bytes: Vec::new(),
@@ -40,11 +40,11 @@ impl Lines {
         }
     }
 
-    /// Waits for bytes, and takes them in. 0 is the end.
+    /// Waits for bytes and reads them. Returns 0 at the end of the connection.
     ///
     /// # Cancel safety
     ///
-    /// Dropped before it resolves, it has taken no byte.
+    /// Dropped before it resolves, nothing is read.
     pub(crate) async fn fill(&mut self, from: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
         self.bytes.drain(..self.start);
         self.searched -= self.start;
@@ -53,7 +53,7 @@ impl Lines {
         from.read_buf(&mut self.bytes).await
     }
 
-    /// The next whole line, if there is one. One that is too long is reported once, and left out.
+    /// Returns the next complete line. A line that is too long is reported once and skipped.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
         loop {
             let Some(found) = memchr::memchr(b'\n', &self.bytes[self.searched..]) else {
@@ -62,7 +62,7 @@ impl Lines {
                     self.start = self.searched;
                     return Ok(None);
                 }
-                // One more than the limit, as the last may be the `\r` of an end.
+                // The last byte over the limit may be the `\r` of the end.
                 if self.searched - self.start > self.limit.saturating_add(1) {
                     self.skipping = true;
                     self.start = self.searched;

@@ -3,13 +3,13 @@
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine, alphabet};
 
-/// Writes padding, and reads with or without it.
+/// Encodes with padding, decodes with or without it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Appends `payload` to `line`.
+/// Appends `payload` in base64 to `line`.
 pub(super) fn encode(payload: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
     line.resize(start + payload.len().div_ceil(3) * 4, 0);

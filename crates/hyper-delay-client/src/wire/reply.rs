@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer};
 use super::{Tag, payload};
 use crate::{Compression, Delivery};
 
-/// A string that is borrowed from the line where it can be.
+/// A string that is borrowed from the line if it contains no escape.
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// What every line has: enough to know whose it is.
+/// The fields that dispatch a line.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Head<'a> {
     #[serde(borrow)]
@@ -24,25 +24,25 @@ impl Head<'_> {
         &self.kind.0
     }
 
-    /// The tag, if it is one of ours.
+    /// The tag, if this client made it.
     pub(crate) fn tag(&self) -> Option<Tag> {
         self.tag.as_ref()?.0.parse().ok().map(Tag)
     }
 }
 
-/// The answer to a request.
+/// The reply to a request.
 pub(crate) trait Reply: DeserializeOwned {
-    /// The `kind` of the line that it is.
-    const KIND: &'static str;
+    /// The `kind`s of its line, one for each version of the protocol that changed it.
+    const KINDS: &'static [&'static str];
 }
 
-/// The answer to `register`.
+/// The reply to `register`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Registered {
     pub(crate) credit: Option<u64>,
 }
 
-/// A route is not this connection's any more.
+/// The notice that a route is no longer bound to this connection.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Unregistered {
     pub(crate) route_key: String,
@@ -50,7 +50,7 @@ pub(crate) struct Unregistered {
     pub(crate) reason: String,
 }
 
-/// A task that has arrived.
+/// A delivery as it arrived.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Arrived<'a> {
     id: String,
@@ -88,7 +88,7 @@ impl Arrived<'_> {
     }
 }
 
-/// For `#[serde(default)]` fields: `null` counts as absent.
+/// Reads a `#[serde(default)]` field; `null` counts as absent.
 pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

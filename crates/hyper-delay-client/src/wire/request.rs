@@ -2,7 +2,7 @@ use serde::{Serialize, Serializer};
 
 use super::payload;
 
-/// The name of a request on its connection: a number, sent as a string.
+/// The tag of a request: a number, sent as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tag(pub(crate) u64);
 
@@ -12,10 +12,12 @@ impl Serialize for Tag {
     }
 }
 
-/// Any line that a client sends. What is `None` is not sent.
+/// A line of the client. Fields that are `None` are left out.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Request<'a> {
     pub(crate) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) protocol: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<Tag>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub(crate) after: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<u16>,
-    /// Sent last, as `payload_base64`.
+    /// Written last, as `payload_base64`.
     #[serde(skip)]
     pub(crate) payload: Option<&'a [u8]>,
 }
@@ -55,7 +57,7 @@ impl Request<'_> {
         }
     }
 
-    /// The line, with its end.
+    /// The line with its end.
     pub(crate) fn line(&self) -> Vec<u8> {
         let payload_len = self
             .payload

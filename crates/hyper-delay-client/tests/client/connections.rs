@@ -36,7 +36,7 @@ async fn what_is_asked_while_there_is_no_connection_waits_for_one() {
         let client = client.clone();
         async move { client.cancel("r", "a").await }
     });
-    // That connection does not count: it ends before it has answered a ping.
+    // This connection does not count: it ends before it has answered the hello.
     drop(peer);
     let mut peer = fake.accept().await;
     let tag = peer.expect("cancel").await["tag"].clone();

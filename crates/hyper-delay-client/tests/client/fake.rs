@@ -3,26 +3,26 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper_delay_client::{Builder, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longer than any machine needs; no test waits for it unless it fails.
+/// Longer than any machine needs. Only a failing test waits this long.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(LONG, future)
         .await
-        .expect("this comes long before")
+        .expect("it completes long before")
 }
 
-/// A server that says what the test says.
+/// A server that sends what the test tells it to.
 pub(crate) struct Fake {
     listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
-/// One connection to it.
+/// The server's end of a connection.
 pub(crate) struct Peer {
     stream: BufReader<TcpStream>,
 }
@@ -34,7 +34,7 @@ impl Fake {
         Self { listener, address }
     }
 
-    /// A server and a client that are connected; it comes back fast.
+    /// A server and a client that is connected and reconnects fast.
     pub(crate) async fn with_client() -> (Self, Peer, Client) {
         Self::with(|builder| builder).await
     }
@@ -49,7 +49,7 @@ impl Fake {
         (fake, peer, client.unwrap())
     }
 
-    /// Without a word.
+    /// Accepts a connection and sends nothing.
     pub(crate) async fn accept_only(&self) -> Peer {
         let (stream, _) = soon(self.listener.accept()).await.unwrap();
         Peer {
@@ -57,11 +57,25 @@ impl Fake {
         }
     }
 
-    /// And answers the ping that every connection starts with.
+    /// Accepts a connection and answers its `hello`.
     pub(crate) async fn accept(&self) -> Peer {
         let mut peer = self.accept_only().await;
-        assert_eq!(peer.read().await["kind"], "ping");
-        peer.send(r#"{"kind":"pong"}"#).await;
+        assert_eq!(
+            peer.read().await,
+            json!({"kind": "hello", "protocol": 2}),
+            "the first line"
+        );
+        peer.send(r#"{"kind":"hello","protocol":2,"server":"fake 1"}"#)
+            .await;
+        peer
+    }
+
+    /// Accepts a connection as a server before protocol 2.
+    pub(crate) async fn accept_as_old(&self) -> Peer {
+        let mut peer = self.accept_only().await;
+        peer.expect("hello").await;
+        peer.send(r#"{"kind":"error","code":"unknown_kind","message":"kind is \"hello\""}"#)
+            .await;
         peer
     }
 }
@@ -81,14 +95,14 @@ impl Peer {
         serde_json::from_str(&self.read_text().await).unwrap()
     }
 
-    /// The next line, which is of this kind.
+    /// The next line, which must be of this kind.
     pub(crate) async fn expect(&mut self, kind: &str) -> Value {
         let line = self.read().await;
         assert_eq!(line["kind"], kind, "{line}");
         line
     }
 
-    /// The client sends no more.
+    /// Asserts that the client sends no more.
     pub(crate) async fn expect_end(&mut self) {
         let mut rest = String::new();
         soon(self.stream.read_to_string(&mut rest)).await.unwrap();
@@ -103,8 +117,13 @@ impl Peer {
         soon(self.stream.get_mut().write_all(bytes)).await.unwrap();
     }
 
-    /// Answers a schedule.
+    /// Answers a schedule in protocol 2.
     pub(crate) async fn acknowledge(&mut self, schedule: &Value) {
+        self.receipt("scheduled", schedule).await;
+    }
+
+    /// Answers a schedule with a reply of this kind.
+    pub(crate) async fn receipt(&mut self, kind: &str, schedule: &Value) {
         let Value::Object(fields) = schedule else {
             panic!("{schedule} is no request")
         };
@@ -115,12 +134,12 @@ impl Peer {
             .unwrap_or_else(|| "conn-1".into());
         let fire_at = &fields["fire_at"];
         self.send(&format!(
-            r#"{{"kind":"ack","tag":{tag},"id":{id},"route_key":{route},"fire_at":{fire_at}}}"#
+            r#"{{"kind":"{kind}","tag":{tag},"id":{id},"route_key":{route},"fire_at":{fire_at}}}"#
         ))
         .await;
     }
 
-    /// Answers a `register`, which is the next line, and gives it back.
+    /// Answers the next line, which must be a `register`, and returns it.
     pub(crate) async fn register(&mut self) -> Value {
         let line = self.expect("register").await;
         let (tag, route) = (&line["tag"], &line["route_key"]);
@@ -132,7 +151,7 @@ impl Peer {
         line
     }
 
-    /// Delivers "hello" by the route "r".
+    /// Delivers the payload "hello" on the route "r".
     pub(crate) async fn deliver(&mut self, id: &str, attempt: u64) {
         self.send(&format!(
             r#"{{"kind":"delivery","id":"{id}","route_key":"r","fire_at":1,"payload_base64":"aGVsbG8=","compression":"none","attempt":{attempt}}}"#

@@ -1,6 +1,6 @@
-//! The client against a server that does as it is told, spoken to in raw bytes.
+//! The client against a fake server that the test scripts line by line.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![expect(clippy::unwrap_used, reason = "a panic is a failed test")]
 
 mod closing;
 mod connections;
@@ -8,5 +8,6 @@ mod consumers;
 mod fake;
 mod garbage;
 mod operators;
+mod protocol;
 mod schedules;
 mod streams;

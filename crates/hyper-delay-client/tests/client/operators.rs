@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::fake::Fake;
 
 #[tokio::test]
-async fn stats_are_read_and_what_is_missing_is_none() {
+async fn stats_are_read_and_missing_fields_are_0() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let answer = async {
         let line = peer.expect("stats").await;
@@ -13,7 +13,7 @@ async fn stats_are_read_and_what_is_missing_is_none() {
         );
         let tag = &line["tag"];
         peer.send(&format!(
-            r#"{{"kind":"stats","tag":{tag},"waiting":5,"dead":null,"routes":[{{"route_key":"r","waiting":5,"consumers":2}}],"more":true}}"#
+            r#"{{"kind":"stats","tag":{tag},"waiting":5,"dead":null,"routes":[{{"route_key":"r","waiting":5,"consumers":2,"orphaned":true}},{{"route_key":"s"}}],"orphaned":3,"more":true}}"#
         ))
         .await;
     };
@@ -25,6 +25,12 @@ async fn stats_are_read_and_what_is_missing_is_none() {
         (stats.routes[0].route.as_str(), stats.routes[0].consumers),
         ("r", 2)
     );
+    assert_eq!(stats.orphaned, 3);
+    let orphaned = |index: usize| stats.routes[index].orphaned;
+    assert_eq!((orphaned(0), orphaned(1)), (true, false));
+    let text = serde_json::to_value(&stats).unwrap();
+    assert_eq!(text["routes"][0]["orphaned"], json!(true));
+    assert!(text["routes"][1].get("orphaned").is_none(), "{text}");
 }
 
 #[tokio::test]
@@ -39,7 +45,7 @@ async fn dead_letters_are_listed_and_kicked() {
         assert_eq!(line["after"], "z");
         let tag = &line["tag"];
         peer.send(&format!(
-            r#"{{"kind":"dead","tag":{tag},"route_key":"r","tasks":[{{"id":"a","fire_at":1,"attempt":3,"died_at":9}}],"more":false}}"#
+            r#"{{"kind":"dead","tag":{tag},"route_key":"r","tasks":[{{"id":"a","fire_at":1,"attempt":3,"died_at":9}},{{"id":"b","fire_at":1,"attempt":0,"died_at":0,"reason":"bad block","orphaned":true}}],"more":false}}"#
         ))
         .await;
         let line = peer.expect("kick").await;
@@ -60,6 +66,16 @@ async fn dead_letters_are_listed_and_kicked() {
             (letter.id.as_str(), letter.attempt, letter.died_at_millis),
             ("a", 3, 9)
         );
+        assert!(letter.died_at().is_some() && letter.reason.is_none() && !letter.orphaned);
+        let orphan = &letters.tasks[1];
+        assert_eq!(orphan.reason.as_deref(), Some("bad block"));
+        assert!(orphan.orphaned && orphan.died_at().is_none());
+        let text = serde_json::to_value(&letters.tasks).unwrap();
+        assert_eq!(
+            text[0],
+            json!({"id": "a", "fire_at": 1, "attempt": 3, "died_at": 9})
+        );
+        assert_eq!(text[1]["orphaned"], json!(true));
         assert!(client.kick("r", &letter.id).await.unwrap());
     };
     tokio::join!(ask, answer);

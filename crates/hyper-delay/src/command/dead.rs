@@ -8,6 +8,8 @@ use super::{
 };
 
 /// List the dead letters of a route, oldest first, or revive them.
+///
+/// For a route that the server made for a connection that is gone, lists its other tasks, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay dead service-A
@@ -15,13 +17,13 @@ use super::{
 pub(super) struct Dead {
     /// The route.
     route: String,
-    /// Make this one due now, with all its attempts to come; fail if it is not dead.
+    /// Make this task due now with all its attempts; fail if it is not dead.
     #[arg(long, value_name = "ID", conflicts_with = "kick_all")]
     kick: Option<String>,
-    /// Do so with all of them.
+    /// Make all dead letters due now with all their attempts.
     #[arg(long)]
     kick_all: bool,
-    /// Print a line of JSON for each, as the protocol has it.
+    /// Print a line of JSON for each task, with the fields of the protocol.
     #[arg(long, conflicts_with_all = ["kick", "kick_all"])]
     json: bool,
     #[command(flatten)]
@@ -41,29 +43,43 @@ impl Dead {
         let letters = letters(&client, &route).await?;
         for letter in letters {
             if self.kick_all {
-                // One that is gone by now has been kicked or cancelled by another.
+                // False: not dead, or another client has kicked or cancelled it.
                 if client.kick(&route, &letter.id).await? {
                     print(&format!("{} on {route} is due now", letter.id))?;
                 }
             } else if self.json {
                 print_json(&letter)?;
             } else {
-                print(&format!(
-                    "{} died at {} after attempt {}; it was due at {}",
-                    letter.id,
-                    value::shown(letter.died_at_millis),
-                    letter.attempt,
-                    value::shown(letter.fire_at_millis)
-                ))?;
+                print(&described(&letter))?;
             }
         }
         Ok(())
     }
 }
 
-/// All of them, before any is kicked and may die again.
+/// Describes a task in one line.
+fn described(letter: &DeadLetter) -> String {
+    let (id, attempt) = (&letter.id, letter.attempt);
+    let due = value::shown(letter.fire_at_millis);
+    let mut text = match letter.died_at_millis {
+        0 => format!("{id} is not dead; it is due at {due}"),
+        died_at => format!(
+            "{id} died at {} after attempt {attempt}; it was due at {due}",
+            value::shown(died_at)
+        ),
+    };
+    if let Some(reason) = &letter.reason {
+        text += &format!("; its content cannot be read: {reason}");
+    }
+    if letter.orphaned {
+        text += "; orphaned: its connection is gone";
+    }
+    text
+}
+
+/// Lists all tasks before any is kicked, as a kicked task may die again.
 async fn letters(client: &Client, route: &str) -> Result<Vec<DeadLetter>, Failure> {
-    /// The most that one answer may have.
+    /// The maximum `limit` of the protocol.
     const PAGE: u16 = 1_000;
     let mut all: Vec<DeadLetter> = Vec::new();
     loop {
@@ -77,5 +93,26 @@ async fn letters(client: &Client, route: &str) -> Result<Vec<DeadLetter>, Failur
         if !more {
             return Ok(all);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_the_state_and_the_reason() {
+        let line = |json: &str| described(&serde_json::from_str(json).expect("a letter"));
+        assert_eq!(
+            line(
+                r#"{"id":"a","fire_at":0,"attempt":3,"died_at":1732616400007,"reason":"bad block"}"#
+            ),
+            "a died at 2024-11-26T10:20:00.007Z after attempt 3; it was due at \
+             1970-01-01T00:00:00.000Z; its content cannot be read: bad block"
+        );
+        assert_eq!(
+            line(r#"{"id":"b","fire_at":0,"attempt":0,"died_at":0,"orphaned":true}"#),
+            "b is not dead; it is due at 1970-01-01T00:00:00.000Z; orphaned: its connection is gone"
+        );
     }
 }

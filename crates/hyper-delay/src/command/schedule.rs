@@ -9,30 +9,30 @@ use super::{
     value,
 };
 
-/// Schedule a task, and print its receipt once it is on disk.
+/// Schedule a task, and print its receipt when it is on disk.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay schedule hello --route service-A --in 5s
   hyper-delay schedule - --route service-A --at 2030-01-31T08:00:00Z --id order-17 < order.json")]
 pub(super) struct Schedule {
-    /// The payload; - reads it from standard input, as it is.
+    /// The payload; - reads it from standard input.
     payload: String,
-    /// The route that it is delivered to, 1 to 128 bytes.
+    /// The route of the task, 1 to 128 bytes.
     #[arg(long)]
     route: String,
-    /// Its name within the route, 1 to 128 bytes. By default a UUID.
+    /// The id of the task on the route, 1 to 128 bytes. Default: a UUID.
     #[arg(long)]
     id: Option<String>,
-    /// Due after so long, such as 500ms, 5s or "1h 30m". By default at once.
+    /// Time until the task is due, such as 500ms, 5s or "1h 30m". Default: due now.
     #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "at")]
     r#in: Option<Duration>,
-    /// Due at this time: RFC 3339, or milliseconds since 1970. If it has passed, at once.
+    /// Time at which the task is due: RFC 3339 or Unix milliseconds. A past time is due now.
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     at: Option<u64>,
-    /// How the payload is compressed: a label for the consumer.
+    /// The compression of the payload: a label for the consumer.
     #[arg(long, value_enum, default_value_t = Label::None)]
     compression: Label,
-    /// Take the place of the task of this id, if there is one.
+    /// Replace the task with this id, if there is one.
     #[arg(long, requires = "id")]
     replace: bool,
     #[command(flatten)]

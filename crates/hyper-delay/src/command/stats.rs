@@ -6,17 +6,20 @@ use super::{
     remote::{Remote, print, print_json},
 };
 
-/// Print how many tasks there are, by state and by route.
+/// Print the number of tasks by state and by route.
 ///
-/// Waiting are those on disk for a time, with those in flight; parked those that are due and have no consumer with
-/// room.
+/// Waiting tasks are on disk for a later time and include those in flight. Parked tasks are due and
+/// have no consumer with room. Orphaned tasks belong to a route that the server made for a
+/// connection that is gone; such a route is marked.
+///
+/// List the tasks of an orphaned route with `hyper-delay dead`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay stats --route service-A")]
 pub(super) struct Stats {
-    /// Only this route.
+    /// Print only this route.
     #[arg(long)]
     route: Option<String>,
-    /// Print them as JSON, as the protocol has them.
+    /// Print the reply of the protocol as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -42,11 +45,12 @@ impl Stats {
             return print_json(&stats);
         }
         print(&format!(
-            "waiting {}, parked {}, in flight {}, dead {}; connections {}, unknown acks {}",
+            "waiting {}, parked {}, in flight {}, dead {}, orphaned {}; connections {}, unknown acks {}",
             stats.waiting,
             stats.parked,
             stats.in_flight,
             stats.dead,
+            stats.orphaned,
             stats.connections,
             stats.unknown_acks
         ))?;
@@ -58,14 +62,15 @@ fn table(routes: &[RouteStats]) -> Result<(), Failure> {
     const HEAD: &str = "route";
     let lengths = routes.iter().map(|route| route.route.chars().count());
     let wide = lengths.max().unwrap_or_default().max(HEAD.len());
-    let row = |name: &str, cells: [&str; 5]| {
+    let row = |name: &str, cells: [&str; 5], mark: &str| {
         let cells = cells.map(|cell| format!("{cell:>10}")).concat();
-        print(&format!("{name:<wide$}{cells}"))
+        print(&format!("{name:<wide$}{cells}{mark}"))
     };
     if !routes.is_empty() {
         row(
             HEAD,
             ["waiting", "parked", "in flight", "dead", "consumers"],
+            "",
         )?;
     }
     for route in routes {
@@ -77,7 +82,8 @@ fn table(routes: &[RouteStats]) -> Result<(), Failure> {
             route.consumers,
         ];
         let cells = cells.map(|cell| cell.to_string());
-        row(&route.route, cells.each_ref().map(String::as_str))?;
+        let mark = if route.orphaned { "  orphaned" } else { "" };
+        row(&route.route, cells.each_ref().map(String::as_str), mark)?;
     }
     Ok(())
 }

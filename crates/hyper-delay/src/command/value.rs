@@ -1,26 +1,36 @@
-//! Times, as people write them and as they read them.
+//! Times as arguments and as output.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The most that the protocol has for a time.
+/// The latest time of the protocol.
 const LATEST: u64 = 1 << 53;
 
-/// A span such as `5s`, `90m` or `1h 30m`.
+/// Numbers that the server refuses as Unix seconds.
+const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
+
+/// Parses a span such as `5s`, `90m` or `1h 30m`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; give a time such as 500ms, 5s or 1h 30m"))
 }
 
-/// Unix milliseconds, from their digits or from a time as RFC 3339 has it.
+/// Parses Unix milliseconds or a time in RFC 3339 into Unix milliseconds.
 pub(super) fn moment(text: &str) -> Result<u64, String> {
     const CURE: &str =
         "give a time such as 2030-01-31T08:00:00Z or milliseconds since 1970 from 0 to 2^53";
     let millis = if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        text.parse().ok()
+        let millis: Option<u64> = text.parse().ok();
+        if let Some(seconds) = millis.filter(|millis| SECONDS.contains(millis)) {
+            return Err(format!(
+                "this looks like Unix seconds; give milliseconds, {}",
+                seconds * 1_000
+            ));
+        }
+        millis
     } else {
-        // What is due within a millisecond is due at its end.
+        // Rounded up, so that the task is never early.
         let time: Timestamp = text.parse().map_err(|error| format!("{error}; {CURE}"))?;
         u64::try_from(
             time.as_nanosecond()
@@ -35,7 +45,7 @@ pub(super) fn moment(text: &str) -> Result<u64, String> {
         .ok_or_else(|| CURE.to_owned())
 }
 
-/// Unix milliseconds as RFC 3339 has them, if it can.
+/// Formats Unix milliseconds in RFC 3339, or as a number if RFC 3339 cannot represent them.
 pub(super) fn shown(millis: u64) -> String {
     let time = i64::try_from(millis)
         .ok()
@@ -43,7 +53,7 @@ pub(super) fn shown(millis: u64) -> String {
     time.map_or_else(|| millis.to_string(), |time| format!("{time:.3}"))
 }
 
-/// Milliseconds with as many digits as matter.
+/// Formats milliseconds with three significant digits.
 pub(super) fn millis(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1_000.0;
     let digits = match millis {
@@ -70,6 +80,17 @@ mod tests {
         assert_eq!(moment("1960-01-01T00:00:00Z"), Ok(0));
         for text in ["", "soon", "-1", "2024-11-26", "9007199254740993"] {
             assert!(moment(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_in_place_of_milliseconds_are_refused_with_the_cure() {
+        for text in ["100000000", "1732616400", "99999999999"] {
+            let error = moment(text).expect_err("these are seconds");
+            assert!(error.ends_with(&format!(" {text}000")), "{error}");
+        }
+        for millis in [0, 99_999_999, 100_000_000_000] {
+            assert_eq!(moment(&millis.to_string()), Ok(millis));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Code, Counts, DeadTask, Refusal, Reply, RouteStats, Stats},
     record::{self, Name, Place},
-    scheduler::{CountsAsked, Input, Message, ReplyTo},
+    scheduler::{CountsAsked, Input, Message, OwnRoutes, ReplyTo},
     store::{Store, StoreError},
 };
 
@@ -24,10 +24,14 @@ pub(super) async fn stats<S: Store>(
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
+    let own_routes = shared.own_routes.clone();
     let (one, from) = (route.clone(), after.clone());
-    let read = tokio::task::spawn_blocking(move || match one {
-        Some(route) => counts_of(&view, &route),
-        None => counts_of_all(&view, from.as_deref()),
+    let read = tokio::task::spawn_blocking(move || {
+        let is_listed = |name: &str| match &one {
+            Some(one) => name == &**one,
+            None => from.as_ref().is_none_or(|from| name > &**from),
+        };
+        counts(&view, &own_routes, is_listed)
     });
     match read.await {
         Ok(Ok(stats)) => {
@@ -44,37 +48,40 @@ pub(super) async fn stats<S: Store>(
     }
 }
 
-fn counts_of<S: Store>(view: &View<S>, route: &Arc<str>) -> Result<Stats, StoreError> {
-    let counts = view.counts(route)?;
-    let row = (!counts.is_empty()).then(|| row(route.clone(), counts));
-    Ok(Stats {
+/// Returns the sums, the rows of the first listed routes in order of name, and whether there are
+/// others.
+fn counts<S: Store>(
+    view: &View<S>,
+    own_routes: &OwnRoutes,
+    is_listed: impl Fn(&str) -> bool,
+) -> Result<Stats, StoreError> {
+    let mut stats = Stats {
         counts: on_disk(view.totals()?),
-        routes: row.into_iter().collect(),
         ..Stats::default()
-    })
-}
-
-/// The counts of the first routes in order of name, and whether there are others.
-fn counts_of_all<S: Store>(view: &View<S>, after: Option<&str>) -> Result<Stats, StoreError> {
+    };
     let mut first = BTreeMap::new();
-    let mut more = false;
     // They are ordered by length first, so all are read.
     view.routes(|name, counts| {
-        if after.is_none_or(|after| name > after) {
-            first.insert(Arc::<str>::from(name), counts);
+        let orphaned = own_routes.is_orphaned(name);
+        if orphaned {
+            stats.orphaned += counts.waiting + counts.parked + counts.dead;
+        }
+        if is_listed(name) {
+            let row = RouteStats {
+                route: name.into(),
+                counts: on_disk(counts),
+                orphaned,
+                ..RouteStats::default()
+            };
+            first.insert(row.route.clone(), row);
         }
         if first.len() > ROUTES {
             first.pop_last();
-            more = true;
+            stats.more = true;
         }
     })?;
-    let rows = first.into_iter().map(|(name, counts)| row(name, counts));
-    Ok(Stats {
-        counts: on_disk(view.totals()?),
-        routes: rows.collect(),
-        more,
-        ..Stats::default()
-    })
+    stats.routes = first.into_values().collect();
+    Ok(stats)
 }
 
 const fn on_disk(counts: record::Counts) -> Counts {
@@ -86,15 +93,7 @@ const fn on_disk(counts: record::Counts) -> Counts {
     }
 }
 
-const fn row(route: Arc<str>, counts: record::Counts) -> RouteStats {
-    RouteStats {
-        route,
-        counts: on_disk(counts),
-        consumers: 0,
-    }
-}
-
-/// Lists dead letters.
+/// Lists dead letters; for the route of a connection that is gone, all tasks.
 pub(super) async fn dead<S: Store>(
     shared: &Arc<Shared<S>>,
     outbox: &Arc<Outbox>,
@@ -102,9 +101,11 @@ pub(super) async fn dead<S: Store>(
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
-    let line = shared.config.max_line_bytes;
-    let read = tokio::task::spawn_blocking(move || {
-        letters(&view, &route, after.as_ref(), usize::from(limit), line)
+    let page = Page::new(usize::from(limit), shared.config.max_line_bytes);
+    let is_orphaned = shared.own_routes.is_orphaned(&route);
+    let read = tokio::task::spawn_blocking(move || match is_orphaned {
+        true => orphans(&view, &route, after.as_deref(), page),
+        false => letters(&view, &route, after.as_ref(), page),
     });
     let ReplyTo { tag, weight, .. } = reply_to;
     match read.await {
@@ -122,13 +123,8 @@ fn letters<S: Store>(
     view: &View<S>,
     route: &Arc<str>,
     after: Option<&Arc<str>>,
-    limit: usize,
-    line: usize,
+    mut page: Page,
 ) -> Result<Reply, StoreError> {
-    /// The bytes around the letters.
-    const LINE: usize = 1024;
-    /// The bytes of a letter beside its strings, with the longest numbers.
-    const LETTER: usize = 160;
     let from = match after {
         None => Position::default(),
         Some(id) => match place_of(view, route, id)? {
@@ -136,37 +132,89 @@ fn letters<S: Store>(
             None => return Ok(Reply::Error(no_such(route, id))),
         },
     };
-    let mut tasks = Vec::new();
-    let mut more = false;
-    let mut room = line.saturating_sub(LINE);
-    view.dead(route, from, |letter| {
-        let letter = dead_task(view, letter)?;
-        // A string can be all escapes.
-        let strings = letter.id.len();
-        let size = LETTER + strings * 6;
-        if tasks.len() == limit || size > room && !tasks.is_empty() {
-            more = true;
-            return Ok(ControlFlow::Break(()));
-        }
-        room = room.saturating_sub(size);
-        tasks.push(letter);
-        Ok(ControlFlow::Continue(()))
+    view.dead(route, from, |letter| Ok(page.add(dead_task(view, letter)?)))?;
+    Ok(page.reply(route))
+}
+
+/// All tasks of an orphaned route, in order of id.
+fn orphans<S: Store>(
+    view: &View<S>,
+    route: &Arc<str>,
+    after: Option<&str>,
+    mut page: Page,
+) -> Result<Reply, StoreError> {
+    view.names(route, after, |id, name| {
+        page.add(DeadTask {
+            id: id.into(),
+            fire_at: name.fire_at,
+            attempt: name.attempt,
+            died_at: match name.place {
+                Place::Dead(at) => at,
+                Place::Waiting(_) | Place::Parked(_) => 0,
+            },
+            reason: None,
+            orphaned: true,
+        })
     })?;
-    Ok(Reply::Dead {
-        route: route.clone(),
-        tasks,
-        more,
-    })
+    Ok(page.reply(route))
+}
+
+/// The tasks of one reply.
+struct Page {
+    limit: usize,
+    /// The bytes that are left of the line.
+    room: usize,
+    tasks: Vec<DeadTask>,
+    more: bool,
+}
+
+impl Page {
+    fn new(limit: usize, line: usize) -> Self {
+        /// The bytes around the tasks.
+        const LINE: usize = 1024;
+        Self {
+            limit,
+            room: line.saturating_sub(LINE),
+            tasks: Vec::new(),
+            more: false,
+        }
+    }
+
+    /// Adds a task. Breaks if it does not fit.
+    fn add(&mut self, task: DeadTask) -> ControlFlow<()> {
+        /// The bytes of a task beside its strings, with the longest numbers.
+        const TASK: usize = 192;
+        // A string can be all escapes.
+        let strings = task.id.len() + task.reason.as_ref().map_or(0, |reason| reason.len());
+        let size = TASK + strings * 6;
+        if self.tasks.len() == self.limit || size > self.room && !self.tasks.is_empty() {
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.room = self.room.saturating_sub(size);
+        self.tasks.push(task);
+        ControlFlow::Continue(())
+    }
+
+    fn reply(self, route: &Arc<str>) -> Reply {
+        Reply::Dead {
+            route: route.clone(),
+            tasks: self.tasks,
+            more: self.more,
+        }
+    }
 }
 
 fn dead_task<S: Store>(view: &View<S>, letter: DeadLetter) -> Result<DeadTask, StoreError> {
-    let task = letter.task;
+    let DeadLetter { task, reason } = letter;
     let name = view.name(&task.route, &task.id)?;
     Ok(DeadTask {
         fire_at: name.map_or(0, |name| name.fire_at),
         id: task.id,
         attempt: task.attempt,
         died_at: task.position.at,
+        reason,
+        orphaned: false,
     })
 }
 

@@ -20,7 +20,7 @@ use crate::{
     config::Config,
     driver::Event,
     outbox::Outbox,
-    scheduler::{ConsumerId, Input},
+    scheduler::{ConsumerId, Input, OwnRoutes},
     store::Store,
 };
 
@@ -29,6 +29,7 @@ pub(crate) struct Shared<S> {
     pub(crate) store: Arc<S>,
     pub(crate) config: Arc<Config>,
     pub(crate) events: Sender<Event>,
+    pub(crate) own_routes: Arc<OwnRoutes>,
     /// True once the server is about to end.
     pub(crate) ending: watch::Receiver<bool>,
 }

@@ -10,18 +10,18 @@ use super::{Shared, ask_disk};
 use crate::{
     driver::Event,
     outbox::Outbox,
-    protocol::{Code, Line, Lines, Refusal, Reply, Request, parse},
+    protocol::{Code, Line, Lines, Refusal, Reply, Request, Version, parse},
     scheduler::{Ask, ConsumerId, Input, Message, ReplyTo},
     store::Store,
 };
 
-/// After so many errors in a row the connection is closed: whatever is at the other end does not speak this.
-const PATIENCE: usize = 100;
+/// The connection is closed after this many consecutive errors: the peer does not speak the protocol.
+const MAX_CONSECUTIVE_ERRORS: usize = 100;
 
-/// How often is read once the server is about to end, at most, to refuse what has come.
+/// Reads after the start of the shutdown, at most, to refuse the requests that have arrived.
 const LAST_READS: usize = 16;
 
-/// Reads until the end, and tells why that was.
+/// Reads until the connection ends or the server shuts down, and returns the reason for the log.
 pub(super) async fn run<S: Store>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
@@ -54,34 +54,36 @@ pub(super) async fn run<S: Store>(
             }
         };
         match came {
-            Ok(0) => return "it was closed",
+            Ok(0) => return "the client closed it",
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                return "the server is about to end";
+                return "the server is shutting down";
             }
             Err(_) => return "it broke",
         }
         while let Some(line) = lines.next() {
             match line {
-                Ok(line) => reader.line(line).await,
+                Ok(line) => {
+                    let (weight, line) = (outbox.weight(line.len()), parse(line));
+                    reader.line(line, lines.number(), weight).await;
+                }
                 Err(too_long) => {
                     let refusal = Refusal::new(Code::LineTooLong, too_long.to_string());
-                    reader.errors += 1;
-                    reader.refuse(refusal, 1).await;
+                    reader.line(Err(refusal), lines.number(), 1).await;
                 }
             }
-            if reader.errors == PATIENCE {
+            if reader.errors == MAX_CONSECUTIVE_ERRORS {
                 reader.flush();
-                return "it made a hundred errors in a row";
+                return "it sent 100 consecutive errors";
             }
         }
         if !reader.flush() || last_reads == LAST_READS {
-            return "the server is over";
+            return "the server has ended";
         }
     }
 }
 
-/// Reads what there is, once there is something: who waits holds no memory for it.
+/// Waits for bytes and reads them. The buffer is allocated after the wait.
 async fn some(read: &mut OwnedReadHalf, lines: &mut Lines) -> io::Result<usize> {
     read.readable().await?;
     read.read_buf(lines.room()).await
@@ -95,7 +97,7 @@ fn too_late(line: &Line) -> Refusal {
         tag: line.tag.clone(),
         ..Refusal::new(
             Code::ShuttingDown,
-            "the server is about to end: send it again to the next",
+            "the server is shutting down: send it again after the restart",
         )
     }
 }
@@ -104,22 +106,21 @@ struct Reader<'a, S> {
     shared: &'a Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &'a Arc<Outbox>,
-    /// What was read and not told to the scheduler yet.
+    /// Requests that the scheduler has not received yet.
     asks: Vec<Ask>,
-    /// In a row.
+    /// Consecutive errors.
     errors: usize,
-    /// The server is about to end: nothing new is begun.
+    /// Whether the server is shutting down: new requests are refused.
     over: bool,
 }
 
 impl<S: Store> Reader<'_, S> {
-    async fn line(&mut self, line: &[u8]) {
-        let weight = self.outbox.weight(line.len());
-        let line = match parse(line) {
+    async fn line(&mut self, line: Result<Line, Refusal>, number: u64, weight: u32) {
+        let line = match line {
             Ok(line) => line,
             Err(refusal) => {
                 self.errors += 1;
-                return self.refuse(refusal, weight).await;
+                return self.refuse(refusal.at_line(number), weight).await;
             }
         };
         self.errors = 0;
@@ -128,6 +129,10 @@ impl<S: Store> Reader<'_, S> {
         }
         self.take(weight).await;
         match line.request {
+            Request::Hello { protocol } => {
+                let version = Version::agreed(protocol);
+                self.reply(Reply::Hello(version), line.tag, weight);
+            }
             Request::Stats { route, after } => {
                 self.flush();
                 let to = self.reply_to(line.tag, weight);
@@ -157,17 +162,19 @@ impl<S: Store> Reader<'_, S> {
 
     async fn refuse(&mut self, refusal: Refusal, weight: u32) {
         self.take(weight).await;
-        let message = Message::Reply {
-            tag: refusal.tag.clone(),
-            reply: Reply::Error(refusal),
-            weight,
-        };
+        let tag = refusal.tag.clone();
+        self.reply(Reply::Error(refusal), tag, weight);
+    }
+
+    /// Sends a reply that the scheduler has no part in.
+    fn reply(&self, reply: Reply, tag: Option<Arc<str>>, weight: u32) {
+        let message = Message::Reply { reply, tag, weight };
         if self.outbox.push(message) {
             self.outbox.wake();
         }
     }
 
-    /// Takes room for a request; before waiting for it, what was read is told, so that there can be room again.
+    /// Reserves room for a request. Flushes before it waits, so that replies can free room.
     async fn take(&mut self, weight: u32) {
         if !self.outbox.try_take(weight) {
             self.flush();

@@ -7,7 +7,7 @@ use crate::{
     driver::Event,
     ledger::View,
     outbox::Outbox,
-    protocol::Delivery,
+    protocol::{Delivery, Encoder},
     scheduler::{ConsumerId, CopyOf, Input, Message},
     store::{Store, StoreError},
 };
@@ -27,6 +27,7 @@ pub(super) async fn run<S: Store>(
 ) -> &'static str {
     let mut bytes = Vec::new();
     let mut messages = Vec::new();
+    let mut encoder = Encoder::default();
     loop {
         messages = match outbox.next(messages).await {
             Some(messages) => messages,
@@ -38,7 +39,7 @@ pub(super) async fn run<S: Store>(
         let mut weight = 0;
         let mut left = messages.drain(..).peekable();
         while let Some(message) = left.next() {
-            match encode(&shared, id, message, &mut bytes) {
+            match encode(&shared, id, message, &mut encoder, &mut bytes) {
                 Ok(of_this) => weight += of_this,
                 Err(error) => {
                     tracing::error!(%error, "a delivery could not be read");
@@ -65,11 +66,12 @@ fn encode<S: Store>(
     shared: &Shared<S>,
     consumer: ConsumerId,
     message: Message,
+    encoder: &mut Encoder,
     bytes: &mut Vec<u8>,
 ) -> Result<u32, StoreError> {
     match message {
         Message::Reply { reply, tag, weight } => {
-            reply.encode(tag.as_deref(), bytes);
+            encoder.encode(&reply, tag.as_deref(), bytes);
             Ok(weight)
         }
         Message::Quiet(weight) => Ok(weight),

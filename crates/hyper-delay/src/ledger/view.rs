@@ -146,6 +146,40 @@ impl<S: Store> View<S> {
         value.map(|value| record::decode(&value)).transpose()
     }
 
+    /// Visits the tasks of a route in order of id, those after `after` if it is given, until `visit`
+    /// breaks.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn names(
+        &self,
+        route: &str,
+        after: Option<&str>,
+        mut visit: impl FnMut(&str, Name) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let prefix = key::route(route);
+        let from = key::name(route, after.unwrap_or_default());
+        let mut result = Ok(());
+        self.store.scan(Space::Names, &from, &mut |key, value| {
+            let Some(id) = key.strip_prefix(&*prefix) else {
+                return ControlFlow::Break(());
+            };
+            let read = std::str::from_utf8(id)
+                .map_err(|error| StoreError::new("read a key", error))
+                .and_then(|id| Ok((id, record::decode(value)?)));
+            match read {
+                Ok((id, _)) if after == Some(id) => ControlFlow::Continue(()),
+                Ok((id, name)) => visit(id, name),
+                Err(error) => {
+                    result = Err(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        result
+    }
+
     /// Returns what `read` makes of the content of a revision; `None` if the revision is gone.
     ///
     /// # Errors

@@ -1,14 +1,14 @@
-//! How a payload says that it is compressed.
+//! The label that names the compression of a payload.
 
 use serde::{Deserialize, Serialize};
 
-/// A label that travels with a payload, which the server never looks into.
+/// The compression of a payload: a label only. The server never reads payloads.
 ///
-/// Stored tasks hold the position of a variant: new ones are appended, and none is moved.
+/// Stored tasks contain the position of a variant: append new variants and never move one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not compressed, or none of the server's business. The default.
+    /// Not compressed, or not declared. The default.
     #[default]
     None,
     /// LZ4.
@@ -18,7 +18,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The label as it is on the wire.
+    /// The label on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

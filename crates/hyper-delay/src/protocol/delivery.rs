@@ -1,4 +1,4 @@
-//! The line that carries a task to its consumer.
+//! The line that delivers a task to a consumer.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use super::{
     payload,
 };
 
-/// A copy of a task, to be sent to one connection.
+/// A copy of a task for one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery<'a> {
     /// The id of the task.
     pub id: &'a str,
-    /// Its route.
+    /// The route of the task.
     pub route: &'a str,
-    /// When it was due, in Unix milliseconds, as it was scheduled.
+    /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
     /// The label of the payload.
     pub compression: Compression,
-    /// What was scheduled, decoded.
+    /// The decoded payload.
     pub payload: &'a [u8],
     /// The number of the round, from 1.
     pub attempt: u32,
@@ -33,8 +33,8 @@ impl Delivery<'_> {
         out.push(b'\n');
     }
 
-    /// How long the line can get, its end not counted: its exact length when `attempt` is the highest
-    /// there is. Counted without a look at the payload.
+    /// The maximum length of the line without its end: the exact length for the highest `attempt`.
+    /// Does not read the payload.
     #[must_use]
     pub fn longest(&self) -> usize {
         let mut count = Count(payload::length(self.payload));

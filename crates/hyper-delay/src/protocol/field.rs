@@ -1,4 +1,4 @@
-//! One field of a line, as it came, and what may be read from it.
+//! Decodes one field of a line.
 
 use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
@@ -9,20 +9,20 @@ use super::Code;
 /// The longest id, route and tag, in bytes.
 const NAME: usize = 128;
 
-/// How much of a value a message shows, in bytes.
+/// Error messages show at most this many bytes of a value.
 const SHOWN: usize = 64;
 
-/// Numbers from here on are not exact in every client's language.
+/// The highest number that is exact in every language: 2^53.
 pub(super) const EXACT: u64 = 1 << 53;
 
-/// What is wrong with a line: a refusal without the line's names.
+/// An error in a line: a [`Refusal`](super::Refusal) without id, route and tag.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) code: Code,
     pub(super) message: String,
 }
 
-/// A field that is present, or not.
+/// A field of a line, present or absent.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) name: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// An id or a route.
+    /// Reads an id or a route.
     pub(super) fn name(self) -> Result<Option<Arc<str>>, Fault> {
         self.read(|raw| {
             let wanted = "give a string of 1 to 128 bytes";
@@ -42,7 +42,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A tag: as a name, but it may be empty.
+    /// Reads a tag: like a name, but it may be empty.
     pub(super) fn tag(self) -> Result<Option<Arc<str>>, Fault> {
         self.read(|raw| {
             let wanted = "give a string of at most 128 bytes";
@@ -54,12 +54,12 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A text of any length.
+    /// Reads a string of any length.
     pub(super) fn text(self) -> Result<Option<Cow<'a, str>>, Fault> {
         self.read(|raw| text(raw).ok_or_else(|| self.bad(raw, "give a string")))
     }
 
-    /// A whole number; `what` says which.
+    /// Reads a whole number. `what` names it in error messages.
     pub(super) fn number(
         self,
         what: &str,
@@ -75,7 +75,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// A whole number, possibly as a decimal string; `what` says which.
+    /// Reads a whole number or its digits in a string. `what` names it in error messages.
     pub(super) fn number_or_text(
         self,
         what: &str,
@@ -90,7 +90,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// `true` or `false`, which it also is when absent.
+    /// Reads a boolean. Default: `false`.
     pub(super) fn flag(self) -> Result<bool, Fault> {
         let value = self.read(|raw| match raw {
             "true" => Ok(true),
@@ -100,7 +100,7 @@ impl<'a> Field<'a> {
         Ok(value.unwrap_or_default())
     }
 
-    /// One of these values by its name.
+    /// Reads the name of one of these values.
     pub(super) fn one_of<T: Copy>(
         self,
         values: &[T],
@@ -121,9 +121,11 @@ impl<'a> Field<'a> {
         })
     }
 
+    /// Returns `value`, which was read from this field.
+    ///
     /// # Errors
     ///
-    /// `missing_field` if `value`, read from this field, is absent.
+    /// `missing_field` if there is no value.
     pub(super) fn required<T>(self, value: Option<T>, wanted: &str) -> Result<T, Fault> {
         value.ok_or_else(|| Fault {
             code: Code::MissingField,
@@ -131,7 +133,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    fn bad(self, raw: &str, wanted: &str) -> Fault {
+    pub(super) fn bad(self, raw: &str, wanted: &str) -> Fault {
         self.fault(&clipped(raw), wanted)
     }
 
@@ -152,17 +154,17 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The text of a JSON string, borrowed if nothing in it is escaped.
+/// The text of a JSON string, borrowed if it contains no escape.
 fn text(raw: &str) -> Option<Cow<'_, str>> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     match memchr::memchr(b'\\', inner.as_bytes()) {
         None => Some(Cow::Borrowed(inner)),
-        // Only half of a surrogate pair is an error here.
+        // The only possible error is an unpaired surrogate.
         Some(_) => serde_json::from_str(raw).ok().map(Cow::Owned),
     }
 }
 
-/// Digits only: JSON would allow a sign, a fraction and an exponent.
+/// Reads digits only: JSON would allow a sign, a fraction and an exponent.
 fn number(raw: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     let digits = raw.bytes().all(|byte| byte.is_ascii_digit());
     let value = raw.parse().ok().filter(|_| digits)?;
@@ -176,7 +178,7 @@ fn shown(range: &RangeInclusive<u64>) -> String {
     }
 }
 
-/// What of it is short enough to be shown.
+/// The start of a value, short enough for an error message.
 pub(super) fn clipped(raw: &str) -> Cow<'_, str> {
     if raw.len() <= SHOWN {
         return Cow::Borrowed(raw);

@@ -1,4 +1,4 @@
-//! Every field that a request can have, as it came.
+//! The fields of a request as raw JSON.
 
 use serde::Deserialize;
 use serde_json::{error::Category, value::RawValue};
@@ -8,8 +8,8 @@ use super::{
     field::{Fault, Field, clipped},
 };
 
-/// One pass over the line finds where each field begins and ends. A field is looked into only if the
-/// request has it, so that what it does not know is ignored, however it looks.
+/// The raw value of each field. One pass over the line finds them; a field is decoded only if the
+/// request uses it, so that the values of other fields do not matter.
 #[derive(Default, Deserialize)]
 pub(super) struct Fields<'a> {
     #[serde(borrow)]
@@ -28,9 +28,10 @@ pub(super) struct Fields<'a> {
     mode: Option<&'a RawValue>,
     after: Option<&'a RawValue>,
     limit: Option<&'a RawValue>,
+    protocol: Option<&'a RawValue>,
 }
 
-/// One method a field, of its name.
+/// Defines a method for each field, with the field's name.
 macro_rules! fields {
     ($($name:ident)*) => {
         impl<'a> Fields<'a> {
@@ -41,12 +42,14 @@ macro_rules! fields {
     };
 }
 
-fields!(kind tag id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit);
+fields!(kind tag id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol);
 
 impl<'a> Fields<'a> {
+    /// Finds the fields of a line.
+    ///
     /// # Errors
     ///
-    /// If the line is not one JSON object in UTF-8, or has one of these fields twice.
+    /// The line is not one JSON object in UTF-8, or has one of these fields twice.
     pub(super) fn read(line: &'a [u8]) -> Result<Self, Fault> {
         let text = std::str::from_utf8(line).map_err(|error| Fault {
             code: Code::BadUtf8,
@@ -56,7 +59,7 @@ impl<'a> Fields<'a> {
             ),
         })?;
         let cure = "send one JSON object on one line";
-        // An array would do for serde.
+        // Serde would accept an array, too.
         let start = text.trim_start_matches([' ', '\t', '\r', '\n']);
         if !start.starts_with('{') {
             return Err(bad_json(format!("the line is {}: {cure}", clipped(text))));

@@ -1,39 +1,43 @@
-//! Splitting what a connection reads into lines.
+//! Splits the bytes of a connection into lines.
 
-/// The least and the most that is read at once.
+/// The smallest and the largest read, in bytes.
 const READ: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 16;
 
-/// Bytes in, in any pieces; lines out.
+/// A splitter: bytes go in, in pieces of any size, and lines come out.
 ///
-/// A line ends with `\n`; one `\r` before it belongs to the end. Empty lines are left out. A line that is longer than
-/// the limit is reported once and forgotten up to its end. At no time is more held than the limit and one
-/// read, and next to nothing while nothing is begun.
+/// A line ends with `\n`; one `\r` before it belongs to the end. Empty lines are skipped. A line
+/// longer than the limit is reported once, and its bytes are discarded. The buffer holds at most
+/// the limit and one read, and almost nothing between lines.
 #[derive(Debug)]
 pub struct Lines {
     buffer: Vec<u8>,
-    /// Where the next line begins.
+    /// The start of the next line.
     start: usize,
-    /// Up to where there is no `\n` after `start`.
+    /// There is no `\n` between `start` and here.
     seen: usize,
     limit: usize,
     /// Whether the line at `start` has been reported as too long.
     skipping: bool,
-    /// How much room the next read gets.
+    /// The size of the next read.
     read: usize,
-    /// How much was held before the latest read.
+    /// The length of the buffer before the latest read.
     settled: usize,
+    /// The number of line ends so far, those of empty lines included.
+    ended: u64,
+    /// The number of the line that [`next`](Self::next) returned last.
+    number: u64,
 }
 
-/// A line was longer than the limit. Its bytes are gone.
+/// A line is longer than the limit. Its bytes are discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the line is longer than {limit} bytes: send shorter ones, or raise max_line_bytes")]
 pub struct TooLong {
-    /// The limit in bytes, the end of a line not counted.
+    /// The limit in bytes, without the end of the line.
     pub limit: usize,
 }
 
 impl Lines {
-    /// For lines of at most `limit` bytes, their ends not counted.
+    /// Returns a splitter for lines of at most `limit` bytes, not counting their ends.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
@@ -44,18 +48,21 @@ impl Lines {
             skipping: false,
             read: *READ.start(),
             settled: 0,
+            ended: 0,
+            number: 0,
         }
     }
 
-    /// Where to append what is read next, with room for 1 KiB to 64 KiB or more, as much as reads have brought lately. To
-    /// be called before each read, once [`next`](Self::next) has given all lines.
+    /// Returns the buffer to append the next read to, with room for 1 KiB to 64 KiB or more,
+    /// depending on the size of recent reads. Call it before each read, after [`next`](Self::next)
+    /// has returned `None`.
     ///
-    /// Who waits for the socket to be readable before calling this holds no memory meanwhile.
+    /// Call it when the socket is readable, so that an idle connection holds no buffer.
     pub fn room(&mut self) -> &mut Vec<u8> {
         self.settle();
         let held = self.buffer.len();
         if self.buffer.capacity() - held < self.read / 2 {
-            // Doubling keeps the copying of a long line linear, as far as the limit allows.
+            // Doubling keeps the cost of copying a long line linear.
             let most = self.limit.saturating_add(self.read);
             let doubled = held.min(most.saturating_sub(held));
             self.buffer.reserve_exact(self.read.max(doubled));
@@ -63,7 +70,7 @@ impl Lines {
         &mut self.buffer
     }
 
-    /// The next line without its end, if it has come whole.
+    /// Returns the next complete line without its end.
     #[expect(clippy::should_implement_trait, reason = "the line borrows from this")]
     pub fn next(&mut self) -> Option<Result<&[u8], TooLong>> {
         let too_long = TooLong { limit: self.limit };
@@ -77,24 +84,34 @@ impl Lines {
                     self.start = self.seen;
                 }
                 self.settle();
+                self.number = self.ended + 1;
                 return (self.skipping && !reported).then_some(Err(too_long));
             };
             let end = self.seen + at;
             let start = self.start;
             self.seen = end + 1;
             self.start = self.seen;
+            self.ended += 1;
             let length = without_return(&self.buffer[start..end]).len();
             if !std::mem::take(&mut self.skipping) && length > 0 {
                 break start..start + length;
             }
         };
+        self.number = self.ended;
         if line.len() > self.limit {
             return Some(Err(too_long));
         }
         Some(Ok(&self.buffer[line]))
     }
 
-    /// Lets go of what has been taken out.
+    /// The number of the line that [`next`](Self::next) returned last: 1 for the first line of the
+    /// connection. Empty lines count.
+    #[must_use]
+    pub const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Removes the returned lines from the buffer, and adapts its size.
     fn settle(&mut self) {
         let got = self.buffer.len() - self.settled;
         if got > 0 {

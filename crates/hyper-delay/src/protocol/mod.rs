@@ -1,10 +1,11 @@
-//! The line protocol, pure: bytes in, values out, and back. No sockets, no clock, no configuration.
+//! The line protocol as pure functions from bytes to values and back: no sockets, no clock, no
+//! configuration.
 //!
-//! `PROTOCOL.md` is normative for it. [`Lines`] splits what a connection reads into lines, [`parse`] makes
-//! a [`Line`] of one or a [`Refusal`], and [`Reply`] and [`Delivery`] write the lines of the server:
+//! `PROTOCOL.md` is normative. [`Lines`] splits bytes into lines, [`parse`] turns a line into a
+//! [`Line`] or a [`Refusal`], and [`Encoder`] and [`Delivery`] write the lines of the server:
 //!
 //! ```
-//! use hyper_delay::protocol::{Lines, Reply, Request, parse};
+//! use hyper_delay::protocol::{Encoder, Lines, Reply, Request, parse};
 //!
 //! let mut lines = Lines::new(65_536);
 //! lines.room().extend_from_slice(b"{\"kind\":\"ping\",\"tag\":\"7\"}\r\n{\"kind\"");
@@ -13,7 +14,7 @@
 //! assert!(lines.next().is_none(), "the second line has not ended yet");
 //!
 //! let mut out = Vec::new();
-//! Reply::Pong.encode(line.tag.as_deref(), &mut out);
+//! Encoder::default().encode(&Reply::Pong, line.tag.as_deref(), &mut out);
 //! assert_eq!(out, b"{\"kind\":\"pong\",\"tag\":\"7\"}\n");
 //! ```
 
@@ -34,6 +35,7 @@ mod object;
 mod delivery;
 mod reply;
 mod stats;
+mod version;
 
 pub use compression::Compression;
 pub use delivery::Delivery;
@@ -43,3 +45,4 @@ pub use refusal::{Code, Refusal};
 pub use reply::{DeadTask, Reason, Reply};
 pub use request::{Line, Mode, Named, Request, Schedule};
 pub use stats::{Counts, RouteStats, Stats};
+pub use version::{Encoder, Version};

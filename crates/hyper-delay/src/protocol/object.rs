@@ -1,37 +1,37 @@
-//! Writing one JSON object as a line, field by field.
+//! Writes a JSON object field by field.
 
 use std::io;
 
 use serde::Serialize;
 
-/// An object that is being written into a sink. [`close`](Self::close) ends it.
+/// An object that is written into a sink. [`close`](Self::close) ends it.
 pub(super) struct Object<'a, W> {
     out: &'a mut W,
-    /// What goes before the next field.
+    /// The bytes before the next field.
     next: &'static [u8],
 }
 
 impl<'a, W: io::Write> Object<'a, W> {
-    /// One without a `kind`, inside another.
+    /// Starts an object without a `kind`, inside another one.
     pub(super) fn nested(out: &'a mut W) -> Self {
         Self { out, next: b"{" }
     }
 
-    /// A line: it begins with its `kind`, which needs no escapes.
+    /// Starts a line with its `kind`, which must not need escapes.
     pub(super) fn line(kind: &'static str, out: &'a mut W) -> Self {
         put(out, b"{\"kind\":\"");
         put(out, kind.as_bytes());
         Self { out, next: b"\"," }
     }
 
-    /// A name needs no escapes either.
+    /// Writes a field. Its name must not need escapes.
     pub(super) fn field<T: Serialize + ?Sized>(mut self, name: &'static str, value: &T) -> Self {
         let out = self.name(name);
-        serde_json::to_writer(out, value).expect("texts, numbers and lists of them are JSON");
+        serde_json::to_writer(out, value).expect("strings, numbers and lists of them are JSON");
         self
     }
 
-    /// Left out if there is none.
+    /// Writes a field unless its value is `None`.
     pub(super) fn maybe<T: Serialize>(self, name: &'static str, value: Option<T>) -> Self {
         match value {
             Some(value) => self.field(name, &value),
@@ -39,7 +39,7 @@ impl<'a, W: io::Write> Object<'a, W> {
         }
     }
 
-    /// A text that needs no escapes, written by `write`.
+    /// Writes a string field. `write` writes the text, which must not need escapes.
     pub(super) fn quoted(mut self, name: &'static str, write: impl FnOnce(&mut W)) -> Self {
         let out = self.name(name);
         put(out, b"\"");
@@ -48,7 +48,7 @@ impl<'a, W: io::Write> Object<'a, W> {
         self
     }
 
-    /// A list of objects.
+    /// Writes a list of objects.
     pub(super) fn list<T>(
         mut self,
         name: &'static str,
@@ -67,8 +67,9 @@ impl<'a, W: io::Write> Object<'a, W> {
         self
     }
 
+    /// Ends the object.
     pub(super) fn close(self) {
-        // Nothing but the kind, or nothing at all, is before this end.
+        // Without fields, the quote of the kind or the opening brace is still to be written.
         match self.next {
             b"\"," => put(self.out, b"\"}"),
             b"{" => put(self.out, b"{}"),
@@ -87,10 +88,10 @@ impl<'a, W: io::Write> Object<'a, W> {
 }
 
 fn put<W: io::Write>(out: &mut W, bytes: &[u8]) {
-    out.write_all(bytes).expect("memory takes all");
+    out.write_all(bytes).expect("writing to memory never fails");
 }
 
-/// Counts what is written, and forgets it.
+/// A sink that counts bytes.
 pub(super) struct Count(pub(super) usize);
 
 impl io::Write for Count {

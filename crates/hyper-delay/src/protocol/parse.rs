@@ -1,4 +1,4 @@
-//! Reading one line of a client.
+//! Parses a line of a client.
 
 use std::sync::Arc;
 
@@ -9,18 +9,21 @@ use super::{
     payload,
 };
 
-/// How many dead letters are listed when the request does not say.
+/// The default `limit` of `dead`.
 const LIMIT: u64 = 100;
 
-/// Reads one line, its end not included.
+/// Times that are taken for Unix seconds: 1973 to 5138 in seconds, the first three years after 1970
+/// in milliseconds.
+const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
+
+/// Parses a line without its end.
 ///
-/// Fields that the request does not have are ignored, however they look and however deep they nest; those
-/// that are `null` count as absent.
+/// Ignores fields that the request does not have, whatever their values; a field that is `null` is
+/// absent.
 ///
 /// # Errors
 ///
-/// A [`Refusal`] that says what to send instead, with the id, the route and the tag of the line as far as
-/// those can be read.
+/// A [`Refusal`] that names the cure, with those of id, route and tag that can be read.
 pub fn parse(line: &[u8]) -> Result<Line, Refusal> {
     let fields = Fields::read(line).map_err(|fault| Refusal::new(fault.code, fault.message))?;
     read(&fields).map_err(|fault| refused(&fields, fault))
@@ -39,6 +42,13 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         .kind()
         .required(kind, "the name of a request, such as \"schedule\"")?;
     Ok(match &*kind {
+        "hello" => Request::Hello {
+            protocol: {
+                let what = "a protocol version";
+                let protocol = fields.protocol().number(what, 1..=EXACT)?;
+                fields.protocol().required(protocol, what)?
+            },
+        },
         "schedule" => Request::Schedule(schedule(fields)?),
         "ack" => Request::Ack {
             delivery: named(fields)?,
@@ -73,7 +83,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
             after: fields.after().name()?,
             limit: {
                 let limit = fields.limit().number("a number of tasks", 1..=1_000)?;
-                small(limit.or(Some(LIMIT))).expect("there is one")
+                small(limit.or(Some(LIMIT))).expect("the limit has a default")
             },
         },
         "kick" => Request::Kick {
@@ -85,12 +95,11 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
 }
 
 fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
-    let what = "Unix milliseconds";
-    let fire_at = fields.fire_at().number_or_text(what, 0..=EXACT)?;
+    let fire_at = fire_at(fields.fire_at())?;
     Ok(Schedule {
         id: fields.id().name()?,
         route: fields.route_key().name()?,
-        fire_at: fields.fire_at().required(fire_at, what)?,
+        fire_at,
         compression: fields
             .compression()
             .one_of(
@@ -106,6 +115,16 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
     })
 }
 
+fn fire_at(field: Field<'_>) -> Result<u64, Fault> {
+    let what = "Unix milliseconds";
+    let millis = field.required(field.number_or_text(what, 0..=EXACT)?, what)?;
+    if SECONDS.contains(&millis) {
+        let cure = "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds";
+        return Err(field.bad(&millis.to_string(), cure));
+    }
+    Ok(millis)
+}
+
 fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
     let attempt = fields
         .attempt()
@@ -113,7 +132,7 @@ fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
     Ok(Named {
         id: name(fields.id())?,
         route: fields.route_key().name()?,
-        attempt: attempt.map(|attempt| u32::try_from(attempt).expect("it is in the range")),
+        attempt: attempt.map(|attempt| u32::try_from(attempt).expect("the range fits")),
     })
 }
 
@@ -122,7 +141,7 @@ fn name(field: Field<'_>) -> Result<Arc<str>, Fault> {
 }
 
 fn small(number: Option<u64>) -> Option<u16> {
-    number.map(|number| u16::try_from(number).expect("it is in the range"))
+    number.map(|number| u16::try_from(number).expect("the range fits"))
 }
 
 fn bad_base64(text: &str, error: &str) -> Fault {
@@ -139,13 +158,13 @@ fn unknown(kind: &str) -> Fault {
     Fault {
         code: Code::UnknownKind,
         message: format!(
-            "kind is \"{}\": give register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick",
+            "kind is \"{}\": give hello, register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick",
             clipped(kind)
         ),
     }
 }
 
-/// The slow second look at a line that is wrong.
+/// Adds the names that can be read to the error. Reads the fields again: errors are rare.
 fn refused(fields: &Fields<'_>, fault: Fault) -> Refusal {
     let Fault { code, message } = fault;
     Refusal {
@@ -154,6 +173,7 @@ fn refused(fields: &Fields<'_>, fault: Fault) -> Refusal {
         id: fields.id().name().unwrap_or_default(),
         route: fields.route_key().name().unwrap_or_default(),
         tag: fields.tag().tag().unwrap_or_default(),
+        line: None,
     }
 }
 

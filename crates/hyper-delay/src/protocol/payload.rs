@@ -1,4 +1,4 @@
-//! Payloads as base64: the standard alphabet, written with padding, read with or without.
+//! Payloads in base64 with the standard alphabet. Encoding pads; decoding accepts both forms.
 
 use base64::{
     Engine as _,
@@ -12,12 +12,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
+/// Decodes a payload.
+///
 /// # Errors
 ///
-/// What is wrong with it, in the words of the library.
+/// The text is not base64; the error is the library's message.
 pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
     let digits = text.trim_end_matches('=').len();
-    // Of the exact size, so that the box is made without a second allocation.
+    // The exact size, so that boxing does not allocate again.
     let mut payload = vec![0; digits * 3 / 4];
     match BASE64.decode_slice(text, &mut payload) {
         Ok(length) => {
@@ -28,7 +30,7 @@ pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
     }
 }
 
-/// Appends it to `out`, without a copy of its own.
+/// Appends the payload in base64 to `out`, without another copy.
 pub(super) fn encode(payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + length(payload), 0);
@@ -36,7 +38,7 @@ pub(super) fn encode(payload: &[u8], out: &mut Vec<u8>) {
     debug_assert_eq!(written, Ok(length(payload)));
 }
 
-/// How many bytes [`encode`] appends.
+/// The number of bytes that [`encode`] appends.
 pub(super) fn length(payload: &[u8]) -> usize {
     encoded_len(payload.len(), true)
         .expect("a payload in memory is far shorter than the address space")

@@ -1,12 +1,12 @@
-//! Why a request is refused.
+//! Errors that a client receives.
 
 use std::sync::Arc;
 
-/// An error as it is told to the client. The connection stays open, and nothing has changed.
+/// An error reply. The connection stays open, and the request has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", code.as_str())]
 pub struct Refusal {
-    /// What kind of error, for programs.
+    /// The kind of error, for programs.
     pub code: Code,
     /// The value and the cure, for people.
     pub message: String,
@@ -16,10 +16,12 @@ pub struct Refusal {
     pub route: Option<Arc<str>>,
     /// The `tag` of the line, if it could be read.
     pub tag: Option<Arc<str>>,
+    /// The number of the line on its connection, counted from 1, if nothing of it could be read.
+    pub line: Option<u64>,
 }
 
 impl Refusal {
-    /// One that names no task and has no tag.
+    /// A refusal without id, route, tag and line.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
@@ -28,14 +30,25 @@ impl Refusal {
             id: None,
             route: None,
             tag: None,
+            line: None,
         }
+    }
+
+    /// Names line `number` of the connection if nothing of that line could be read. Other refusals
+    /// carry the id, the route and the tag of the line instead.
+    #[must_use]
+    pub fn at_line(mut self, number: u64) -> Self {
+        if matches!(self.code, Code::BadJson | Code::BadUtf8 | Code::LineTooLong) {
+            self.line = Some(number);
+        }
+        self
     }
 }
 
 /// The kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
-    /// The line is not one JSON object, or names a field twice.
+    /// The line is not one JSON object, or has a field twice.
     BadJson,
     /// The line is not UTF-8.
     BadUtf8,
@@ -45,22 +58,26 @@ pub enum Code {
     BadField,
     /// A required field is absent.
     MissingField,
-    /// No such request.
+    /// The request does not exist.
     UnknownKind,
     /// The line was longer than `max_line_bytes`.
     LineTooLong,
-    /// The delivery of this task would not fit into a line.
+    /// The delivery of the task would be longer than `max_line_bytes`.
     TooLong,
-    /// The name is taken by a task with other content.
+    /// Another task with other content has the same route and id.
     DuplicateId,
-    /// The server is about to end.
+    /// The disk has no room for new tasks. Deliveries and acks continue.
+    DiskFull,
+    /// The server is shutting down.
     ShuttingDown,
-    /// The server has `max_connections` already.
+    /// The server already has `max_connections` connections.
     TooManyConnections,
+    /// The connection has as many routes as one connection may have.
+    TooManyRoutes,
 }
 
 impl Code {
-    /// The code as it is on the wire.
+    /// The code on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,8 +90,10 @@ impl Code {
             Self::LineTooLong => "line_too_long",
             Self::TooLong => "too_long",
             Self::DuplicateId => "duplicate_id",
+            Self::DiskFull => "disk_full",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyRoutes => "too_many_routes",
         }
     }
 }

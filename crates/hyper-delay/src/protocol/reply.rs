@@ -1,42 +1,48 @@
-//! What the server answers.
+//! The replies of the server.
 
 use std::sync::Arc;
 
-use super::{Refusal, Stats, object::Object};
+use super::{Refusal, Stats, Version, object::Object};
 
-/// The answer to a request, or news about one.
+/// The name and the version of the server in the reply to `hello`.
+const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
+
+/// A reply to a request, or the notice that a route was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
+    /// The version of the protocol from this reply on.
+    Hello(Version),
     /// The route is bound to this connection.
     Registered {
         /// The route.
         route: Arc<str>,
-        /// The credit of the connection that is now in force.
+        /// The credit of the connection from now on.
         credit: u16,
     },
     /// The route is no longer bound to this connection.
     Unregistered {
         /// The route.
         route: Arc<str>,
-        /// Who wanted it.
+        /// The cause.
         reason: Reason,
     },
-    /// The task is on disk.
+    /// A scheduled task is on disk. The reply to `schedule`: kind `ack`, or `scheduled` from protocol 2
+    /// on.
     Ack {
         /// Its id.
         id: Arc<str>,
         /// Its route.
         route: Arc<str>,
-        /// When it is due, in Unix milliseconds.
+        /// The time it is due in Unix milliseconds.
         fire_at: u64,
     },
-    /// The ack of a delivery is on disk, or was not of one.
+    /// The ack of a delivery is on disk, or there was no such delivery.
     Acked {
         /// The id of the task.
         id: Arc<str>,
-        /// Its route; absent if the ack named none and there is no such delivery.
+        /// Its route. `None` if the ack named none and there is no such delivery.
         route: Option<Arc<str>>,
-        /// Whether the task is removed.
+        /// Whether the ack removed the task.
         removed: bool,
     },
     /// A cancellation is on disk.
@@ -45,12 +51,12 @@ pub enum Reply {
         id: Arc<str>,
         /// Its route.
         route: Arc<str>,
-        /// Whether there was such a task.
+        /// Whether the task existed.
         found: bool,
-        /// Whether a consumer has it at this moment.
+        /// Whether an open connection was given the current revision and has not given it back.
         in_flight: bool,
     },
-    /// A sign of life.
+    /// The reply to a ping.
     Pong,
     /// Counts by state and route.
     Stats(Box<Stats>),
@@ -60,7 +66,7 @@ pub enum Reply {
         route: Arc<str>,
         /// Oldest first.
         tasks: Vec<DeadTask>,
-        /// Whether there are others after them.
+        /// Whether there are more after these.
         more: bool,
     },
     /// A dead task is due now.
@@ -76,17 +82,17 @@ pub enum Reply {
     Error(Refusal),
 }
 
-/// Why a route is no longer bound.
+/// Why a route is no longer bound to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// This connection asked for it.
+    /// The connection sent `unregister`.
     Asked,
-    /// Another connection took it.
+    /// Another connection took the route.
     Replaced,
 }
 
 impl Reason {
-    /// The reason as it is on the wire.
+    /// The reason on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -96,23 +102,33 @@ impl Reason {
     }
 }
 
-/// One dead letter.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A dead letter, or an orphaned task of any state.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeadTask {
     /// The id of the task.
     pub id: Arc<str>,
-    /// When it was due, in Unix milliseconds, as it was scheduled.
+    /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
-    /// The number of its last round.
+    /// The number of its last round; 0 if there was none.
     pub attempt: u32,
-    /// When it died, in Unix milliseconds.
+    /// The time it died in Unix milliseconds; 0 if it is not dead.
     pub died_at: u64,
+    /// Why the content of the task cannot be read. `None` if it can.
+    pub reason: Option<Arc<str>>,
+    /// Whether the server made the task's route for a connection that is gone.
+    pub orphaned: bool,
 }
 
 impl Reply {
-    /// Appends the line and its `\n`. An error without `tag` carries its own.
+    /// Appends the line in protocol 1 and its `\n`. An error without `tag` carries its own tag. See
+    /// [`Encoder`](super::Encoder) for other versions.
     pub fn encode(&self, tag: Option<&str>, out: &mut Vec<u8>) {
-        let object = self.fields(Object::line(self.kind(), out));
+        self.write(Version::V1, tag, out);
+    }
+
+    /// Appends the line in protocol `version` and its `\n`.
+    pub(super) fn write(&self, version: Version, tag: Option<&str>, out: &mut Vec<u8>) {
+        let object = self.fields(Object::line(self.kind(version), out));
         let tag = match self {
             Self::Error(refusal) => tag.or(refusal.tag.as_deref()),
             _ => tag,
@@ -121,11 +137,15 @@ impl Reply {
         out.push(b'\n');
     }
 
-    const fn kind(&self) -> &'static str {
+    const fn kind(&self, version: Version) -> &'static str {
         match self {
+            Self::Hello(_) => "hello",
             Self::Registered { .. } => "registered",
             Self::Unregistered { .. } => "unregistered",
-            Self::Ack { .. } => "ack",
+            Self::Ack { .. } => match version {
+                Version::V1 => "ack",
+                Version::V2 => "scheduled",
+            },
             Self::Acked { .. } => "acked",
             Self::Cancelled { .. } => "cancelled",
             Self::Pong => "pong",
@@ -141,6 +161,9 @@ impl Reply {
             object.field("id", id).field("route_key", route)
         };
         match self {
+            Self::Hello(version) => object
+                .field("protocol", &version.number())
+                .field("server", SERVER),
             Self::Registered { route, credit } => {
                 object.field("route_key", &**route).field("credit", credit)
             }
@@ -170,6 +193,8 @@ impl Reply {
                         .field("fire_at", &task.fire_at)
                         .field("attempt", &task.attempt)
                         .field("died_at", &task.died_at)
+                        .maybe("reason", task.reason.as_deref())
+                        .maybe("orphaned", task.orphaned.then_some(true))
                         .close();
                 })
                 .field("more", more),
@@ -178,7 +203,8 @@ impl Reply {
                 .field("code", refusal.code.as_str())
                 .field("message", &refusal.message)
                 .maybe("id", refusal.id.as_deref())
-                .maybe("route_key", refusal.route.as_deref()),
+                .maybe("route_key", refusal.route.as_deref())
+                .maybe("line", refusal.line),
         }
     }
 }

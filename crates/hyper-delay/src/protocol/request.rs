@@ -1,31 +1,37 @@
-//! What clients ask for.
+//! The requests of clients.
 
 use std::sync::Arc;
 
 use super::Compression;
 
-/// One line of a client, read.
+/// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// To be carried by the reply, or the error. At most 128 bytes, possibly none.
+    /// The reply or the error carries the same tag. 0 to 128 bytes.
     pub tag: Option<Arc<str>>,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 
 /// The request of a line.
 ///
-/// Every route and id is 1 to 128 bytes long. Limits that depend on the configuration or the time are not
-/// checked yet: how far ahead a task may be due, and how long a delivery may be.
+/// Every route and id is 1 to 128 bytes long. Limits that depend on the configuration or on the
+/// time are checked later: `max_delay_days` and `max_line_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
+    /// Asks for a version of the protocol.
+    Hello {
+        /// The highest version that the client speaks, from 1.
+        protocol: u64,
+    },
     /// Binds a route to this connection.
     Register {
         /// The route.
         route: Arc<str>,
-        /// How many deliveries the connection may have in flight, from 1. As before if absent.
+        /// The maximum number of deliveries in flight on the connection, from 1. Default:
+        /// unchanged.
         credit: Option<u16>,
-        /// Whether the route is shared.
+        /// Whether other connections may register the route, too.
         mode: Mode,
     },
     /// Ends a registration.
@@ -33,58 +39,58 @@ pub enum Request {
         /// The route.
         route: Arc<str>,
     },
-    /// Makes a task.
+    /// Schedules a task.
     Schedule(Schedule),
-    /// The work of a delivery is done.
+    /// Acknowledges a delivery: the work is done.
     Ack {
-        /// Which delivery.
+        /// The delivery.
         delivery: Named,
-        /// Whether to reply once it is on disk.
+        /// Whether to reply once the removal is on disk.
         confirm: bool,
     },
     /// Gives a delivery back.
     Nack {
-        /// Which delivery.
+        /// The delivery.
         delivery: Named,
-        /// How long until the next round, in milliseconds, at most 2^53. After the backoff if absent.
+        /// Time until the next round in milliseconds, at most 2^53. Default: the backoff.
         delay_ms: Option<u64>,
     },
     /// Removes a task.
     Cancel {
         /// Its route.
         route: Arc<str>,
-        /// Its id on that route.
+        /// Its id.
         id: Arc<str>,
     },
-    /// Asks for a sign of life.
+    /// Asks for a pong.
     Ping,
-    /// Counts by state and route.
+    /// Asks for counts by state and route.
     Stats {
-        /// This route only.
+        /// Only this route.
         route: Option<Arc<str>>,
-        /// Only routes whose names come after this one.
+        /// Only routes after this one in order of name.
         after: Option<Arc<str>>,
     },
-    /// The dead letters of a route.
+    /// Asks for the dead letters of a route.
     Dead {
         /// The route.
         route: Arc<str>,
-        /// Those after this id only.
+        /// Only those after this id.
         after: Option<Arc<str>>,
-        /// How many at most, from 1 to 1,000.
+        /// The maximum number of tasks, 1 to 1,000.
         limit: u16,
     },
     /// Makes a dead task due now.
     Kick {
         /// Its route.
         route: Arc<str>,
-        /// Its id on that route.
+        /// Its id.
         id: Arc<str>,
     },
 }
 
 impl Request {
-    /// The route and the id that it names, if it does.
+    /// The route and the id in the request, if any.
     #[must_use]
     pub const fn names(&self) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
         match self {
@@ -97,34 +103,34 @@ impl Request {
             }
             Self::Cancel { route, id } | Self::Kick { route, id } => (Some(route), Some(id)),
             Self::Stats { route, .. } => (route.as_ref(), None),
-            Self::Ping => (None, None),
+            Self::Hello { .. } | Self::Ping => (None, None),
         }
     }
 }
 
-/// How an ack or a nack names its delivery.
+/// The delivery that an ack or a nack answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// The id of the task.
     pub id: Arc<str>,
-    /// The route of the task; the latest delivery of the id on this connection if absent.
+    /// The route of the task. Default: that of the latest delivery of `id` on this connection.
     pub route: Option<Arc<str>>,
-    /// The round it was delivered in, from 1; the latest if absent.
+    /// The number of the round, from 1. Default: the latest.
     pub attempt: Option<u32>,
 }
 
 /// How a route is registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Beside other consumers. The default.
+    /// Other connections may register the route, too. The default.
     #[default]
     Shared,
-    /// Alone: the newest takes the route from all others.
+    /// The newest registration takes the route from all others.
     Exclusive,
 }
 
 impl Mode {
-    /// The mode as it is on the wire.
+    /// The mode on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -134,19 +140,19 @@ impl Mode {
     }
 }
 
-/// A task as it is scheduled.
+/// A request to schedule a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Its id; the server makes one if absent.
+    /// The id. Default: the server makes one.
     pub id: Option<Arc<str>>,
-    /// Its route; the connection's if absent.
+    /// The route. Default: the route of the connection.
     pub route: Option<Arc<str>>,
-    /// When it is due, in Unix milliseconds, at most 2^53.
+    /// The time it is due in Unix milliseconds, at most 2^53.
     pub fire_at: u64,
     /// The label of the payload.
     pub compression: Compression,
-    /// What is to be delivered, decoded.
+    /// The decoded payload.
     pub payload: Box<[u8]>,
-    /// Whether it replaces a task of the same name with other content.
+    /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
 }

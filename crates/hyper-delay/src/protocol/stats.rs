@@ -1,4 +1,4 @@
-//! How many tasks are in which state.
+//! Counts of tasks by state and route.
 
 use std::{io, sync::Arc};
 
@@ -7,37 +7,41 @@ use super::object::{Count, Object};
 /// The counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Over all routes.
+    /// The sums over all routes.
     pub counts: Counts,
-    /// How many connections are open.
+    /// Open connections.
     pub connections: u64,
-    /// How many acks and nacks named no delivery, since the server started.
+    /// Acks and nacks without a matching delivery since the server started.
     pub unknown_acks: u64,
-    /// Those asked for, in order of name.
+    /// Tasks whose route the server made for a connection that is gone.
+    pub orphaned: u64,
+    /// The requested routes, in order of name.
     pub routes: Vec<RouteStats>,
-    /// Whether there are others after them.
+    /// Whether there are more routes after these.
     pub more: bool,
 }
 
 /// The counts of a route.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouteStats {
-    /// Its name.
+    /// The name of the route.
     pub route: Arc<str>,
-    /// Its tasks.
+    /// The tasks of the route.
     pub counts: Counts,
-    /// How many connections have registered it.
+    /// Connections that have registered the route.
     pub consumers: u64,
+    /// Whether the server made the route for a connection that is gone.
+    pub orphaned: bool,
 }
 
 /// Tasks by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// On disk for a time; those in flight too.
+    /// On disk for a later time. Includes tasks in flight.
     pub waiting: u64,
-    /// Due, with no consumer that has room.
+    /// Due, and no consumer has room.
     pub parked: u64,
-    /// With a consumer at this moment.
+    /// With a consumer now.
     pub in_flight: u64,
     /// Out of attempts.
     pub dead: u64,
@@ -49,13 +53,14 @@ impl Stats {
             .fields(object)
             .field("connections", &self.connections)
             .field("unknown_acks", &self.unknown_acks)
+            .field("orphaned", &self.orphaned)
             .list("routes", &self.routes, RouteStats::write)
             .field("more", &self.more)
     }
 }
 
 impl RouteStats {
-    /// How many bytes of a line it takes.
+    /// The length of the row in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
         let mut count = Count(0);
@@ -66,7 +71,10 @@ impl RouteStats {
     fn write<W: io::Write>(&self, object: Object<'_, W>) {
         let object = object.field("route_key", &*self.route);
         let object = self.counts.fields(object);
-        object.field("consumers", &self.consumers).close();
+        object
+            .field("consumers", &self.consumers)
+            .maybe("orphaned", self.orphaned.then_some(true))
+            .close();
     }
 }
 

@@ -12,6 +12,9 @@ use crate::{
     store::Store,
 };
 
+/// The characters of the reason of a dead letter, at most.
+const REASON: usize = 200;
+
 impl<S: Store> Scheduler<S> {
     /// A consumer acknowledges a delivery: the task goes, if it still has that revision.
     pub(super) fn acked(&mut self, consumer: ConsumerId, named: Named, confirm: Option<ReplyTo>) {
@@ -118,7 +121,8 @@ impl<S: Store> Scheduler<S> {
         let seq = copy.seq;
         tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read: it is dead");
         if self.tasks.round(seq).is_some() {
-            self.bury(seq, Some(reason));
+            let reason: String = reason.chars().take(REASON).collect();
+            self.bury(seq, Some(reason.into()));
         }
         self.unsent(copy);
     }

@@ -112,6 +112,7 @@ impl<S: Store> Scheduler<S> {
                 id: Some(order.id),
                 route: Some(order.route),
                 tag: None,
+                line: None,
             }),
         });
     }

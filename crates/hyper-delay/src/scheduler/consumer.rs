@@ -252,6 +252,7 @@ impl Consumer {
     pub(super) fn into_parts(self) -> Gone {
         Gone {
             routes: self.routes,
+            own_route: self.own_route,
             unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
             late: self.late.into_iter().map(|(_, copy)| copy.seq).collect(),
         }
@@ -273,6 +274,7 @@ pub(super) enum Overdue {
 #[derive(Debug)]
 pub(super) struct Gone {
     pub(super) routes: HashSet<Arc<str>>,
+    pub(super) own_route: Option<Arc<str>>,
     pub(super) unanswered: Vec<(Arc<str>, Copy)>,
     /// The revisions of the copies it left unanswered.
     pub(super) late: Vec<u64>,

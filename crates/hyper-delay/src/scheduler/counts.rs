@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{ConsumerId, CountsAsked, Scheduler};
 use crate::{
-    protocol::{Counts, Reply, RouteStats},
+    protocol::{Reply, RouteStats},
     store::Store,
 };
 
@@ -68,8 +68,7 @@ impl<S: Store> Scheduler<S> {
 fn row<'a>(rows: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &'a mut RouteStats {
     rows.entry(name.clone()).or_insert_with(|| RouteStats {
         route: name.clone(),
-        counts: Counts::default(),
-        consumers: 0,
+        ..RouteStats::default()
     })
 }
 

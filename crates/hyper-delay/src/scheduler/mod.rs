@@ -23,6 +23,7 @@ mod consumer;
 mod consumers;
 mod horizon;
 mod low_water;
+mod own_routes;
 mod requests;
 mod round;
 mod route;
@@ -45,6 +46,7 @@ use std::{sync::Arc, time::Duration};
 pub use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo, Token,
 };
+pub use own_routes::OwnRoutes;
 pub use settings::Settings;
 pub use tick::Next;
 
@@ -77,6 +79,7 @@ pub struct Scheduler<S> {
     low_water: LowWater,
     routes: Routes,
     consumers: Consumers,
+    own_routes: Arc<OwnRoutes>,
     requests: Requests,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
@@ -103,6 +106,7 @@ impl<S: Store> Scheduler<S> {
             low_water: LowWater::new(low_water, now),
             routes: Routes::default(),
             consumers: Consumers::default(),
+            own_routes: Arc::default(),
             requests: Requests::default(),
             messages: Vec::new(),
             failed: None,
@@ -144,6 +148,12 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.requests.is_empty()
+    }
+
+    /// Returns the routes made for open connections, for others to look at.
+    #[must_use]
+    pub fn own_routes(&self) -> Arc<OwnRoutes> {
+        self.own_routes.clone()
     }
 
     fn set_settings(&mut self, settings: Settings) {

@@ -13,6 +13,9 @@ impl<S: Store> Scheduler<S> {
         let Some(gone) = self.consumers.close(consumer) else {
             return;
         };
+        if let Some(route) = &gone.own_route {
+            self.own_routes.remove(route);
+        }
         if self.is_ending {
             // What it has in flight has not failed: the next start delivers it.
             return;

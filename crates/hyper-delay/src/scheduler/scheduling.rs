@@ -42,8 +42,8 @@ impl<S: Store> Scheduler<S> {
                 self.submit(Op::Kick { route, id, at }, Token::Reply(to));
             }
             Request::Ping => self.reply(to, Reply::Pong),
-            Request::Stats { .. } | Request::Dead { .. } => {
-                debug_assert!(false, "the connection reads these from the disk itself");
+            Request::Hello { .. } | Request::Stats { .. } | Request::Dead { .. } => {
+                debug_assert!(false, "the connection answers these itself");
                 self.done(&to);
             }
         }
@@ -144,7 +144,7 @@ impl<S: Store> Scheduler<S> {
         if let Some(route) = state.only_route() {
             return Some((route.clone(), false));
         }
-        let new_route = || format!("conn-{}", uuid::Uuid::now_v7().simple()).into();
+        let new_route = || self.own_routes.make();
         Some((state.own_route(new_route).clone(), true))
     }
 }

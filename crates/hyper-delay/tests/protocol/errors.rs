@@ -206,6 +206,42 @@ fn every_reply_carries_the_tag_of_its_request() {
     assert!(error["tag"].is_null());
 }
 
+#[test]
+fn a_line_that_cannot_be_read_is_named_by_its_number() {
+    let server = Server::start(json!({"max_line_bytes": 1024}));
+    let mut peer = server.peer();
+    let long = "x".repeat(3000);
+    peer.raw(format!("{PING}\nnonsense\n\r\n\n{long}\n{PING}\n"));
+    peer.raw(b"{\"kind\":\"ping\",\"x\":\"\xff\"}\n{\"kind\":\"fly\"}\n[]\n");
+    let error = |peer: &mut Peer| {
+        let error = peer.kind("error");
+        (error["code"].clone(), error["line"].clone())
+    };
+    for (code, line) in [
+        ("bad_json", json!(2)),
+        ("line_too_long", json!(5)),
+        ("bad_utf8", json!(7)),
+        ("unknown_kind", json!(null)),
+        ("bad_json", json!(9)),
+    ] {
+        assert_eq!(error(&mut peer), (json!(code), line));
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_named_before_its_end_has_arrived() {
+    let server = Server::start(json!({"max_line_bytes": 1024}));
+    let mut peer = server.peer();
+    peer.raw(format!("{PING}\n{}", "x".repeat(3000)));
+    let error = peer.kind("error");
+    assert_eq!(
+        (&error["code"], &error["line"]),
+        (&json!("line_too_long"), &json!(2))
+    );
+    peer.raw(format!("x\n{PING}\nnonsense\n"));
+    assert_eq!(peer.kind("error")["line"], 4);
+}
+
 fn errors(peer: &mut Peer, count: usize) {
     peer.raw("nonsense\n".repeat(count));
     for _ in 0..count {

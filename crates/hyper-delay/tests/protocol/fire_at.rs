@@ -48,6 +48,30 @@ fn any_other_fire_at_is_refused() {
 }
 
 #[test]
+fn seconds_in_place_of_milliseconds_are_refused() {
+    let server = Server::start(json!({}));
+    let mut peer = server.peer();
+    let seconds = (now() / 1000).to_string();
+    for fire_at in [
+        "100000000",
+        "99999999999",
+        &seconds,
+        &format!("\"{seconds}\""),
+    ] {
+        peer.send(with(fire_at));
+        let error = peer.kind("error");
+        assert_eq!(error["code"], "bad_field", "{fire_at}");
+        let message = error["message"].as_str().expect("a message");
+        let value = fire_at.trim_matches('"');
+        assert!(message.contains(value), "{message}");
+        assert!(message.contains("multiply it by 1000"), "{message}");
+    }
+    for fire_at in ["99999999", "100000000000"] {
+        assert_eq!(peer.ask(&with(fire_at))["kind"], "ack", "{fire_at}");
+    }
+}
+
+#[test]
 fn what_is_past_is_due_now_and_keeps_its_time() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");

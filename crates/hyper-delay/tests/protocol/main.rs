@@ -3,6 +3,7 @@
 mod server;
 
 mod errors;
+mod hello;
 mod lines;
 
 mod register;
@@ -23,6 +24,7 @@ mod cancel;
 mod hedge;
 mod hedge_end;
 mod orders;
+mod orphaned;
 mod parked;
 mod replace;
 

@@ -6,10 +6,12 @@ use testkit::{
 
 use crate::server::Server;
 
-/// Schedules tasks for times soon to come, in no order of time, named by their place in it. Tells the last time.
+/// Schedules tasks for times soon to come, in no order of time, named by their place in it. Tells
+/// the last time.
 fn out_of_order(producer: &mut Peer, count: u64) -> u64 {
     let mut lead = 300;
-    // A task is due when it is scheduled if its time has passed by then: so all must be there in time.
+    // A task is due when it is scheduled if its time has passed by then: so all must be there in
+    // time.
     loop {
         let start = now() + lead;
         let tags: Vec<String> = (0..count)

@@ -19,7 +19,7 @@ fn tasks_are_counted_by_state_and_route() {
     let mut peer = server.peer();
     peer.exact(
         r#"{"kind":"stats"}"#,
-        r#"{"kind":"stats","waiting":0,"parked":0,"in_flight":0,"dead":0,"connections":1,"unknown_acks":0,"routes":[],"more":false}"#,
+        r#"{"kind":"stats","waiting":0,"parked":0,"in_flight":0,"dead":0,"connections":1,"unknown_acks":0,"orphaned":0,"routes":[],"more":false}"#,
     );
     let _third = server.consumer("c");
     for id in ["1", "2", "3"] {
@@ -48,7 +48,7 @@ fn tasks_are_counted_by_state_and_route() {
     ];
     peer.send(r#"{"kind":"stats"}"#);
     let counts = json!({
-        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "connections": 3, "unknown_acks": 1,
+        "kind": "stats", "waiting": 4, "parked": 3, "in_flight": 1, "dead": 1, "connections": 3, "unknown_acks": 1, "orphaned": 0,
     });
     let with = |routes: Value, more: bool| {
         let mut stats = counts.clone();

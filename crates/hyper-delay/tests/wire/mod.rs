@@ -1,4 +1,4 @@
-//! What holds for any bytes that a client sends. The property tests and the fuzz target share it.
+//! Checks that hold for any bytes of a client. The property tests and the fuzz target share them.
 
 mod request;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 pub(crate) use request::encode;
 
-/// Long enough for any line here, and so short that some are too long.
+/// A limit longer than every line here, and one that some lines exceed.
 const LIMITS: [usize; 2] = [65_536, 40];
 
-/// Runs everything through the splitter and the parser, and asserts what they promise.
+/// Passes the bytes to the splitter and the parser, and asserts their contracts.
 pub(crate) fn check(bytes: &[u8]) {
     for limit in LIMITS {
         let wanted = model(limit, bytes);
@@ -18,7 +18,10 @@ pub(crate) fn check(bytes: &[u8]) {
         let piece = bytes.len() % 13 + 1;
         assert_eq!(split(limit, bytes.chunks(piece)), wanted);
     }
-    for line in model(usize::MAX, bytes).into_iter().flatten() {
+    for line in model(usize::MAX, bytes)
+        .into_iter()
+        .filter_map(|(_, line)| line)
+    {
         match parse(&line) {
             Ok(line) => check_line(&line),
             Err(refusal) => check_refusal(&refusal),
@@ -26,36 +29,36 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-/// The lines that come out when these pieces go in; `None` for one that is too long.
-pub(crate) fn split<'a>(
-    limit: usize,
-    pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> Vec<Option<Vec<u8>>> {
+/// A line and its number; `None` for a line that is too long.
+pub(crate) type Numbered = (u64, Option<Vec<u8>>);
+
+/// The lines of these pieces.
+pub(crate) fn split<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Numbered> {
     let mut lines = Lines::new(limit);
     let mut found = Vec::new();
     for piece in pieces {
         lines.room().extend_from_slice(piece);
         while let Some(line) = lines.next() {
-            found.push(line.ok().map(<[u8]>::to_vec));
+            let line = line.ok().map(<[u8]>::to_vec);
+            found.push((lines.number(), line));
         }
     }
     found
 }
 
-/// The same by the words of the protocol, with all bytes at hand.
-fn model(limit: usize, bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let mut lines: Vec<_> = bytes.split(|byte| *byte == b'\n').collect();
-    let rest = lines
-        .pop()
-        .expect("there is one more piece than there are ends");
+/// The lines by the text of the protocol, computed from all bytes at once.
+fn model(limit: usize, bytes: &[u8]) -> Vec<Numbered> {
     let content = |line: &'_ [u8]| line.strip_suffix(b"\r").unwrap_or(line).to_vec();
-    let whole = lines
-        .into_iter()
+    let lines: Vec<_> = bytes
+        .split(|byte| *byte == b'\n')
         .map(content)
-        .filter(|line| !line.is_empty());
-    let rest = Some(content(rest)).filter(|rest| rest.len() > limit);
-    let all = whole.chain(rest);
-    all.map(|line| (line.len() <= limit).then_some(line))
+        .zip(1..)
+        .collect();
+    let unended = lines.len() as u64;
+    lines
+        .into_iter()
+        .filter(|(line, number)| !line.is_empty() && (*number < unended || line.len() > limit))
+        .map(|(line, number)| (number, (line.len() <= limit).then_some(line)))
         .collect()
 }
 
@@ -94,7 +97,7 @@ fn check_delivery(schedule: &Schedule) {
             out.len() <= delivery.longest()
         });
 
-        // What is delivered can be scheduled again as it is.
+        // A delivery can be scheduled again unchanged.
         let again = String::from_utf8(out).expect("it is JSON");
         let again = again.replacen("\"kind\":\"delivery\"", "\"kind\":\"schedule\"", 1);
         let again = parse(again.trim_end_matches('\n').as_bytes()).expect("it has every field");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The lines in `pieces`, fed one after the other; `None` for one that is too long.
+/// The lines in `pieces`, fed one after the other; `None` for a line that is too long.
 fn split(limit: usize, pieces: &[&[u8]]) -> Vec<Option<String>> {
     let mut lines = Lines::new(limit);
     let mut found = Vec::new();
@@ -33,7 +33,7 @@ fn only_one_return_belongs_to_the_end() {
 }
 
 #[test]
-fn empty_lines_are_left_out() {
+fn empty_lines_are_skipped() {
     assert_eq!(
         split(9, &[b"\n\r\none\n\n", b"\r", b"\n\ntwo\n"]),
         texts(&["one", "two"])
@@ -57,6 +57,36 @@ fn a_line_that_is_too_long_is_reported_once_and_skipped() {
     ] {
         let found = split(3, pieces);
         assert_eq!((&found[0], &found[1..]), (&None, &one[..]), "{pieces:?}");
+    }
+}
+
+/// The numbers of the lines in `pieces`, fed one after the other.
+fn numbers(limit: usize, pieces: &[&[u8]]) -> Vec<u64> {
+    let mut lines = Lines::new(limit);
+    let mut found = Vec::new();
+    for piece in pieces {
+        lines.room().extend_from_slice(piece);
+        while lines.next().is_some() {
+            found.push(lines.number());
+        }
+    }
+    found
+}
+
+#[test]
+fn lines_are_numbered_from_1_and_empty_lines_count() {
+    assert_eq!(numbers(9, &[b"one\ntwo\n"]), [1, 2]);
+    assert_eq!(numbers(9, &[b"\n\r\none\n\n", b"\r", b"\n\ntwo\n"]), [3, 7]);
+}
+
+#[test]
+fn a_line_that_is_too_long_has_one_number_whenever_it_is_reported() {
+    for pieces in [
+        &[&b"one\nfour\n\nsix\n"[..]][..],
+        &[b"one\nfour", b"\n\nsix\n"],
+        &[b"one\nfo", b"ur", b"and", b"more\n\n", b"six\n"],
+    ] {
+        assert_eq!(numbers(3, pieces), [1, 2, 4], "{pieces:?}");
     }
 }
 

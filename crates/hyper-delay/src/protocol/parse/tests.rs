@@ -10,7 +10,8 @@ fn refusal_of(line: impl AsRef<[u8]>) -> Refusal {
     parse(line.as_ref()).expect_err("the line is wrong")
 }
 
-/// That each of these values of a field is refused with a message that shows it and the cure.
+/// Asserts that each of these values of a field is refused with a message that shows it and the
+/// cure.
 fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
     for value in values {
         let refusal = refusal_of(format!("{{{before},\"{field}\":{value}}}"));
@@ -91,6 +92,43 @@ fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
             "{}",
         ],
         "give Unix milliseconds from 0 to 2^53, as a whole number",
+    );
+}
+
+#[test]
+fn seconds_in_place_of_milliseconds_are_refused_with_the_cure() {
+    for value in ["100000000", "1732616400", "99999999999"] {
+        for shown in [value.to_owned(), format!("\"{value}\"")] {
+            let refusal = refusal_of(format!(
+                r#"{{"kind":"schedule","id":"x","fire_at":{shown}}}"#
+            ));
+            assert_eq!(refusal.code, Code::BadField, "{refusal}");
+            assert_eq!(refusal.id.as_deref(), Some("x"));
+            assert_eq!(
+                refusal.message,
+                format!(
+                    "fire_at is {value}: this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds"
+                )
+            );
+        }
+    }
+    for time in [0, 1, 99_999_999, 100_000_000_000] {
+        let request = request_of(&format!(r#"{{"kind":"schedule","fire_at":{time}}}"#));
+        assert!(matches!(request, Request::Schedule(Schedule { fire_at, .. }) if fire_at == time));
+    }
+}
+
+#[test]
+fn a_hello_names_a_version_from_1() {
+    for protocol in [1, 2, 3, 1 << 53] {
+        let line = format!(r#"{{"kind":"hello","protocol":{protocol}}}"#);
+        assert_eq!(request_of(&line), Request::Hello { protocol });
+    }
+    refused_values(
+        r#""kind":"hello""#,
+        "protocol",
+        &["0", "-1", "2.0", "\"2\"", "9007199254740993"],
+        "give a protocol version from 1 to 2^53, as a whole number",
     );
 }
 
@@ -241,6 +279,7 @@ fn the_other_requests_are_read() {
 fn required_fields_are_required() {
     for (line, field) in [
         (r#"{}"#, "kind"),
+        (r#"{"kind":"hello"}"#, "protocol"),
         (r#"{"kind":"register"}"#, "route_key"),
         (r#"{"kind":"unregister"}"#, "route_key"),
         (r#"{"kind":"ack"}"#, "id"),

@@ -101,7 +101,7 @@ fn a_request_that_does_not_exist_is_named_with_those_that_do() {
     assert_eq!(refusal.code, Code::UnknownKind);
     assert_eq!(
         refusal.message,
-        "kind is \"shedule\": give register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick"
+        "kind is \"shedule\": give hello, register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick"
     );
     assert_eq!(refusal_of(r#"{"kind":7}"#).code, Code::BadField);
     assert_eq!(refusal_of(r#"{"kind":""}"#).code, Code::UnknownKind);
@@ -120,6 +120,21 @@ fn a_refusal_names_what_can_be_read_of_the_line() {
     );
     assert_eq!(refusal.id.as_deref(), Some("x"));
     assert_eq!((refusal.route, refusal.tag), (None, None));
+}
+
+#[test]
+fn only_a_line_that_cannot_be_read_is_named_by_its_number() {
+    for (line, number) in [
+        (&b"nonsense"[..], Some(7)),
+        (b"\xff", Some(7)),
+        (br#"{"kind":"fly"}"#, None),
+        (br#"{"kind":"ping","tag":7}"#, None),
+    ] {
+        let refusal = refusal_of(line).at_line(7);
+        assert_eq!(refusal.line, number, "{refusal}");
+    }
+    let too_long = Refusal::new(Code::LineTooLong, "m").at_line(7);
+    assert_eq!(too_long.line, Some(7));
 }
 
 #[test]

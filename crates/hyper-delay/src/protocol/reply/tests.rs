@@ -13,6 +13,14 @@ fn replies_are_written_as_the_protocol_says() {
     let (id, route) = (Arc::<str>::from("order-17"), Arc::<str>::from("service-A"));
     let written = [
         (
+            Reply::Hello(Version::V2),
+            concat!(
+                r#"{"kind":"hello","protocol":2,"server":"hyper-delay "#,
+                env!("CARGO_PKG_VERSION"),
+                r#""}"#
+            ),
+        ),
+        (
             Reply::Registered {
                 route: route.clone(),
                 credit: 256,
@@ -89,26 +97,28 @@ fn stats_have_the_sums_and_then_the_routes() {
         in_flight: 3,
         dead: 4,
     };
-    let route = |name: &str| RouteStats {
+    let route = |name: &str, orphaned| RouteStats {
         route: name.into(),
         counts,
         consumers: 5,
+        orphaned,
     };
     let stats = Stats {
         counts,
         connections: 6,
         unknown_acks: 7,
-        routes: vec![route("a"), route("b")],
+        orphaned: 8,
+        routes: vec![route("a", false), route("b", true)],
         more: true,
     };
     let counts = r#""waiting":1,"parked":2,"in_flight":3,"dead":4"#;
     let routes = format!(
-        r#"[{{"route_key":"a",{counts},"consumers":5}},{{"route_key":"b",{counts},"consumers":5}}]"#
+        r#"[{{"route_key":"a",{counts},"consumers":5}},{{"route_key":"b",{counts},"consumers":5,"orphaned":true}}]"#
     );
     assert_eq!(
         line(&Reply::Stats(Box::new(stats)), None),
         format!(
-            r#"{{"kind":"stats",{counts},"connections":6,"unknown_acks":7,"routes":{routes},"more":true}}"#
+            r#"{{"kind":"stats",{counts},"connections":6,"unknown_acks":7,"orphaned":8,"routes":{routes},"more":true}}"#
         )
     );
 }
@@ -120,15 +130,21 @@ fn dead_letters_are_a_list() {
         fire_at: 1,
         attempt: 3,
         died_at: 2,
+        ..DeadTask::default()
+    };
+    let unreadable = DeadTask {
+        reason: Some("m".into()),
+        orphaned: true,
+        ..task.clone()
     };
     let dead = Reply::Dead {
         route: "r".into(),
-        tasks: vec![task],
+        tasks: vec![task, unreadable],
         more: false,
     };
     assert_eq!(
         line(&dead, None),
-        r#"{"kind":"dead","route_key":"r","tasks":[{"id":"x","fire_at":1,"attempt":3,"died_at":2}],"more":false}"#
+        r#"{"kind":"dead","route_key":"r","tasks":[{"id":"x","fire_at":1,"attempt":3,"died_at":2},{"id":"x","fire_at":1,"attempt":3,"died_at":2,"reason":"m","orphaned":true}],"more":false}"#
     );
     let none = Reply::Dead {
         route: "r".into(),
@@ -161,10 +177,13 @@ fn an_error_names_what_could_be_read() {
         id: Some("i".into()),
         route: Some("r".into()),
         tag: Some("own".into()),
+        line: None,
     };
     let text = r#"{"kind":"error","code":"duplicate_id","message":"m","id":"i","route_key":"r","tag":"own"}"#;
     assert_eq!(line(&Reply::Error(named.clone()), None), text);
     let given = text.replace("own", "given");
     assert_eq!(line(&Reply::Error(named), Some("given")), given);
+    let text = r#"{"kind":"error","code":"bad_json","message":"no\nJSON","line":3}"#;
+    assert_eq!(line(&Reply::Error(bare.clone().at_line(3)), None), text);
     assert_eq!(bare.to_string(), "bad_json: no\nJSON");
 }

@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * The wait between two tries to connect: doubled with each failure, drawn evenly from its upper half, so that clients that lost
- * one server do not come back at one moment.
+ * The wait between connection attempts. It doubles with each failure and is drawn evenly from its
+ * upper half, so that the clients of one server do not all reconnect at the same moment.
  */
 final class Backoff {
     private final long min;

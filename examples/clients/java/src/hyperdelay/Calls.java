@@ -3,6 +3,7 @@ package hyperdelay;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,7 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 
-/** The requests that wait for their answers, by their tags, in the order in which they were asked. For one thread. */
+/** The requests without a reply, by tag, in the order in which they were made. For one thread. */
 final class Calls {
     private final Map<String, Call<?>> byTag = new LinkedHashMap<>();
     private final AtomicLong lastTag = new AtomicLong();
@@ -21,22 +22,22 @@ final class Calls {
         this.options = options;
     }
 
-    /** For any thread. */
+    /** Returns a new tag. For any thread. */
     String newTag() {
         return Long.toString(lastTag.incrementAndGet());
     }
 
     /**
-     * Makes the line of a call and takes a place for it, or throws. Those that are bound to a session are bounded by its credit,
-     * and always have a place. For any thread.
+     * Makes the line of a call and reserves a place for it, or throws. A call that is bound to a
+     * session always has a place, as the credit bounds those. For any thread.
      */
     void prepare(Call<?> call) {
         call.request.put("tag", newTag());
         call.line = Wire.line(call.request, options.maxLineBytes);
         if (pending.incrementAndGet() > options.maxPending && call.bound == null) {
             pending.decrementAndGet();
-            throw new HyperDelayException("already " + options.maxPending + " requests wait for their answers: wait for some of"
-                + " them, or raise ClientOptions.maxPending");
+            throw new HyperDelayException(options.maxPending + " requests already wait for replies: wait for some of them, or raise"
+                + " ClientOptions.maxPending");
         }
     }
 
@@ -44,7 +45,7 @@ final class Calls {
         byTag.put(tag(call), call);
     }
 
-    /** Gives back the place of a call that was prepared and not added. */
+    /** Releases the place of a call that was prepared and not added. */
     void release() {
         pending.decrementAndGet();
     }
@@ -53,7 +54,7 @@ final class Calls {
         return byTag.values();
     }
 
-    /** Fails those that end here, and drops the abandoned ones. */
+    /** Fails the calls that end here, and removes the abandoned ones. */
     void endIf(Predicate<Call<?>> ends, HyperDelayException why) {
         List<Call<?>> ended = new ArrayList<>();
         for (Call<?> call : byTag.values()) {
@@ -67,7 +68,7 @@ final class Calls {
         }
     }
 
-    /** Takes a line with a tag to whoever asked. */
+    /** Ends the call that has this tag. */
     void answer(String tag, JsonNode line) {
         Call<?> call = byTag.get(tag);
         if (call == null) {
@@ -79,25 +80,24 @@ final class Calls {
         } else if (call.bound != null || !Wire.text(line, "code").equals("shutting_down")) {
             remove(call);
             call.fail(new ServerException(line));
-        } // Else the session is about to end, and the next one sends it again.
+        } // Otherwise the server shuts down, and the next session sends the call again.
     }
 
-    /**
-     * Finds whose line was too long for the server, which could not read its tag: the longest of those under way was too long
-     * for sure. Tells whether there was one.
-     */
-    boolean failLongest(ServerException why) {
-        Call<?> longest = null;
-        for (Call<?> call : byTag.values()) {
-            if (longest == null || call.line.length > longest.line.length) {
-                longest = call;
-            }
+    /** Fails the call whose line the server could not read. Returns false if there is none. */
+    boolean failUnread(Session session, ServerException why) {
+        Call<?> unread = null;
+        if (why.line() != 0) {
+            unread = byTag.values().stream().filter(call -> call.sentAs(session, why.line())).findAny().orElse(null);
+        } else if (why.code().equals("line_too_long")) {
+            // A server that speaks protocol 1 sends no line number. The longest line was surely too
+            // long.
+            unread = byTag.values().stream().max(Comparator.comparingInt(call -> call.line.length)).orElse(null);
         }
-        if (longest == null) {
+        if (unread == null) {
             return false;
         }
-        remove(longest);
-        longest.fail(why);
+        remove(unread);
+        unread.fail(why);
         return true;
     }
 

@@ -1,10 +1,11 @@
 package hyperdelay;
 
 /**
- * What a cancel found.
+ * The result of a cancel.
  *
- * @param found false if there was no such task; it may also be false if the connection was lost before the answer, and the
- *     request had to be sent again
- * @param inFlight a consumer has the task at this moment; its acknowledgement then removes nothing
+ * @param found false if the task did not exist; it can also be false if the connection was lost
+ *     before the reply and the request was sent again
+ * @param inFlight whether a consumer may have the task now; its acknowledgement then removes
+ *     nothing. If false, no copy of the task is delivered after the reply
  */
 public record Cancelled(boolean found, boolean inFlight) {}

@@ -1,6 +1,6 @@
 package hyperdelay;
 
-/** The client was closed, before the call or while it waited. */
+/** The client was closed before the call or during it. */
 public final class ClientClosedException extends HyperDelayException {
     private static final long serialVersionUID = 1;
 

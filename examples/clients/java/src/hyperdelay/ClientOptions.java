@@ -3,7 +3,7 @@ package hyperdelay;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 
-/** The options of a client. A client keeps a copy of what they were when it was connected. */
+/** The options of a client. A client copies them when it connects. */
 public final class ClientOptions {
     int credit = 64;
     int maxLineBytes = 65_536;
@@ -21,50 +21,67 @@ public final class ClientOptions {
             .handlers(handlers);
     }
 
-    /** How many deliveries may be in flight, and how many handlers run at a time: 1 to 65,535, by default 64. */
+    /**
+     * Sets the maximum number of deliveries in flight and of running handlers, 1 to 65,535.
+     * Default: 64.
+     */
     public ClientOptions credit(int credit) {
         this.credit = within("credit", credit, 1, 65_535);
         return this;
     }
 
-    /** The longest line that is sent or taken, 65,536 by default: the server's {@code max_line_bytes}. */
+    /**
+     * Sets the maximum length of a line in both directions: the server's {@code max_line_bytes}.
+     * Default: 65,536.
+     */
     public ClientOptions maxLineBytes(int bytes) {
         maxLineBytes = within("maxLineBytes", bytes, 1_024, 1 << 30);
         return this;
     }
 
-    /** How many requests may wait for their answers, 4,096 by default; those beyond fail at once. */
+    /**
+     * Sets the maximum number of requests without a reply; further ones fail at once. Default:
+     * 4,096.
+     */
     public ClientOptions maxPending(int requests) {
         maxPending = within("maxPending", requests, 1, Integer.MAX_VALUE);
         return this;
     }
 
-    /** The bounds of the wait before the connection is tried again: by default 100 ms and 10 s. */
+    /**
+     * Sets the bounds of the wait before the next connection attempt. Defaults: 100 ms and 10 s.
+     */
     public ClientOptions backoff(Duration min, Duration max) {
         minBackoff = positive("the least backoff", min);
         maxBackoff = positive("the largest backoff", max);
         return this;
     }
 
-    /** For one try to connect, until the server has answered a ping: by default 10 s. */
+    /** Bounds one connection attempt, including the reply to hello. Default: 10 s. */
     public ClientOptions connectTimeout(Duration timeout) {
         connectTimeout = positive("connectTimeout", timeout);
         return this;
     }
 
-    /** The silence after which the client sends a ping; after twice that the connection counts as lost. By default 15 s. */
+    /**
+     * Sets the silence after which the client sends a ping. After twice that time the connection is
+     * lost. Default: 15 s.
+     */
     public ClientOptions keepAlive(Duration silence) {
         keepAlive = positive("keepAlive", silence);
         return this;
     }
 
-    /** How long {@link HyperDelayClient#close} waits for the handlers that run: by default 5 s. */
+    /** Sets how long {@link HyperDelayClient#close} waits for running handlers. Default: 5 s. */
     public ClientOptions closeTimeout(Duration timeout) {
         closeTimeout = positive("closeTimeout", timeout);
         return this;
     }
 
-    /** Where handlers run. By default, and for null: threads of the client's own, one for each credit in use. */
+    /**
+     * Sets the executor of the handlers. Default, and null: threads of the client, at most as many
+     * as the credit.
+     */
     public ClientOptions handlers(Executor handlers) {
         this.handlers = handlers;
         return this;

@@ -1,13 +1,13 @@
 package hyperdelay;
 
 /**
- * The connection ended before the answer came. Only what belongs to one connection ends with it: the acknowledgement of a
- * delivery. The server delivers the task again.
+ * The connection ended before the reply arrived. Only the acknowledgement of a delivery fails in
+ * this way, as it belongs to one connection. The server delivers the task again.
  */
 public final class ConnectionLostException extends HyperDelayException {
     private static final long serialVersionUID = 1;
 
     ConnectionLostException() {
-        super("the connection was lost before the answer: the task will be delivered again");
+        super("the connection was lost before the reply: the task will be delivered again");
     }
 }

@@ -7,7 +7,7 @@ import java.util.Base64;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A copy of a task that the server sent to this client. */
+/** A copy of a task for this client. */
 public final class Delivery {
     final Session session;
     private final Link link;
@@ -31,7 +31,7 @@ public final class Delivery {
         base64 = Wire.text(line, "payload_base64");
     }
 
-    /** Decodes the payload, or throws {@link IllegalArgumentException}. */
+    /** Decodes the payload. Throws {@link IllegalArgumentException} if it is not base64. */
     void decode() {
         payload = Base64.getDecoder().decode(base64);
     }
@@ -44,7 +44,7 @@ public final class Delivery {
         return route;
     }
 
-    /** The time that was scheduled. */
+    /** The scheduled time. */
     public Instant fireAt() {
         return Instant.ofEpochMilli(fireAt);
     }
@@ -57,30 +57,30 @@ public final class Delivery {
         return compression;
     }
 
-    /** Numbers the rounds of the task, from 1. */
+    /** The number of the task's round, from 1. */
     public long attempt() {
         return attempt;
     }
 
     /**
-     * Acknowledges the delivery within its handler. The stage completes when the server has answered: if with true, the task is
-     * gone from its disk and never comes again. It is for handlers that must know that; all others just return. What comes of
-     * the handler after it has no effect.
+     * Acknowledges the delivery from its handler. The stage completes with the reply: true means
+     * that the removal is on the server's disk and the task is never delivered again. Handlers that
+     * need no such proof return instead. After this call the result of the handler has no effect.
      */
     public CompletableFuture<Boolean> ack() {
         if (!takeAnswer()) {
             return CompletableFuture.failedFuture(
-                new IllegalStateException("delivery of task '" + id + "' was answered already: acknowledge it once"));
+                new IllegalStateException("delivery of task '" + id + "' was already answered: acknowledge it once"));
         }
         return link.ask(answer("ack").put("confirm", true), session, line -> line.path("removed").asBoolean());
     }
 
-    /** Whether the delivery was not answered until now. It then counts as answered. */
+    /** Marks the delivery as answered. Returns whether it was unanswered before. */
     boolean takeAnswer() {
         return answered.compareAndSet(false, true);
     }
 
-    /** Names the delivery exactly. */
+    /** Returns a request that names the delivery exactly. */
     ObjectNode answer(String kind) {
         return Wire.request(kind).put("id", id).put("route_key", route).put("attempt", attempt);
     }

@@ -3,10 +3,10 @@ package hyperdelay;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Does the work of a delivery. When its stage completes, or when it returned null, the delivery is acknowledged. When it throws
- * or its stage fails, the delivery is given back, and comes again after the server's backoff, or after the delay of a
- * {@link RetryAfterException}. A handler that takes longer than the server's {@code ack_timeout_ms} (30 s by default) sees its
- * task again.
+ * Does the work of a delivery. When its stage completes or is null, the delivery is acknowledged.
+ * When the handler throws or its stage fails, the delivery is given back and arrives again after
+ * the server's backoff, or after the delay of a {@link RetryAfterException}. If the handler takes
+ * longer than the server's {@code ack_timeout_ms} (default: 30 s), the task arrives again.
  *
  * <p>Handlers run on {@link ClientOptions#handlers} and may block there.
  */
@@ -14,7 +14,7 @@ import java.util.concurrent.CompletionStage;
 public interface Handler {
     CompletionStage<?> handle(Delivery delivery) throws Exception;
 
-    /** A handler that is done when it returns. */
+    /** Returns a handler that is done when {@code work} returns. */
     static Handler of(Work work) {
         return delivery -> {
             work.run(delivery);
@@ -22,7 +22,7 @@ public interface Handler {
         };
     }
 
-    /** What {@link #of} takes. */
+    /** The argument of {@link #of}. */
     @FunctionalInterface
     interface Work {
         void run(Delivery delivery) throws Exception;

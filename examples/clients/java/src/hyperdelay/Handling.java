@@ -13,8 +13,9 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 
 /**
- * Runs handlers, as many at a time as there is credit, and answers for them. More deliveries than the credit may wait: the
- * server forgets those that were not answered in time, while their handlers still run here. For the client's thread.
+ * Runs at most as many handlers as the credit at a time, and answers their deliveries. More
+ * deliveries than the credit can wait: the server counts a delivery until its ack timeout, while
+ * its handler may run longer. For the client's thread.
  */
 final class Handling {
     private record Waiting(Subscription subscription, Delivery delivery) {}
@@ -23,7 +24,7 @@ final class Handling {
     private final int maxLineBytes;
     private final Executor handlers;
     private final Executor loop;
-    /** Told of a subscription that is stopped and has no handler any more. */
+    /** Receives a stopped subscription after its last handler has ended. */
     private final Consumer<Subscription> idle;
     private final Queue<Waiting> waiting = new ArrayDeque<>();
     private int running;
@@ -53,12 +54,12 @@ final class Handling {
         }
     }
 
-    /** Forgets the deliveries that wait and have ended with their session. */
+    /** Removes the waiting deliveries of a session that has ended. */
     void ended(Session session) {
         waiting.removeIf(one -> one.delivery.session == session);
     }
 
-    /** Gives back the deliveries that wait. */
+    /** Gives back the waiting deliveries. */
     void stopped(Subscription subscription) {
         for (Iterator<Waiting> all = waiting.iterator(); all.hasNext(); ) {
             Waiting one = all.next();
@@ -81,7 +82,7 @@ final class Handling {
         }
     }
 
-    /** On a thread of the handlers. */
+    /** Runs on a thread of the handlers. */
     private static void run(Handler handler, Delivery delivery, CompletableFuture<Void> done) {
         try {
             CompletionStage<?> stage = handler.handle(delivery);
@@ -124,7 +125,7 @@ final class Handling {
         }
     }
 
-    /** With null for the delay, after the server's backoff. */
+    /** Gives a delivery back. A delay of null means the server's backoff. */
     void giveBack(Delivery delivery, Duration delay) {
         if (delivery.takeAnswer()) {
             ObjectNode nack = delivery.answer("nack");
@@ -135,7 +136,10 @@ final class Handling {
         }
     }
 
-    /** Sends what gets no answer. It is not sent again on another session: a delivery ends with its own. */
+    /**
+     * Sends a request that has no reply, on the session of its delivery only: the delivery ends
+     * with that session.
+     */
     private void tell(Session session, ObjectNode answer) {
         if (session.isOpen()) {
             session.send(Wire.line(answer, maxLineBytes));

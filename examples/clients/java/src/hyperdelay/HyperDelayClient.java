@@ -14,25 +14,29 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * A connection to a hyper-delay server that comes back when it is lost: with backoff and jitter it makes another, registers its
- * routes again, and sends again what was not answered. What this promises:
+ * A connection to a hyper-delay server. When the connection is lost, the client reconnects with
+ * backoff and jitter, registers its routes again, and sends the requests without a reply again.
+ * Guarantees:
  *
  * <ul>
- *   <li>The future of {@link #schedule} completes only after the server has the task on disk. Every task has an id, so that
- *       sending it again does not double it.
- *   <li>A delivery is acknowledged after its handler succeeded, and given back after it failed.
- *   <li>Delivery is at least once: a task whose acknowledgement was lost comes again. The pair of route and id tells it so.
+ *   <li>The future of {@link #schedule} completes only after the task is on the server's disk.
+ *       Every task has an id, so that sending it again makes no second copy.
+ *   <li>A delivery is acknowledged after its handler has succeeded, and given back after it has
+ *       failed.
+ *   <li>Delivery is at least once: a task whose acknowledgement was lost is delivered again.
+ *       Recognize it by route and id.
  * </ul>
  *
- * <p>Methods may be called from any thread. Futures complete on the client's one thread: do not block in what depends on them,
- * or use the methods of {@link CompletableFuture} that end in {@code Async}. All threads are daemons.
+ * <p>Methods may be called from any thread. Futures complete on the client's only thread: do not
+ * block in their dependents, or use the methods of {@link CompletableFuture} that end in {@code
+ * Async}. All threads are daemons.
  */
 public final class HyperDelayClient implements AutoCloseable {
     static final System.Logger LOG = System.getLogger("hyperdelay");
 
     private final ClientOptions options;
     private final NioEventLoopGroup group = new NioEventLoopGroup(1, new DefaultThreadFactory("hyper-delay", true));
-    /** Null if the handlers run elsewhere. */
+    /** Null if the handlers run on an executor of the user. */
     private final ExecutorService ownHandlers;
     private final Link link;
 
@@ -52,22 +56,26 @@ public final class HyperDelayClient implements AutoCloseable {
         return pool;
     }
 
-    /** Connects with the default options to a server, {@code 127.0.0.1:7000} for one. */
+    /**
+     * Connects to a server with the default options. The address is a host and a port: {@code
+     * 127.0.0.1:7000}.
+     */
     public static HyperDelayClient connect(String address) {
         return connect(address, new ClientOptions());
     }
 
     /**
-     * Connects to a server and makes sure that it answers. From then on the client connects again by itself, until it is closed.
+     * Connects to a server and waits for the reply to hello. After that the client reconnects by
+     * itself until it is closed.
      *
      * @throws IllegalArgumentException if the address is not a host, a colon and a port
-     * @throws HyperDelayException if the server is not there, or refuses
+     * @throws HyperDelayException if there is no server, or it refuses the connection
      */
     public static HyperDelayClient connect(String address, ClientOptions options) {
         int colon = address.lastIndexOf(':');
         String port = address.substring(colon + 1);
         if (colon < 1 || !port.matches("[0-9]{1,5}") || Integer.parseInt(port) > 65_535) {
-            throw new IllegalArgumentException("the address is '" + address + "': take HOST:PORT, 127.0.0.1:7000 for one");
+            throw new IllegalArgumentException("the address is '" + address + "': take HOST:PORT, for example 127.0.0.1:7000");
         }
         String host = address.substring(0, colon).replaceAll("^\\[(.*)]$", "$1");
         HyperDelayClient client = new HyperDelayClient(host, Integer.parseInt(port), options);
@@ -84,11 +92,12 @@ public final class HyperDelayClient implements AutoCloseable {
     }
 
     /**
-     * Schedules a task. The future completes when the server has it on disk. If the connection is lost the task is sent again on
-     * the next one; the server does not double it.
+     * Schedules a task. The future completes when the task is on the server's disk. If the
+     * connection is lost, the task is sent again on the next one; the server keeps one copy.
      *
-     * <p>It fails with a {@link ServerException} or a {@link LineTooLongException} if the task was not scheduled. If it is
-     * cancelled, times out, or the client is closed, the task may have been scheduled or not; to schedule it again is safe.
+     * <p>The future fails with a {@link ServerException} or a {@link LineTooLongException} if the
+     * task was not scheduled. If it is cancelled, times out, or the client is closed, the task may
+     * have been scheduled; it is safe to schedule it again.
      */
     public CompletableFuture<Receipt> schedule(Task task) {
         var request = Wire.request("schedule").put("id", task.id()).put("route_key", task.route())
@@ -102,50 +111,54 @@ public final class HyperDelayClient implements AutoCloseable {
     }
 
     /**
-     * Registers for the route and runs the handler for each delivery, at most {@link ClientOptions#credit} at a time over all
-     * routes. Returns at once; see {@link Subscription#ended}. There is one subscription for a route on a client at a time.
+     * Registers the route and runs the handler for each delivery, at most {@link
+     * ClientOptions#credit} at a time over all routes. Returns at once; see {@link
+     * Subscription#ended}. A client has at most one subscription for a route at a time.
      */
     public Subscription listen(String route, Handler handler) {
         Wire.requireRoute(route);
         return link.listen(route, handler, false);
     }
 
-    /** The same, and takes the route from all others. Whoever registers for it later takes it away again. */
+    /**
+     * Like {@link #listen}, and takes the route from all other consumers. A later registration
+     * takes it away again.
+     */
     public Subscription listenExclusive(String route, Handler handler) {
         Wire.requireRoute(route);
         return link.listen(route, handler, true);
     }
 
-    /** Removes a task. The future completes when that is on the server's disk. */
+    /** Removes a task. The future completes when the removal is on the server's disk. */
     public CompletableFuture<Cancelled> cancel(String route, String id) {
         return link.ask(Wire.request("cancel").put("id", id).put("route_key", route), null,
             line -> new Cancelled(line.path("found").asBoolean(), line.path("in_flight").asBoolean()));
     }
 
-    /** Asks for the server's counts, with the first of its routes. */
+    /** Requests the server's counts, with its first routes. */
     public CompletableFuture<Stats> stats() {
         return link.ask(Wire.request("stats"), null, Wire::stats);
     }
 
-    /** Asks for the server's counts, with the routes whose names come after this one. */
+    /** Requests the server's counts, with the routes after this name. */
     public CompletableFuture<Stats> statsAfter(String route) {
         return link.ask(Wire.request("stats").put("after", route), null, Wire::stats);
     }
 
-    /** Asks for the server's counts, with this route only. */
+    /** Requests the server's counts, with this route only. */
     public CompletableFuture<Stats> statsOf(String route) {
         return link.ask(Wire.request("stats").put("route_key", route), null, Wire::stats);
     }
 
-    /** Completes when the server has answered. */
+    /** Completes when the server has replied. */
     public CompletableFuture<Void> ping() {
         return link.ask(Wire.request("ping"), null, line -> null);
     }
 
     /**
-     * Stops the subscriptions, waits up to {@link ClientOptions#closeTimeout} for the handlers that run, and closes the
-     * connection. Futures that wait fail with {@link ClientClosedException}; what is still in flight is delivered again. On the
-     * client's own thread it waits for nothing.
+     * Stops the subscriptions, waits up to {@link ClientOptions#closeTimeout} for running handlers,
+     * and closes the connection. Pending futures fail with {@link ClientClosedException}; the
+     * server delivers again what is still in flight. On the client's own thread it does not wait.
      */
     @Override
     public void close() {

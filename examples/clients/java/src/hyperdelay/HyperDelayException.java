@@ -1,6 +1,6 @@
 package hyperdelay;
 
-/** Anything that went wrong between this client and its server. */
+/** An error between this client and its server. */
 public class HyperDelayException extends RuntimeException {
     private static final long serialVersionUID = 1;
 

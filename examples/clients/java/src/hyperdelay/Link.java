@@ -17,8 +17,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 
 /**
- * Keeps a session: makes another when one is lost, registers the routes again, and sends again what was not answered. All state
- * belongs to the loop's thread; {@link #ask}, {@link #listen}, {@link #stop} and {@link #close} may be called from any.
+ * Maintains a session. When it is lost, opens another one, registers the routes again, and sends
+ * the requests without a reply again. Its state belongs to the loop's thread; {@link #ask}, {@link
+ * #listen}, {@link #stop} and {@link #close} may be called from any thread.
  */
 final class Link implements Session.Owner {
     private static final Duration FAREWELL = Duration.ofSeconds(5);
@@ -46,7 +47,7 @@ final class Link implements Session.Owner {
         handling = new Handling(options, loop, this::sayGoodbye);
     }
 
-    /** Connects for the first time. One try: an error here is more often a wrong address than a server that is away. */
+    /** Connects for the first time. Tries once, as an error here usually means a wrong address. */
     CompletableFuture<Session> connect() {
         return CompletableFuture.supplyAsync(this::open, loop).thenCompose(greeted -> greeted);
     }
@@ -63,7 +64,7 @@ final class Link implements Session.Owner {
                 }
             });
         var timer = loop.schedule(
-            () -> opened.end(new HyperDelayException("no answer to a ping within " + options.connectTimeout)),
+            () -> opened.end(new HyperDelayException("no reply to hello within " + options.connectTimeout)),
             millis, TimeUnit.MILLISECONDS);
         return opened.greeted.whenComplete((greeted, why) -> {
             timer.cancel(false);
@@ -90,12 +91,12 @@ final class Link implements Session.Owner {
         }, backoff.nextMillis(), TimeUnit.MILLISECONDS);
     }
 
-    /** Sends the registrations, then what was not answered yet, in the order in which it was asked. */
+    /** Sends the registrations, then the requests without a reply, in their order. */
     private void attach(Session opened) {
         backoff.reset();
         session = opened;
         subscriptions.values().stream().filter(one -> !one.leaving).forEach(one -> opened.send(one.line));
-        calls.all().stream().filter(call -> !call.abandoned()).forEach(call -> opened.send(call.line));
+        calls.all().stream().filter(call -> !call.abandoned()).forEach(call -> call.sendOn(opened));
     }
 
     @Override
@@ -109,7 +110,7 @@ final class Link implements Session.Owner {
         reopenLater();
     }
 
-    /** Kinds that it does not know are ignored. */
+    /** Handles a line. Ignores unknown kinds. */
     @Override
     public void take(Session from, JsonNode line) {
         String kind = Wire.text(line, "kind");
@@ -135,13 +136,16 @@ final class Link implements Session.Owner {
             }
         } else if (kind.equals("error")) {
             ServerException error = new ServerException(line);
-            if (!error.code().equals("line_too_long") || !calls.failLongest(error)) {
+            if (!calls.failUnread(from, error)) {
                 HyperDelayClient.LOG.log(Level.WARNING, error.getMessage());
             }
         }
     }
 
-    /** Sends a request, again after a reconnect. If it is bound to a session it is sent on that one only. */
+    /**
+     * Sends a request, again after each reconnect. If it is bound to a session, it is sent on that
+     * one only.
+     */
     <T> CompletableFuture<T> ask(ObjectNode request, Session bound, Function<JsonNode, T> decode) {
         Call<T> call = new Call<>(request, bound, decode);
         try {
@@ -160,7 +164,7 @@ final class Link implements Session.Owner {
             } else {
                 calls.add(call);
                 if (session != null) {
-                    session.send(call.line);
+                    call.sendOn(session);
                 }
             }
         }, () -> call.fail(new ClientClosedException()));
@@ -180,7 +184,7 @@ final class Link implements Session.Owner {
                 subscription.end(new ClientClosedException());
             } else if (subscriptions.putIfAbsent(route, subscription) != null) {
                 subscription.end(new HyperDelayException("route '" + route
-                    + "' is listened on already: end that first, or connect another client"));
+                    + "' already has a subscription of this client: end that first, or connect another client"));
             } else if (session != null) {
                 session.send(line);
             }
@@ -189,8 +193,8 @@ final class Link implements Session.Owner {
     }
 
     /**
-     * Unregisters. Until the server has read that, deliveries may come; they are handled as before, for one that is given back
-     * now could return at once.
+     * Unregisters the route. Deliveries that arrive before the server has read this are still
+     * handled: if they were given back, they could return at once.
      */
     void stop(Subscription subscription) {
         onLoop(() -> {
@@ -244,7 +248,7 @@ final class Link implements Session.Owner {
         return all;
     }
 
-    /** Ends the session, and with it all that waits. */
+    /** Ends the session and everything that waits. */
     void close() {
         onLoop(() -> {
             closed = true;

@@ -2,5 +2,5 @@ package hyperdelay;
 
 import java.time.Instant;
 
-/** Tells that a task is on the server's disk. */
+/** Proves that a task is on the server's disk. */
 public record Receipt(String id, String route, Instant fireAt) {}

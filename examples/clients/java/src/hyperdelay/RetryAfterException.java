@@ -2,13 +2,16 @@ package hyperdelay;
 
 import java.time.Duration;
 
-/** For a {@link Handler} to throw: the task is due again after the delay, instead of after the server's backoff. */
+/**
+ * A {@link Handler} throws it to set the delay after which the task is due again, instead of the
+ * server's backoff.
+ */
 public final class RetryAfterException extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     private final Duration delay;
 
-    /** Without a cause: the handler just does not want the task now. */
+    /** Makes an exception without a cause. */
     public RetryAfterException(Duration delay) {
         this(delay, null);
     }

@@ -1,6 +1,6 @@
 package hyperdelay;
 
-/** Ends a {@link Subscription}: the server took the route away. */
+/** Ends a {@link Subscription}: the server unregistered the route. */
 public final class RouteLostException extends HyperDelayException {
     private static final long serialVersionUID = 1;
 
@@ -8,7 +8,7 @@ public final class RouteLostException extends HyperDelayException {
     private final String reason;
 
     RouteLostException(String route, String reason) {
-        super("the server took route '" + route + "' away, reason '" + reason + "': listen again to take it back");
+        super("the server unregistered route '" + route + "', reason '" + reason + "': listen again to take it back");
         this.route = route;
         this.reason = reason;
     }
@@ -17,7 +17,7 @@ public final class RouteLostException extends HyperDelayException {
         return route;
     }
 
-    /** {@code replaced} if another consumer registered for the route. New reasons may be added. */
+    /** {@code replaced} if another consumer registered the route. Servers may add new reasons. */
     public String reason() {
         return reason;
     }

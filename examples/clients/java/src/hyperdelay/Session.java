@@ -19,27 +19,29 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/**
- * One connection, from its hello to its end. What was registered on it and what was delivered over it ends with it. All of it
- * is for the client's thread.
- */
+/** One connection. Its registrations and deliveries end with it. For the client's thread. */
 final class Session extends SimpleChannelInboundHandler<ByteBuf> {
-    private static final byte[] HELLO = bytes("{\"kind\":\"ping\",\"tag\":\"hello\"}\n");
+    /** The highest version of the protocol that this client speaks. */
+    private static final byte[] HELLO = bytes("{\"kind\":\"hello\",\"protocol\":2}\n");
     private static final byte[] PING = bytes("{\"kind\":\"ping\"}\n");
 
-    /** What a session tells its client, once it has been greeted. */
+    /** Receives the events of a session after its greeting. */
     interface Owner {
         void take(Session session, JsonNode line);
 
         void ended(Session session, Throwable why);
     }
 
-    /** Completes when the server has answered the hello: one that it refuses is accepted by its kernel all the same. */
+    /**
+     * Completes when the server has answered the hello. The reply proves that the server accepts
+     * the connection, which the kernel accepts in any case.
+     */
     final CompletableFuture<Session> greeted = new CompletableFuture<>();
     private final ClientOptions options;
     private final Owner owner;
     private Channel channel;
     private Throwable why;
+    private long lines;
 
     Session(ClientOptions options, Owner owner) {
         this.options = options;
@@ -59,11 +61,13 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
         };
     }
 
-    void send(byte[] line) {
+    /** Sends a line and returns its number on the connection, from 1, as the server counts. */
+    long send(byte[] line) {
         channel.writeAndFlush(Unpooled.wrappedBuffer(line));
+        return ++lines;
     }
 
-    /** Ends it, for the reason that is given first. */
+    /** Ends the session. The first reason is kept. */
     void end(Throwable why) {
         if (this.why == null) {
             this.why = why;
@@ -99,7 +103,7 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
         } catch (IOException e) {
             String start = bytes.toString(bytes.readerIndex(), Math.min(80, bytes.readableBytes()), StandardCharsets.UTF_8);
             if (greeted.isDone()) {
-                HyperDelayClient.LOG.log(Level.WARNING, "the line ''{0}'' from the server was ignored: {1}", start, e);
+                HyperDelayClient.LOG.log(Level.WARNING, "ignored the line ''{0}'' from the server: {1}", start, e);
             } else {
                 end(new HyperDelayException("answered '" + start + "', which is not hyper-delay: is the port right?"));
             }
@@ -107,9 +111,21 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
         }
         if (greeted.isDone()) {
             owner.take(this, line);
-        } else if (Wire.text(line, "kind").equals("error")) {
+        } else {
+            greet(line);
+        }
+    }
+
+    /**
+     * Handles the reply to the hello. A server before protocol 2 answers {@code unknown_kind}; the
+     * session then speaks protocol 1. Both versions differ only in the kind of the reply to
+     * schedule, which is matched by its tag.
+     */
+    private void greet(JsonNode line) {
+        String kind = Wire.text(line, "kind");
+        if (kind.equals("error") && !Wire.text(line, "code").equals("unknown_kind")) {
             end(new ServerException(line));
-        } else if (Wire.text(line, "tag").equals("hello")) {
+        } else if (kind.equals("error") || kind.equals("hello")) {
             greeted.complete(this);
         }
     }
@@ -128,7 +144,7 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
     @Override
     public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
         if (cause instanceof TooLongFrameException) {
-            HyperDelayClient.LOG.log(Level.WARNING, "a line of more than {0} bytes from the server was dropped: set"
+            HyperDelayClient.LOG.log(Level.WARNING, "skipped a line of more than {0} bytes from the server: set"
                 + " ClientOptions.maxLineBytes to its max_line_bytes", options.maxLineBytes);
         } else {
             end(cause);

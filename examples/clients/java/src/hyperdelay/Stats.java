@@ -4,9 +4,10 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
 
 /**
- * The counts of a server: tasks by their state.
+ * The counts of a server: tasks by state.
  *
- * @param more there are other routes: ask again, after the last one
+ * @param orphaned tasks whose route the server made for a connection that is gone
+ * @param more whether there are more routes: ask again for those after the last one
  */
 public record Stats(
     long waiting,
@@ -15,6 +16,7 @@ public record Stats(
     long dead,
     long connections,
     @JsonProperty("unknown_acks") long unknownAcks,
+    long orphaned,
     List<Route> routes,
     boolean more) {
 
@@ -22,12 +24,17 @@ public record Stats(
         routes = routes == null ? List.of() : List.copyOf(routes);
     }
 
-    /** The counts of a route. */
+    /**
+     * The counts of a route.
+     *
+     * @param orphaned whether the server made the route for a connection that is gone
+     */
     public record Route(
         @JsonProperty("route_key") String route,
         long waiting,
         long parked,
         @JsonProperty("in_flight") long inFlight,
         long dead,
-        long consumers) {}
+        long consumers,
+        boolean orphaned) {}
 }

@@ -2,7 +2,9 @@ package hyperdelay;
 
 import java.util.concurrent.CompletableFuture;
 
-/** A route that is listened on. It stays registered over reconnects, until it ends. */
+/**
+ * The registration of a route with its handler. It stays registered over reconnects until it ends.
+ */
 public final class Subscription {
     final String route;
     final Handler handler;
@@ -11,10 +13,10 @@ public final class Subscription {
     private final Link link;
     private final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-    // The client's thread only, from here on.
-    /** It is not registered again. */
+    // The fields below belong to the client's thread.
+    /** Whether it is not registered again. */
     boolean leaving;
-    /** It starts no handlers any more. */
+    /** Whether it starts no more handlers. */
     boolean stopped;
     int running;
     HyperDelayException lost;
@@ -28,7 +30,8 @@ public final class Subscription {
     }
 
     /**
-     * Unregisters, waits for the handlers that run, and until the server has read their answers. Does not block.
+     * Unregisters the route, and ends when the running handlers have ended and the server has read
+     * their answers. Does not block.
      *
      * @return {@link #ended}
      */
@@ -38,8 +41,9 @@ public final class Subscription {
     }
 
     /**
-     * Completes after {@link #stop}; or fails with a {@link RouteLostException} if another consumer took the route, a
-     * {@link ServerException} if the server refused the registration, a {@link ClientClosedException} if the client was closed.
+     * Completes after {@link #stop}, or fails with a {@link RouteLostException} if another consumer
+     * took the route, a {@link ServerException} if the server refused the registration, or a {@link
+     * ClientClosedException} if the client was closed.
      */
     public CompletableFuture<Void> ended() {
         return ended.copy();

@@ -9,7 +9,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Lines, and the fields in them. */
+/** Encodes and decodes lines. */
 final class Wire {
     private static final ObjectMapper MAPPER = new ObjectMapper()
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
@@ -21,7 +21,7 @@ final class Wire {
         return MAPPER.createObjectNode().put("kind", kind);
     }
 
-    /** The request as it is sent, its end included. */
+    /** Returns the encoded request with its end. */
     static byte[] line(ObjectNode request, int max) {
         request.fields().forEachRemaining(field -> requireUnicode(field.getKey(), field.getValue().asText()));
         try {
@@ -37,7 +37,7 @@ final class Wire {
         }
     }
 
-    /** The JSON object of a line without its end. */
+    /** Returns the JSON object of a line without its end. */
     static JsonNode parse(byte[] line) throws IOException {
         JsonNode node = MAPPER.readTree(line);
         if (node == null || !node.isObject()) {
@@ -50,11 +50,11 @@ final class Wire {
         try {
             return MAPPER.treeToValue(line, Stats.class);
         } catch (JsonProcessingException e) {
-            throw new HyperDelayException("the answer to stats cannot be read", e);
+            throw new HyperDelayException("the reply to stats cannot be read", e);
         }
     }
 
-    /** A field's text, and "" if it is absent or something else. */
+    /** Returns the text of a field, or "" if it is absent or no string. */
     static String text(JsonNode line, String field) {
         return line.path(field).isTextual() ? line.path(field).textValue() : "";
     }

@@ -1,5 +1,6 @@
 /**
- * A client of hyper-delay, the server of durable delayed tasks: see {@link hyperdelay.HyperDelayClient}. The protocol is in
- * {@code crates/hyper-delay/PROTOCOL.md}.
+ * A client of hyper-delay, a durable delayed-task server: see {@link hyperdelay.HyperDelayClient}.
+ * It speaks version 2 of the protocol in {@code crates/hyper-delay/PROTOCOL.md}, and version 1 with
+ * an older server.
  */
 package hyperdelay;

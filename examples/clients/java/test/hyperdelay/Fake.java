@@ -9,14 +9,15 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** A server on loopback that a test speaks for, in raw lines, with one client. */
+/** A server on loopback, with one client. The test sends its lines. */
 final class Fake implements AutoCloseable {
-    /** For what should come at once; no test waits for it to pass. */
+    /** Longer than any machine needs. Only a failing test waits this long. */
     static final int PATIENCE_SECONDS = 20;
 
     private final ServerSocket socket;
@@ -32,12 +33,16 @@ final class Fake implements AutoCloseable {
         return "127.0.0.1:" + socket.getLocalPort();
     }
 
-    /** Connects the client, with options that make a test quick. */
+    /** Connects the client with short backoffs. */
     Peer connect(ClientOptions options) throws Exception {
+        return connect(options, this::accept);
+    }
+
+    Peer connect(ClientOptions options, Callable<Peer> accept) throws Exception {
         options.backoff(Duration.ofMillis(1), Duration.ofMillis(10)).closeTimeout(closeTimeout);
         CompletableFuture<HyperDelayClient> connected =
             CompletableFuture.supplyAsync(() -> HyperDelayClient.connect(address(), options), work -> new Thread(work).start());
-        Peer peer = accept();
+        Peer peer = accept.call();
         client = await(connected);
         return peer;
     }
@@ -49,7 +54,17 @@ final class Fake implements AutoCloseable {
     /** Takes the next connection and answers its hello. */
     Peer accept() throws IOException {
         Peer peer = acceptRaw();
-        peer.answer(peer.next("ping"), "{\"kind\":\"pong\"}");
+        equal(peer.next("hello").path("protocol").asInt(), 2);
+        peer.send("{'kind':'hello','protocol':2,'server':'fake 1'}");
+        return peer;
+    }
+
+    /** Takes the next connection as a server before protocol 2. */
+    Peer acceptAsOld() throws IOException {
+        Peer peer = acceptRaw();
+        peer.old = true;
+        peer.next("hello");
+        peer.send("{'kind':'error','code':'unknown_kind','message':'kind is hello'}");
         return peer;
     }
 
@@ -69,7 +84,7 @@ final class Fake implements AutoCloseable {
         return future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** The failure that must come of a future. */
+    /** Returns the failure of a future, which must be of this type. */
     static <E extends Throwable> E failure(Class<E> type, CompletableFuture<?> future)
             throws InterruptedException, TimeoutException {
         try {
@@ -90,6 +105,8 @@ final class Fake implements AutoCloseable {
     static final class Peer {
         final Socket socket;
         private final BufferedReader reader;
+        /** The peer speaks protocol 1. */
+        private boolean old;
 
         Peer(Socket socket) throws IOException {
             this.socket = socket;
@@ -97,7 +114,10 @@ final class Fake implements AutoCloseable {
             reader = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
         }
 
-        /** The next line, which must be of the kind. Pings that keep the connection alive, without a tag, are passed over. */
+        /**
+         * Returns the next line, which must be of the kind. Answers and skips keepalive pings,
+         * which have no tag.
+         */
         JsonNode next(String kind) throws IOException {
             while (true) {
                 String line = reader.readLine();
@@ -113,7 +133,7 @@ final class Fake implements AutoCloseable {
             }
         }
 
-        /** Sends a line, with quotes for its apostrophes. */
+        /** Sends a line, with quotes in place of its apostrophes. */
         void send(String line) throws IOException {
             socket.getOutputStream().write((line.replace('\'', '"') + "\n").getBytes(StandardCharsets.UTF_8));
         }
@@ -123,7 +143,7 @@ final class Fake implements AutoCloseable {
             send(line.substring(0, line.length() - 1) + ",'tag':" + request.get("tag") + "}");
         }
 
-        /** Answers a registration, and gives its line. */
+        /** Answers a registration and returns its line. */
         JsonNode register() throws IOException {
             JsonNode got = next("register");
             answer(got, "{'kind':'registered','route_key':" + got.get("route_key") + ",'credit':64}");
@@ -131,7 +151,8 @@ final class Fake implements AutoCloseable {
         }
 
         void acknowledge(JsonNode schedule) throws IOException {
-            answer(schedule, "{'kind':'ack','id':" + schedule.get("id") + ",'route_key':" + schedule.get("route_key")
+            String kind = old ? "ack" : "scheduled";
+            answer(schedule, "{'kind':'" + kind + "','id':" + schedule.get("id") + ",'route_key':" + schedule.get("route_key")
                 + ",'fire_at':" + schedule.get("fire_at") + "}");
         }
 
@@ -140,7 +161,7 @@ final class Fake implements AutoCloseable {
                 + "'attempt':" + attempt + ",'new':[1]}");
         }
 
-        /** The next answer to a delivery, which must name it exactly. */
+        /** Returns the next answer to a delivery, which must name it exactly. */
         JsonNode next(String kind, String id, int attempt) throws IOException {
             JsonNode got = next(kind);
             equal(Wire.text(got, "id"), id);

@@ -82,7 +82,7 @@ final class ReconnectTest {
 
             CompletableFuture<HyperDelayClient> second = connect(fake.address());
             server = fake.acceptRaw();
-            server.next("ping");
+            server.next("hello");
             server.socket.close();
             String message = failure(HyperDelayException.class, second).getMessage();
             equal(message.contains("allowed_hosts"), true);

@@ -92,7 +92,7 @@ final class ScheduleTest {
         }
     }
 
-    static void a_line_too_long_for_the_server_fails_the_longest_request_under_way() throws Exception {
+    static void a_line_too_long_for_an_old_server_fails_the_longest_pending_request() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> small = fake.client.schedule(task("small"));

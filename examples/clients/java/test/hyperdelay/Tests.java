@@ -9,15 +9,18 @@ import java.util.List;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 
-/** Runs every test: each method of the classes below that has no parameters, is static and is not private. */
+/**
+ * Runs the tests: the static methods of the classes below that are not private and have no
+ * parameters.
+ */
 final class Tests {
     private static final List<Class<?>> CLASSES =
-        List.of(ScheduleTest.class, ListenTest.class, ReconnectTest.class, WireTest.class);
+        List.of(ScheduleTest.class, ListenTest.class, ReconnectTest.class, WireTest.class, ProtocolTest.class);
 
     private Tests() {}
 
     public static void main(String[] args) throws IllegalAccessException {
-        // What the client logs is expected here: lost connections, handlers that fail.
+        // The client logs lost connections and failing handlers, which the tests cause.
         Logger.getLogger("").setLevel(Level.OFF);
         int failed = 0;
         int passed = 0;

@@ -43,9 +43,9 @@ final class WireTest {
             JsonNode request = server.next("stats");
             equal(Wire.text(request, "after"), "a");
             server.answer(request, "{'kind':'stats','waiting':1,'parked':2,'in_flight':3,'dead':4,'connections':5,"
-                + "'unknown_acks':6,'x':7,'more':true,'routes':[{'route_key':'b','waiting':1,'parked':2,'in_flight':3,"
-                + "'dead':4,'consumers':5,'x':null}]}");
-            equal(await(stats), new Stats(1, 2, 3, 4, 5, 6, List.of(new Stats.Route("b", 1, 2, 3, 4, 5)), true));
+                + "'unknown_acks':6,'orphaned':7,'x':8,'more':true,'routes':[{'route_key':'b','waiting':1,'parked':2,'in_flight':3,"
+                + "'dead':4,'consumers':5,'orphaned':true,'x':null}]}");
+            equal(await(stats), new Stats(1, 2, 3, 4, 5, 6, 7, List.of(new Stats.Route("b", 1, 2, 3, 4, 5, true)), true));
 
             CompletableFuture<Cancelled> cancelled = fake.client.cancel("r", "a");
             request = server.next("cancel");

@@ -10,7 +10,7 @@ import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** Takes count tasks and no more, or all there are. It counts those whose removal the server confirmed. */
+/** Takes count tasks, or all tasks. Counts those whose removal the server has confirmed. */
 final class Consumer {
     private final HyperDelayClient client;
     private final Options options;

@@ -19,7 +19,7 @@ public final class Main {
         }
         ClientOptions client = new ClientOptions();
         if (0 < options.count() && options.count() < 64) {
-            client.credit(options.count()); // No more than are wanted.
+            client.credit(options.count()); // No more deliveries than wanted.
         }
         try (HyperDelayClient connected = HyperDelayClient.connect(options.address(), client)) {
             if (options.command().equals("produce")) {

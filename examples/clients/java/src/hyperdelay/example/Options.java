@@ -2,7 +2,7 @@ package hyperdelay.example;
 
 import java.time.Duration;
 
-/** What the command line asks for. */
+/** The options of the command line. */
 record Options(String command, String address, String route, int count, Duration delay) {
     static final String USAGE = """
         Usage:

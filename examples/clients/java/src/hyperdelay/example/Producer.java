@@ -8,7 +8,7 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 
-/** Schedules tasks, many under way at a time: the server commits them together. */
+/** Schedules tasks, many at a time, so that the server commits them together. */
 final class Producer {
     private static final int UNDER_WAY = 256;
 
