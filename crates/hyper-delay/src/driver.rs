@@ -32,6 +32,8 @@ pub(crate) enum Event {
     Connected(ConsumerId, Arc<Outbox>),
     /// A connection has nothing more to be told.
     Gone(ConsumerId),
+    /// Asks whether a connection has no route and no delivery in flight.
+    IsIdle(ConsumerId, oneshot::Sender<bool>),
     /// A hedged round wants a copy sent, and to be told what came of it.
     Copy(Round, oneshot::Sender<Fate>),
     /// No connection reads any more: once all they asked for is on disk and answered, this is the end.
@@ -93,6 +95,9 @@ impl<S: Store> Driver<S> {
                     }
                     Event::Gone(consumer) => {
                         self.outboxes.remove(&consumer);
+                    }
+                    Event::IsIdle(consumer, answer) => {
+                        let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
                     Event::Copy(round, fate) => {
                         self.fates.insert(round, fate);

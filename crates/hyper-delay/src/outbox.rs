@@ -66,6 +66,11 @@ impl Outbox {
         self.take(self.capacity).await;
     }
 
+    /// Returns whether no request is under way.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.room.available_permits() == self.capacity as usize
+    }
+
     /// Gives room back.
     pub(crate) fn give(&self, weight: u32) {
         self.room.add_permits(weight as usize);

@@ -2,33 +2,42 @@ use std::{
     io::{self, ErrorKind},
     mem,
     sync::Arc,
+    time::Instant,
 };
 
-use tokio::{io::AsyncReadExt, net::tcp::OwnedReadHalf};
+use tokio::{
+    io::AsyncReadExt,
+    net::tcp::OwnedReadHalf,
+    sync::{oneshot, watch},
+};
 
-use super::{Shared, ask_disk};
+use super::{Shared, Slot, ask_disk, idle::IdleTimer};
 use crate::{
     driver::Event,
+    log_limit::Warning,
     outbox::Outbox,
     protocol::{Code, Line, Lines, Refusal, Reply, Request, parse},
     scheduler::{Ask, ConsumerId, Input, Message},
     store::Store,
 };
 
-/// After so many errors in a row the connection is closed: whatever is at the other end does not speak this.
-const PATIENCE: usize = 100;
+/// The connection is closed after this many errors in a row: the peer does not speak the protocol.
+const MAX_CONSECUTIVE_ERRORS: usize = 100;
 
-/// How often is read once the server is about to end, at most, to refuse what has come.
+/// The most reads during shutdown. They refuse the requests that have arrived.
 const LAST_READS: usize = 16;
 
-/// Reads until the end, and tells why that was.
+/// Reads until the end, and returns the reason for it.
 pub(super) async fn run<S: Store>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &Arc<Outbox>,
     read: &mut OwnedReadHalf,
+    slot: &Slot,
 ) -> &'static str {
     let mut lines = Lines::new(shared.config.max_line_bytes);
+    let mut unfinished = shared.unfinished.line_of(id);
+    let mut idle = IdleTimer::start(slot.idle_timeout(&shared.config));
     let mut ending = shared.ending.clone();
     let mut reader = Reader {
         shared,
@@ -36,6 +45,7 @@ pub(super) async fn run<S: Store>(
         outbox,
         asks: Vec::new(),
         errors: 0,
+        is_reserved: slot.is_reserved(),
         over: false,
     };
     let mut last_reads = 0;
@@ -46,8 +56,21 @@ pub(super) async fn run<S: Store>(
         } else {
             tokio::select! {
                 biased;
-                _ = ending.wait_for(|ending| *ending) => {
+                () = ended(&mut ending) => {
                     reader.over = true;
+                    continue;
+                }
+                () = unfinished.evicted() => {
+                    // The bytes go before the wait for room.
+                    drop(lines);
+                    reader.refuse_unfinished().await;
+                    return "the unfinished lines of all connections took too much memory";
+                }
+                () = idle.expired() => {
+                    if reader.is_idle().await {
+                        return "it was idle";
+                    }
+                    idle.restart();
                     continue;
                 }
                 came = some(read, &mut lines) => came,
@@ -61,7 +84,9 @@ pub(super) async fn run<S: Store>(
             }
             Err(_) => return "it broke",
         }
+        let mut ended_a_line = false;
         while let Some(line) = lines.next() {
+            ended_a_line = true;
             match line {
                 Ok(line) => reader.line(line).await,
                 Err(too_long) => {
@@ -70,10 +95,14 @@ pub(super) async fn run<S: Store>(
                     reader.refuse(refusal, 1).await;
                 }
             }
-            if reader.errors == PATIENCE {
+            if reader.errors == MAX_CONSECUTIVE_ERRORS {
                 reader.flush();
                 return "it made a hundred errors in a row";
             }
+        }
+        unfinished.hold(lines.unfinished(), ended_a_line, Instant::now());
+        if ended_a_line {
+            idle.restart();
         }
         if !reader.flush() || last_reads == LAST_READS {
             return "the server is over";
@@ -81,22 +110,42 @@ pub(super) async fn run<S: Store>(
     }
 }
 
-/// Reads what there is, once there is something: who waits holds no memory for it.
+/// Waits until the server shuts down. The guard of the value must not live across an `await`.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await;
+}
+
+/// Waits until the socket is readable, and reads. No buffer is held while waiting.
 async fn some(read: &mut OwnedReadHalf, lines: &mut Lines) -> io::Result<usize> {
     read.readable().await?;
     read.read_buf(lines.room()).await
 }
 
-fn too_late(line: &Line) -> Refusal {
+const SHUTTING_DOWN: &str = "the server is shutting down: send the request again once it is back";
+
+const RESERVED: &str = "all max_connections are open, and this connection has a slot that is \
+    reserved for operators and takes no routes: close other connections, or raise max_connections";
+
+const UNFINISHED: &str = "the unfinished lines of all connections exceed max_unfinished_bytes, and \
+    this connection holds the most for the longest: send lines whole, or raise max_unfinished_bytes";
+
+/// A refusal of a request that could be read.
+fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
     let (route, id) = line.request.names();
     Refusal {
         id: id.cloned(),
         route: route.cloned(),
         tag: line.tag.clone(),
-        ..Refusal::new(
-            Code::ShuttingDown,
-            "the server is about to end: send it again to the next",
-        )
+        ..Refusal::new(code, message)
+    }
+}
+
+/// Whether a request makes its connection a consumer.
+const fn binds(request: &Request) -> bool {
+    match request {
+        Request::Register { .. } => true,
+        Request::Schedule(schedule) => schedule.route.is_none(),
+        _ => false,
     }
 }
 
@@ -104,11 +153,13 @@ struct Reader<'a, S> {
     shared: &'a Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &'a Arc<Outbox>,
-    /// What was read and not told to the scheduler yet.
+    /// Requests that the scheduler has not been given yet.
     asks: Vec<Ask>,
-    /// In a row.
+    /// Errors since the last good line.
     errors: usize,
-    /// The server is about to end: nothing new is begun.
+    /// The connection takes a slot that is kept for operators.
+    is_reserved: bool,
+    /// The server is shutting down, and refuses every request.
     over: bool,
 }
 
@@ -124,7 +175,12 @@ impl<S: Store> Reader<'_, S> {
         };
         self.errors = 0;
         if self.over {
-            return self.refuse(too_late(&line), weight).await;
+            let refusal = refusal(&line, Code::ShuttingDown, SHUTTING_DOWN);
+            return self.refuse(refusal, weight).await;
+        }
+        if self.is_reserved && binds(&line.request) {
+            let refusal = refusal(&line, Code::TooManyConnections, RESERVED);
+            return self.refuse(refusal, weight).await;
         }
         self.take(weight).await;
         match line.request {
@@ -171,7 +227,23 @@ impl<S: Store> Reader<'_, S> {
         }
     }
 
-    /// Takes room for a request; before waiting for it, what was read is told, so that there can be room again.
+    /// Tells the peer why its connection is closed.
+    async fn refuse_unfinished(&mut self) {
+        self.shared.logs.warn(Warning::Unfinished, self.id);
+        let refusal = Refusal::new(Code::LineTooLong, UNFINISHED);
+        self.refuse(refusal, 1).await;
+    }
+
+    /// Returns whether the connection has no request under way, no route and no delivery.
+    async fn is_idle(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        let ask = Event::IsIdle(self.id, tell);
+        self.outbox.is_answered()
+            && self.shared.events.send(ask).is_ok()
+            && told.await.unwrap_or(false)
+    }
+
+    /// Takes room for a request. Flushes before it waits, as only answers make room.
     async fn take(&mut self, weight: u32) {
         if !self.outbox.try_take(weight) {
             self.flush();

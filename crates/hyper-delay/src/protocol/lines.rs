@@ -94,6 +94,15 @@ impl Lines {
         Some(Ok(&self.buffer[line]))
     }
 
+    /// Returns how much memory the unfinished line takes; 0 if no line is begun.
+    #[must_use]
+    pub const fn unfinished(&self) -> usize {
+        match self.buffer.is_empty() {
+            true => 0,
+            false => self.buffer.capacity(),
+        }
+    }
+
     /// Lets go of what has been taken out.
     fn settle(&mut self) {
         let got = self.buffer.len() - self.settled;

@@ -57,6 +57,8 @@ pub enum Code {
     ShuttingDown,
     /// The server has `max_connections` already.
     TooManyConnections,
+    /// The connection, or the server, has as many routes as it may have.
+    TooManyRoutes,
 }
 
 impl Code {
@@ -75,6 +77,7 @@ impl Code {
             Self::DuplicateId => "duplicate_id",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
+            Self::TooManyRoutes => "too_many_routes",
         }
     }
 }

@@ -1,5 +1,5 @@
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -14,7 +14,7 @@ const LATE: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Consumer {
     /// What it has registered.
-    pub(super) routes: Vec<Arc<str>>,
+    pub(super) routes: BTreeSet<Arc<str>>,
     /// The route it was given because it named none.
     pub(super) own_route: Option<Arc<str>>,
     /// How many copies it may have in flight.
@@ -54,7 +54,7 @@ impl Copy {
 impl Consumer {
     pub(super) fn new(credit: u16) -> Self {
         Self {
-            routes: Vec::new(),
+            routes: BTreeSet::new(),
             own_route: None,
             credit,
             in_flight: HashMap::new(),
@@ -95,6 +95,11 @@ impl Consumer {
             .iter()
             .filter(|(late, copy)| **late == *id && *copy.route == *route);
         late.map(|(_, copy)| copy.attempt).max()
+    }
+
+    /// Returns whether it has registered nothing, and has no copy that it could answer in time.
+    pub(super) fn is_idle(&self) -> bool {
+        self.routes.is_empty() && self.in_flight.is_empty() && self.lost.is_empty()
     }
 
     pub(super) fn load(&self) -> usize {

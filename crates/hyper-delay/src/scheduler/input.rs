@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Fate, Round};
+use super::{Fate, Round, Settings};
 use crate::{
     ledger::{Op, Outcome},
     protocol::{Line, Reply, Stats},
@@ -47,6 +47,8 @@ pub enum Input {
         /// Of which task.
         id: Arc<str>,
     },
+    /// The configuration was reloaded.
+    Settings(Box<Settings>),
     /// The server is about to end.
     Ending,
     /// A hedged round wants its next copy sent.

@@ -13,6 +13,7 @@ mod backlog;
 mod committed;
 mod consumer;
 mod delivery;
+mod departed;
 mod due;
 mod hedge;
 mod input;
@@ -39,6 +40,7 @@ use crate::{
     store::Store,
 };
 use consumer::Consumer;
+use departed::Departed;
 use due::Promised;
 use live::Live;
 use route::Route;
@@ -57,6 +59,9 @@ pub struct Scheduler<S> {
     window: Window,
     routes: HashMap<Arc<str>, Route>,
     consumers: FxHashMap<ConsumerId, Consumer>,
+    /// Registrations of all connections, those of departed ones included.
+    registrations: usize,
+    departed: Departed,
     promised: Promised,
     /// Routes that may have room for what is parked for them.
     wanting: FxHashSet<Arc<str>>,
@@ -93,6 +98,8 @@ impl<S: Store> Scheduler<S> {
             tasks: FxHashMap::default(),
             routes: HashMap::new(),
             consumers: FxHashMap::default(),
+            registrations: 0,
+            departed: Departed::default(),
             promised: Promised::default(),
             wanting: FxHashSet::default(),
             rounds: hedge::Rounds::default(),

@@ -3,7 +3,8 @@
 use std::{mem, sync::Arc};
 
 use super::{
-    Ask, ConsumerId, Message, Scheduler, Token, consumer::Consumer, live::State, route::Route,
+    Ask, ConsumerId, Message, Scheduler, Settings, Token, consumer::Consumer, live::State,
+    route::Route,
 };
 use crate::{
     ledger::{Op, Order},
@@ -25,9 +26,7 @@ impl<S: Store> Scheduler<S> {
             // What it has in flight did not fail: it is on disk, and the next start delivers it.
             return;
         }
-        for route in mem::take(&mut gone.routes) {
-            self.leave(consumer, &route);
-        }
+        self.depart(consumer, mem::take(&mut gone.routes));
         for (_, copy) in gone.into_copies() {
             if let Some(timer) = copy.timer {
                 self.wheel.cancel(timer);
@@ -51,8 +50,9 @@ impl<S: Store> Scheduler<S> {
                 mode,
             } => self.register(consumer, route, credit, mode, tag, weight),
             Request::Unregister { route } => {
-                if let Some(state) = self.consumers.get_mut(&consumer) {
-                    state.routes.retain(|other| *other != route);
+                if let Some(state) = self.consumers.get_mut(&consumer)
+                    && state.routes.remove(&route)
+                {
                     self.leave(consumer, &route);
                 }
                 let reply = Reply::Unregistered {
@@ -119,6 +119,9 @@ impl<S: Store> Scheduler<S> {
         tag: Option<Arc<str>>,
         weight: u32,
     ) {
+        if let Some(refusal) = self.refuse_route(consumer, &route) {
+            return self.reply(consumer, Reply::Error(refusal), tag, weight);
+        }
         let Some(state) = self.consumers.get_mut(&consumer) else {
             return;
         };
@@ -136,6 +139,38 @@ impl<S: Store> Scheduler<S> {
         if credit.is_some() {
             self.dispatch_for(consumer);
         }
+    }
+
+    /// Refuses one more route for a connection that may have no more.
+    fn refuse_route(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
+        let routes = &self.consumers.get(&consumer)?.routes;
+        if routes.contains(route) {
+            return None;
+        }
+        let Settings {
+            max_routes_per_connection,
+            max_routes,
+            ..
+        } = self.settings;
+        let message = if routes.len() >= max_routes_per_connection {
+            format!(
+                "this connection has {} routes, and max_routes_per_connection is \
+                 {max_routes_per_connection}: unregister some, or raise it",
+                routes.len()
+            )
+        } else if self.registrations >= max_routes {
+            format!(
+                "all connections have {} routes, and max_routes is {max_routes}: unregister some, \
+                 or raise it",
+                self.registrations
+            )
+        } else {
+            return None;
+        };
+        Some(Refusal {
+            route: Some(route.clone()),
+            ..Refusal::new(Code::TooManyRoutes, message)
+        })
     }
 
     /// Makes a connection a consumer of a route; whoever cannot share it loses it.
@@ -160,11 +195,13 @@ impl<S: Store> Scheduler<S> {
         route.exclusive = exclusive;
         if !route.consumers.contains(&consumer) {
             route.consumers.push(consumer);
-            state.routes.push(name.clone());
+            state.routes.insert(name.clone());
+            self.registrations += 1;
         }
+        self.registrations -= losers.len();
         for loser in losers {
             if let Some(state) = self.consumers.get_mut(&loser) {
-                state.routes.retain(|other| other != name);
+                state.routes.remove(name);
             }
             let reply = Reply::Unregistered {
                 route: name.clone(),
@@ -176,11 +213,15 @@ impl<S: Store> Scheduler<S> {
 
     /// Takes a connection from the consumers of a route. With the last, the route goes: what waited in memory for
     /// one to have room waits on disk.
-    fn leave(&mut self, consumer: ConsumerId, name: &Arc<str>) {
+    pub(super) fn leave(&mut self, consumer: ConsumerId, name: &Arc<str>) {
         let Some(route) = self.routes.get_mut(name) else {
             return;
         };
-        route.consumers.retain(|other| *other != consumer);
+        let Some(place) = route.consumers.iter().position(|other| *other == consumer) else {
+            return;
+        };
+        route.consumers.remove(place);
+        self.registrations -= 1;
         if !route.consumers.is_empty() {
             return;
         }
@@ -230,7 +271,14 @@ impl<S: Store> Scheduler<S> {
             payload: schedule.payload,
             replace: schedule.replace,
         };
-        match self.refuse(&order) {
+        let refusal = self.refuse(&order).or_else(|| {
+            let refusal = self.refuse_route(consumer, &order.route);
+            refusal.filter(|_| is_own).map(|refusal| Refusal {
+                id: Some(order.id.clone()),
+                ..refusal
+            })
+        });
+        match refusal {
             Some(refusal) => self.reply(consumer, Reply::Error(refusal), tag, weight),
             None => {
                 if is_own {
@@ -288,7 +336,9 @@ impl<S: Store> Scheduler<S> {
     /// register. Tells which.
     fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
         let state = self.consumers.get_mut(&consumer)?;
-        if let [route] = state.routes.as_slice() {
+        if state.routes.len() == 1
+            && let Some(route) = state.routes.first()
+        {
             return Some((route.clone(), false));
         }
         let own = state

@@ -47,6 +47,7 @@ impl<S: Store> Scheduler<S> {
             } => self.stats(consumer, stats, route, after, tag, weight),
             Input::Committed(committed) => self.all_committed(committed),
             Input::Unsent { consumer, seq, id } => self.unsent(consumer, &id, seq),
+            Input::Settings(settings) => self.reconfigure(*settings),
             Input::Ending => self.ending = true,
             Input::Copy(round) => self.hedge_copy(round),
             Input::Lost(round) => self.hedge_lost(round.number),
@@ -72,6 +73,7 @@ impl<S: Store> Scheduler<S> {
         }
         self.refill_wanting();
         self.raise_the_mark();
+        let more = self.leave_departed() || more;
         if more || self.wants_to_read() || !self.wanting.is_empty() {
             return Next::Now;
         }
