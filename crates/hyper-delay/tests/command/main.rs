@@ -9,4 +9,6 @@ mod ending;
 mod errors;
 mod help;
 mod load;
+mod log;
+mod reload;
 mod round_trip;

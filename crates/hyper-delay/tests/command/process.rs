@@ -3,11 +3,12 @@
 use std::{
     path::Path,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Ended, Start, process, server};
+use testkit::{Ended, PATIENCE, Start, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -41,12 +42,40 @@ impl Server {
     /// With these fields of the configuration besides a free port.
     #[track_caller]
     pub(crate) fn start(config: Value) -> Self {
+        Self::start_under(&[], config)
+    }
+
+    /// With a command before the program.
+    #[track_caller]
+    pub(crate) fn start_under(command: &[&str], config: Value) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let running = Start::new(PROGRAM, directory.path()).config(config).run();
+        let running = Start::new(PROGRAM, directory.path())
+            .config(config)
+            .under(command.iter().map(|&word| word.to_owned()).collect())
+            .run();
         Self {
             address: running.address.to_string(),
             running,
             directory,
+        }
+    }
+
+    /// The working directory, with `config.json`.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Waits until the log has a line that contains `text`, and returns that line.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let log = self.running.log();
+            if let Some(line) = log.lines().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "no line has {text:?}:\n{log}");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

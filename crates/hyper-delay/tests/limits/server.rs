@@ -13,10 +13,17 @@ pub(crate) struct Server {
 impl Server {
     /// With these fields of the configuration. Nothing is synced.
     pub(crate) fn start(config: Value) -> Self {
+        Self::start_under(&[], config)
+    }
+
+    /// With a command before the program.
+    pub(crate) fn start_under(command: &[&str], config: Value) -> Self {
         let directory = tempfile::tempdir().expect("the temporary directory is writable");
+        let command = command.iter().map(|&word| word.to_owned()).collect();
         let running = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path())
             .config(json!({"sync": "never"}))
             .config(config)
+            .under(command)
             .run();
         Self {
             running,
