@@ -16,8 +16,10 @@ fn a_hundred_thousand_tasks_of_one_millisecond_arrive_once_each() {
     peer.register_with("a", r#""credit":65535"#);
     let at = now() + 5_000;
     // On a slow machine the tasks are due before all are scheduled: the consumer must read by then.
+    let producer = server.peer();
+    let line = move |id: usize| schedule("a", &id.to_string(), at);
     let mut ids = thread::scope(|scope| {
-        scope.spawn(|| schedule_all(&server, COUNT, move |id| schedule("a", &id.to_string(), at)));
+        scope.spawn(|| schedule_all(producer, COUNT, line));
         take_all(&mut peer, COUNT)
     });
     ids.sort_unstable();

@@ -52,7 +52,7 @@ fn all_connections_may_register_max_routes() {
 }
 
 #[test]
-fn a_connection_with_many_routes_is_left_by_and_by_and_delays_no_consumer() {
+fn a_connection_with_many_routes_closes_in_steps_and_delays_no_consumer() {
     const ROUTES: usize = 20_000;
     let server = Server::start(json!({"max_routes_per_connection": ROUTES}));
     let mut honest = server.consumer("a");
@@ -76,7 +76,7 @@ fn a_connection_with_many_routes_is_left_by_and_by_and_delays_no_consumer() {
         let delivery = honest.delivery();
         assert!(honest.removes(&delivery));
     }
-    // At last a task for one of its routes is parked, for it has no consumer.
+    // In the end only the honest route has a consumer.
     honest.until(Peer::all_stats, |stats| stats["routes"] == json!([{
         "route_key": "a", "waiting": 0, "parked": 0, "in_flight": 0, "dead": 0, "consumers": 1
     }]));
