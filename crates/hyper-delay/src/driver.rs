@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::oneshot;
+
 use crate::{
     clock::Clock,
     outbox::Outbox,
@@ -29,6 +31,8 @@ pub(crate) enum Event {
     Connected(ConsumerId, Arc<Outbox>),
     /// A connection has nothing more to be told.
     Gone(ConsumerId),
+    /// Asks whether a connection has no route and no delivery in flight.
+    IsIdle(ConsumerId, oneshot::Sender<bool>),
     /// No connection reads any more: once all they asked for is on disk and answered, this is the end.
     Drain,
     /// The committer has failed.
@@ -84,6 +88,9 @@ impl<S: Store> Driver<S> {
                     }
                     Event::Gone(consumer) => {
                         self.outboxes.remove(&consumer);
+                    }
+                    Event::IsIdle(consumer, answer) => {
+                        let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
                     Event::Drain => draining = true,
                     Event::Failed(error) => return Err(error),

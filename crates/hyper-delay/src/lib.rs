@@ -21,14 +21,16 @@ pub mod store;
 
 mod committer;
 mod connection;
+mod descriptors;
 mod driver;
+mod log_limit;
 mod outbox;
 mod server;
 
 #[doc(hidden)]
 pub mod load;
 
-pub use server::{ServeError, run, run_with};
+pub use server::{ServeError, run, run_reloadable, run_with};
 
 /// As many cases as `PROPTEST_CASES` says, or else so many.
 #[cfg(test)]

@@ -1,13 +1,18 @@
+use std::path::absolute;
+
 use clap::Args;
 use hyper_delay::config::{Config, Loaded};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 
 use super::{Failure, files, log, remote::print, signal};
 
+/// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
+const BLOCKING_THREADS: usize = 8;
+
 /// Serve until SIGTERM or SIGINT. The default.
 ///
-/// HYPER_DELAY_CONFIG names a configuration file; without it ./config.json is read if it is there.
-/// RUST_LOG says what is logged to standard error; RUST_LOG=debug is more.
+/// HYPER_DELAY_CONFIG names a configuration file; without it ./config.json is read if it exists.
+/// SIGHUP reloads it. RUST_LOG sets what is logged to standard error; RUST_LOG=debug is more.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: HYPER_DELAY_CONFIG=/etc/hyper-delay.json hyper-delay serve")]
 pub(super) struct Serve {
@@ -24,17 +29,19 @@ impl Serve {
             return print(&config.to_string());
         }
         log::start(log::SERVER);
+        let data_dir = absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             configuration = %source,
-            data_dir = %config.data_dir.display(),
+            data_dir = %data_dir.display(),
             bind_addr = %config.bind_addr,
             sync = %config.sync,
             "starting"
         );
-        files::raise_limit(config.max_connections);
+        files::raise_limit();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .max_blocking_threads(BLOCKING_THREADS)
             .build()
             .map_err(Failure::Runtime)?;
         runtime.block_on(serve(config))
@@ -44,9 +51,14 @@ impl Serve {
 async fn serve(config: Config) -> Result<(), Failure> {
     let end = signal::end()?;
     let address = config.bind_addr;
+    let (sender, configs) = watch::channel(config);
+    let reload = signal::reload(sender)?;
     let failed = |source| Failure::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    hyper_delay::run(listener, config, end).await?;
+    let reloading = tokio::spawn(reload);
+    let ended = hyper_delay::run_reloadable(listener, configs, end).await;
+    reloading.abort();
+    ended?;
     tracing::info!("ended: all that was acknowledged is on disk");
     Ok(())
 }

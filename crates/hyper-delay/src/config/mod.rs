@@ -1,7 +1,7 @@
-//! What the server is told before it starts.
+//! The configuration of the server.
 //!
-//! [`Config::load`] reads a JSON file, in which every field may be absent, and refuses what it does not
-//! know and what makes no sense. `CONFIGURATION.md` has the table of the fields.
+//! [`Config::load`] reads a JSON file. Every field is optional; unknown fields and values out of
+//! range are errors. `CONFIGURATION.md` has the table of the fields.
 
 mod hedge;
 mod hosts;
@@ -14,10 +14,12 @@ mod read;
 mod values;
 
 mod load;
+mod reload;
 
 pub use error::ConfigError;
 pub use hosts::AllowedHosts;
 pub use load::{Loaded, Source};
+pub use reload::Changes;
 pub use sync::Sync;
 pub use values::Config;
 

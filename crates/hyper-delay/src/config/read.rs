@@ -1,4 +1,4 @@
-//! Reading the fields, each with its range.
+//! Reads the fields, each with its range.
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
@@ -18,7 +18,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If it is not JSON, or has a field that does not exist or with a value that it cannot have.
+    /// If it is not one JSON object, names an unknown field or the same field twice, or has a value
+    /// out of range.
     pub fn from_json(file: &str, json: &str) -> Result<Self, ConfigError> {
         let mut fields = Fields::read(file, json)?;
         let config = Self::take(&mut fields)?;
@@ -40,17 +41,58 @@ impl Config {
                 "a number",
                 1..=1_000_000,
             )?,
+            reserved_connections: f.number(
+                "reserved_connections",
+                default.reserved_connections,
+                "a number",
+                0..=1_024,
+            )?,
             max_line_bytes: f.number(
                 "max_line_bytes",
                 default.max_line_bytes,
                 "bytes",
                 1_024..=1 << 24,
             )?,
+            max_unfinished_bytes: f.number(
+                "max_unfinished_bytes",
+                default.max_unfinished_bytes,
+                "bytes",
+                262_144..=1 << 36,
+            )?,
+            max_routes_per_connection: f.number(
+                "max_routes_per_connection",
+                default.max_routes_per_connection,
+                "a number",
+                1..=1_000_000,
+            )?,
+            max_routes: f.number(
+                "max_routes",
+                default.max_routes,
+                "a number",
+                1..=100_000_000,
+            )?,
             connection_write_channel: f.number(
                 "connection_write_channel",
                 default.connection_write_channel,
                 "a number",
                 1..=65_536,
+            )?,
+            idle_timeout_seconds: f.take(
+                "idle_timeout_seconds",
+                default.idle_timeout_seconds,
+                |value| number(value, "seconds", 1..=604_800).map(Some),
+            )?,
+            keepalive_seconds: f.number(
+                "keepalive_seconds",
+                default.keepalive_seconds,
+                "seconds",
+                1..=3_600,
+            )?,
+            user_timeout_seconds: f.number(
+                "user_timeout_seconds",
+                default.user_timeout_seconds,
+                "seconds",
+                1..=3_600,
             )?,
             sync: f.take("sync", default.sync, mode)?,
             tick_ms: f.number("tick_ms", default.tick_ms, ms, 1..=1_000)?,
@@ -95,7 +137,7 @@ impl Config {
         })
     }
 
-    /// What one field allows another.
+    /// Checks fields against each other.
     fn check(&self, fields: &Fields<'_>) -> Result<(), ConfigError> {
         if self.max_retry_delay_ms < self.retry_delay_ms {
             let cure = format!(
@@ -103,6 +145,17 @@ impl Config {
                 self.retry_delay_ms
             );
             return Err(fields.bad("max_retry_delay_ms", &json!(self.max_retry_delay_ms), cure));
+        }
+        if self.max_unfinished_bytes < 4 * self.max_line_bytes {
+            let cure = format!(
+                "give at least four times max_line_bytes, which is {}",
+                self.max_line_bytes
+            );
+            return Err(fields.bad(
+                "max_unfinished_bytes",
+                &json!(self.max_unfinished_bytes),
+                cure,
+            ));
         }
         if let Some((key, delay)) = self
             .hedge
@@ -130,7 +183,9 @@ fn folder(value: &Value) -> Result<PathBuf, String> {
 fn address(value: &Value) -> Result<SocketAddr, String> {
     let address = value.as_str().and_then(|text| text.parse().ok());
     address.ok_or_else(|| {
-        "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (a name is not looked up)".to_owned()
+        "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (names are not \
+         looked up)"
+            .to_owned()
     })
 }
 

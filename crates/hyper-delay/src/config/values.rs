@@ -1,4 +1,4 @@
-//! The fields of the configuration.
+//! The fields of the configuration, and their defaults.
 
 use std::{
     collections::BTreeMap,
@@ -12,9 +12,9 @@ use serde::{Serialize, Serializer};
 
 use super::{AllowedHosts, Sync, hedge};
 
-/// What the server is told before it starts, all of it checked.
+/// The configuration of a server. Every value has been checked.
 ///
-/// [`Display`](fmt::Display) prints it as a file that says the same.
+/// [`Display`](fmt::Display) prints it as a configuration file.
 ///
 /// ```
 /// use hyper_delay::config::Config;
@@ -28,45 +28,76 @@ use super::{AllowedHosts, Sync, hedge};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Config {
-    /// The folder of the store; made if it is not there. Relative to the working directory. Default `"data/db"`.
+    /// The folder of the store, made if it does not exist. Relative to the working directory.
+    /// Default: `"data/db"`.
     #[serde(serialize_with = "shown")]
     pub data_dir: PathBuf,
-    /// Where to listen: an address and a port, 0 for any that is free. Default `"127.0.0.1:7000"`.
+    /// The address and port to listen on; port 0 is any free one. Default: `"127.0.0.1:7000"`.
     pub bind_addr: SocketAddr,
-    /// Who may connect: addresses and CIDR ranges. Empty means the default, `["127.0.0.1", "::1"]`.
+    /// The addresses and CIDR ranges that may connect. Empty means the default,
+    /// `["127.0.0.1", "::1"]`.
     pub allowed_hosts: AllowedHosts,
-    /// How many connections may be open: 1 to 1,000,000. Default 10,000.
+    /// The most open connections: 1 to 1,000,000. Default: 10,000.
     pub max_connections: usize,
-    /// The longest line in bytes, its end not counted: 1,024 to 16,777,216. Default 65,536.
+    /// Connections beyond `max_connections` that are kept for operators on this machine: 0 to
+    /// 1,024. Default: 4.
+    pub reserved_connections: usize,
+    /// The longest line in bytes, without its end: 1,024 to 16,777,216. Default: 65,536.
     pub max_line_bytes: usize,
-    /// How many requests of one connection may be under way: 1 to 65,536. Default 256.
+    /// The most memory for the unfinished lines of all connections, in bytes: 262,144 to
+    /// 68,719,476,736, and at least four times `max_line_bytes`. Default: 67,108,864.
+    pub max_unfinished_bytes: usize,
+    /// The most routes that one connection may register: 1 to 1,000,000. Default: 10,000.
+    pub max_routes_per_connection: usize,
+    /// The most routes that all connections may register: 1 to 100,000,000. A route counts once
+    /// for each of its consumers. Default: 100,000.
+    pub max_routes: usize,
+    /// The most requests of one connection that are under way: 1 to 65,536. Default: 256.
     pub connection_write_channel: usize,
-    /// What an ack promises. Default `"always"`.
+    /// Seconds without a line after which a connection without routes, deliveries and requests
+    /// under way is closed: 1 to 604,800, or null for never. Default: null.
+    pub idle_timeout_seconds: Option<u64>,
+    /// Seconds of silence after which the system probes whether the peer is still there: 1 to
+    /// 3,600. Default: 30.
+    pub keepalive_seconds: u64,
+    /// Seconds after which the system closes a connection whose peer does not confirm what was
+    /// sent: 1 to 3,600. Linux only. Default: 30.
+    pub user_timeout_seconds: u64,
+    /// What an ack promises. Default: `"always"`.
     pub sync: Sync,
-    /// The resolution of the timers in milliseconds: 1 to 1,000. Default 1.
+    /// The resolution of the timers in milliseconds: 1 to 1,000. Default: 1.
     pub tick_ms: u64,
-    /// How far ahead tasks are held in memory, in milliseconds: 1,000 to 86,400,000. Default 60,000.
+    /// How far ahead tasks are held in memory, in milliseconds: 1,000 to 86,400,000.
+    /// Default: 60,000.
     pub window_ms: u64,
-    /// How many tasks are held in memory until they are due, at most: 1,000 to 100,000,000. Default 100,000.
+    /// The most tasks that are held in memory until they are due: 1,000 to 100,000,000.
+    /// Default: 100,000.
     pub window_tasks: usize,
-    /// How many due tasks of one route may wait in memory for a consumer to have room: 1 to 1,048,576. Default 2,048.
+    /// The most due tasks of one route that wait in memory for a consumer with room: 1 to
+    /// 1,048,576. Default: 2,048.
     pub ready_channel_capacity: usize,
-    /// How far ahead a task may be scheduled, in days: 1 to 36,500. Default 3,650.
+    /// How far ahead a task may be scheduled, in days: 1 to 36,500. Default: 3,650.
     pub max_delay_days: u64,
-    /// How long a finished task is remembered, in seconds: 0 to 604,800. Default 300.
+    /// How long a finished task is remembered, in seconds: 0 to 604,800. Default: 300.
     pub dedupe_seconds: u64,
-    /// How many deliveries may be in flight on a connection that does not say: 1 to 65,535. Default 256.
+    /// The most deliveries in flight on a connection that asks for no other number: 1 to 65,535.
+    /// Default: 256.
     pub credit: u16,
-    /// How long a consumer has for its ack, in milliseconds: 1 to 86,400,000. Default 30,000.
+    /// The time that a consumer has for its ack, in milliseconds: 1 to 86,400,000.
+    /// Default: 30,000.
     pub ack_timeout_ms: u64,
-    /// The wait after the first failed round, in milliseconds: 1 to 86,400,000. Doubled with each. Default 1,000.
+    /// The wait after the first failed round, in milliseconds: 1 to 86,400,000. It doubles with
+    /// each further one. Default: 1,000.
     pub retry_delay_ms: u64,
-    /// The longest wait after a failed round, in milliseconds: `retry_delay_ms` to 86,400,000. Default 60,000.
+    /// The longest wait after a failed round, in milliseconds: `retry_delay_ms` to 86,400,000.
+    /// Default: 60,000.
     pub max_retry_delay_ms: u64,
-    /// How many rounds may fail before a task is dead: 1 to 4,294,967,295, or null for any number. Default null.
+    /// The failed rounds after which a task is a dead letter: 1 to 4,294,967,295, or null for
+    /// never. Default: null.
     pub max_attempts: Option<u32>,
-    /// After how many milliseconds the next connection gets a copy: 1 to less than `ack_timeout_ms`, by route, or by prefix
-    /// for a key that ends with `*`. [`hedge_of`](Self::hedge_of) says which counts. Default none.
+    /// Milliseconds after which the next connection gets a copy: 1 to less than `ack_timeout_ms`,
+    /// by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).
+    /// Default: none.
     pub hedge: BTreeMap<String, u64>,
 }
 
@@ -77,8 +108,15 @@ impl Default for Config {
             bind_addr: (Ipv4Addr::LOCALHOST, 7_000).into(),
             allowed_hosts: AllowedHosts::default(),
             max_connections: 10_000,
+            reserved_connections: 4,
             max_line_bytes: 65_536,
+            max_unfinished_bytes: 64 << 20,
+            max_routes_per_connection: 10_000,
+            max_routes: 100_000,
             connection_write_channel: 256,
+            idle_timeout_seconds: None,
+            keepalive_seconds: 30,
+            user_timeout_seconds: 30,
             sync: Sync::Always,
             tick_ms: 1,
             window_ms: 60_000,
@@ -97,15 +135,16 @@ impl Default for Config {
 }
 
 impl Config {
-    /// After how long the next connection gets a copy of a task of this route, if it is hedged.
+    /// Returns the time after which the next connection gets a copy of a task of this route, if the
+    /// route is hedged.
     ///
-    /// A key that is the route counts first, then the longest prefix.
+    /// A key that equals the route takes precedence, then the longest prefix.
     #[must_use]
     pub fn hedge_of(&self, route: &str) -> Option<Duration> {
         hedge::delay(&self.hedge, route).map(Duration::from_millis)
     }
 
-    /// The configuration as a file that says the same, with every field.
+    /// Returns the configuration as a file with every field.
     #[must_use]
     pub fn to_json(&self) -> String {
         self.to_string()
@@ -118,7 +157,7 @@ impl fmt::Display for Config {
     }
 }
 
-/// A path that no file could have named is shown as well as it can be.
+/// A path that is not Unicode is shown with replacement characters.
 fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

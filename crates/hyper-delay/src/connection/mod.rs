@@ -1,7 +1,11 @@
 //! One connection: a task that reads its lines, and one that writes to it.
 
 mod ask_disk;
+mod idle;
 mod reader;
+mod slots;
+mod socket;
+mod unfinished;
 mod writer;
 
 use std::{
@@ -16,9 +20,13 @@ use tokio::{
     time::timeout,
 };
 
+pub(crate) use slots::{Slot, Slots};
+pub(crate) use unfinished::Unfinished;
+
 use crate::{
     config::Config,
     driver::Event,
+    log_limit::LogLimit,
     outbox::Outbox,
     scheduler::{ConsumerId, Input, OwnRoutes},
     store::Store,
@@ -27,17 +35,42 @@ use crate::{
 /// What all connections share.
 pub(crate) struct Shared<S> {
     pub(crate) store: Arc<S>,
+    /// The configuration at the time when the connection was accepted.
     pub(crate) config: Arc<Config>,
     pub(crate) events: Sender<Event>,
     pub(crate) own_routes: Arc<OwnRoutes>,
-    /// True once the server is about to end.
+    /// True once the server shuts down.
     pub(crate) ending: watch::Receiver<bool>,
+    pub(crate) unfinished: Arc<Unfinished>,
+    pub(crate) logs: Arc<LogLimit>,
 }
 
-/// Serves a connection until its end. Returns when it has been read to its end and, for all that it asked, an
-/// answer has been written, or when it cannot be written to.
-pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stream: TcpStream) {
-    let _ = stream.set_nodelay(true);
+impl<S> Shared<S> {
+    /// Returns the same for connections that are accepted from now on.
+    pub(crate) fn with_config(&self, config: Arc<Config>) -> Self {
+        Self {
+            store: self.store.clone(),
+            config,
+            events: self.events.clone(),
+            own_routes: self.own_routes.clone(),
+            ending: self.ending.clone(),
+            unfinished: self.unfinished.clone(),
+            logs: self.logs.clone(),
+        }
+    }
+}
+
+/// Serves a connection. Returns once everything that was read is answered and the replies are
+/// written, or once the connection cannot be written to.
+pub(crate) async fn serve<S: Store>(
+    shared: Arc<Shared<S>>,
+    id: ConsumerId,
+    stream: TcpStream,
+    slot: Slot,
+) {
+    if let Err(error) = socket::configure(&stream, &shared.config) {
+        tracing::debug!(connection = id, %error, "an option of the socket could not be set");
+    }
     let (mut read, write) = stream.into_split();
     let outbox = Arc::new(Outbox::new(shared.config.connection_write_channel));
     let connected = Event::Connected(id, outbox.clone());
@@ -47,11 +80,11 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
     let _gone = Gone(&shared.events, id);
     let mut writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
     let (why, written) = tokio::select! {
-        why = reader::run(&shared, id, &outbox, &mut read) => (why, false),
+        why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
         why = &mut writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
-    // Answers to what was asked are still to be written, but nothing more is to be delivered.
+    // Replies are still to be written, but nothing more is to be delivered.
     let _ = shared.events.send(Event::Input(Input::Closed(id)));
     let written = written
         || tokio::select! {
@@ -65,7 +98,7 @@ pub(crate) async fn serve<S: Store>(shared: Arc<Shared<S>>, id: ConsumerId, stre
     }
 }
 
-/// Tells that a connection is gone, also if its task panics.
+/// Reports the end of a connection, also if its task panics.
 struct Gone<'a>(&'a Sender<Event>, ConsumerId);
 
 impl Drop for Gone<'_> {
@@ -75,8 +108,8 @@ impl Drop for Gone<'_> {
     }
 }
 
-/// Reads what still comes, for a moment. To close a socket that has unread bytes is to reset the connection, and
-/// that can destroy what the other side has not read yet.
+/// Reads and discards for a moment. Closing a socket that has unread bytes resets the connection,
+/// which can destroy what the peer has not read yet.
 pub(crate) async fn linger(read: &mut (impl AsyncRead + Unpin)) {
     const MOMENT: Duration = Duration::from_secs(1);
     let mut bytes = [0; 4096];

@@ -4,31 +4,39 @@ use std::{
     sync::Arc,
 };
 
-use tokio::{io::AsyncReadExt, net::tcp::OwnedReadHalf};
+use tokio::{
+    io::AsyncReadExt,
+    net::tcp::OwnedReadHalf,
+    sync::{oneshot, watch},
+};
 
-use super::{Shared, ask_disk};
+use super::{Shared, Slot, ask_disk, idle::IdleTimer};
 use crate::{
     driver::Event,
+    log_limit::Warning,
     outbox::Outbox,
     protocol::{Code, Line, Lines, Refusal, Reply, Request, Version, parse},
     scheduler::{Ask, ConsumerId, Input, Message, ReplyTo},
     store::Store,
 };
 
-/// The connection is closed after this many consecutive errors: the peer does not speak the protocol.
+/// The connection is closed after this many errors in a row: the peer does not speak the protocol.
 const MAX_CONSECUTIVE_ERRORS: usize = 100;
 
-/// Reads after the start of the shutdown, at most, to refuse the requests that have arrived.
+/// The most reads during shutdown. They refuse the requests that have arrived.
 const LAST_READS: usize = 16;
 
-/// Reads until the connection ends or the server shuts down, and returns the reason for the log.
+/// Reads until the end, and returns the reason for it.
 pub(super) async fn run<S: Store>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &Arc<Outbox>,
     read: &mut OwnedReadHalf,
+    slot: &Slot,
 ) -> &'static str {
     let mut lines = Lines::new(shared.config.max_line_bytes);
+    let mut unfinished = shared.unfinished.line_of(id);
+    let mut idle = IdleTimer::start(slot.idle_timeout(&shared.config));
     let mut ending = shared.ending.clone();
     let mut reader = Reader {
         shared,
@@ -36,6 +44,7 @@ pub(super) async fn run<S: Store>(
         outbox,
         asks: Vec::new(),
         errors: 0,
+        is_reserved: slot.is_reserved(),
         over: false,
     };
     let mut last_reads = 0;
@@ -46,8 +55,21 @@ pub(super) async fn run<S: Store>(
         } else {
             tokio::select! {
                 biased;
-                _ = ending.wait_for(|ending| *ending) => {
+                () = ended(&mut ending) => {
                     reader.over = true;
+                    continue;
+                }
+                () = unfinished.evicted(), if unfinished.is_held() => {
+                    // The bytes go before the wait for room.
+                    drop(lines);
+                    reader.refuse_unfinished().await;
+                    return "the unfinished lines of all connections took too much memory";
+                }
+                () = idle.expired(), if idle.is_set() => {
+                    if reader.is_idle().await {
+                        return "it was idle";
+                    }
+                    idle.restart();
                     continue;
                 }
                 came = some(read, &mut lines) => came,
@@ -61,7 +83,9 @@ pub(super) async fn run<S: Store>(
             }
             Err(_) => return "it broke",
         }
+        let mut ended_a_line = false;
         while let Some(line) = lines.next() {
+            ended_a_line = true;
             match line {
                 Ok(line) => {
                     let (weight, line) = (outbox.weight(line.len()), parse(line));
@@ -77,28 +101,52 @@ pub(super) async fn run<S: Store>(
                 return "it sent 100 consecutive errors";
             }
         }
+        unfinished.hold(lines.unfinished(), ended_a_line);
+        if ended_a_line {
+            idle.restart();
+        }
         if !reader.flush() || last_reads == LAST_READS {
             return "the server has ended";
         }
     }
 }
 
-/// Waits for bytes and reads them. The buffer is allocated after the wait.
+/// Waits until the server shuts down. The guard of the value must not live across an `await`.
+async fn ended(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|ending| *ending).await;
+}
+
+/// Waits until the socket is readable, and reads. No buffer is held while waiting.
 async fn some(read: &mut OwnedReadHalf, lines: &mut Lines) -> io::Result<usize> {
     read.readable().await?;
     read.read_buf(lines.room()).await
 }
 
-fn too_late(line: &Line) -> Refusal {
+const SHUTTING_DOWN: &str = "the server is shutting down: send the request again once it is back";
+
+const RESERVED: &str = "all max_connections are open, and this connection has a slot that is \
+    reserved for operators and takes no routes: close other connections, or raise max_connections";
+
+const UNFINISHED: &str = "the unfinished lines of all connections exceed max_unfinished_bytes, and \
+    this connection has held the most for the longest: send lines whole, or raise the limit";
+
+/// A refusal of a request that could be read.
+fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
     let (route, id) = line.request.names();
     Refusal {
         id: id.cloned(),
         route: route.cloned(),
         tag: line.tag.clone(),
-        ..Refusal::new(
-            Code::ShuttingDown,
-            "the server is shutting down: send it again after the restart",
-        )
+        ..Refusal::new(code, message)
+    }
+}
+
+/// Whether a request makes its connection a consumer.
+const fn binds(request: &Request) -> bool {
+    match request {
+        Request::Register { .. } => true,
+        Request::Schedule(schedule) => schedule.route.is_none(),
+        _ => false,
     }
 }
 
@@ -108,9 +156,11 @@ struct Reader<'a, S> {
     outbox: &'a Arc<Outbox>,
     /// Requests that the scheduler has not received yet.
     asks: Vec<Ask>,
-    /// Consecutive errors.
+    /// Errors since the last good line.
     errors: usize,
-    /// Whether the server is shutting down: new requests are refused.
+    /// The connection takes a slot that is kept for operators.
+    is_reserved: bool,
+    /// The server is shutting down, and refuses every request.
     over: bool,
 }
 
@@ -125,7 +175,12 @@ impl<S: Store> Reader<'_, S> {
         };
         self.errors = 0;
         if self.over {
-            return self.refuse(too_late(&line), weight).await;
+            let refusal = refusal(&line, Code::ShuttingDown, SHUTTING_DOWN);
+            return self.refuse(refusal, weight).await;
+        }
+        if self.is_reserved && binds(&line.request) {
+            let refusal = refusal(&line, Code::TooManyConnections, RESERVED);
+            return self.refuse(refusal, weight).await;
         }
         self.take(weight).await;
         match line.request {
@@ -174,7 +229,23 @@ impl<S: Store> Reader<'_, S> {
         }
     }
 
-    /// Reserves room for a request. Flushes before it waits, so that replies can free room.
+    /// Tells the peer why its connection is closed.
+    async fn refuse_unfinished(&mut self) {
+        self.shared.logs.warn(Warning::Unfinished, self.id);
+        let refusal = Refusal::new(Code::LineTooLong, UNFINISHED);
+        self.refuse(refusal, 1).await;
+    }
+
+    /// Returns whether the connection has no request under way, no route and no delivery.
+    async fn is_idle(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        let ask = Event::IsIdle(self.id, tell);
+        self.outbox.is_answered()
+            && self.shared.events.send(ask).is_ok()
+            && told.await.unwrap_or(false)
+    }
+
+    /// Takes room for a request. Flushes before it waits, as only answers make room.
     async fn take(&mut self, weight: u32) {
         if !self.outbox.try_take(weight) {
             self.flush();

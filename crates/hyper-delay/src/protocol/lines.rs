@@ -111,6 +111,15 @@ impl Lines {
         self.number
     }
 
+    /// Returns how much memory the unfinished line takes; 0 if no line is begun.
+    #[must_use]
+    pub const fn unfinished(&self) -> usize {
+        match self.buffer.is_empty() {
+            true => 0,
+            false => self.buffer.capacity(),
+        }
+    }
+
     /// Removes the returned lines from the buffer, and adapts its size.
     fn settle(&mut self) {
         let got = self.buffer.len() - self.settled;

@@ -1,5 +1,5 @@
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
@@ -14,7 +14,7 @@ const LATE: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Consumer {
     /// The routes it has registered.
-    routes: HashSet<Arc<str>>,
+    routes: BTreeSet<Arc<str>>,
     /// The route the server made for it, because it scheduled without one.
     own_route: Option<Arc<str>>,
     /// The number of copies it may have in flight.
@@ -55,7 +55,7 @@ impl Copy {
 impl Consumer {
     pub(super) fn new(credit: u16) -> Self {
         Self {
-            routes: HashSet::new(),
+            routes: BTreeSet::new(),
             own_route: None,
             credit,
             in_flight: HashMap::new(),
@@ -95,8 +95,7 @@ impl Consumer {
 
     /// The only route it has registered, if it has exactly one.
     pub(super) fn only_route(&self) -> Option<&Arc<str>> {
-        let mut routes = self.routes.iter();
-        routes.next().filter(|_| self.routes.len() == 1)
+        self.routes.first().filter(|_| self.routes.len() == 1)
     }
 
     /// The route the server makes for it: always the same.
@@ -125,6 +124,11 @@ impl Consumer {
         let route = self.waiting.pop_front()?;
         self.is_waiting.remove(&route);
         Some(route)
+    }
+
+    /// Whether it has registered nothing and has no copy that it could answer in time.
+    pub(super) fn is_idle(&self) -> bool {
+        self.routes.is_empty() && self.in_flight.is_empty() && self.lost.is_empty()
     }
 
     /// The number of copies in flight.
@@ -273,7 +277,7 @@ pub(super) enum Overdue {
 /// What a connection leaves when it is gone.
 #[derive(Debug)]
 pub(super) struct Gone {
-    pub(super) routes: HashSet<Arc<str>>,
+    pub(super) routes: BTreeSet<Arc<str>>,
     pub(super) own_route: Option<Arc<str>>,
     pub(super) unanswered: Vec<(Arc<str>, Copy)>,
     /// The revisions of the copies it left unanswered.

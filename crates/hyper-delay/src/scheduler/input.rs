@@ -36,8 +36,8 @@ pub enum Input {
     },
     /// The server is about to end.
     Ending,
-    /// The configuration has changed.
-    Settings(Settings),
+    /// The configuration was reloaded.
+    Settings(Box<Settings>),
 }
 
 /// A copy of a task that a connection was given.

@@ -56,6 +56,7 @@ use crate::{
     protocol::Reply,
     store::{Store, StoreError},
 };
+use consumer::Consumer;
 use consumers::Consumers;
 use horizon::Horizon;
 use low_water::LowWater;
@@ -131,7 +132,7 @@ impl<S: Store> Scheduler<S> {
             Input::Unsent(copy) => self.unsent(&copy),
             Input::Unreadable { copy, reason } => self.unreadable(&copy, reason),
             Input::Ending => self.is_ending = true,
-            Input::Settings(settings) => self.set_settings(settings),
+            Input::Settings(settings) => self.set_settings(*settings),
         }
     }
 
@@ -156,8 +157,16 @@ impl<S: Store> Scheduler<S> {
         self.own_routes.clone()
     }
 
+    /// Returns whether a connection has no route and no delivery in flight.
+    #[must_use]
+    pub fn is_idle(&self, consumer: ConsumerId) -> bool {
+        let state = self.consumers.get(consumer);
+        state.is_none_or(Consumer::is_idle)
+    }
+
+    /// Applies new settings.
     fn set_settings(&mut self, settings: Settings) {
-        self.settings = settings;
+        self.settings.reload(settings);
         let settings = &self.settings;
         self.routes.set_hedges(|route| settings.hedge_of(route));
     }

@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use super::{ConsumerId, Message, ReplyTo, Scheduler};
 use crate::{
-    protocol::{Mode, Reason, Reply},
+    protocol::{Code, Mode, Reason, Refusal, Reply},
     store::Store,
 };
+
+/// The routes that closed connections leave in one go, so that one with many does not stall the
+/// others.
+const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
     pub(super) fn closed(&mut self, consumer: ConsumerId) {
@@ -20,14 +24,23 @@ impl<S: Store> Scheduler<S> {
             // What it has in flight has not failed: the next start delivers it.
             return;
         }
-        for route in &gone.routes {
-            self.leave(consumer, route);
-        }
+        self.routes.depart(consumer, gone.routes);
+        self.leave_departed();
         for (_, copy) in gone.unanswered {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }
             self.copy_failed(copy.seq, consumer, None);
+        }
+    }
+
+    /// Has closed connections leave a bounded number of routes.
+    pub(super) fn leave_departed(&mut self) {
+        for _ in 0..DEPARTURES {
+            let Some((consumer, route)) = self.routes.next_departed() else {
+                return;
+            };
+            self.leave(consumer, &route);
         }
     }
 
@@ -39,6 +52,9 @@ impl<S: Store> Scheduler<S> {
         mode: Mode,
     ) {
         let consumer = to.consumer;
+        if let Some(refusal) = self.refuse_route(consumer, route) {
+            return self.reply(to, Reply::Error(refusal));
+        }
         let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
@@ -56,6 +72,34 @@ impl<S: Store> Scheduler<S> {
         if credit.is_some() {
             self.dispatch_for(consumer);
         }
+    }
+
+    /// Refuses one more route for a connection that may have no more.
+    pub(super) fn refuse_route(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
+        let state = self.consumers.get(consumer)?;
+        if state.has_route(route) {
+            return None;
+        }
+        let (of_one, of_all) = (state.routes(), self.routes.registrations());
+        let most_of_one = self.settings.max_routes_per_connection;
+        let most = self.settings.max_routes;
+        let message = if of_one >= most_of_one {
+            format!(
+                "this connection has {of_one} routes, and max_routes_per_connection is \
+                 {most_of_one}: unregister some, or raise it"
+            )
+        } else if of_all >= most {
+            format!(
+                "all connections have {of_all} routes, and max_routes is {most}: unregister some, \
+                 or raise it"
+            )
+        } else {
+            return None;
+        };
+        Some(Refusal {
+            route: Some(route.clone()),
+            ..Refusal::new(Code::TooManyRoutes, message)
+        })
     }
 
     pub(super) fn unregister(&mut self, to: ReplyTo, route: Arc<str>) {

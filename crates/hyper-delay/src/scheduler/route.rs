@@ -20,6 +20,17 @@ pub(super) struct Route {
     hedge: Option<Duration>,
 }
 
+/// What it means for a route that a consumer leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unregistered {
+    /// It was no consumer of the route.
+    Unknown,
+    /// The route has other consumers.
+    OthersStay,
+    /// It was the last one.
+    Last,
+}
+
 impl Route {
     /// A route that had no consumer: what is parked for it is not known.
     pub(super) const fn new(hedge: Option<Duration>) -> Self {
@@ -67,10 +78,17 @@ impl Route {
         (losers, is_new)
     }
 
-    /// Removes a consumer. Returns whether it was the last.
-    pub(super) fn unregister(&mut self, consumer: ConsumerId) -> bool {
-        self.consumers.retain(|other| *other != consumer);
-        self.consumers.is_empty()
+    /// Removes a consumer.
+    pub(super) fn unregister(&mut self, consumer: ConsumerId) -> Unregistered {
+        let place = self.consumers.iter().position(|other| *other == consumer);
+        let Some(place) = place else {
+            return Unregistered::Unknown;
+        };
+        self.consumers.remove(place);
+        match self.consumers.is_empty() {
+            true => Unregistered::Last,
+            false => Unregistered::OthersStay,
+        }
     }
 
     /// The consumers, each once, from the one whose turn it is.
@@ -165,7 +183,8 @@ mod tests {
         assert_eq!(turn(&route), [3, 1, 2]);
         route.served(1);
         assert_eq!(turn(&route), [2, 3, 1], "consumer 1 was served");
-        assert!(!route.unregister(2));
+        assert_eq!(route.unregister(2), Unregistered::OthersStay);
+        assert_eq!(route.unregister(2), Unregistered::Unknown);
         assert_eq!(turn(&route), [1, 3]);
     }
 
@@ -175,7 +194,7 @@ mod tests {
         assert_eq!(route.register(3, true), (vec![1, 2], true));
         assert_eq!(route.register(1, false), (vec![3], true));
         assert_eq!(route.register(1, true), (vec![], false));
-        assert!(route.unregister(1));
+        assert_eq!(route.unregister(1), Unregistered::Last);
     }
 
     #[test]

@@ -1,8 +1,16 @@
-use std::{collections::HashMap, mem, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque, btree_set},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 use rustc_hash::FxHashSet;
 
-use super::{ConsumerId, route::Route};
+use super::{
+    ConsumerId,
+    route::{Route, Unregistered},
+};
 
 /// The routes that have consumers.
 #[derive(Debug, Default)]
@@ -10,6 +18,16 @@ pub(super) struct Routes {
     by_name: HashMap<Arc<str>, Route>,
     /// Routes that may have room for tasks that are parked on disk.
     wanting: FxHashSet<Arc<str>>,
+    /// The registrations of all consumers, departed ones included.
+    registrations: usize,
+    departed: Departed,
+}
+
+/// The routes that closed connections have not left yet. Until then these routes have a consumer
+/// that does not exist, which is never chosen.
+#[derive(Debug, Default)]
+struct Departed {
+    consumers: VecDeque<(ConsumerId, btree_set::IntoIter<Arc<str>>)>,
 }
 
 impl Routes {
@@ -30,20 +48,61 @@ impl Routes {
         exclusive: bool,
         hedge: impl FnOnce() -> Option<Duration>,
     ) -> (Vec<ConsumerId>, bool) {
-        if let Some(route) = self.by_name.get_mut(name) {
-            return route.register(consumer, exclusive);
-        }
-        let route = self.by_name.entry(name.clone());
-        let route = route.or_insert_with(|| Route::new(hedge()));
-        route.register(consumer, exclusive)
+        let route = match self.by_name.get_mut(name) {
+            Some(route) => route,
+            None => {
+                let route = self.by_name.entry(name.clone());
+                route.or_insert_with(|| Route::new(hedge()))
+            }
+        };
+        let (losers, is_new) = route.register(consumer, exclusive);
+        self.registrations += usize::from(is_new);
+        self.registrations -= losers.len();
+        (losers, is_new)
     }
 
     /// Removes a consumer from a route. Returns the route if it was the last one; the route is gone.
     pub(super) fn unregister(&mut self, name: &str, consumer: ConsumerId) -> Option<Route> {
-        if !self.by_name.get_mut(name)?.unregister(consumer) {
-            return None;
+        match self.by_name.get_mut(name)?.unregister(consumer) {
+            Unregistered::Unknown => None,
+            Unregistered::OthersStay => {
+                self.registrations -= 1;
+                None
+            }
+            Unregistered::Last => {
+                self.registrations -= 1;
+                self.by_name.remove(name)
+            }
         }
-        self.by_name.remove(name)
+    }
+
+    /// A connection is closed: it is to leave its routes.
+    pub(super) fn depart(&mut self, consumer: ConsumerId, routes: BTreeSet<Arc<str>>) {
+        if !routes.is_empty() {
+            let routes = routes.into_iter();
+            self.departed.consumers.push_back((consumer, routes));
+        }
+    }
+
+    /// The next route that a closed connection is to leave.
+    pub(super) fn next_departed(&mut self) -> Option<(ConsumerId, Arc<str>)> {
+        loop {
+            let (consumer, routes) = self.departed.consumers.front_mut()?;
+            if let Some(route) = routes.next() {
+                return Some((*consumer, route));
+            }
+            self.departed.consumers.pop_front();
+        }
+    }
+
+    /// Whether closed connections are to leave routes.
+    pub(super) fn has_departed(&self) -> bool {
+        !self.departed.consumers.is_empty()
+    }
+
+    /// The registrations of all consumers, departed ones included.
+    pub(super) const fn registrations(&self) -> usize {
+        self.registrations
     }
 
     /// Sets the hedging delays anew.

@@ -91,7 +91,13 @@ impl<S: Store> Scheduler<S> {
             payload: schedule.payload,
             replace: schedule.replace,
         };
-        if let Some(refusal) = self.refusal(&order) {
+        let route = is_own.then_some(&order.route);
+        let no_route = || {
+            let refusal = self.refuse_route(consumer, route?)?;
+            let id = Some(order.id.clone());
+            Some(Refusal { id, ..refusal })
+        };
+        if let Some(refusal) = self.refusal(&order).or_else(no_route) {
             return self.reply(to, Reply::Error(refusal));
         }
         if is_own {

@@ -18,11 +18,22 @@ pub struct Settings {
     pub(super) max_retry_delay_millis: u64,
     pub(super) max_attempts: Option<u32>,
     pub(super) max_line_bytes: usize,
+    /// Registrations of one connection, and of all.
+    pub(super) max_routes_per_connection: usize,
+    pub(super) max_routes: usize,
     pub(super) max_delay_millis: u64,
     config: Arc<Config>,
 }
 
 impl Settings {
+    /// Takes over new settings. The resolution of the timers stays.
+    pub(super) fn reload(&mut self, settings: Self) {
+        *self = Self {
+            tick_millis: self.tick_millis,
+            ..settings
+        };
+    }
+
     /// The delay after which another consumer gets a copy of a task of this route.
     pub(super) fn hedge_of(&self, route: &str) -> Option<Duration> {
         self.config.hedge_of(route)
@@ -53,6 +64,8 @@ impl From<Arc<Config>> for Settings {
             max_retry_delay_millis: config.max_retry_delay_ms,
             max_attempts: config.max_attempts,
             max_line_bytes: config.max_line_bytes,
+            max_routes_per_connection: config.max_routes_per_connection,
+            max_routes: config.max_routes,
             max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
             config,
         }

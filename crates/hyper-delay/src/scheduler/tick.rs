@@ -33,10 +33,12 @@ impl<S: Store> Scheduler<S> {
         self.expire();
         self.read();
         self.refill_wanting();
+        self.leave_departed();
         self.raise_low_water();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
-        if is_due || self.wants_to_read() || !self.routes.wants_nothing() {
+        let has_more = self.wants_to_read() || !self.routes.wants_nothing();
+        if is_due || has_more || self.routes.has_departed() {
             return Next::Now;
         }
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0;

@@ -6,6 +6,7 @@ use fjall::{
 };
 
 use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit, place::Place};
+use crate::descriptors::Descriptors;
 
 /// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
 /// that are on their way.
@@ -77,6 +78,7 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
         .cache_size(CACHE)
         .max_journaling_size(JOURNALS)
         .worker_threads(1)
+        .max_cached_files(Some(Descriptors::of_process().cached_tables()))
         .open()?;
     let spaces = Space::ALL
         .into_iter()

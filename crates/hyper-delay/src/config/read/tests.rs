@@ -1,4 +1,4 @@
-//! What each field can be.
+//! The ranges of the fields.
 
 use std::time::Duration;
 
@@ -34,7 +34,14 @@ fn every_number_has_its_range() {
         ("ready_channel_capacity", "a number", 1, 1_048_576),
         ("connection_write_channel", "a number", 1, 65_536),
         ("max_connections", "a number", 1, 1_000_000),
+        ("reserved_connections", "a number", 0, 1_024),
         ("max_line_bytes", "bytes", 1_024, 16_777_216),
+        ("max_unfinished_bytes", "bytes", 262_144, 68_719_476_736),
+        ("max_routes_per_connection", "a number", 1, 1_000_000),
+        ("max_routes", "a number", 1, 100_000_000),
+        ("idle_timeout_seconds", "seconds", 1, 604_800),
+        ("keepalive_seconds", "seconds", 1, 3_600),
+        ("user_timeout_seconds", "seconds", 1, 3_600),
         ("max_delay_days", "days", 1, 36_500),
         ("dedupe_seconds", "seconds", 0, 604_800),
         ("credit", "a number", 1, 65_535),
@@ -43,7 +50,7 @@ fn every_number_has_its_range() {
         ("max_retry_delay_ms", "milliseconds", 1, 86_400_000),
         ("max_attempts", "a number", 1, u64::from(u32::MAX)),
     ] {
-        // So that the two delays do not stand in each other's way.
+        // A field that is bounded by another gets room.
         let other = match field {
             "retry_delay_ms" => r#","max_retry_delay_ms":86400000"#,
             "max_retry_delay_ms" => r#","retry_delay_ms":1"#,
@@ -74,6 +81,16 @@ fn the_longest_wait_is_not_shorter_than_the_first() {
     assert_eq!(
         error(r#"{"retry_delay_ms":60001}"#),
         "f: max_retry_delay_ms is 60000: give at least retry_delay_ms, which is 60001"
+    );
+}
+
+#[test]
+fn unfinished_lines_may_take_four_times_the_longest_line() {
+    assert!(read(r#"{"max_line_bytes":1000000,"max_unfinished_bytes":4000000}"#).is_ok());
+    assert_eq!(
+        error(r#"{"max_line_bytes":1000000,"max_unfinished_bytes":3999999}"#),
+        "f: max_unfinished_bytes is 3999999: give at least four times max_line_bytes, which is \
+         1000000"
     );
 }
 
@@ -168,7 +185,7 @@ fn hedges_are_delays_by_route_or_prefix() {
 }
 
 #[test]
-fn a_field_that_does_not_exist_is_named() {
+fn an_unknown_field_is_named() {
     let text = error(r#"{"tick":1}"#);
     assert!(
         text.starts_with("f: tick is no field: give data_dir, bind_addr, "),
@@ -183,13 +200,13 @@ fn a_file_is_one_object_with_each_field_once() {
     }
     let text = error(r#"{"credit":1,"credit":2}"#);
     assert!(
-        text.contains("credit is there twice: give it once"),
+        text.contains("credit is given twice: give it once"),
         "{text}"
     );
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn a_printed_configuration_can_be_read_again() {
     let json = r#"{"sync":"interval:1s 5ms","hedge":{"a*":5},"max_attempts":3,"allowed_hosts":["10.0.0.0/8"]}"#;
     let config = read(json).unwrap();
     assert_eq!(read(&config.to_string()).unwrap(), config);

@@ -110,6 +110,12 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
             assert!(consumer.has_route(name));
         }
     }
+    assert!(
+        !scheduler.routes.has_departed(),
+        "few routes are left at once"
+    );
+    let registrations: usize = scheduler.routes.iter().map(|(_, route)| route.len()).sum();
+    assert_eq!(scheduler.routes.registrations(), registrations);
 }
 
 /// The revisions with a change that is not on disk, or not reported.

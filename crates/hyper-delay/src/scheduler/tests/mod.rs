@@ -2,6 +2,7 @@
 
 mod cancel;
 mod clock;
+mod departures;
 mod edge;
 mod hedging;
 mod invariants;

@@ -1,0 +1,137 @@
+//! Which fields a running server can change.
+
+use serde_json::Value;
+
+use super::Config;
+
+/// Fields that are read only at start.
+const RESTART: [&str; 5] = ["data_dir", "bind_addr", "sync", "tick_ms", "dedupe_seconds"];
+
+/// Fields that a running server applies.
+#[cfg(test)]
+const LIVE: [&str; 21] = [
+    "allowed_hosts",
+    "max_connections",
+    "reserved_connections",
+    "max_line_bytes",
+    "max_unfinished_bytes",
+    "max_routes_per_connection",
+    "max_routes",
+    "connection_write_channel",
+    "idle_timeout_seconds",
+    "keepalive_seconds",
+    "user_timeout_seconds",
+    "window_ms",
+    "window_tasks",
+    "ready_channel_capacity",
+    "max_delay_days",
+    "credit",
+    "ack_timeout_ms",
+    "retry_delay_ms",
+    "max_retry_delay_ms",
+    "max_attempts",
+    "hedge",
+];
+
+/// The names of fields that differ between two configurations.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Changes {
+    /// Fields that take effect without a restart.
+    pub applied: Vec<String>,
+    /// Fields that take effect after a restart.
+    pub restart: Vec<String>,
+}
+
+impl Config {
+    /// Returns the configuration that a server with this one has after it has loaded `new`, and
+    /// the fields that differ.
+    ///
+    /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `sync`, `tick_ms` and
+    /// `dedupe_seconds`.
+    ///
+    /// ```
+    /// use hyper_delay::config::Config;
+    ///
+    /// let old = Config::default();
+    /// let new = Config::from_json("new", r#"{"credit": 5, "tick_ms": 10}"#).unwrap();
+    /// let (config, changes) = old.reloaded(new);
+    /// assert_eq!((config.credit, config.tick_ms), (5, 1));
+    /// assert_eq!(changes.applied, ["credit"]);
+    /// assert_eq!(changes.restart, ["tick_ms"]);
+    /// ```
+    #[must_use]
+    pub fn reloaded(&self, new: Self) -> (Self, Changes) {
+        let mut changes = Changes::default();
+        if let (Ok(Value::Object(old)), Ok(Value::Object(new))) =
+            (serde_json::to_value(self), serde_json::to_value(&new))
+        {
+            for (field, value) in new {
+                if old.get(&field) == Some(&value) {
+                    continue;
+                }
+                match RESTART.contains(&field.as_str()) {
+                    true => changes.restart.push(field),
+                    false => changes.applied.push(field),
+                }
+            }
+        }
+        let config = Self {
+            data_dir: self.data_dir.clone(),
+            bind_addr: self.bind_addr,
+            sync: self.sync,
+            tick_ms: self.tick_ms,
+            dedupe_seconds: self.dedupe_seconds,
+            ..new
+        };
+        (config, changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Sync;
+
+    #[test]
+    fn every_field_is_either_applied_or_needs_a_restart() {
+        let Ok(Value::Object(fields)) = serde_json::to_value(Config::default()) else {
+            panic!("a configuration is an object");
+        };
+        let mut listed = [&LIVE[..], &RESTART].concat();
+        listed.sort_unstable();
+        let mut fields: Vec<&str> = fields.keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(listed, fields);
+    }
+
+    #[test]
+    fn the_same_configuration_changes_nothing() {
+        let config = Config::default();
+        let expected = (config.clone(), Changes::default());
+        assert_eq!(config.reloaded(config.clone()), expected);
+    }
+
+    #[test]
+    fn every_field_that_needs_a_restart_keeps_its_value() {
+        let old = Config::default();
+        let new = Config {
+            data_dir: "elsewhere".into(),
+            bind_addr: ([127, 0, 0, 1], 1).into(),
+            sync: Sync::Interval(Duration::from_secs(1)),
+            tick_ms: 7,
+            dedupe_seconds: 7,
+            ..old.clone()
+        };
+        let (config, changes) = old.reloaded(new);
+        assert_eq!(config, old);
+        assert!(changes.applied.is_empty());
+        let mut restart = changes.restart;
+        let mut fields = RESTART.to_vec();
+        restart.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(restart, fields);
+    }
+}

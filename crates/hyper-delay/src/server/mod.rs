@@ -1,0 +1,158 @@
+//! The server as a whole: opens the store, starts the threads, accepts connections, and shuts down
+//! in order.
+
+mod accept;
+mod error;
+mod shutdown;
+mod threads;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, mpsc},
+};
+
+use tokio::{net::TcpListener, sync::watch};
+
+pub use error::ServeError;
+
+use crate::{
+    clock::{Clock, SystemClock},
+    config::Config,
+    connection::{Shared, Unfinished},
+    descriptors::{self, Descriptors},
+    driver::Driver,
+    ledger::Ledger,
+    scheduler::Scheduler,
+    store::{Embedded, Store},
+};
+use accept::Acceptor;
+use threads::Running;
+
+/// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
+/// Then it stops accepting and reading, commits and answers what it has read, and returns.
+///
+/// # Errors
+///
+/// If the limit of open files is too low, or the store cannot be opened or fails.
+///
+/// # Cancel safety
+///
+/// Dropping the future ends the server as a crash would: what was acknowledged is on disk.
+pub async fn run(
+    listener: TcpListener,
+    config: Config,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (_fixed, configs) = watch::channel(config);
+    run_reloadable(listener, configs, shutdown).await
+}
+
+/// Like [`run`], and applies each configuration that is sent to `configs`.
+///
+/// Fields that need a restart keep their values; the log names them. The limits of a connection
+/// apply to connections that are accepted later, all other fields at once. See
+/// [`Config::reloaded`].
+///
+/// # Errors
+///
+/// As [`run`].
+///
+/// # Cancel safety
+///
+/// As [`run`].
+pub async fn run_reloadable(
+    listener: TcpListener,
+    configs: watch::Receiver<Config>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let limit = Descriptors::of_process().limit();
+    if limit < descriptors::LEAST {
+        return Err(ServeError::TooFewFiles { limit });
+    }
+    let directory = configs.borrow().data_dir.clone();
+    let store = tokio::task::spawn_blocking(move || Embedded::open(&directory)).await;
+    let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
+    let clock = Arc::new(SystemClock::new());
+    serve(listener, configs, Arc::new(store), clock, shutdown).await
+}
+
+/// Like [`run`], with another store and another clock.
+///
+/// # Errors
+///
+/// If the store fails.
+///
+/// # Cancel safety
+///
+/// As [`run`].
+pub async fn run_with<S: Store>(
+    listener: TcpListener,
+    config: Config,
+    store: Arc<S>,
+    clock: Arc<dyn Clock>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (_fixed, configs) = watch::channel(config);
+    serve(listener, configs, store, clock, shutdown).await
+}
+
+async fn serve<S: Store>(
+    listener: TcpListener,
+    mut configs: watch::Receiver<Config>,
+    store: Arc<S>,
+    clock: Arc<dyn Clock>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let config = Arc::new(configs.borrow_and_update().clone());
+    let dedupe = config.dedupe_seconds.saturating_mul(1000);
+    let ledger = Ledger::open(store.clone(), dedupe)?;
+    let (events, inbox) = mpsc::channel();
+    let (jobs, queue) = mpsc::channel();
+
+    let scheduler = Scheduler::new(
+        store.clone(),
+        config.clone().into(),
+        ledger.low_water(),
+        clock.now(),
+    );
+    let own_routes = scheduler.own_routes();
+    let driver = Driver {
+        scheduler,
+        events: inbox,
+        jobs,
+        clock: clock.clone(),
+        outboxes: HashMap::new(),
+    };
+    let mut committer = threads::committer(
+        store.clone(),
+        ledger,
+        config.sync,
+        queue,
+        clock,
+        events.clone(),
+    )?;
+    let mut scheduler = Running::start("scheduler", move || driver.run())?;
+    tracing::info!(address = %listener.local_addr()?, "listening");
+
+    let (end, ending) = watch::channel(false);
+    let shared = Shared {
+        store,
+        unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+        config,
+        events: events.clone(),
+        own_routes,
+        ending,
+        logs: Arc::default(),
+    };
+    let mut acceptor = Acceptor::new(listener, configs, shared);
+    tokio::select! {
+        // The scheduler ends by itself only if the disk fails: nothing can be answered any more.
+        ended = scheduler.ended() => return ended,
+        () = acceptor.run() => {}
+        () = shutdown => {}
+    }
+    tracing::info!("stopping: no more is accepted, what was read is committed and answered");
+    shutdown::settle(&events, &end, acceptor.into_connections()).await;
+    scheduler.ended().await?;
+    committer.ended().await
+}
