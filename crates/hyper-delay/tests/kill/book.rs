@@ -29,8 +29,8 @@ struct Revision {
     deliveries: u32,
     /// A consumer has sent an ack: it need not be delivered again.
     answered: bool,
-    /// The server has said that the ack is on disk: it must not be delivered again.
-    removed: bool,
+    /// The life in which the server said that the ack is on disk: it must not be delivered again.
+    removed: Option<Life>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -77,8 +77,16 @@ impl Book {
         }
     }
 
-    /// Takes a delivery that was read at `now` (Unix milliseconds) from a connection of that life.
-    pub(crate) fn delivered(&mut self, id: &str, content: &str, now: u64, life: Life) {
+    /// Takes a delivery that was read at `now` (Unix milliseconds) from a connection of that life. Of
+    /// a hedged route, another copy may have been on its way when the task was acknowledged.
+    pub(crate) fn delivered(
+        &mut self,
+        id: &str,
+        content: &str,
+        now: u64,
+        life: Life,
+        is_hedged: bool,
+    ) {
         self.figures.deliveries += 1;
         match self.sent.get(content) {
             None => {
@@ -95,8 +103,10 @@ impl Book {
         let revision = self.revision(id, content);
         revision.deliveries += 1;
         let redelivered = revision.deliveries > 1;
-        // On another connection of the same life it may have been on its way when it went.
-        let again = revision.removed || revision.gone.is_some_and(|gone| gone < life);
+        // On another connection of the same life it may have been on its way when it was cancelled.
+        let is_past = |then: Life| then < life;
+        let is_removed = |then: Life| !is_hedged || is_past(then);
+        let again = revision.removed.is_some_and(is_removed) || revision.gone.is_some_and(is_past);
         let why = format!("again in life {life}: {content}: {revision:?}");
         self.figures.redeliveries += u64::from(redelivered);
         if again {
@@ -109,8 +119,9 @@ impl Book {
         self.revision(id, content).answered = true;
     }
 
-    pub(crate) fn removed(&mut self, id: &str, content: &str) {
-        self.revision(id, content).removed = true;
+    pub(crate) fn removed(&mut self, id: &str, content: &str, life: Life) {
+        let removed = &mut self.revision(id, content).removed;
+        removed.get_or_insert(life);
         self.figures.removed += 1;
     }
 

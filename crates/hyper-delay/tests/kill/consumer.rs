@@ -1,4 +1,4 @@
-//! Takes deliveries, and acknowledges most of them.
+//! Takes deliveries, acknowledges most of them, and comes and goes.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,7 +11,10 @@ use testkit::{
     wire::{Gone, line, text},
 };
 
-use crate::{book::Life, world::World};
+use crate::{
+    book::Life,
+    world::{HEDGED, World},
+};
 
 pub(crate) struct Consumer {
     world: Arc<World>,
@@ -38,14 +41,24 @@ impl Consumer {
     fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
         for route in &self.routes {
             let credit = self.random.u16(1..300);
-            let request = json!({"kind": "register", "route_key": route, "credit": credit});
+            let mode = if self.random.u8(0..20) == 0 {
+                "exclusive"
+            } else {
+                "shared"
+            };
+            let request = json!({
+                "kind": "register",
+                "route_key": route,
+                "credit": credit,
+                "mode": mode,
+            });
             wire.send(&line(&request))?;
         }
         // What waits for its confirmation, by tag: id and content.
         let mut confirming: HashMap<String, (String, String)> = HashMap::new();
         while !self.world.is_over() {
-            // Now and then a consumer goes away of itself.
-            if !self.world.is_draining() && self.random.u16(0..500) == 0 {
+            // Consumers come and go.
+            if !self.world.is_draining() && self.random.u16(0..50) == 0 {
                 return Ok(());
             }
             let mut answers = Vec::new();
@@ -55,10 +68,12 @@ impl Consumer {
                     "acked" => {
                         let (id, content) = &confirming[text(&message, "tag")];
                         if message["removed"].as_bool().unwrap() {
-                            self.world.book().removed(id, content);
+                            self.world.book().removed(id, content, life);
                         }
                     }
                     "registered" => {}
+                    // Another consumer took the route: a new connection takes it back.
+                    "unregistered" => return Ok(()),
                     other => panic!("not to be expected: {other}: {message}"),
                 }
             }
@@ -78,7 +93,10 @@ impl Consumer {
         let payload = String::from_utf8(payload).unwrap();
         let (content, _) = payload.split_once(' ').unwrap();
         let id = text(delivery, "id");
-        self.world.book().delivered(id, content, now, life);
+        let is_hedged = HEDGED.contains(&text(delivery, "route_key"));
+        let mut book = self.world.book();
+        book.delivered(id, content, now, life, is_hedged);
+        drop(book);
         let kind = match self.random.u8(0..100) {
             0..10 if !self.world.is_draining() => "nack",
             10..14 if !self.world.is_draining() => return Vec::new(),

@@ -30,7 +30,7 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed() {
-    let kills = number("HYPER_DELAY_KILLS").unwrap_or(12);
+    let kills = number("HYPER_DELAY_KILLS").unwrap_or(100);
     let seed = number("HYPER_DELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("HYPER_DELAY_SEED={seed}");
     let mut random = Rng::with_seed(seed);
@@ -45,7 +45,7 @@ fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed()
             thread::spawn(move || producer.run())
         })
         .collect();
-    let routes = [&ROUTES[..2], &ROUTES[1..], &ROUTES[2..]];
+    let routes = [&ROUTES[..2], &ROUTES[1..], &ROUTES[2..], &ROUTES, &ROUTES];
     let consumers = routes.map(|routes| {
         let consumer = Consumer::new(world.clone(), routes.to_vec(), random.u64(..));
         thread::spawn(move || consumer.run())

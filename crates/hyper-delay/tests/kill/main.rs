@@ -24,5 +24,6 @@ fn start(directory: &Path) -> Start<'_> {
         "max_retry_delay_ms": 200,
         "window_ms": 1_000,
         "dedupe_seconds": 100_000,
+        "hedge": {"north": 20, "south": 300},
     }))
 }

@@ -26,6 +26,9 @@ pub(crate) struct World {
 
 pub(crate) const ROUTES: [&str; 4] = ["north", "east", "south", "west"];
 
+/// The routes of which several consumers may have a copy at a time.
+pub(crate) const HEDGED: [&str; 2] = ["north", "south"];
+
 impl World {
     pub(crate) fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap()
