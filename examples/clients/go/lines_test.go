@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestLinesEndWithOrWithoutACarriageReturnAndLongOnesAreDropped(t *testing.T) {
+func TestLinesEndWithOrWithoutACarriageReturnAndLongLinesAreSkipped(t *testing.T) {
 	const max = 16
 	full := strings.Repeat("x", max)
 	var dropped int
@@ -41,7 +41,7 @@ func TestUnknownKindsAndLinesThatAreNotJsonAreIgnored(t *testing.T) {
 	}
 }
 
-func TestStatsAndCancelReadTheirAnswers(t *testing.T) {
+func TestStatsAndCancelDecodeTheirReplies(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	stats := later(func() Stats {
 		got, err := client.Stats(context.Background(), StatsQuery{After: "a"})

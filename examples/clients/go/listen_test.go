@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// listenLater listens until the test ends, or stop is called.
+// listenLater listens until the test ends or stop is called.
 func listenLater(t *testing.T, client *Client, route string, handler Handler, options ...ListenOption) (<-chan error, func()) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
@@ -47,7 +47,7 @@ func TestADeliveryIsAcknowledgedAfterItsHandlerReturns(t *testing.T) {
 		!d.FireAt.Equal(time.UnixMilli(5)) {
 		t.Fatalf("%+v", d)
 	}
-	// Had it been acknowledged already, this is where that would be seen.
+	// An early ack would arrive before this ping.
 	go client.Ping(context.Background())
 	server.next("ping")
 	close(finish)
@@ -87,7 +87,7 @@ func TestADeliveryIsGivenBackAfterAnErrorOrAPanic(t *testing.T) {
 	wantAnswer(t, server.next("nack"), "panic", 1)
 }
 
-func TestAHandlerCanWaitUntilTheTaskIsGone(t *testing.T) {
+func TestAHandlerCanWaitForTheRemovalOfItsTask(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	removals := make(chan bool, 1)
 	listenLater(t, client, "r", func(ctx context.Context, d *Delivery) error {
@@ -107,12 +107,12 @@ func TestAHandlerCanWaitUntilTheTaskIsGone(t *testing.T) {
 	if !await(t, removals) {
 		t.Fatal("not removed")
 	}
-	// Neither the second Ack nor its error is answered.
+	// Neither the second Ack nor its error sends an answer.
 	go client.Ping(context.Background())
 	server.next("ping")
 }
 
-func TestHandlersRunWithinTheCreditAndTheRestIsGivenBack(t *testing.T) {
+func TestHandlersRunWithinTheCreditAndOtherDeliveriesAreGivenBack(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{Credit: 2})
 	var running, most atomic.Int64
 	began, finish := make(chan struct{}, 5), make(chan struct{})
@@ -126,7 +126,7 @@ func TestHandlersRunWithinTheCreditAndTheRestIsGivenBack(t *testing.T) {
 		return nil
 	})
 	server.register()
-	// Two of them run, two wait, and the fifth has no place.
+	// Two run, two wait, and the fifth has no place.
 	for i := 1; i <= 2; i++ {
 		server.deliver("r", fmt.Sprint(i), 1)
 		await(t, began)
@@ -195,7 +195,7 @@ func TestListenUnregistersAndWaitsForItsHandlersWhenItsContextEnds(t *testing.T)
 	if err := await(t, done); err != context.Canceled {
 		t.Fatal(err)
 	}
-	// Its route is free again, and what comes for it in between is given back at once.
+	// The route is free again, and a delivery in between is given back at once.
 	server.deliver("r", "b", 1)
 	if got := server.next("nack"); got["delay_ms"] != 0.0 {
 		t.Fatal(got)

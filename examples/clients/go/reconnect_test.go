@@ -48,12 +48,12 @@ func TestAnAnswerEndsWithTheConnectionOfItsDelivery(t *testing.T) {
 	if err := await(t, ends); err != ErrConnectionLost {
 		t.Fatal(err)
 	}
-	// No ack of either comes over the new connection.
+	// No ack of either is sent on the new connection.
 	go client.Ping(context.Background())
 	server.next("ping")
 }
 
-func TestTheClientTriesUntilTheServerTakesIt(t *testing.T) {
+func TestTheClientReconnectsUntilTheServerAccepts(t *testing.T) {
 	fake := newFake(t)
 	client, server := fake.dial(Dialer{})
 	listenLater(t, client, "r", nil)
@@ -66,7 +66,7 @@ func TestTheClientTriesUntilTheServerTakesIt(t *testing.T) {
 	fake.accept().register()
 }
 
-func TestDialTellsWhyTheServerDoesNotTakeIt(t *testing.T) {
+func TestDialReturnsWhyTheServerRefuses(t *testing.T) {
 	fake := newFake(t)
 	refused := later(func() *peer {
 		server := fake.acceptRaw()
@@ -100,16 +100,16 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestASilentConnectionIsGivenUp(t *testing.T) {
+func TestASilentConnectionIsClosed(t *testing.T) {
 	fake := newFake(t)
 	client, server := fake.dial(Dialer{KeepAlive: 20 * time.Millisecond})
 	listenLater(t, client, "r", nil)
 	server.next("register")
-	// The fake answers no ping here, and keeps the connection open.
+	// The fake answers no ping and keeps the connection open.
 	fake.accept().register()
 }
 
-func TestCloseEndsWhatWaits(t *testing.T) {
+func TestCloseEndsPendingCallsAndListen(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	done := scheduleLater(context.Background(), client, Task{Route: "r"})
 	server.next("schedule")
@@ -128,7 +128,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 	client.Close()
 }
 
-func TestWaitsDoubleUpToTheLargestAndAreDrawnFromTheirUpperHalf(t *testing.T) {
+func TestBackoffDoublesUpToItsMaximumAndIsDrawnFromItsUpperHalf(t *testing.T) {
 	wait := newBackoff(100*time.Millisecond, time.Second)
 	for _, top := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
 		top *= time.Millisecond

@@ -20,7 +20,7 @@ func scheduleLater(ctx context.Context, client *Client, task Task) <-chan schedu
 	})
 }
 
-func TestScheduleReturnsWhenTheServerHasAcknowledged(t *testing.T) {
+func TestScheduleReturnsAfterTheReply(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	done := scheduleLater(context.Background(), client, Task{
 		ID: "order-17", Route: "service-A", FireAt: time.UnixMilli(1732616400000), Payload: []byte("hello"),
@@ -42,7 +42,7 @@ func TestScheduleReturnsWhenTheServerHasAcknowledged(t *testing.T) {
 	}
 }
 
-func TestAnswersAreMatchedByTheirTagInAnyOrder(t *testing.T) {
+func TestRepliesAreMatchedByTagInAnyOrder(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	first := scheduleLater(context.Background(), client, Task{ID: "first", Route: "r"})
 	one := server.next("schedule")
@@ -58,7 +58,7 @@ func TestAnswersAreMatchedByTheirTagInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestAnUnansweredScheduleIsSentAgainUnderTheSameIdAfterAReconnect(t *testing.T) {
+func TestAScheduleWithoutAReplyIsSentAgainUnderTheSameIdAfterAReconnect(t *testing.T) {
 	fake := newFake(t)
 	client, server := fake.dial(Dialer{})
 	done := scheduleLater(context.Background(), client, Task{Route: "r", Payload: []byte("x")})
@@ -80,7 +80,7 @@ func TestAnUnansweredScheduleIsSentAgainUnderTheSameIdAfterAReconnect(t *testing
 	}
 }
 
-func TestAScheduleRefusedByAServerThatEndsIsSentToTheNext(t *testing.T) {
+func TestAScheduleRefusedByAShutdownIsSentOnTheNextConnection(t *testing.T) {
 	fake := newFake(t)
 	client, server := fake.dial(Dialer{})
 	done := scheduleLater(context.Background(), client, Task{ID: "a", Route: "r"})
@@ -136,7 +136,7 @@ func TestALineTooLongForAnOldServerFailsTheLongestPendingRequest(t *testing.T) {
 	}
 }
 
-func TestATaskIsNeverDueEarlierThanAsked(t *testing.T) {
+func TestFireAtIsRoundedUp(t *testing.T) {
 	client, server := newFake(t).dial(Dialer{})
 	go client.Schedule(context.Background(), Task{Route: "r", FireAt: time.UnixMilli(1000).Add(time.Nanosecond)})
 	if got := server.next("schedule"); got["fire_at"] != 1001.0 {
@@ -148,7 +148,7 @@ func TestATaskIsNeverDueEarlierThanAsked(t *testing.T) {
 	}
 }
 
-func TestScheduleGivesUpWithItsContextAndIsNotSentAgain(t *testing.T) {
+func TestScheduleEndsWithItsContextAndIsNotSentAgain(t *testing.T) {
 	fake := newFake(t)
 	client, server := fake.dial(Dialer{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,7 +13,7 @@ fn close(client: &Client) -> JoinHandle<Result<(), CloseError>> {
 }
 
 #[tokio::test]
-async fn close_waits_until_what_was_asked_is_answered() {
+async fn close_waits_for_pending_requests() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let subscribing = tokio::spawn(client.deliveries("r").into_future());
     peer.register().await;
@@ -37,7 +37,7 @@ async fn close_waits_until_what_was_asked_is_answered() {
     peer.expect_end().await;
     drop(peer);
     soon(closing).await.unwrap().unwrap();
-    // Once more does no harm.
+    // A second close changes nothing.
     soon(client.close()).await.unwrap();
     let refused = soon(client.schedule(Task::new("").route("r"))).await;
     assert!(matches!(refused, Err(RequestError::Closed)), "{refused:?}");
@@ -75,7 +75,7 @@ async fn close_waits_for_handlers_and_writes_their_acks() {
 }
 
 #[tokio::test]
-async fn close_gives_up_in_time_and_says_what_was_open() {
+async fn close_times_out_and_names_what_was_open() {
     let limit = Duration::from_millis(1);
     let (_fake, mut peer, client) = Fake::with(|builder| builder.close_timeout(limit)).await;
     let scheduling = tokio::spawn({
@@ -100,7 +100,7 @@ async fn close_gives_up_in_time_and_says_what_was_open() {
 }
 
 #[tokio::test]
-async fn close_without_a_connection_ends_at_once() {
+async fn close_without_a_connection_returns_at_once() {
     let (fake, peer, client) = Fake::with_client().await;
     drop((fake, peer));
     soon(client.close()).await.unwrap();

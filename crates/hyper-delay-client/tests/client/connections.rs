@@ -28,7 +28,7 @@ async fn routes_are_registered_again_on_the_next_connection_in_their_order() {
 }
 
 #[tokio::test]
-async fn what_is_asked_while_there_is_no_connection_waits_for_one() {
+async fn requests_without_a_connection_wait_for_one() {
     let (fake, peer, client) = Fake::with_client().await;
     drop(peer);
     let peer = fake.accept_only().await;
@@ -68,7 +68,7 @@ async fn a_cancel_that_may_have_been_read_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_a_ping_is_given_up() {
+async fn a_server_that_does_not_answer_a_ping_is_disconnected() {
     let short = Duration::from_millis(1);
     let (fake, mut peer, client) =
         Fake::with(|builder| builder.keepalive(short).keepalive_timeout(short)).await;
@@ -90,7 +90,7 @@ async fn a_server_that_answers_its_pings_is_kept() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_an_error() {
+async fn a_missing_server_is_an_error() {
     let fake = Fake::bind().await;
     let address = fake.address.to_string();
     drop(fake);
@@ -111,7 +111,7 @@ async fn a_server_that_closes_at_once_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_an_error() {
+async fn a_silent_server_is_an_error() {
     let fake = Fake::bind().await;
     let builder = Client::builder(fake.address.to_string());
     let failed = soon(builder.connect_timeout(Duration::from_millis(1)).connect()).await;
@@ -122,7 +122,7 @@ async fn a_server_that_says_nothing_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_no_room_says_so() {
+async fn a_server_without_room_is_an_error_with_its_code() {
     let fake = Fake::bind().await;
     let connecting = tokio::spawn(Client::connect(fake.address.to_string()));
     let mut peer = fake.accept_only().await;
@@ -137,7 +137,7 @@ async fn a_server_that_has_no_room_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_are_answered_over_a_connection_that_is_cut_again_and_again() {
+async fn thousands_of_requests_are_answered_over_repeated_disconnects() {
     let (fake, mut peer, client) = Fake::with_client().await;
     let server = tokio::spawn(async move {
         for _ in 0..10 {

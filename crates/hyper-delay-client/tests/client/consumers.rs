@@ -8,7 +8,8 @@ use tokio::task::JoinHandle;
 
 use crate::fake::{Fake, Peer, soon};
 
-/// Handles "fail" by failing, "later" by asking for a minute, "panic" by panicking.
+/// Listens with a handler that fails for "fail", delays "later" by a minute, and panics for
+/// "panic".
 fn listen(client: &Client) -> JoinHandle<Result<(), ListenError>> {
     let listen = client.listen("r", |delivery| async move {
         assert_eq!(delivery.payload(), b"hello");
@@ -30,7 +31,7 @@ async fn listening() -> (Fake, Peer, Client, JoinHandle<Result<(), ListenError>>
 }
 
 #[tokio::test]
-async fn what_is_handled_is_acknowledged_with_its_route_and_attempt() {
+async fn a_handled_delivery_is_acknowledged_with_its_route_and_attempt() {
     let (_fake, mut peer, _client, _listening) = listening().await;
     peer.deliver("a", 3).await;
     let ack = peer.read().await;
@@ -41,7 +42,7 @@ async fn what_is_handled_is_acknowledged_with_its_route_and_attempt() {
 }
 
 #[tokio::test]
-async fn what_fails_is_given_back_for_the_servers_backoff() {
+async fn a_failed_delivery_is_given_back_with_the_servers_backoff() {
     let (_fake, mut peer, _client, _listening) = listening().await;
     peer.deliver("fail", 1).await;
     let nack = peer.read().await;
@@ -52,7 +53,7 @@ async fn what_fails_is_given_back_for_the_servers_backoff() {
 }
 
 #[tokio::test]
-async fn what_fails_with_a_delay_is_given_back_with_it() {
+async fn a_failed_delivery_is_given_back_with_its_delay() {
     let (_fake, mut peer, _client, _listening) = listening().await;
     peer.deliver("later", 2).await;
     let nack = peer.expect("nack").await;
@@ -63,7 +64,7 @@ async fn what_fails_with_a_delay_is_given_back_with_it() {
 }
 
 #[tokio::test]
-async fn what_panics_is_given_back_and_the_others_go_on() {
+async fn a_delivery_is_given_back_after_a_panic_and_others_continue() {
     let (_fake, mut peer, _client, listening) = listening().await;
     peer.deliver("panic", 1).await;
     assert_eq!(peer.expect("nack").await["id"], "panic");
@@ -73,7 +74,7 @@ async fn what_panics_is_given_back_and_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn as_many_are_handled_at_a_time_as_the_credit_allows() {
+async fn at_most_credit_deliveries_are_handled_at_a_time() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let (started, go) = (Arc::new(Semaphore::new(0)), Arc::new(Notify::new()));
     let listen = {
@@ -92,8 +93,8 @@ async fn as_many_are_handled_at_a_time_as_the_credit_allows() {
     peer.deliver("a", 1).await;
     peer.deliver("b", 1).await;
     soon(started.acquire_many(2)).await.unwrap().forget();
-    // A server that has given up the first two may send more: that waits for one of them. The one
-    // to a route that nobody listens to comes back, and tells that the client has read so far.
+    // After the ack timeout of the first two, the server may send more: those wait. A delivery on a
+    // route without a listener is given back, which proves that the client has read so far.
     peer.deliver("c", 1).await;
     peer.send(r#"{"kind":"delivery","id":"x","route_key":"x","fire_at":1,"attempt":1}"#)
         .await;
@@ -108,7 +109,7 @@ async fn as_many_are_handled_at_a_time_as_the_credit_allows() {
 }
 
 #[tokio::test]
-async fn what_comes_beyond_the_credit_is_given_back() {
+async fn deliveries_beyond_the_credit_are_given_back() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let subscribing = tokio::spawn(client.deliveries("r").credit(1).into_future());
     peer.register().await;
@@ -131,7 +132,7 @@ async fn an_ack_can_be_confirmed() {
     peer.deliver("a", 1).await;
     let ack = peer.expect("ack").await;
     assert_eq!((&ack["id"], &ack["confirm"]), (&json!("a"), &json!(true)));
-    // Until then it counts as being handled, and the next one waits.
+    // Until then the delivery is in progress, and the next one waits.
     peer.deliver("b", 1).await;
     let tag = &ack["tag"];
     peer.send(&format!(
@@ -142,7 +143,7 @@ async fn an_ack_can_be_confirmed() {
 }
 
 #[tokio::test]
-async fn a_route_that_another_has_taken_ends_the_listener_and_is_not_registered_again() {
+async fn a_route_taken_by_another_consumer_ends_the_listener() {
     let (fake, mut peer, client, listening) = listening().await;
     peer.send(r#"{"kind":"unregistered","route_key":"r","reason":"replaced"}"#)
         .await;
@@ -159,7 +160,7 @@ async fn a_route_that_another_has_taken_ends_the_listener_and_is_not_registered_
 }
 
 #[tokio::test]
-async fn a_route_that_is_refused_ends_the_listener() {
+async fn a_refused_registration_ends_the_listener() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let listening = listen(&client);
     let tag = peer.expect("register").await["tag"].clone();
@@ -185,7 +186,7 @@ async fn a_client_listens_to_a_route_once() {
 }
 
 #[tokio::test]
-async fn a_listener_that_is_dropped_gives_back_what_it_handles() {
+async fn a_dropped_listener_gives_its_deliveries_back() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let started = Arc::new(Notify::new());
     let listen = {

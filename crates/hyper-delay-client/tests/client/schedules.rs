@@ -37,7 +37,7 @@ async fn a_schedule_resolves_only_when_the_server_acknowledges() {
 }
 
 #[tokio::test]
-async fn a_task_says_all_that_it_was_told() {
+async fn a_schedule_has_every_option_of_the_task() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let before = SystemTime::now();
     let task = Task::new([0xff, 0x00])
@@ -62,7 +62,7 @@ async fn a_task_says_all_that_it_was_told() {
 }
 
 #[tokio::test]
-async fn two_in_flight_may_be_answered_out_of_order() {
+async fn two_pending_schedules_may_be_answered_out_of_order() {
     let (_fake, mut peer, client) = Fake::with_client().await;
     let schedule = |id: &str| {
         let (client, task) = (client.clone(), Task::new("").route("r").id(id));
@@ -113,13 +113,13 @@ async fn a_task_too_long_for_a_line_is_not_sent() {
         matches!(refused, Err(RequestError::TooLong { limit: 1000, .. })),
         "{refused:?}"
     );
-    // What comes next is something else.
+    // The next line is another request.
     tokio::spawn(async move { client.ping().await });
     peer.expect("ping").await;
 }
 
 #[tokio::test]
-async fn no_more_than_may_be_are_under_way() {
+async fn requests_beyond_the_maximum_wait() {
     let (_fake, mut peer, client) = Fake::with(|builder| builder.outstanding(2)).await;
     let scheduling: Vec<_> = (0..3)
         .map(|_| {
@@ -128,7 +128,7 @@ async fn no_more_than_may_be_are_under_way() {
         })
         .collect();
     let (one, two) = (peer.read().await, peer.read().await);
-    // A delivery's answer is not among them, and tells that the third schedule waits.
+    // A delivery's answer does not count. Its arrival proves that the third schedule waits.
     peer.deliver("nobody's", 1).await;
     peer.expect("nack").await;
     peer.acknowledge(&two).await;
@@ -141,7 +141,7 @@ async fn no_more_than_may_be_are_under_way() {
 }
 
 #[tokio::test]
-async fn what_is_not_acknowledged_is_sent_again_on_the_next_connection() {
+async fn a_schedule_without_a_reply_is_sent_again_on_the_next_connection() {
     let (fake, mut peer, client) = Fake::with_client().await;
     let task = Task::new("hello").route("r").after(Duration::from_secs(60));
     let scheduling = tokio::spawn(async move { client.schedule(task).await });
@@ -157,7 +157,7 @@ async fn what_is_not_acknowledged_is_sent_again_on_the_next_connection() {
 }
 
 #[tokio::test]
-async fn what_a_server_that_ends_refuses_is_asked_of_the_next() {
+async fn a_request_refused_by_a_shutdown_is_sent_on_the_next_connection() {
     let (fake, mut peer, client) = Fake::with_client().await;
     let cancelling = tokio::spawn(async move { client.cancel("r", "a").await });
     let tag = peer.expect("cancel").await["tag"].clone();

@@ -12,7 +12,7 @@ async fn subscribed() -> (Fake, Peer, Client, Deliveries) {
 }
 
 #[tokio::test]
-async fn a_delivery_is_what_the_server_sent() {
+async fn a_delivery_has_the_fields_that_the_server_sent() {
     let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
     peer.send(
         r#"{"kind":"delivery","id":"a","route_key":"r","fire_at":5,"payload_base64":"/wA","compression":"lz4","attempt":7,"hue":"red"}"#,
@@ -34,7 +34,7 @@ async fn a_delivery_is_what_the_server_sent() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_is_dropped_is_given_back() {
+async fn a_dropped_delivery_is_given_back() {
     let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
     peer.deliver("a", 2).await;
     drop(soon(deliveries.next()).await.unwrap());
@@ -46,10 +46,10 @@ async fn a_delivery_that_is_dropped_is_given_back() {
 }
 
 #[tokio::test]
-async fn deliveries_that_were_not_taken_are_given_back_when_nobody_is_left_to() {
+async fn deliveries_that_were_not_taken_are_given_back_when_the_stream_is_dropped() {
     let (_fake, mut peer, client, deliveries) = subscribed().await;
     peer.deliver("a", 1).await;
-    // The answer comes after the delivery.
+    // The reply is sent after the delivery.
     let ping = async {
         let tag = peer.expect("ping").await["tag"].clone();
         peer.send(&format!(r#"{{"kind":"pong","tag":{tag}}}"#))
@@ -104,10 +104,10 @@ async fn an_answer_to_a_delivery_of_a_lost_connection_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_was_not_taken_before_the_connection_was_lost_is_not_given_out() {
+async fn waiting_deliveries_of_a_lost_connection_are_discarded() {
     let (fake, mut peer, client, mut deliveries) = subscribed().await;
     peer.deliver("a", 1).await;
-    // The answer comes after the delivery.
+    // The reply is sent after the delivery.
     let ping = async {
         let tag = peer.expect("ping").await["tag"].clone();
         peer.send(&format!(r#"{{"kind":"pong","tag":{tag}}}"#))
@@ -122,7 +122,7 @@ async fn a_delivery_that_was_not_taken_before_the_connection_was_lost_is_not_giv
 }
 
 #[tokio::test]
-async fn what_came_before_the_route_was_taken_can_still_be_answered() {
+async fn deliveries_before_the_route_was_taken_can_still_be_answered() {
     let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
     peer.deliver("a", 1).await;
     peer.send(r#"{"kind":"unregistered","route_key":"r","reason":"replaced"}"#)

@@ -68,7 +68,7 @@ mod tests {
     };
 
     #[test]
-    fn a_delivery_is_written_as_the_protocol_says() {
+    fn a_delivery_matches_the_protocol() {
         let mut out = Vec::new();
         DELIVERY.encode(&mut out);
         let line = r#"{"kind":"delivery","id":"order \"17\"","route_key":"service-A","fire_at":1732616400000,"payload_base64":"aGVsbG8=","compression":"lz4","attempt":1}"#;

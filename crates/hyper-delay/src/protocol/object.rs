@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_escaped() {
+    fn strings_are_escaped() {
         let text = "\"\\\n\u{1}é\u{7f}";
         let line = written(|out| Object::nested(out).field("a", text).close());
         assert_eq!(line, "{\"a\":\"\\\"\\\\\\n\\u0001é\u{7f}\"}");

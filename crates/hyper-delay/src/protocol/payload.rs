@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn padding_may_be_there_or_missing() {
+    fn padding_is_optional() {
         for (text, payload) in [
             ("", ""),
             ("aA", "h"),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_base64_is_refused() {
+    fn other_text_is_refused() {
         for text in [
             "a", "=", "====", "aA===", "a-_a", "aGU*", " aGVs", "aGVs\n", "aB==", "aGVs====", "é",
         ] {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_known_before_it_is_written() {
+    fn the_length_is_exact() {
         for bytes in 0..20 {
             let payload = vec![0xa5; bytes];
             let mut out = b"before".to_vec();

@@ -22,7 +22,7 @@ fn an_ack_has_no_reply_and_removes_the_task() {
 }
 
 #[test]
-fn an_ack_is_confirmed_if_it_asks_for_that() {
+fn an_ack_with_confirm_has_a_reply() {
     let server = Server::start(json!({"sync": "always"}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -61,7 +61,7 @@ fn an_ack_of_no_delivery_removes_nothing_and_is_counted() {
     );
     assert_eq!(peer.stats("a")["in_flight"], 1);
     assert!(peer.removes(&delivery));
-    // Once more is once too often.
+    // The task is already removed.
     assert!(!peer.removes(&delivery));
     assert_eq!(peer.all_stats()["unknown_acks"], 8);
 }

@@ -70,7 +70,7 @@ fn a_task_in_flight_is_cancelled_and_its_ack_removes_nothing() {
 }
 
 #[test]
-fn a_nack_of_what_was_cancelled_brings_nothing_back() {
+fn a_nack_of_a_cancelled_task_changes_nothing() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -106,7 +106,7 @@ fn a_dead_task_is_cancelled() {
 }
 
 #[test]
-fn a_task_that_is_done_counts_as_none() {
+fn a_task_that_is_done_is_not_found() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -141,7 +141,7 @@ fn a_cancel_right_behind_its_schedule_does_not_cost_credit() {
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":1"#);
     for id in 0..50 {
-        // Whether it was sent before it was cancelled is a matter of luck.
+        // The first delivery may or may not be sent before the cancel.
         let schedule = peer.ask_later(&schedule("a", &id.to_string(), 1));
         let cancel = peer.ask_later(&format!(
             r#"{{"kind":"cancel","id":"{id}","route_key":"a"}}"#

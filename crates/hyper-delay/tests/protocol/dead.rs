@@ -6,7 +6,7 @@ use testkit::{
 
 use crate::server::Server;
 
-/// A server that has these tasks dead, in this order.
+/// Starts a server with these dead tasks, in this order of death.
 fn graves(ids: &[String], config: Value) -> (Server, Peer) {
     let server = Server::start(config);
     let mut peer = server.consumer("a");
@@ -92,7 +92,7 @@ fn dead_letters_are_listed_oldest_first_and_in_pages() {
 }
 
 #[test]
-fn a_hundred_are_listed_unless_the_limit_says_other() {
+fn a_hundred_are_listed_by_default() {
     let server = Server::start(json!({"max_attempts": 1}));
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":200"#);
@@ -111,7 +111,7 @@ fn a_hundred_are_listed_unless_the_limit_says_other() {
 }
 
 #[test]
-fn only_what_fits_into_a_line_is_listed() {
+fn a_list_is_cut_to_fit_into_a_line() {
     let ids: Vec<String> = (0..9)
         .map(|id| format!("{id}{}", "\\u0001".repeat(120)))
         .collect();
@@ -134,7 +134,7 @@ fn only_what_fits_into_a_line_is_listed() {
 }
 
 #[test]
-fn a_kicked_task_is_due_now_with_all_its_attempts_to_come() {
+fn a_kicked_task_is_due_now_with_all_its_attempts() {
     let server = Server::start(json!({"max_attempts": 2, "retry_delay_ms": 1}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -158,7 +158,7 @@ fn a_kicked_task_is_due_now_with_all_its_attempts_to_come() {
 }
 
 #[test]
-fn what_is_not_dead_is_not_kicked() {
+fn only_a_dead_task_is_kicked() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.plan("a", "waiting", testkit::request::later());
@@ -175,7 +175,7 @@ fn what_is_not_dead_is_not_kicked() {
 }
 
 #[test]
-fn a_dead_task_still_has_its_name() {
+fn the_name_of_a_dead_task_is_taken() {
     let (_server, mut peer) = graves(&names(1), json!({"max_attempts": 1}));
     assert_eq!(
         peer.code(&testkit::request::schedule("a", "é0", 2)),

@@ -6,7 +6,7 @@ use testkit::request::{later, replace, schedule};
 use crate::server::Server;
 
 #[test]
-fn the_same_again_is_acknowledged_and_nothing_doubles() {
+fn the_same_content_again_is_acknowledged_and_changes_nothing() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let at = later();
@@ -17,7 +17,7 @@ fn the_same_again_is_acknowledged_and_nothing_doubles() {
 }
 
 #[test]
-fn the_same_again_in_one_go_is_acknowledged_and_nothing_doubles() {
+fn the_same_content_twice_in_one_write_makes_one_task() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     let line = schedule("a", "1", 1);
@@ -30,7 +30,7 @@ fn the_same_again_in_one_go_is_acknowledged_and_nothing_doubles() {
 }
 
 #[test]
-fn the_same_again_while_it_is_in_flight_or_done_is_acknowledged_and_nothing_comes() {
+fn the_same_content_again_while_in_flight_or_done_changes_nothing() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -69,7 +69,7 @@ fn other_content_for_a_name_that_is_taken_is_refused() {
 }
 
 #[test]
-fn other_content_while_it_is_in_flight_or_done_is_refused() {
+fn other_content_while_in_flight_or_done_is_refused() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -95,7 +95,7 @@ fn a_task_that_is_done_can_be_replaced() {
 }
 
 #[test]
-fn a_task_that_is_done_is_forgotten_in_time() {
+fn a_task_that_is_done_is_forgotten_after_dedupe_seconds() {
     let server = Server::start(json!({"dedupe_seconds": 1}));
     let mut peer = server.consumer("a");
     for _ in 0..3 {
@@ -109,7 +109,7 @@ fn a_task_that_is_done_is_forgotten_in_time() {
 }
 
 #[test]
-fn nothing_is_remembered_for_no_time() {
+fn zero_dedupe_seconds_remember_nothing() {
     let server = Server::start(json!({"dedupe_seconds": 0}));
     let mut peer = server.consumer("a");
     for at in [1, 1, 2] {

@@ -9,7 +9,7 @@ use crate::server::Server;
 const PING: &str = r#"{"kind":"ping"}"#;
 
 #[test]
-fn what_is_not_one_json_object_is_bad_json() {
+fn a_line_that_is_not_one_json_object_is_bad_json() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     for line in [
@@ -37,7 +37,7 @@ fn what_is_not_one_json_object_is_bad_json() {
 }
 
 #[test]
-fn what_is_not_utf8_is_bad_utf8() {
+fn a_line_that_is_not_utf8_is_bad_utf8() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.raw(b"{\"kind\":\"ping\",\"x\":\"\xff\"}\n");
@@ -46,7 +46,7 @@ fn what_is_not_utf8_is_bad_utf8() {
 }
 
 #[test]
-fn each_fault_has_its_code() {
+fn each_error_has_its_code() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     for (line, code) in [
@@ -270,7 +270,7 @@ fn a_good_line_between_errors_keeps_the_connection() {
 }
 
 #[test]
-fn what_came_before_a_hundred_errors_is_answered() {
+fn requests_before_a_hundred_errors_are_answered() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let lines = format!("{PING}\n{}\n", schedule("a", "1", later()));

@@ -72,7 +72,7 @@ fn seconds_in_place_of_milliseconds_are_refused() {
 }
 
 #[test]
-fn what_is_past_is_due_now_and_keeps_its_time() {
+fn a_past_time_is_due_now_and_is_kept() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     for fire_at in [0, 1, now() - 1, now()] {
@@ -82,7 +82,7 @@ fn what_is_past_is_due_now_and_keeps_its_time() {
 }
 
 #[test]
-fn what_is_too_far_ahead_is_refused() {
+fn a_time_beyond_max_delay_days_is_refused() {
     let server = Server::start(json!({"max_delay_days": 2}));
     let mut peer = server.peer();
     let most = now() + 2 * 86_400_000;

@@ -6,12 +6,12 @@ use testkit::{
 
 use crate::server::Server;
 
-/// Copies go out one after the other.
+/// Copies are sent one after the other, by time.
 fn hedged() -> Server {
     Server::start(json!({"hedge": {"a": 100}, "retry_delay_ms": 1}))
 }
 
-/// A copy goes out only when the one before it has failed.
+/// A copy is sent only after the one before it has failed.
 fn patient() -> Server {
     Server::start(
         json!({"hedge": {"a*": 3_600_000}, "ack_timeout_ms": 7_200_000, "retry_delay_ms": 1}),
@@ -39,7 +39,7 @@ fn the_second_consumer_gets_a_copy_when_the_first_is_silent() {
 }
 
 #[test]
-fn the_first_ack_wins_and_the_other_is_counted_unknown() {
+fn the_first_ack_wins_and_later_ones_are_unknown() {
     for winner in [0, 1] {
         let server = hedged();
         let (mut peers, copies) = both(&server);
@@ -96,7 +96,7 @@ fn every_consumer_gets_a_copy_in_turn() {
 }
 
 #[test]
-fn the_next_copy_goes_at_once_when_the_latest_was_given_back() {
+fn a_nack_of_the_latest_copy_sends_the_next_at_once() {
     let server = patient();
     let mut peers: Vec<Peer> = (0..3).map(|_| server.consumer("a")).collect();
     server.peer().due("a", "1");
@@ -111,7 +111,7 @@ fn the_next_copy_goes_at_once_when_the_latest_was_given_back() {
 }
 
 #[test]
-fn the_next_copy_goes_at_once_when_the_latest_connection_is_gone() {
+fn the_end_of_the_latest_connection_sends_the_next_copy_at_once() {
     let server = patient();
     let mut first = server.consumer("a");
     let mut second = server.consumer("a");
@@ -124,7 +124,7 @@ fn the_next_copy_goes_at_once_when_the_latest_connection_is_gone() {
 }
 
 #[test]
-fn a_copy_that_was_given_back_leaves_the_others() {
+fn a_nack_of_one_copy_leaves_the_others_in_flight() {
     let server = hedged();
     let ([mut first, mut second], copies) = both(&server);
     first.send(echo("nack", &copies[0]));
@@ -135,11 +135,11 @@ fn a_copy_that_was_given_back_leaves_the_others() {
 }
 
 #[test]
-fn the_round_has_failed_when_all_copies_have_and_nobody_is_left() {
+fn a_round_fails_when_every_copy_has_failed_and_no_consumer_is_left() {
     let server = patient();
     let mut peers = [server.consumer("a"), server.consumer("a")];
     server.peer().due("a", "1");
-    // Whoever let it down last comes last.
+    // The consumer that failed the task last comes last.
     for (attempt, order) in [(1, [0, 1]), (2, [0, 1]), (3, [0, 1])] {
         for place in order {
             let delivery = peers[place].delivery();
@@ -151,7 +151,7 @@ fn the_round_has_failed_when_all_copies_have_and_nobody_is_left() {
 }
 
 #[test]
-fn one_consumer_alone_is_served_as_without_hedging() {
+fn a_single_consumer_is_served_as_without_hedging() {
     let server = patient();
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -165,7 +165,7 @@ fn one_consumer_alone_is_served_as_without_hedging() {
 }
 
 #[test]
-fn whoever_registers_in_time_gets_a_copy() {
+fn a_consumer_that_registers_in_time_gets_a_copy() {
     let server = Server::start(json!({"hedge": {"a": 1500}}));
     let mut first = server.consumer("a");
     first.due("a", "1");

@@ -1,4 +1,4 @@
-//! How hedged rounds end that nobody wins, and what becomes of the copies of those that lost.
+//! The end of hedged rounds without a winner, and late answers of losing copies.
 
 use serde_json::json;
 use testkit::{Peer, request::echo};
@@ -6,7 +6,7 @@ use testkit::{Peer, request::echo};
 use crate::server::Server;
 
 #[test]
-fn a_round_that_nobody_answers_fails_and_the_next_one_comes() {
+fn a_round_without_an_answer_fails_and_the_next_one_starts() {
     let server = Server::start(json!({
         "hedge": {"a": 100}, "ack_timeout_ms": 400, "retry_delay_ms": 1, "max_retry_delay_ms": 1,
     }));
@@ -20,7 +20,7 @@ fn a_round_that_nobody_answers_fails_and_the_next_one_comes() {
 }
 
 #[test]
-fn a_round_that_fails_is_one_failure_however_many_copies_it_had() {
+fn a_failed_round_is_one_failure_however_many_copies_it_had() {
     let server = Server::start(json!({
         "hedge": {"a": 100}, "ack_timeout_ms": 400, "retry_delay_ms": 1, "max_attempts": 2,
     }));
@@ -41,7 +41,7 @@ fn a_round_that_fails_is_one_failure_however_many_copies_it_had() {
 }
 
 #[test]
-fn a_round_ends_at_its_ack_timeout_however_many_could_still_be_asked() {
+fn a_round_ends_at_its_ack_timeout_even_if_consumers_are_left() {
     let server = Server::start(json!({
         "hedge": {"a": 600}, "ack_timeout_ms": 1000, "max_attempts": 1,
     }));
@@ -75,7 +75,7 @@ fn a_late_ack_of_any_copy_counts() {
 }
 
 #[test]
-fn a_late_answer_that_names_the_id_alone_is_not_for_the_next_revision() {
+fn a_late_answer_with_the_id_alone_does_not_answer_the_next_revision() {
     let server = Server::start(json!({"hedge": {"a": 100}}));
     let mut loser = server.consumer("a");
     let mut winner = server.consumer("a");
@@ -84,7 +84,7 @@ fn a_late_answer_that_names_the_id_alone_is_not_for_the_next_revision() {
     let copy = winner.delivery();
     assert!(winner.removes(&copy));
     winner.ask(r#"{"kind":"unregister","route_key":"a"}"#);
-    // The loser still works on the copy that has lost; its answer is to be ignored.
+    // The loser still works on its copy. Its answer must be ignored.
     winner.ask(&testkit::request::replace("a", "1", "bmV3"));
     loser.quiet();
     let acked = loser.ask(r#"{"kind":"ack","id":"1","confirm":true}"#);
@@ -98,7 +98,7 @@ fn a_late_answer_that_names_the_id_alone_is_not_for_the_next_revision() {
 }
 
 #[test]
-fn a_copy_that_was_late_elsewhere_does_not_take_the_next_revision_with_it() {
+fn a_late_copy_on_another_connection_leaves_the_next_revision_in_flight() {
     let server = Server::start(json!({"ack_timeout_ms": 1000, "retry_delay_ms": 1}));
     let mut first = server.consumer("a");
     let mut second = server.consumer("a");

@@ -8,7 +8,7 @@ fn quick() -> Server {
 }
 
 #[test]
-fn a_round_without_an_answer_in_time_has_failed() {
+fn a_round_fails_at_its_ack_timeout() {
     let server = quick();
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -58,7 +58,7 @@ fn a_late_ack_counts_while_the_task_is_in_flight_elsewhere() {
 }
 
 #[test]
-fn a_late_ack_names_its_round() {
+fn a_late_ack_matches_its_round() {
     let server = Server::start(json!({"ack_timeout_ms": 1000, "retry_delay_ms": 1}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -94,7 +94,7 @@ fn a_late_ack_counts_when_the_task_is_dead() {
     peer.stats_until("a", |stats| stats["dead"] == 1);
     assert!(peer.removes(&late));
     assert_eq!(peer.stats("a")["dead"], 0);
-    // It is done, not gone.
+    // The task is done: its name is remembered.
     assert_eq!(
         peer.code(&testkit::request::schedule("a", "1", 2)),
         "duplicate_id"

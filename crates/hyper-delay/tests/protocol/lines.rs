@@ -25,7 +25,7 @@ fn empty_lines_are_ignored() {
 }
 
 #[test]
-fn lines_may_come_in_any_pieces() {
+fn lines_may_arrive_in_any_pieces() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     for byte in format!("{PING}\n{PING}\r\n").bytes() {
@@ -40,7 +40,7 @@ fn lines_may_come_in_any_pieces() {
 }
 
 #[test]
-fn unknown_fields_and_those_of_other_kinds_are_ignored() {
+fn unknown_fields_and_fields_of_other_kinds_are_ignored() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.exact(
@@ -50,7 +50,7 @@ fn unknown_fields_and_those_of_other_kinds_are_ignored() {
 }
 
 #[test]
-fn a_field_that_is_null_counts_as_absent() {
+fn a_field_that_is_null_is_absent() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.exact(r#"{"kind":"ping","tag":null}"#, PONG);
@@ -66,7 +66,7 @@ fn a_field_that_is_null_counts_as_absent() {
 }
 
 #[test]
-fn fields_may_come_in_any_order() {
+fn fields_may_be_in_any_order() {
     let server = Server::start(json!({}));
     let at = later();
     server.peer().exact(
@@ -94,7 +94,7 @@ fn a_line_as_long_as_the_limit_is_read_and_a_longer_one_is_not() {
 fn a_line_that_is_too_long_is_discarded_to_its_end() {
     let server = Server::start(json!({"max_line_bytes": 1024}));
     let mut peer = server.peer();
-    // What it would say is not done, nor is anything in it.
+    // Nothing in the line takes effect.
     peer.raw(PING.repeat(20_000));
     let error = peer.kind("error");
     assert_eq!(error["code"], "line_too_long");
@@ -103,7 +103,7 @@ fn a_line_that_is_too_long_is_discarded_to_its_end() {
 }
 
 #[test]
-fn what_comes_after_the_last_end_of_a_line_is_ignored() {
+fn bytes_after_the_last_end_of_a_line_are_ignored() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.raw(format!("{PING}\n{}", schedule("a", "1", later())));
@@ -113,7 +113,7 @@ fn what_comes_after_the_last_end_of_a_line_is_ignored() {
 }
 
 #[test]
-fn all_that_was_asked_is_answered_before_the_connection_is_closed() {
+fn every_request_is_answered_before_the_connection_is_closed() {
     let server = Server::start(json!({"sync": "always"}));
     let mut peer = server.peer();
     let at = later();

@@ -1,7 +1,8 @@
-//! Every line of `PROTOCOL.md`, in bytes over loopback sockets.
+//! Tests of every rule in `PROTOCOL.md`, in raw bytes over loopback sockets.
 
 mod server;
 
+mod document;
 mod errors;
 mod hello;
 mod lines;

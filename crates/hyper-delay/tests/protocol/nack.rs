@@ -52,7 +52,7 @@ fn a_nack_of_no_delivery_is_counted_and_ignored() {
 }
 
 #[test]
-fn a_nack_gives_its_credit_back() {
+fn a_nack_returns_its_credit() {
     let server =
         Server::start(json!({"retry_delay_ms": 3_600_000, "max_retry_delay_ms": 3_600_000}));
     let mut peer = server.peer();
@@ -74,7 +74,7 @@ fn a_nack_gives_its_credit_back() {
 }
 
 #[test]
-fn what_is_given_back_for_longer_than_the_window_comes_too() {
+fn a_nack_with_a_delay_beyond_the_window_is_delivered_again() {
     let server = Server::start(json!({"window_ms": 1000}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");

@@ -1,4 +1,4 @@
-//! Replace, cancel, nack and ack against a delivery in flight, in every order.
+//! Replace, cancel, nack and ack while a delivery is in flight, in every order.
 
 use serde_json::{Value, json};
 use testkit::{
@@ -18,14 +18,14 @@ enum Step {
 
 use Step::{Ack, Cancel, Nack, Replace};
 
-/// What the protocol says of one task that was delivered once.
+/// A model of the protocol for one task that was delivered once.
 #[derive(Debug)]
 struct Model {
-    /// The task there is: whether it is the one that was delivered.
+    /// The current task, if any: whether it is the delivered revision.
     task: Option<bool>,
     /// Whether the delivery is unanswered.
     held: bool,
-    /// Rounds that the name has had, as far as they are remembered.
+    /// The remembered number of rounds of the name.
     rounds: u64,
     unknown: u64,
 }
@@ -43,7 +43,7 @@ impl Model {
         }
     }
 
-    /// Takes a step, and tells what of the reply is sure.
+    /// Takes a step, and returns the fields that its reply must have.
     fn take(&mut self, step: Step) -> Vec<(&'static str, Value)> {
         let in_flight = self.held && self.task == Some(true);
         match step {
@@ -79,7 +79,7 @@ impl Model {
     }
 }
 
-/// All orders of one to four of the steps.
+/// Returns all orders of one to four steps.
 fn orders() -> Vec<Vec<Step>> {
     let mut all = vec![vec![]];
     let mut place = 0;
@@ -108,7 +108,7 @@ fn start(server: &Server) -> (Peer, Value, Model) {
     (consumer, delivery, model)
 }
 
-/// What is left, and that the next revision comes with the attempt after those that were.
+/// Asserts what is left, and that the next revision has the next attempt.
 fn end(consumer: &mut Peer, delivery: &Value, mut model: Model, order: &[Step], before: u64) {
     let stats = consumer.all_stats();
     assert_eq!(
@@ -134,7 +134,7 @@ fn end(consumer: &mut Peer, delivery: &Value, mut model: Model, order: &[Step], 
 }
 
 #[test]
-fn one_after_the_other() {
+fn steps_one_by_one() {
     let server = Server::start(json!({}));
     let mut producer = server.peer();
     for order in orders() {
@@ -163,7 +163,7 @@ fn one_after_the_other() {
 }
 
 #[test]
-fn all_in_one_go() {
+fn steps_in_one_write() {
     let server = Server::start(json!({}));
     let mut other = server.peer();
     for order in orders() {
@@ -181,7 +181,7 @@ fn all_in_one_go() {
             }
             let reply = consumer.answer(&format!("go{tag}"));
             for (name, fact) in facts {
-                // The answer behind it may be there by the time it is done.
+                // The answer after it may arrive before it is done.
                 if name != "in_flight" || fact == false {
                     assert_eq!(reply[name], fact, "{name} of {step:?} in {order:?}");
                 }

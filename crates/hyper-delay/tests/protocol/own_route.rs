@@ -10,7 +10,7 @@ fn without_route(peer: &mut Peer) -> Value {
 }
 
 #[test]
-fn without_a_route_the_one_that_is_registered_is_meant() {
+fn a_schedule_without_a_route_uses_the_registered_one() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     assert_eq!(without_route(&mut peer), "a");
@@ -18,7 +18,7 @@ fn without_a_route_the_one_that_is_registered_is_meant() {
 }
 
 #[test]
-fn without_any_the_connection_gets_one_of_its_own() {
+fn a_connection_without_a_route_gets_its_own() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let route = without_route(&mut peer);
@@ -30,7 +30,7 @@ fn without_any_the_connection_gets_one_of_its_own() {
     assert_eq!(peer.delivery()["route_key"], route);
     assert_eq!(without_route(&mut peer), route);
     assert_ne!(without_route(&mut server.peer()), route);
-    // Another connection may schedule for it.
+    // Another connection may schedule for the route.
     server
         .peer()
         .due(route.as_str().expect("it is a text"), "from elsewhere");
@@ -38,7 +38,7 @@ fn without_any_the_connection_gets_one_of_its_own() {
 }
 
 #[test]
-fn with_several_routes_the_connection_has_one_of_its_own_too() {
+fn a_connection_with_several_routes_gets_its_own() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.register("b");
@@ -56,7 +56,7 @@ fn with_several_routes_the_connection_has_one_of_its_own_too() {
 }
 
 #[test]
-fn its_own_route_comes_back_with_the_life_of_the_connection() {
+fn the_own_route_of_a_connection_stays_the_same() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let own = without_route(&mut peer);

@@ -6,12 +6,11 @@ use testkit::{
 
 use crate::server::Server;
 
-/// Schedules tasks for times soon to come, in no order of time, named by their place in it. Tells
-/// the last time.
+/// Schedules tasks for times in the near future, in random order. Their ids are their positions in
+/// order of time. Returns the last time.
 fn out_of_order(producer: &mut Peer, count: u64) -> u64 {
     let mut lead = 300;
-    // A task is due when it is scheduled if its time has passed by then: so all must be there in
-    // time.
+    // A task whose time has passed is due at once, so all must be scheduled before their times.
     loop {
         let start = now() + lead;
         let tags: Vec<String> = (0..count)
@@ -50,7 +49,7 @@ fn in_order(peer: &mut Peer, count: u64) {
 }
 
 #[test]
-fn what_is_parked_comes_on_register_in_order_of_time_within_credit() {
+fn register_delivers_parked_tasks_in_order_of_time_within_credit() {
     let server = Server::start(json!({}));
     let mut producer = server.peer();
     parked(&mut producer, 100);
@@ -69,7 +68,7 @@ fn what_is_parked_comes_on_register_in_order_of_time_within_credit() {
 }
 
 #[test]
-fn what_is_parked_comes_in_order_though_little_is_held_in_memory() {
+fn parked_tasks_arrive_in_order_with_little_memory() {
     let server = Server::start(json!({"ready_channel_capacity": 4, "window_tasks": 1000}));
     let mut producer = server.peer();
     parked(&mut producer, 2000);
@@ -94,7 +93,7 @@ fn tasks_wait_in_order_of_time_while_the_consumer_has_no_room() {
 }
 
 #[test]
-fn a_second_consumer_takes_part_of_what_is_parked() {
+fn a_second_consumer_receives_some_of_the_parked_tasks() {
     let server = Server::start(json!({}));
     let mut producer = server.peer();
     parked(&mut producer, 20);

@@ -49,7 +49,7 @@ fn a_connection_has_no_more_in_flight_than_its_credit_over_all_its_routes() {
 }
 
 #[test]
-fn more_credit_lets_more_come_and_less_holds_back() {
+fn more_credit_allows_more_deliveries_and_less_allows_fewer() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":1"#);
@@ -71,7 +71,7 @@ fn more_credit_lets_more_come_and_less_holds_back() {
 }
 
 #[test]
-fn a_route_is_unregistered_also_when_it_was_not_registered() {
+fn unregister_succeeds_for_a_route_that_was_not_registered() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     for _ in 0..2 {
@@ -83,7 +83,7 @@ fn a_route_is_unregistered_also_when_it_was_not_registered() {
 }
 
 #[test]
-fn what_is_in_flight_stays_so_when_its_route_is_unregistered() {
+fn deliveries_in_flight_stay_in_flight_after_unregister() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");

@@ -6,7 +6,7 @@ use testkit::{
 
 use crate::server::Server;
 
-/// The new revision comes, with this attempt, and can be done.
+/// Asserts that the new revision arrives with this attempt and can be acknowledged.
 fn comes(peer: &mut Peer, attempt: u64) {
     let new = peer.delivery();
     assert_eq!(
@@ -24,7 +24,7 @@ fn replaced(peer: &mut Peer) {
 }
 
 #[test]
-fn replacing_what_is_not_there_schedules_it() {
+fn replacing_an_unknown_task_schedules_it() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     replaced(&mut peer);
@@ -52,7 +52,7 @@ fn a_parked_task_is_replaced() {
 }
 
 #[test]
-fn a_task_in_flight_is_replaced_and_its_attempts_go_on() {
+fn a_task_in_flight_is_replaced_and_its_attempts_continue() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -76,7 +76,7 @@ fn a_new_revision_goes_to_another_connection_at_once() {
 }
 
 #[test]
-fn a_task_given_back_is_replaced_and_its_attempts_go_on() {
+fn a_task_given_back_is_replaced_and_its_attempts_continue() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -91,7 +91,7 @@ fn a_task_given_back_is_replaced_and_its_attempts_go_on() {
 }
 
 #[test]
-fn a_dead_task_is_replaced_with_all_its_attempts_to_come() {
+fn a_dead_task_is_replaced_with_all_its_attempts() {
     let server = Server::start(json!({"max_attempts": 2, "retry_delay_ms": 1}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -108,7 +108,7 @@ fn a_dead_task_is_replaced_with_all_its_attempts_to_come() {
 }
 
 #[test]
-fn replacing_with_the_same_changes_nothing() {
+fn replacing_with_the_same_content_changes_nothing() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     for _ in 0..2 {
@@ -137,7 +137,7 @@ fn a_revision_is_due_at_its_own_time() {
 }
 
 #[test]
-fn a_replacement_right_behind_its_schedule_comes_without_an_answer_to_the_first() {
+fn a_replacement_right_after_its_schedule_is_delivered_without_an_answer_to_the_first() {
     let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let mut peer = server.consumer("a");
     for id in 0..50 {
@@ -147,7 +147,7 @@ fn a_replacement_right_behind_its_schedule_comes_without_an_answer_to_the_first(
         assert_eq!(peer.answer(&first)["kind"], "ack");
         assert_eq!(peer.answer(&second)["kind"], "ack");
         let mut delivery = peer.delivery();
-        // Whether the first was sent before it was replaced is a matter of luck.
+        // The first delivery may or may not be sent before the replacement.
         if delivery["payload_base64"] == "" {
             assert!(!peer.removes(&delivery));
             delivery = peer.delivery();

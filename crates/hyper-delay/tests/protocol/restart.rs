@@ -50,7 +50,7 @@ fn waiting_parked_and_dead_tasks_survive() {
 }
 
 #[test]
-fn what_fell_due_meanwhile_comes() {
+fn tasks_that_fell_due_while_stopped_are_delivered() {
     let server = Server::start(config());
     let mut peer = server.peer();
     let at = now() + 200;
@@ -67,7 +67,7 @@ fn what_fell_due_meanwhile_comes() {
 }
 
 #[test]
-fn what_is_done_is_remembered() {
+fn finished_tasks_are_remembered() {
     let server = Server::start(config());
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -84,7 +84,7 @@ fn what_is_done_is_remembered() {
 }
 
 #[test]
-fn what_was_in_flight_has_not_failed_and_comes_again() {
+fn tasks_in_flight_have_not_failed_and_are_delivered_again() {
     let server = Server::start(json!({"max_attempts": 1}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -124,7 +124,7 @@ fn the_time_of_the_next_round_survives() {
 }
 
 #[test]
-fn what_was_replaced_or_cancelled_stays_so() {
+fn replacements_and_cancellations_survive() {
     let server = Server::start(config());
     let mut peer = server.peer();
     for id in ["replaced", "cancelled"] {

@@ -6,7 +6,7 @@ use testkit::request::echo;
 use crate::server::Server;
 
 #[test]
-fn the_wait_doubles_with_each_failure_up_to_the_longest() {
+fn the_wait_doubles_with_each_failure_up_to_max_retry_delay_ms() {
     let server = Server::start(json!({"retry_delay_ms": 40, "max_retry_delay_ms": 320}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -17,7 +17,7 @@ fn the_wait_doubles_with_each_failure_up_to_the_longest() {
         delivery = peer.delivery();
         assert!(start.elapsed() >= Duration::from_millis(least - 10));
     }
-    // The longest is not exceeded: all come within the patience of the peer.
+    // All arrive within the peer's timeout, so no wait exceeds the maximum.
     for _ in 0..3 {
         peer.send(echo("nack", &delivery));
         delivery = peer.delivery();
@@ -26,7 +26,7 @@ fn the_wait_doubles_with_each_failure_up_to_the_longest() {
 }
 
 #[test]
-fn what_an_ended_connection_has_in_flight_goes_to_another() {
+fn deliveries_of_an_ended_connection_go_to_another() {
     let server = Server::start(json!({"retry_delay_ms": 1}));
     let mut first = server.consumer("a");
     let mut producer = server.peer();
@@ -52,7 +52,7 @@ fn what_an_ended_connection_has_in_flight_goes_to_another() {
 }
 
 #[test]
-fn what_a_connection_had_in_flight_that_says_no_more_has_failed() {
+fn deliveries_fail_when_their_connection_stops_sending() {
     let server = Server::start(json!({"retry_delay_ms": 1}));
     let mut first = server.consumer("a");
     first.due("a", "1");

@@ -15,7 +15,7 @@ fn twins(peer: &mut Peer, id: &str, at: u64) {
 }
 
 #[test]
-fn a_connection_has_one_delivery_of_an_id_at_a_time_whatever_the_route() {
+fn a_connection_has_one_delivery_of_an_id_at_a_time_over_all_routes() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.register("b");
@@ -38,7 +38,7 @@ fn a_connection_has_one_delivery_of_an_id_at_a_time_whatever_the_route() {
 }
 
 #[test]
-fn the_second_comes_when_the_time_of_the_first_is_up() {
+fn the_second_is_delivered_after_the_ack_timeout_of_the_first() {
     let server = Server::start(
         json!({"ack_timeout_ms": 500, "retry_delay_ms": 3_600_000, "max_retry_delay_ms": 3_600_000}),
     );
@@ -48,7 +48,7 @@ fn the_second_comes_when_the_time_of_the_first_is_up() {
     let first = peer.delivery();
     let second = peer.delivery();
     assert_ne!(first["route_key"], second["route_key"]);
-    // An ack that names the id alone is for the latest.
+    // An ack with the id alone is for the latest delivery.
     let acked = peer.ask(r#"{"kind":"ack","id":"1","confirm":true}"#);
     assert_eq!(
         (&acked["route_key"], &acked["removed"]),
@@ -58,7 +58,7 @@ fn the_second_comes_when_the_time_of_the_first_is_up() {
 }
 
 #[test]
-fn twins_on_two_connections_both_come() {
+fn two_tasks_with_one_id_are_delivered_to_two_connections() {
     let server = Server::start(json!({}));
     let mut peers = [server.consumer("a"), server.consumer("b")];
     twins(&mut server.peer(), "1", now() + 50);
@@ -70,7 +70,7 @@ fn twins_on_two_connections_both_come() {
 }
 
 #[test]
-fn a_task_that_one_consumer_may_not_have_goes_to_the_other() {
+fn a_task_blocked_by_its_id_goes_to_the_other_consumer() {
     let server = Server::start(json!({}));
     let mut both = server.consumer("a");
     both.register("b");
@@ -90,7 +90,7 @@ fn a_task_that_one_consumer_may_not_have_goes_to_the_other() {
 }
 
 #[test]
-fn others_are_not_held_up_by_an_id_that_must_wait() {
+fn a_blocked_id_does_not_delay_other_tasks() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     peer.register("b");

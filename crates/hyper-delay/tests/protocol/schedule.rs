@@ -31,7 +31,7 @@ fn without_an_id_the_server_makes_a_uuid() {
 }
 
 #[test]
-fn a_delivery_has_what_was_scheduled() {
+fn a_delivery_has_the_scheduled_content() {
     let server = Server::start(json!({}));
     let mut peer = server.consumer("a");
     for (place, (sent, received)) in [
@@ -108,7 +108,7 @@ fn a_task_whose_delivery_would_not_fit_into_a_line_is_refused() {
         }
         true
     });
-    // The length that is counted has the highest attempt.
+    // The limit applies to the line with the highest attempt.
     let longest = longest.last().expect("some are short enough");
     let line = peer
         .find(|line| line["id"] == *longest.to_string())
@@ -120,7 +120,7 @@ fn a_task_whose_delivery_would_not_fit_into_a_line_is_refused() {
 }
 
 #[test]
-fn replies_come_as_requests_are_done() {
+fn replies_arrive_in_the_order_of_completion() {
     let server = Server::start(json!({"sync": "always"}));
     let mut peer = server.peer();
     let tags: Vec<String> = (0..100)

@@ -1,4 +1,4 @@
-//! The server in this process: its configuration and its result are values, not text.
+//! A server in this process, with its configuration and its result as values.
 
 use std::{net::SocketAddr, sync::mpsc, thread};
 
@@ -70,21 +70,21 @@ impl Server {
         peer
     }
 
-    /// Asks the server to end. The thread returns when it has ended.
+    /// Tells the server to shut down. The thread returns after the shutdown.
     pub(crate) fn ask_to_stop(&mut self) -> thread::JoinHandle<Result<(), ServeError>> {
         let running = self.running.take().expect("it runs");
         let _ = running.stop.send(());
         running.thread
     }
 
-    /// Ends the server in order, and starts another one on its data.
+    /// Shuts the server down, and starts another one on its data.
     pub(crate) fn restart(mut self, config: Value) -> Self {
         let ended = self.ask_to_stop().join().expect("it does not panic");
         ended.expect("it ends in order");
         self.again(config)
     }
 
-    /// Starts another server on the data of this one, which has ended.
+    /// Starts another server on the data of this stopped one.
     pub(crate) fn again(mut self, config: Value) -> Self {
         let data = std::mem::replace(
             &mut self.data,

@@ -22,7 +22,7 @@ fn the_consumer_with_the_fewest_deliveries_in_flight_gets_the_next() {
         held.push([peer.delivery(), peer.delivery(), peer.delivery()]);
         peer.quiet();
     }
-    // Whoever gets less busy gets what comes, until it is as busy as the others.
+    // The less busy consumer gets the next tasks until it is as busy as the others.
     for (place, (peer, [one, two, _])) in peers.iter_mut().zip(held).enumerate() {
         assert!(peer.removes(&one));
         assert!(peer.removes(&two));
@@ -37,7 +37,7 @@ fn the_consumer_with_the_fewest_deliveries_in_flight_gets_the_next() {
 }
 
 #[test]
-fn a_consumer_without_room_is_passed_over() {
+fn a_consumer_without_room_is_skipped() {
     let server = Server::start(json!({}));
     let mut small = server.peer();
     small.register_with("a", r#""credit":1"#);
@@ -78,7 +78,7 @@ fn an_exclusive_registration_takes_the_route_from_all_others() {
 }
 
 #[test]
-fn the_newest_wins_whether_it_is_shared_or_exclusive() {
+fn the_newest_registration_wins() {
     let server = Server::start(json!({}));
     let mut first = server.peer();
     exclusive(&mut first);
@@ -91,7 +91,7 @@ fn the_newest_wins_whether_it_is_shared_or_exclusive() {
     let mut fourth = server.consumer("a");
     third.quiet();
     assert_eq!(fourth.stats("a")["consumers"], 2);
-    // Also when one of them takes it for itself, and shares it again.
+    // The same when a consumer takes the route exclusively and then shares it again.
     exclusive(&mut fourth);
     assert_eq!(third.line().as_deref(), Some(REPLACED));
     fourth.register("a");
@@ -101,7 +101,7 @@ fn the_newest_wins_whether_it_is_shared_or_exclusive() {
 }
 
 #[test]
-fn whoever_loses_a_route_keeps_what_it_has_in_flight() {
+fn a_consumer_that_loses_a_route_keeps_its_deliveries() {
     let server = Server::start(json!({}));
     let mut first = server.consumer("a");
     first.due("a", "1");
@@ -120,7 +120,7 @@ fn whoever_loses_a_route_keeps_what_it_has_in_flight() {
 }
 
 #[test]
-fn other_routes_of_the_loser_stay() {
+fn a_consumer_that_loses_a_route_keeps_its_other_routes() {
     let server = Server::start(json!({}));
     let mut first = server.consumer("a");
     first.register("b");

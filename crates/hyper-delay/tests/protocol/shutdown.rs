@@ -6,7 +6,7 @@ use testkit::request::{later, schedule};
 use crate::server::Server;
 
 #[test]
-fn the_server_ends_without_waiting_for_consumers() {
+fn the_server_stops_without_waiting_for_consumers() {
     let mut server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let mut peer = server.consumer("a");
     peer.due("a", "1");
@@ -18,12 +18,12 @@ fn the_server_ends_without_waiting_for_consumers() {
 }
 
 #[test]
-fn a_server_without_connections_ends() {
+fn a_server_without_connections_stops() {
     drop(Server::start(json!({})));
 }
 
 #[test]
-fn exactly_what_was_answered_is_there_after_the_end() {
+fn exactly_the_acknowledged_tasks_are_on_disk_after_shutdown() {
     for round in 0..5 {
         let mut server = Server::start(json!({"sync": "always"}));
         let mut peer = server.peer();
@@ -31,7 +31,7 @@ fn exactly_what_was_answered_is_there_after_the_end() {
         let sending = std::thread::spawn(move || {
             use std::io::Write;
             let at = later();
-            // Until the server reads no more.
+            // Until the server stops reading.
             (0..).find(|id| writeln!(writer, "{}", schedule("a", &format!("{id}"), at)).is_err())
         });
         for _ in 0..=round * 300 {

@@ -67,7 +67,7 @@ fn tasks_are_counted_by_state_and_route() {
     assert_eq!(peer.kind("stats")["routes"], json!([]));
 }
 
-/// Pages through all routes, and checks that each page is a line.
+/// Reads all pages of routes, and asserts that each page fits into a line.
 fn pages(peer: &mut Peer, line: usize) -> (Vec<String>, Vec<usize>) {
     let mut routes = Vec::new();
     let mut sizes = Vec::new();
@@ -123,7 +123,7 @@ fn routes_are_listed_in_pages_in_order_of_name() {
 }
 
 #[test]
-fn a_page_has_a_thousand_routes_at_most() {
+fn a_page_has_at_most_a_thousand_routes() {
     let mut names: Vec<String> = (0..1500).map(|place| format!("r{}", place * 7)).collect();
     let (_server, mut peer) = with_routes(&names, json!({"max_line_bytes": 16_777_216}));
     names.sort_unstable();
@@ -132,7 +132,7 @@ fn a_page_has_a_thousand_routes_at_most() {
 }
 
 #[test]
-fn a_page_is_a_line_whatever_the_names() {
+fn a_page_fits_into_a_line_whatever_the_names() {
     let escapes = ["\0", "\u{1}", "\u{7f}", "\"", "\\", "😀", "日", "é"];
     let mut names: Vec<String> = (0..24)
         .map(|place| {

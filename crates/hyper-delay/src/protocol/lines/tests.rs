@@ -91,7 +91,7 @@ fn a_line_that_is_too_long_has_one_number_whenever_it_is_reported() {
 }
 
 #[test]
-fn a_line_without_end_holds_no_more_than_the_limit_and_a_read() {
+fn an_unended_line_holds_at_most_the_limit_and_a_read() {
     let limit = 100_000;
     let mut lines = Lines::new(limit);
     let mut reports = 0;
@@ -108,7 +108,7 @@ fn a_line_without_end_holds_no_more_than_the_limit_and_a_read() {
 }
 
 #[test]
-fn a_splitter_with_nothing_begun_holds_little() {
+fn an_idle_splitter_holds_little() {
     let mut lines = Lines::new(1 << 24);
     for _ in 0..10 {
         let room = lines.room();
@@ -126,7 +126,7 @@ fn a_splitter_with_nothing_begun_holds_little() {
 }
 
 #[test]
-fn reads_get_more_room_when_they_fill_it() {
+fn full_reads_get_more_room() {
     let mut lines = Lines::new(10);
     for _ in 0..10 {
         let room = lines.room();

@@ -11,7 +11,7 @@ fn refusal_of(line: impl AsRef<[u8]>) -> Refusal {
 }
 
 #[test]
-fn null_counts_as_absent() {
+fn null_is_absent() {
     let line = r#"{"kind":"schedule","id":null,"route_key":null,"fire_at":1,"compression":null,"payload_base64":null,"replace":null,"tag":null}"#;
     assert_eq!(
         request_of(line),
@@ -20,7 +20,7 @@ fn null_counts_as_absent() {
 }
 
 #[test]
-fn what_a_request_does_not_know_is_ignored() {
+fn unknown_fields_are_ignored() {
     let line =
         r#"{"kind":"ping","new":{"a":[1,"\ud83d",{}]},"new":1,"id":7,"limit":"x","fire_at":-5}"#;
     assert_eq!(request_of(line), Request::Ping);
@@ -39,7 +39,7 @@ fn deep_nesting_is_ignored_or_refused_without_recursion() {
 }
 
 #[test]
-fn a_field_that_is_known_comes_once() {
+fn a_known_field_must_be_unique() {
     for line in [
         r#"{"kind":"ping","kind":"ping"}"#,
         r#"{"kind":"ack","id":"x","id":null}"#,
@@ -86,7 +86,7 @@ fn a_line_is_one_json_object() {
 }
 
 #[test]
-fn a_line_is_utf_8_everywhere() {
+fn a_line_must_be_utf_8() {
     let refusal = refusal_of(b"{\"kind\":\"ping\",\"new\":\"\xff\"}");
     assert_eq!(refusal.code, Code::BadUtf8);
     assert_eq!(
@@ -96,7 +96,7 @@ fn a_line_is_utf_8_everywhere() {
 }
 
 #[test]
-fn a_request_that_does_not_exist_is_named_with_those_that_do() {
+fn an_unknown_request_is_named_with_the_known_ones() {
     let refusal = refusal_of(r#"{"kind":"shedule","id":"x"}"#);
     assert_eq!(refusal.code, Code::UnknownKind);
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_request_that_does_not_exist_is_named_with_those_that_do() {
 }
 
 #[test]
-fn a_refusal_names_what_can_be_read_of_the_line() {
+fn a_refusal_has_the_names_that_can_be_read() {
     let refusal = refusal_of(r#"{"tag":"t","kind":"cancel","id":7,"route_key":"r"}"#);
     assert_eq!(refusal.tag.as_deref(), Some("t"));
     assert_eq!(refusal.route.as_deref(), Some("r"));

@@ -9,7 +9,7 @@ fn line(reply: &Reply, tag: Option<&str>) -> String {
 }
 
 #[test]
-fn replies_are_written_as_the_protocol_says() {
+fn replies_match_the_protocol() {
     let (id, route) = (Arc::<str>::from("order-17"), Arc::<str>::from("service-A"));
     let written = [
         (
@@ -90,7 +90,7 @@ fn replies_are_written_as_the_protocol_says() {
 }
 
 #[test]
-fn stats_have_the_sums_and_then_the_routes() {
+fn stats_have_sums_and_routes() {
     let counts = Counts {
         waiting: 1,
         parked: 2,
@@ -167,7 +167,7 @@ fn a_reply_carries_the_tag_of_its_request() {
 }
 
 #[test]
-fn an_error_names_what_could_be_read() {
+fn an_error_has_the_names_that_could_be_read() {
     let bare = Refusal::new(Code::BadJson, "no\nJSON");
     let text = r#"{"kind":"error","code":"bad_json","message":"no\nJSON"}"#;
     assert_eq!(line(&Reply::Error(bare.clone()), None), text);

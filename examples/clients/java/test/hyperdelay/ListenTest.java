@@ -49,7 +49,7 @@ final class ListenTest {
             equal(delivery.compression(), "lz4");
             equal(delivery.attempt(), 3L);
             equal(delivery.fireAt(), Instant.ofEpochMilli(5));
-            // Had it been acknowledged already, this is where that would be seen.
+            // An early ack would arrive before this ping.
             fake.client.ping();
             server.next("ping");
             finish.complete(null);
@@ -104,7 +104,7 @@ final class ListenTest {
         }
     }
 
-    static void a_handler_can_wait_until_the_task_is_gone() throws Exception {
+    static void a_handler_can_wait_for_the_removal_of_its_task() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Boolean> removal = new CompletableFuture<>();
@@ -118,13 +118,13 @@ final class ListenTest {
             equal(ack.get("confirm").booleanValue(), true);
             server.answer(ack, "{'kind':'acked','id':'a','route_key':'r','removed':true}");
             equal(await(removal), true);
-            // Neither the second ack nor its failure is answered.
+            // Neither the second ack nor its failure sends an answer.
             fake.client.ping();
             server.next("ping");
         }
     }
 
-    static void handlers_run_within_the_credit_and_the_rest_is_given_back() throws Exception {
+    static void handlers_run_within_the_credit_and_other_deliveries_are_given_back() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect(new ClientOptions().credit(2));
             AtomicInteger running = new AtomicInteger();
@@ -138,7 +138,7 @@ final class ListenTest {
                 running.decrementAndGet();
             }));
             server.register();
-            // Two of them run, two wait, and the fifth has no place.
+            // Two run, two wait, and the fifth has no place.
             for (int i = 1; i <= 5; i++) {
                 server.deliver("" + i, 1);
             }
@@ -193,7 +193,7 @@ final class ListenTest {
             equal(ended.isDone(), false);
             server.answer(ping, "{'kind':'pong'}");
             await(ended);
-            // Its route is free again, and what comes for it in between is given back at once.
+            // The route is free again, and a delivery in between is given back at once.
             server.deliver("b", 1);
             equal(server.next("nack", "b", 1).get("delay_ms").intValue(), 0);
             fake.client.listen("r", NOTHING);

@@ -49,13 +49,13 @@ final class ReconnectTest {
             server.register();
             finish.release(2);
             failure(ConnectionLostException.class, confirmed);
-            // No ack of either comes over the new connection.
+            // No ack of either is sent on the new connection.
             fake.client.ping();
             server.next("ping");
         }
     }
 
-    static void the_client_tries_until_the_server_takes_it() throws Exception {
+    static void the_client_reconnects_until_the_server_accepts() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             fake.client.listen("r", delivery -> null);
@@ -73,7 +73,7 @@ final class ReconnectTest {
         return CompletableFuture.supplyAsync(() -> HyperDelayClient.connect(address), work -> new Thread(work).start());
     }
 
-    static void connect_tells_why_the_server_does_not_take_it() throws Exception {
+    static void connect_fails_with_the_reason_of_the_refusal() throws Exception {
         try (Fake fake = new Fake()) {
             CompletableFuture<HyperDelayClient> first = connect(fake.address());
             Fake.Peer server = fake.acceptRaw();
@@ -91,17 +91,17 @@ final class ReconnectTest {
         }
     }
 
-    static void a_silent_connection_is_given_up() throws Exception {
+    static void a_silent_connection_is_closed() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect(new ClientOptions().keepAlive(Duration.ofMillis(20)));
             fake.client.listen("r", delivery -> null);
             server.next("register");
-            // The fake answers no ping here, and keeps the connection open.
+            // The fake answers no ping and keeps the connection open.
             fake.accept().register();
         }
     }
 
-    static void close_ends_what_waits() throws Exception {
+    static void close_ends_pending_futures() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> receipt = fake.client.schedule(Task.at(Instant.now(), "r", new byte[0]));
@@ -124,7 +124,7 @@ final class ReconnectTest {
         }
     }
 
-    static void waits_double_up_to_the_largest_and_are_drawn_from_their_upper_half() {
+    static void backoff_doubles_up_to_its_maximum_and_is_drawn_from_its_upper_half() {
         Backoff wait = new Backoff(Duration.ofMillis(100), Duration.ofSeconds(1));
         for (long top : new long[] {100, 200, 400, 800, 1000, 1000}) {
             long got = wait.nextMillis();

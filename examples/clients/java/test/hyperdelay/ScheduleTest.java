@@ -16,7 +16,7 @@ final class ScheduleTest {
         return Task.at(Instant.ofEpochMilli(1732616400000L), "r", "hello".getBytes()).withId(id);
     }
 
-    static void schedule_completes_when_the_server_has_acknowledged() throws Exception {
+    static void schedule_completes_with_the_reply() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> receipt = fake.client.schedule(task("a"));
@@ -32,7 +32,7 @@ final class ScheduleTest {
         }
     }
 
-    static void answers_are_matched_by_their_tag_in_any_order() throws Exception {
+    static void replies_are_matched_by_tag_in_any_order() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> first = fake.client.schedule(task("first"));
@@ -47,7 +47,7 @@ final class ScheduleTest {
         }
     }
 
-    static void an_unanswered_schedule_is_sent_again_under_the_same_id_after_a_reconnect() throws Exception {
+    static void a_schedule_without_a_reply_is_sent_again_under_the_same_id_after_a_reconnect() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> receipt = fake.client.schedule(Task.at(Instant.now(), "r", new byte[] {1}));
@@ -62,7 +62,7 @@ final class ScheduleTest {
         }
     }
 
-    static void a_schedule_refused_by_a_server_that_ends_is_sent_to_the_next() throws Exception {
+    static void a_schedule_refused_by_a_shutdown_is_sent_on_the_next_connection() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Receipt> receipt = fake.client.schedule(task("a"));
@@ -106,7 +106,7 @@ final class ScheduleTest {
         }
     }
 
-    static void a_task_is_never_due_earlier_than_asked() throws Exception {
+    static void fire_at_is_rounded_up() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             fake.client.schedule(Task.at(Instant.ofEpochMilli(1000).plusNanos(1), "r", new byte[0]));
@@ -130,7 +130,7 @@ final class ScheduleTest {
                 receipt.join();
                 throw new AssertionError("not cancelled");
             } catch (CancellationException expected) {
-                // As asked.
+                // Expected.
             }
         }
     }
@@ -155,7 +155,7 @@ final class ScheduleTest {
                 Task.at(Instant.now(), "", new byte[0]);
                 throw new AssertionError("a task without a route");
             } catch (IllegalArgumentException expected) {
-                // As it should be.
+                // Expected.
             }
         }
     }

@@ -25,7 +25,7 @@ final class WireTest {
         }
     }
 
-    static void the_longest_line_allowed_is_taken() throws Exception {
+    static void the_longest_allowed_line_is_read() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect(new ClientOptions().maxLineBytes(1024));
             CompletableFuture<Void> pong = fake.client.ping();
@@ -36,7 +36,7 @@ final class WireTest {
         }
     }
 
-    static void stats_and_cancel_read_their_answers() throws Exception {
+    static void stats_and_cancel_decode_their_replies() throws Exception {
         try (Fake fake = new Fake()) {
             Fake.Peer server = fake.connect();
             CompletableFuture<Stats> stats = fake.client.statsAfter("a");

@@ -1,0 +1,107 @@
+//! `PROTOCOL.md` itself: its examples are valid, and its tables are complete.
+
+use std::collections::BTreeSet;
+
+use hyper_delay::protocol::{Code, parse};
+use serde_json::Value;
+
+const TEXT: &str = include_str!("../../PROTOCOL.md");
+
+/// Every code of an error. The match makes a new code a compile error here.
+fn codes() -> BTreeSet<&'static str> {
+    use Code::*;
+    let all = [
+        BadJson,
+        BadUtf8,
+        BadBase64,
+        BadField,
+        MissingField,
+        UnknownKind,
+        LineTooLong,
+        TooLong,
+        DuplicateId,
+        DiskFull,
+        ShuttingDown,
+        TooManyConnections,
+        TooManyRoutes,
+    ];
+    for code in all {
+        match code {
+            BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
+            | TooLong | DuplicateId | DiskFull | ShuttingDown | TooManyConnections
+            | TooManyRoutes => {}
+        }
+    }
+    all.iter().map(|code| code.as_str()).collect()
+}
+
+/// The lines of the protocol in the text: code spans, and code blocks with wrapped lines.
+fn examples() -> Vec<String> {
+    let mut found = Vec::new();
+    for (index, block) in TEXT.split("```").enumerate() {
+        let is_code = index % 2 == 1;
+        if let Some(json) = block.strip_prefix("json\n").filter(|_| is_code) {
+            found.push(json.replace('\n', ""));
+        } else if !is_code {
+            let spans = block.split('`').skip(1).step_by(2);
+            found.extend(
+                spans
+                    .filter(|span| span.starts_with("{\""))
+                    .map(String::from),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn every_example_is_one_line_of_the_protocol() {
+    let mut kinds = BTreeSet::new();
+    for example in examples() {
+        let object: Value = serde_json::from_str(&example).expect(&example);
+        let kind = object["kind"].as_str().expect(&example);
+        kinds.insert(kind.to_owned());
+        if parse(format!(r#"{{"kind":"{kind}"}}"#).as_bytes())
+            .is_err_and(|refusal| refusal.code == Code::UnknownKind)
+        {
+            continue;
+        }
+        // `stats` and `dead` are requests and replies.
+        assert!(parse(example.as_bytes()).is_ok(), "{example}");
+    }
+    for kind in [
+        "hello",
+        "register",
+        "unregister",
+        "ack",
+        "nack",
+        "schedule",
+        "cancel",
+        "ping",
+        "stats",
+        "dead",
+        "kick",
+        "registered",
+        "unregistered",
+        "delivery",
+        "acked",
+        "scheduled",
+        "cancelled",
+        "pong",
+        "kicked",
+        "error",
+    ] {
+        assert!(kinds.contains(kind), "{kind} has no example");
+    }
+}
+
+#[test]
+fn the_table_of_errors_names_every_code() {
+    let table = TEXT
+        .split("| code | meaning |")
+        .nth(1)
+        .expect("a table of codes");
+    let rows = table.lines().skip(2).take_while(|row| row.starts_with('|'));
+    let named: BTreeSet<_> = rows.map(|row| row.split('`').nth(1).expect(row)).collect();
+    assert_eq!(named, codes());
+}
