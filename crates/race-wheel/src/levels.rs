@@ -4,7 +4,7 @@ use core::mem;
 use crate::{
     Item,
     bucket::{Bucket, Chunk},
-    queue::Past,
+    past::Past,
     table::Table,
 };
 

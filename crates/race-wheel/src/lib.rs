@@ -36,6 +36,7 @@ mod table;
 
 mod bucket;
 mod levels;
+mod past;
 mod queue;
 mod sweep;
 

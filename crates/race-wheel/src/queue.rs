@@ -1,7 +1,6 @@
-use alloc::{collections::BTreeMap, vec::Vec};
-use core::num::NonZeroU64;
+use alloc::vec::Vec;
 
-use crate::{Item, Key, levels::Levels, sweep::Sweep, table::Table};
+use crate::{Item, Key, levels::Levels, past::Past, sweep::Sweep, table::Table};
 
 /// The order in which timers expire: by time, then by insertion.
 ///
@@ -24,9 +23,6 @@ pub(crate) struct Queue {
     #[cfg(test)]
     pub(crate) looked_at: usize,
 }
-
-/// Indices by time and sequence number.
-pub(crate) type Past = BTreeMap<(u64, NonZeroU64), u32>;
 
 impl Queue {
     pub(crate) const fn new() -> Self {

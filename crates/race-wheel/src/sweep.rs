@@ -3,7 +3,7 @@ use core::num::NonZeroU64;
 use crate::{
     Key,
     levels::{Levels, Place, Swept},
-    queue::Past,
+    past::Past,
     table::Table,
 };
 

@@ -6,8 +6,8 @@ use super::{
     LoadError, Plan, Tally,
     ids::Ids,
     request::Schedules,
-    run::{nanos, unix_millis},
     taker::Taker,
+    time::{nanos, unix_millis},
     wire::Wire,
 };
 

@@ -5,16 +5,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{
-    LoadError, Plan, Tally,
-    ids::Ids,
-    request::Schedules,
-    run::{Turn, unix_nanos},
-    taker::Taker,
+    LoadError, Plan, Tally, ids::Ids, request::Schedules, taker::Taker, time::unix_nanos,
     wire::Wire,
 };
 
 /// How long schedules may gather, so that the load does not wake for each.
 const GATHER: Duration = Duration::from_millis(5);
+
+/// The number of the connection, and the number of its tasks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) connection: u32,
+    pub(super) tasks: u32,
+}
 
 /// Schedules what is the business of this connection at the time for it, and takes it.
 pub(super) async fn late(

@@ -11,6 +11,7 @@ mod error;
 mod figures;
 mod plan;
 mod tally;
+mod time;
 
 mod ids;
 mod reply;

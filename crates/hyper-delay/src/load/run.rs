@@ -1,10 +1,6 @@
 //! The load as a whole.
 
-use std::{
-    process,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{process, sync::Arc, time::Instant};
 
 use tokio::{sync::Barrier, task::JoinSet};
 
@@ -12,7 +8,7 @@ use super::{
     Cpu, Figures, LoadError, Mode, Plan, Tally,
     deliver::deliver,
     ids::Ids,
-    late::late,
+    late::{Turn, late},
     request::Schedules,
     schedule::{cancel, schedule},
     taker::register,
@@ -102,13 +98,6 @@ async fn failing(
     }
 }
 
-/// Which connection it is, and how many tasks it has.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) connection: u32,
-    pub(super) tasks: u32,
-}
-
 struct Connection {
     plan: Arc<Plan>,
     tally: Arc<Tally>,
@@ -149,20 +138,4 @@ impl Connection {
         }
         Ok(())
     }
-}
-
-/// Since `begin`.
-pub(super) fn nanos(begin: Instant) -> u64 {
-    u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// By the wall clock, since 1970.
-pub(super) fn unix_nanos() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// In a while, by the wall clock, since 1970.
-pub(super) fn unix_millis(ahead: Duration) -> u64 {
-    unix_nanos() / 1_000_000 + u64::try_from(ahead.as_millis()).unwrap_or(u64::MAX / 2)
 }

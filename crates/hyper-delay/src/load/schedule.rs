@@ -7,7 +7,7 @@ use super::{
     ids::Ids,
     reply::Reply,
     request::{self, Schedules},
-    run::{nanos, unix_millis},
+    time::{nanos, unix_millis},
     wire::Wire,
 };
 

@@ -173,7 +173,7 @@ impl Tasks {
     }
 
     /// The wall clock was set: the timers of all tasks that wait by it are set anew.
-    pub(super) fn rearm(&mut self, now: Now, timers: &mut Timers) {
+    pub(super) fn rearm_after_clock_step(&mut self, now: Now, timers: &mut Timers) {
         for (seq, (task, state)) in &mut self.by_seq {
             if let State::Waiting {
                 timer,

@@ -28,13 +28,13 @@ impl<S: Store> Scheduler<S> {
         self.now = now;
         if let Some(milliseconds) = self.horizon.clock_was_set(now) {
             tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");
-            self.tasks.rearm(now, &mut self.timers);
+            self.tasks.rearm_after_clock_step(now, &mut self.timers);
         }
         self.expire();
         self.read();
         self.refill_wanting();
         self.leave_departed();
-        self.raise_low_water();
+        self.advance_low_water();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
         let has_more = self.wants_to_read() || !self.routes.wants_nothing();
@@ -68,7 +68,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Tells the ledger from when on tasks wait.
-    fn raise_low_water(&mut self) {
+    fn advance_low_water(&mut self) {
         if !self.low_water.is_due(self.now) {
             return;
         }

@@ -1,12 +1,7 @@
 use alloc::boxed::Box;
 use core::{ops::Deref, ptr::NonNull};
 
-use super::{
-    group::{BITS, Group},
-    raw_waker,
-    root::Root,
-    stack::MAX_GROUPS,
-};
+use super::{bits::BITS, group::Group, raw_waker, root::Root, stack::MAX_GROUPS};
 use crate::{
     attempts::{BorrowedWaker, Side},
     sync::{Ordering, fence},

@@ -40,6 +40,7 @@
 //! The parent's waker is user code, which may panic. The poller calls it only before it takes what
 //! was woken. A panic then loses no wake.
 
+mod bits;
 mod group;
 mod handle;
 mod parent;
@@ -52,7 +53,7 @@ mod unfinished_wake;
 #[cfg(all(test, not(loom)))]
 pub(crate) use self::unfinished_wake::UnfinishedWake;
 pub(crate) use self::{
-    group::{ALL_BITS, BITS},
+    bits::{ALL_BITS, BITS},
     handle::GroupHandle,
     root::Root,
     stack::{Entry, Top},

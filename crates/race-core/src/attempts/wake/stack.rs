@@ -1,6 +1,6 @@
 //! The word `top` of a root: the stack of woken groups, and the flags of the root.
 
-use super::group::BITS;
+use super::bits::BITS;
 use crate::attempts::Side;
 
 /// The flag by which the poller claims the root. It makes the word nonzero without a wake.
