@@ -48,7 +48,8 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// The time it died; `None` if it is not dead, or if the system's clock cannot represent the time.
+    /// The time it died; `None` if it is not dead, or if the system's clock cannot represent the
+    /// time.
     #[must_use]
     pub fn died_at(&self) -> Option<SystemTime> {
         let died = Some(self.died_at_millis).filter(|millis| *millis > 0);

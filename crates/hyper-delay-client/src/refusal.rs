@@ -44,7 +44,8 @@ pub enum Code {
     TooLong,
     /// Another task with other content has the same route and id.
     DuplicateId,
-    /// The server's disk has no room for new tasks. Deliveries and acks continue; send it again later.
+    /// The server's disk has no room for new tasks. Deliveries and acks continue; send it again
+    /// later.
     DiskFull,
     /// The server is shutting down.
     ShuttingDown,

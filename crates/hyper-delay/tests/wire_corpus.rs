@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use hyper_delay::protocol::parse;
 
-/// A file's name starts with the result of each of its lines: `good`, the code of an error, or `mixed`
-/// for several results.
+/// A file's name starts with the result of each of its lines: `good`, the code of an error, or
+/// `mixed` for several results.
 #[test]
 fn every_line_of_the_corpus_has_the_result_in_its_file_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/lines");

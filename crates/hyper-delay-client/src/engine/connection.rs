@@ -30,8 +30,8 @@ impl Connection {
         })
     }
 
-    /// Sends `hello` and waits for the reply. The reply proves that the server accepts this client; a
-    /// server before protocol 2 answers `unknown_kind`, which proves the same.
+    /// Sends `hello` and waits for the reply. The reply proves that the server accepts this client;
+    /// a server before protocol 2 answers `unknown_kind`, which proves the same.
     async fn try_open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
         let broken = |source| ConnectError::Io {

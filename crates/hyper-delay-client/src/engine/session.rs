@@ -113,8 +113,8 @@ impl Session {
         }
     }
 
-    /// Counts the answer to a delivery of `connection`. Returns false if that connection is gone: the
-    /// server has taken the delivery back.
+    /// Counts the answer to a delivery of `connection`. Returns false if that connection is gone:
+    /// the server has taken the delivery back.
     fn answers(&mut self, connection: u64) -> bool {
         let current = self.up && connection == self.connection;
         if current {

@@ -42,8 +42,7 @@ pub(super) struct Bench {
     /// The length of each payload in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     payload_bytes: usize,
-    /// How long after its schedule a task is due. By default 1h for schedule, 0s for deliver, 1s
-    /// for late.
+    /// How long after its schedule a task is due. By default 1h for schedule, 0s for deliver, 1s for late.
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     delay: Option<Duration>,
     /// How many tasks fall due each second, of late.
@@ -58,8 +57,7 @@ pub(super) struct Bench {
     /// Have every ack of a delivery confirmed.
     #[arg(long)]
     confirm: bool,
-    /// The process of the server, if it is on this machine, to tell what each task takes of its
-    /// processors.
+    /// The process of the server, if it is on this machine, to tell what each task takes of its processors.
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
     /// Print one line of JSON.

@@ -14,8 +14,8 @@ use super::{
 
 /// Print the deliveries of routes, and acknowledge each once it is printed.
 ///
-/// A payload is printed as text if it is UTF-8, and else in base64. It ends at Ctrl-C, or when
-/// another consumer takes a route for itself.
+/// A payload is printed as text if it is UTF-8, and else in base64. It ends at Ctrl-C, or when another consumer takes
+/// a route for itself.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay listen service-A service-B --json")]
 pub(super) struct Listen {

@@ -52,8 +52,7 @@ enum Command {
     Bench(bench::Bench),
 }
 
-/// Does what the command line says. The exit code is 0 when that is done, 1 when it failed, and 2
-/// when the line makes no sense.
+/// Does what the command line says. The exit code is 0 when that is done, 1 when it failed, and 2 when the line makes no sense.
 pub(crate) fn run() -> ExitCode {
     let line = Line::parse();
     let command = line.command.unwrap_or(Command::Serve(line.serve));

@@ -26,8 +26,8 @@ pub enum Reply {
         /// The cause.
         reason: Reason,
     },
-    /// A scheduled task is on disk. The reply to `schedule`: kind `ack`, or `scheduled` from protocol 2
-    /// on.
+    /// A scheduled task is on disk. The reply to `schedule`: kind `ack`, or `scheduled` from
+    /// protocol 2 on.
     Ack {
         /// Its id.
         id: Arc<str>,
