@@ -102,7 +102,7 @@ mod tests {
             "off",
             "3",
             "info,fjall=warn",
-            "warn, hyper_delay::connection=trace",
+            "warn,hyper_delay::connection=trace",
             "hyper_delay",
             "hyper_delay::server",
             "other=debug",
@@ -120,6 +120,7 @@ mod tests {
             ("", "RUST_LOG is empty, "),
             ("  ", "RUST_LOG is empty, "),
             ("inof", "RUST_LOG is \"inof\", where inof is not a level, "),
+            ("warn, fjall=debug", "which is invalid ("),
             ("fjall=warn,dbug", "where dbug is not a level, "),
             (
                 "hyper_delay=loud",

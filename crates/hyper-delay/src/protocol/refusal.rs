@@ -72,7 +72,7 @@ pub enum Code {
     ShuttingDown,
     /// The server already has `max_connections` connections.
     TooManyConnections,
-    /// The connection, or the server, has as many routes as it may have.
+    /// The connection has as many routes as one connection may have.
     TooManyRoutes,
 }
 

@@ -202,8 +202,8 @@ impl Consumer {
     /// no such copy.
     pub(super) fn set_end(&mut self, id: &str, seq: u64, end: Key) -> bool {
         let copies = [&mut self.in_flight, &mut self.lost];
-        let copies = copies.into_iter().filter_map(|copies| copies.get_mut(id));
-        match copies.filter(|copy| copy.seq == seq).next() {
+        let mut copies = copies.into_iter().filter_map(|copies| copies.get_mut(id));
+        match copies.find(|copy| copy.seq == seq) {
             Some(copy) => {
                 copy.end = Some(end);
                 true

@@ -156,9 +156,9 @@ impl Tasks {
 
     /// Removes the later half of the waiting tasks. Returns the first position that was removed.
     pub(super) fn evict_later_half(&mut self, timers: &mut Timers) -> Option<Position> {
-        let waiting = self.by_seq.iter().filter_map(|(seq, (task, state))| {
-            matches!(state, State::Waiting { .. }).then(|| task.position(*seq))
-        });
+        let waiting = self.by_seq.iter();
+        let waiting = waiting.filter(|(_, (_, state))| matches!(state, State::Waiting { .. }));
+        let waiting = waiting.map(|(seq, (task, _))| task.position(*seq));
         let mut waiting: Vec<Position> = waiting.collect();
         let half = waiting.len() / 2;
         if half >= waiting.len() {

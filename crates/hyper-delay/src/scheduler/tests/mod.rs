@@ -8,6 +8,7 @@ mod hedging;
 mod invariants;
 mod memory;
 mod random;
+mod reload;
 mod rounds;
 mod selection;
 mod world;

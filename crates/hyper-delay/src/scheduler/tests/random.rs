@@ -203,8 +203,8 @@ fn live(history: Vec<Happens>, options: &Options) {
         let before = world.deliveries.len();
         step(&mut world, &mut client, &happens);
         client.latest = client.latest.max(world.now.wall_millis());
-        for delivered in world.deliveries[before..].to_vec() {
-            check_delivery(&mut client, &delivered);
+        for delivered in &world.deliveries[before..] {
+            check_delivery(&mut client, delivered);
         }
         client.hear(&mut world);
         invariants::check(&world);

@@ -43,7 +43,8 @@ fn a_consumer_that_answers_nothing_gets_one_task_per_two_ack_timeouts_at_most() 
     let mut seen = 0;
     for _ in 0..12_000 {
         world.run(1);
-        for delivered in world.deliveries[seen..].to_vec() {
+        let new: Vec<_> = world.deliveries[seen..].to_vec();
+        for delivered in new {
             if delivered.consumer == healthy {
                 world.ack_delivery(&delivered);
             }
