@@ -1,21 +1,141 @@
 //! Logs, to standard error.
 
-use std::io::{self, IsTerminal as _};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal as _},
+};
 
 use tracing_subscriber::EnvFilter;
 
-/// What the server logs, if `RUST_LOG` says nothing.
+/// What the server logs by default.
 pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=warn";
 
-/// What the other commands log: a connection that is lost.
+/// What the other commands log by default: lost connections.
 pub(super) const CLIENT: &str = "warn";
 
-/// Logs what `RUST_LOG` says, or else `default`.
+/// The environment variable of the filter.
+const VARIABLE: &str = "RUST_LOG";
+
+/// Logs what `RUST_LOG` says, or else `default`. A value that cannot be used is reported.
 pub(super) fn start(default: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let (filter, complaint) = filter(env::var_os(VARIABLE), default);
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none())
         .init();
+    if let Some(complaint) = complaint {
+        tracing::warn!("{complaint}");
+    }
+}
+
+/// Returns the filter, and a warning if it is not the one that was asked for.
+fn filter(value: Option<OsString>, default: &str) -> (EnvFilter, Option<String>) {
+    let fallback = |why: String| {
+        let complaint = format!(
+            "RUST_LOG {why}, {default} is used instead: unset it, or give a level such as debug or \
+             a list such as info,hyper_delay=debug"
+        );
+        (EnvFilter::new(default), Some(complaint))
+    };
+    let Some(value) = value else {
+        return (EnvFilter::new(default), None);
+    };
+    let Some(text) = value.to_str() else {
+        return fallback(format!("is {value:?}, which is not Unicode"));
+    };
+    if text.trim().is_empty() {
+        return fallback("is empty".to_owned());
+    }
+    if let Some(word) = text
+        .split(',')
+        .map(str::trim)
+        .find(|word| is_misspelt(word))
+    {
+        return fallback(format!("is {text:?}, where {word} is not a level"));
+    }
+    match EnvFilter::try_new(text) {
+        Ok(filter) => (filter, None),
+        Err(error) => fallback(format!("is {text:?}, which is invalid ({error})")),
+    }
+}
+
+/// Whether a word is taken for a crate, and so for "all of that crate and nothing else", although
+/// no such crate logs here: most likely a misspelt level.
+fn is_misspelt(word: &str) -> bool {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    const CRATES: [&str; 8] = [
+        "hyper_delay",
+        "hyper_delay_client",
+        "fjall",
+        "lsm_tree",
+        "mio",
+        "race_core",
+        "race_tokio",
+        "tokio",
+    ];
+    let target = word.split("::").next().unwrap_or_default();
+    let is_word = word
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"_-:".contains(&byte));
+    is_word
+        && !word.is_empty()
+        && !word.bytes().all(|byte| byte.is_ascii_digit())
+        && !LEVELS.iter().any(|level| word.eq_ignore_ascii_case(level))
+        && !CRATES.contains(&target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(value: &str) -> Option<String> {
+        filter(Some(value.into()), SERVER).1
+    }
+
+    #[test]
+    fn a_usable_value_is_used() {
+        for value in [
+            "info",
+            "DEBUG",
+            "off",
+            "3",
+            "info,fjall=warn",
+            "warn,hyper_delay::connection=trace",
+            "hyper_delay",
+            "hyper_delay::server",
+            "other=debug",
+        ] {
+            let (filter, complaint) = filter(Some(value.into()), "error");
+            assert_eq!(complaint, None);
+            assert_ne!(filter.to_string(), "error");
+        }
+        assert_eq!(filter(None, SERVER).1, None);
+    }
+
+    #[test]
+    fn an_empty_or_invalid_value_is_named_with_what_is_used_instead() {
+        for (value, named) in [
+            ("", "RUST_LOG is empty, "),
+            ("  ", "RUST_LOG is empty, "),
+            ("inof", "RUST_LOG is \"inof\", where inof is not a level, "),
+            ("warn, fjall=debug", "which is invalid ("),
+            ("fjall=warn,dbug", "where dbug is not a level, "),
+            (
+                "hyper_delay=loud",
+                "RUST_LOG is \"hyper_delay=loud\", which is invalid (",
+            ),
+        ] {
+            let complaint = complaint(value).unwrap_or_default();
+            assert!(complaint.contains(named), "{value:?}: {complaint}");
+            assert!(complaint.contains(&format!("{SERVER} is used instead")));
+        }
+    }
+
+    #[test]
+    fn the_fallback_is_the_default() {
+        let default = EnvFilter::new(SERVER).to_string();
+        assert_eq!(filter(Some("inof".into()), SERVER).0.to_string(), default);
+    }
 }
