@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use socket2::SockRef;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
@@ -113,7 +114,8 @@ impl<S: Store> Acceptor<S> {
         let refusal = Refusal::new(Code::TooManyConnections, self.slots.full());
         Reply::Error(refusal).encode(None, &mut line);
         let permit = self.refusing.clone().try_acquire_owned();
-        let written = stream.try_write(&line).is_ok();
+        // Not `try_write`: the runtime does not know yet that a new socket is writable.
+        let written = SockRef::from(&stream).send(&line).is_ok();
         if let (Ok(permit), true) = (permit, written) {
             tokio::spawn(async move {
                 if stream.shutdown().await.is_ok() {

@@ -5,7 +5,7 @@ use testkit::process::run;
 use crate::process::{alone, program};
 
 #[test]
-fn check_config_prints_what_is_in_force_as_a_file_that_says_the_same() {
+fn check_config_prints_the_configuration_in_force_as_a_file() {
     let first = alone(&["--check-config"]).done();
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("config.json"), &first).unwrap();
@@ -19,7 +19,7 @@ fn check_config_prints_what_is_in_force_as_a_file_that_says_the_same() {
 }
 
 #[test]
-fn check_config_takes_the_file_that_is_named() {
+fn check_config_reads_the_named_file() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("mine.json"), r#"{"tick_ms": 7}"#).unwrap();
     let mut command = program(directory.path(), &["--check-config"]);

@@ -1,12 +1,17 @@
 #![cfg(unix)]
 
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
 use serde_json::json;
 use testkit::{
     PATIENCE,
-    process::{lines, signal, wait},
+    process::{lines, run, signal, wait},
 };
 
-use crate::process::Server;
+use crate::process::{Server, program};
 
 #[test]
 fn a_server_ends_in_order_when_it_is_asked_to() {
@@ -24,13 +29,15 @@ fn a_server_ends_in_order_when_it_is_asked_to() {
 fn a_server_says_what_it_runs_on_and_without_colours() {
     let server = Server::start(json!({"sync": "interval:50ms"}));
     let log = server.running.log();
+    // The folder is named absolute, whatever the working directory is.
+    let data_dir = server.directory().join("data/db");
     let starting = log.lines().next().unwrap();
     for part in [
         "INFO",
         "starting",
         concat!("version=\"", env!("CARGO_PKG_VERSION"), "\""),
         "configuration=./config.json",
-        "data_dir=data/db",
+        data_dir.to_str().unwrap(),
         "sync=interval:50ms",
     ] {
         assert!(starting.contains(part), "{starting}");
@@ -39,21 +46,43 @@ fn a_server_says_what_it_runs_on_and_without_colours() {
 }
 
 #[test]
-fn a_server_warns_if_it_cannot_have_as_many_connections_as_it_may() {
-    let server = Server::start(json!({"max_connections": 1_000_000}));
-    // A machine that allows a million files has nothing to warn of.
-    let log = server.running.log();
-    let warned = log.contains("max_connections=1000000");
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
-    assert_eq!(
-        warned,
-        limit.is_some_and(|limit| limit < 1_000_256),
-        "{log}"
-    );
+fn a_server_warns_if_the_limit_of_open_files_allows_fewer_than_max_connections() {
+    for (limit, warns) in [("1000", true), ("2000", false)] {
+        let command = format!(r#"ulimit -n {limit}; exec "$@""#);
+        let config = json!({"max_connections": 1000});
+        let server = Server::start_under(&["sh", "-c", &command, "sh"], config);
+        // The server is asked something, so that it has begun to accept.
+        server.run(&["ping"]).done();
+        let log = server.running.log();
+        let warned = log.contains("limit=1000 max_connections=1000");
+        assert_eq!(warned, warns, "{log}");
+    }
 }
 
 #[test]
-fn who_listens_ends_in_order_when_asked_to() {
+fn a_limit_of_open_files_that_is_too_low_is_an_error_with_the_cure() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    let line = r#"ulimit -n 40; exec "$@""#;
+    let program = program(directory.path(), &[]);
+    command
+        .args(["-c", line, "sh"])
+        .arg(program.get_program())
+        .current_dir(directory.path())
+        .env("HYPER_DELAY_CONFIG", "config.json")
+        .stderr(Stdio::piped());
+    fs::write(
+        directory.path().join("config.json"),
+        r#"{"bind_addr":"127.0.0.1:0"}"#,
+    )
+    .unwrap();
+    let error = run(&mut command, b"").failed(1);
+    let cure = "the limit of open files is 40: raise it to 64 or more (ulimit -n)";
+    assert!(error.contains(cure), "{error}");
+}
+
+#[test]
+fn a_listener_ends_in_order_when_it_is_asked_to() {
     let server = Server::start(json!({}));
     let mut child = server.program(&["listen", "a"]).spawn().unwrap();
     let printed = lines(child.stdout.take().unwrap());

@@ -7,7 +7,7 @@ use crate::process::{Server, alone, program};
 
 #[test]
 fn without_a_server_every_command_names_the_address_and_the_cure() {
-    // Bound, so that nobody else is, and closed again: nobody listens there.
+    // A port that was just free has no listener.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = closed.local_addr().unwrap().to_string();
     drop(closed);
@@ -30,7 +30,7 @@ fn without_a_server_every_command_names_the_address_and_the_cure() {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_exit_code_2() {
+fn an_invalid_command_line_is_exit_code_2() {
     for line in [
         &["--nonsense"][..],
         &["nonsense"],
@@ -77,7 +77,7 @@ fn a_directory_that_another_server_has_is_named_with_a_cure() {
 }
 
 #[test]
-fn what_the_server_refuses_is_told() {
+fn a_refusal_of_the_server_is_printed() {
     let server = Server::start(json!({}));
     let late = ["schedule", "x", "--route", "a", "--in", "1h", "--id", "i"];
     server.run(&late).done();

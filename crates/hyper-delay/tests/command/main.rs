@@ -1,4 +1,4 @@
-//! The command line of the program.
+//! The command line.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -9,4 +9,6 @@ mod ending;
 mod errors;
 mod help;
 mod load;
+mod log;
+mod reload;
 mod round_trip;

@@ -1,17 +1,18 @@
-//! Processes of the program.
+//! Processes of the binary.
 
 use std::{
     path::Path,
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Ended, Start, process, server};
+use testkit::{Ended, PATIENCE, Start, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
-/// The program in a directory, without configuration from the environment.
+/// The binary in a directory, without configuration from the environment.
 pub(crate) fn program(directory: &Path, line: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     server::alone(&mut command, directory);
@@ -23,14 +24,14 @@ pub(crate) fn program(directory: &Path, line: &[&str]) -> Command {
     command
 }
 
-/// Runs the program in a directory of its own.
+/// Runs the binary in a new directory.
 #[track_caller]
 pub(crate) fn alone(line: &[&str]) -> Ended {
     let directory = tempfile::tempdir().unwrap();
     process::run(&mut program(directory.path(), line), b"")
 }
 
-/// A server in a directory of its own, on a free port. Killed when dropped.
+/// A server in a new directory. Killed when dropped.
 pub(crate) struct Server {
     pub(crate) running: testkit::Server,
     pub(crate) address: String,
@@ -38,11 +39,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// With these fields of the configuration besides a free port.
+    /// Starts a server on a free port, with these fields of the configuration.
     #[track_caller]
     pub(crate) fn start(config: Value) -> Self {
+        Self::start_under(&[], config)
+    }
+
+    /// Like [`start`](Self::start), with a command before the program.
+    #[track_caller]
+    pub(crate) fn start_under(command: &[&str], config: Value) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let running = Start::new(PROGRAM, directory.path()).config(config).run();
+        let running = Start::new(PROGRAM, directory.path())
+            .config(config)
+            .under(command.iter().map(|&word| word.to_owned()).collect())
+            .run();
         Self {
             address: running.address.to_string(),
             running,
@@ -50,14 +60,33 @@ impl Server {
         }
     }
 
-    /// The program with this command line and the address of the server.
+    /// The working directory, with `config.json`.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Waits until the log has a line that contains `text`, and returns that line.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let log = self.running.log();
+            if let Some(line) = log.lines().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "no line has {text:?}:\n{log}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The binary with this command line and the address of the server.
     pub(crate) fn program(&self, line: &[&str]) -> Command {
         let mut command = program(self.directory.path(), line);
         command.env("HYPER_DELAY_ADDR", &self.address);
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the binary against the server, and waits for its end.
     #[track_caller]
     pub(crate) fn run(&self, line: &[&str]) -> Ended {
         process::run(&mut self.program(line), b"")

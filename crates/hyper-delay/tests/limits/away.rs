@@ -6,12 +6,12 @@ use crate::{
     server::Server,
 };
 
-/// A consumer is away while so many tasks fall due, and then comes back.
+/// `count` tasks fall due while the consumer is away; then it comes back.
 fn away(count: usize) {
     let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let start = now() + 1_000;
-    // In order of time, whether they are due when they are scheduled or later.
-    schedule_all(&server, count, move |id| {
+    // A hundred tasks per millisecond, in order of time. Some are due when they are scheduled.
+    schedule_all(server.peer(), count, move |id| {
         schedule("a", &id.to_string(), start + id as u64 / 100)
     });
     let mut peer = server.peer();

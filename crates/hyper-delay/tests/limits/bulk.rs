@@ -9,16 +9,15 @@ use testkit::Peer;
 
 use crate::server::Server;
 
-/// Lines are written in pieces of this size.
+/// The size of one write.
 const CHUNK: usize = 64 << 10;
 
-/// Schedules many tasks on one connection, which reads and writes at a time.
+/// Schedules `count` tasks on one connection. Writes and reads concurrently.
 pub(crate) fn schedule_all(
-    server: &Server,
+    mut peer: Peer,
     count: usize,
     line: impl Fn(usize) -> String + Send + 'static,
 ) {
-    let mut peer = server.peer();
     let writer = peer.stream().try_clone().expect("it is open");
     let sending = thread::spawn(move || write_all(&writer, (0..count).map(line)));
     for _ in 0..count {
@@ -45,11 +44,12 @@ fn write_all(mut stream: &TcpStream, lines: impl Iterator<Item = String>) {
         .expect("the server takes it");
 }
 
-/// Takes so many deliveries, whose ids are numbers, and acknowledges each; tells their ids in the order in which they came.
+/// Takes `count` deliveries whose ids are numbers, and acknowledges each. Returns the ids in the
+/// order of their arrival.
 pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
     let writer = peer.stream().try_clone().expect("it is open");
     let (acks, taken) = mpsc::channel::<usize>();
-    // It must read on while its acks wait to be read.
+    // Acks are written by another thread: the server may stop reading while its replies wait.
     let sending = thread::spawn(move || {
         while let Ok(first) = taken.recv() {
             let ids = std::iter::once(first).chain(taken.try_iter().take(1000));
@@ -62,7 +62,7 @@ pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
     let mut ids = Vec::with_capacity(count);
     while ids.len() < count {
         let line = peer.line().expect("there is more to come");
-        // Reading all of it as JSON would take longer than all else.
+        // Parsing each line as JSON would dominate the test.
         let id = line
             .strip_prefix(r#"{"kind":"delivery","id":""#)
             .filter(|rest| rest.ends_with(r#""attempt":1}"#))
@@ -76,7 +76,7 @@ pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
     ids
 }
 
-/// Nothing more comes, and nothing is left.
+/// Asserts that no delivery is left, neither on the connection nor in the store.
 pub(crate) fn all_done(mut peer: Peer, server: &Server, route: &str) {
     peer.quiet();
     let stats = peer.stats_until(route, |stats| stats["waiting"] == 0 && stats["parked"] == 0);

@@ -9,18 +9,18 @@ use serde_json::json;
 
 use crate::server::Server;
 
-/// Far more than sockets hold.
+/// Far more bytes than the buffers of sockets hold.
 const TOO_MUCH: usize = 512 << 20;
 
 #[test]
-fn a_connection_that_reads_no_replies_is_read_no_more_and_loses_none() {
+fn a_connection_that_reads_no_replies_is_no_longer_read_and_loses_none() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let mut writer = peer.stream().try_clone().expect("it is open");
     writer
         .set_write_timeout(Some(Duration::from_secs(3)))
         .expect("it is a socket");
-    // As long as its reply, nearly.
+    // Nearly as long as its reply.
     let line = |number: usize| {
         let tag = "\\u0001".repeat(120);
         format!("{{\"kind\":\"ping\",\"tag\":\"{number:08}{tag}\"}}\n")
@@ -29,12 +29,15 @@ fn a_connection_that_reads_no_replies_is_read_no_more_and_loses_none() {
     let rest = loop {
         let bytes = line(sent).into_bytes();
         sent += 1;
-        assert!(sent * bytes.len() < TOO_MUCH, "it is read on and on");
+        assert!(
+            sent * bytes.len() < TOO_MUCH,
+            "the server never stops reading"
+        );
         if let Some(written) = write(&mut writer, &bytes) {
             break bytes[written..].to_vec();
         }
     };
-    // Others are served meanwhile.
+    // Other connections are served meanwhile.
     server.peer().quiet();
     writer.set_write_timeout(None).expect("it is a socket");
     let sending = thread::spawn(move || writer.write_all(&rest));
@@ -53,7 +56,7 @@ fn a_connection_that_reads_no_replies_is_read_no_more_and_loses_none() {
     peer.quiet();
 }
 
-/// Writes until nothing more is taken; tells how much was, if it was not all.
+/// Writes until the socket takes no more. Returns the number of bytes written, if not all were.
 fn write(writer: &mut impl Write, bytes: &[u8]) -> Option<usize> {
     let mut written = 0;
     while written < bytes.len() {

@@ -4,7 +4,7 @@ use testkit::{Peer, request::schedule};
 
 use crate::server::Server;
 
-/// Enough for one end of each connection. The server inherits the limit.
+/// Enough for the client's ends of all connections. The server inherits the limit.
 const FILES: u64 = 4096;
 
 fn allow_files() {

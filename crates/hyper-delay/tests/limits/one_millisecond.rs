@@ -1,3 +1,5 @@
+use std::thread;
+
 use serde_json::json;
 use testkit::request::{now, schedule};
 
@@ -13,8 +15,13 @@ fn a_hundred_thousand_tasks_of_one_millisecond_arrive_once_each() {
     let mut peer = server.peer();
     peer.register_with("a", r#""credit":65535"#);
     let at = now() + 5_000;
-    schedule_all(&server, COUNT, move |id| schedule("a", &id.to_string(), at));
-    let mut ids = take_all(&mut peer, COUNT);
+    // On a slow machine the tasks are due before all are scheduled: the consumer must read by then.
+    let producer = server.peer();
+    let line = move |id: usize| schedule("a", &id.to_string(), at);
+    let mut ids = thread::scope(|scope| {
+        scope.spawn(|| schedule_all(producer, COUNT, line));
+        take_all(&mut peer, COUNT)
+    });
     ids.sort_unstable();
     assert!(ids.into_iter().eq(0..COUNT));
     all_done(peer, &server, "a");

@@ -4,19 +4,26 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::Start;
 
-/// A server with a directory of its own, which is removed when the server has been killed.
+/// A server with its own directory. Dropping it kills the server and removes the directory.
 pub(crate) struct Server {
     running: testkit::Server,
     _directory: TempDir,
 }
 
 impl Server {
-    /// With these fields of the configuration. Nothing is synced.
+    /// Starts a server with these fields of the configuration. Nothing is synced.
     pub(crate) fn start(config: Value) -> Self {
+        Self::start_under(&[], config)
+    }
+
+    /// Like [`start`](Self::start), with a command before the program.
+    pub(crate) fn start_under(command: &[&str], config: Value) -> Self {
         let directory = tempfile::tempdir().expect("the temporary directory is writable");
+        let command = command.iter().map(|&word| word.to_owned()).collect();
         let running = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path())
             .config(json!({"sync": "never"}))
             .config(config)
+            .under(command)
             .run();
         Self {
             running,

@@ -3,10 +3,10 @@ use testkit::{Peer, request::schedule};
 
 use crate::server::Server;
 
-/// Tasks that fill the buffers of a socket many times over.
+/// The number of tasks that fill the buffers of a socket many times over.
 const LARGE: usize = 300;
 
-/// A consumer that has far more to read than a socket holds, and reads nothing.
+/// A consumer that reads nothing, with more deliveries than its socket holds.
 fn stuck(server: &Server) -> Peer {
     let mut stuck = server.peer();
     stuck.register_with("stuck", r#""credit":65535"#);
@@ -22,7 +22,7 @@ fn stuck(server: &Server) -> Peer {
 }
 
 #[test]
-fn a_consumer_that_does_not_read_delays_nobody() {
+fn a_consumer_that_does_not_read_delays_no_other() {
     let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let mut stuck = stuck(&server);
     let mut free = server.consumer("free");
@@ -34,7 +34,7 @@ fn a_consumer_that_does_not_read_delays_nobody() {
         assert!(free.removes(&delivery));
         producer.quiet();
     }
-    // Nothing of it is lost.
+    // Its deliveries are not lost.
     for id in 0..LARGE {
         let delivery = stuck.delivery();
         assert_eq!(delivery["id"], id.to_string());
@@ -63,14 +63,14 @@ fn a_connection_that_takes_nothing_for_30_seconds_is_closed() {
 }
 
 #[test]
-fn a_client_that_sends_byte_by_byte_is_answered_and_delays_nobody() {
+fn a_client_that_sends_byte_by_byte_is_answered_and_delays_no_other() {
     let server = Server::start(json!({}));
     let mut slow = server.peer();
     let mut other = server.consumer("a");
     let line = schedule("b", "slow", 1);
     for (place, byte) in line.bytes().enumerate() {
         slow.raw([byte]);
-        // All of this happens between two bytes.
+        // Another task passes between two bytes.
         other.due("a", &place.to_string());
         let delivery: Value = other.delivery();
         assert!(other.removes(&delivery));

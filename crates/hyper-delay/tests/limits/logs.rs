@@ -1,0 +1,40 @@
+use std::{net::TcpStream, time::Instant};
+
+use serde_json::json;
+
+use crate::server::Server;
+
+const REFUSED: usize = 200;
+
+/// How many refusals the log accounts for, and in how many lines.
+fn accounted(log: &str) -> (usize, usize) {
+    let lines = log
+        .lines()
+        .filter(|line| line.contains("the host is not in allowed_hosts"));
+    lines.fold((0, 0), |(refusals, count), line| {
+        let left_out = line.split_once("left_out=").expect("each line counts").1;
+        let left_out: usize = left_out.trim().parse().expect("it is a number");
+        let own = usize::from(line.contains("cause="));
+        (refusals + left_out + own, count + 1)
+    })
+}
+
+#[test]
+fn refused_hosts_take_a_line_per_second_that_counts_the_others() {
+    let server = Server::start(json!({"allowed_hosts": ["10.0.0.0/8"]}));
+    let start = Instant::now();
+    for _ in 0..REFUSED {
+        drop(TcpStream::connect(server.address).expect("the kernel accepts"));
+    }
+    let lines = loop {
+        let (refusals, lines) = accounted(&server.log());
+        if refusals == REFUSED {
+            break lines;
+        }
+        assert!(refusals < REFUSED);
+        assert!(start.elapsed() < testkit::PATIENCE, "{}", server.log());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    let seconds = usize::try_from(start.elapsed().as_secs()).expect("it is short");
+    assert!(lines <= seconds + 2, "{lines} lines in {seconds} s");
+}
