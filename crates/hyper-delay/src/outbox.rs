@@ -7,16 +7,16 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::scheduler::Message;
 
-/// What is to be written to one connection, and how much of what it asked for is under way.
+/// The messages to one connection, and the room for its requests under way.
 ///
-/// The queue needs no bound of its own: replies are bounded by the room that their requests took before they were
-/// read on, deliveries by the credit.
+/// The queue needs no bound: replies are bounded by the room that their requests have taken,
+/// deliveries by the credit.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
     wake: Notify,
     room: Semaphore,
-    /// All the room there is.
+    /// The room when no request is under way.
     capacity: u32,
 }
 
@@ -26,7 +26,7 @@ struct Queue {
     closed: bool,
 }
 
-/// Payload that takes as much room as a request itself.
+/// The bytes of a line that take as much room as a request without them.
 const PAGE: usize = 4096;
 
 impl Outbox {
@@ -40,13 +40,13 @@ impl Outbox {
         }
     }
 
-    /// What a request takes, by the length of its line.
+    /// Returns the room that a request takes, by the length of its line.
     pub(crate) fn weight(&self, line: usize) -> u32 {
         let pages = u32::try_from(line / PAGE).unwrap_or(u32::MAX);
         pages.saturating_add(1).min(self.capacity)
     }
 
-    /// Takes room for a request, if there is any left.
+    /// Takes room for a request, if there is enough. Returns whether it did.
     pub(crate) fn try_take(&self, weight: u32) -> bool {
         self.room
             .try_acquire_many(weight)
@@ -61,7 +61,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until all requests are answered, and the answers written.
+    /// Waits until all requests are answered and the replies are written.
     pub(crate) async fn answered(&self) {
         self.take(self.capacity).await;
     }
@@ -76,7 +76,8 @@ impl Outbox {
         self.room.add_permits(weight as usize);
     }
 
-    /// Puts a message in. Tells whether it is the first, so that the writer is to be woken once all are in.
+    /// Adds a message. Returns whether it is the first: then the caller wakes the writer once all
+    /// are added.
     pub(crate) fn push(&self, message: Message) -> bool {
         let mut queue = self.queue();
         queue.messages.push(message);
@@ -87,13 +88,14 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Nothing will be put in any more.
+    /// Ends the queue: no message is added any more.
     pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.wake();
     }
 
-    /// Waits for messages; none if it is closed and empty.
+    /// Waits for messages and takes all of them; `None` once the queue is closed and empty. Leaves
+    /// `spare` in place of the messages.
     pub(crate) async fn next(&self, spare: Vec<Message>) -> Option<Vec<Message>> {
         let mut spare = Some(spare);
         loop {

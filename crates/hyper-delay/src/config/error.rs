@@ -1,20 +1,18 @@
-//! Why a configuration is refused.
-
 use std::{io, path::PathBuf};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The variable is there, but empty.
-    #[error("HYPER_DELAY_CONFIG is empty: let it name a file, or unset it")]
+    /// The environment variable is empty.
+    #[error("HYPER_DELAY_CONFIG is empty: set it to the name of a file, or unset it")]
     NoName,
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file is not one JSON object.
@@ -22,29 +20,29 @@ pub enum ConfigError {
     BadJson {
         /// The file.
         file: String,
-        /// Where, and why.
+        /// The place and the cause.
         source: serde_json::Error,
     },
-    /// A field does not exist.
+    /// A field is unknown.
     #[error("{file}: {field} is no field: give {known}")]
     UnknownField {
         /// The file.
         file: String,
-        /// The name that came.
+        /// The name in the file.
         field: String,
-        /// The names there are.
+        /// The names of all fields.
         known: String,
     },
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     #[error("{file}: {field} is {value}: {cure}")]
     BadField {
         /// The file.
         file: String,
         /// The field.
         field: String,
-        /// The value that came, as JSON.
+        /// The value in the file, as JSON.
         value: String,
-        /// What to give instead.
+        /// The valid values.
         cure: String,
     },
 }

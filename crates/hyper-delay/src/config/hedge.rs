@@ -1,10 +1,10 @@
-//! Which routes are hedged.
+//! The delay of hedged routes.
 
 use std::collections::BTreeMap;
 
-/// The delay of the key that is the route, or of the longest prefix of it.
+/// Returns the delay of the key that equals the route, or else of its longest prefix.
 pub(super) fn delay(delays: &BTreeMap<String, u64>, route: &str) -> Option<u64> {
-    // A key with a `*` at its end is no route's.
+    // A key that ends with `*` is always a prefix, also of the route of the same name.
     let exact = delays.get(route).filter(|_| !route.ends_with('*'));
     let prefix = || {
         let prefixes = delays
@@ -29,7 +29,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_match_counts() {
+    fn the_longest_match_takes_precedence() {
         let delays = delays(&[
             ("*", 1),
             ("pay-*", 2),
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_nothing_matches_is_not_hedged() {
+    fn a_route_without_a_match_is_not_hedged() {
         assert_eq!(delay(&delays(&[]), "a"), None);
         assert_eq!(delay(&delays(&[("a*", 1), ("b", 2)]), "c"), None);
     }

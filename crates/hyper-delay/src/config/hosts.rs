@@ -1,4 +1,4 @@
-//! Who may connect.
+//! The hosts that may connect.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -8,7 +8,8 @@ use std::{
 use ipnet::{IpNet, Ipv4Net};
 use serde::Serialize;
 
-/// The addresses that may connect. An IPv4 address that is mapped into IPv6 counts as IPv4, here and there.
+/// The addresses that may connect. An IPv4 address mapped into IPv6 counts as IPv4, both in the
+/// list and in a connection.
 ///
 /// ```
 /// use hyper_delay::config::AllowedHosts;
@@ -24,14 +25,14 @@ pub struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// Whether a connection from there may be served.
+    /// Returns whether connections from `address` are accepted.
     #[must_use]
     pub fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.ranges.iter().any(|range| range.contains(&address))
     }
 
-    /// The default if there are none.
+    /// Allows `hosts`, or the default if there are none.
     pub(super) fn new(hosts: impl IntoIterator<Item = Host>) -> Self {
         let ranges: Vec<_> = hosts.into_iter().map(|Host(range)| range).collect();
         match ranges.is_empty() {
@@ -42,7 +43,7 @@ impl AllowedHosts {
 }
 
 impl Default for AllowedHosts {
-    /// Those of this machine: 127.0.0.1 and `::1`.
+    /// Allows this machine: 127.0.0.1 and `::1`.
     fn default() -> Self {
         let hosts: [IpAddr; 2] = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         Self {
@@ -62,12 +63,12 @@ impl Serialize for AllowedHosts {
     }
 }
 
-/// One entry: an address, or a range without host bits.
+/// An entry of the list: an address, or a range without host bits.
 #[derive(Debug)]
 pub(super) struct Host(IpNet);
 
 impl FromStr for Host {
-    /// The cure.
+    /// The valid forms.
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -82,16 +83,18 @@ impl FromStr for Host {
                 range.addr()
             )),
             Err(_) if text.contains(|c: char| c.is_alphabetic() && !c.is_ascii_hexdigit()) => Err(
-                "this is a name, and names are not looked up, for who answers for a name can change: \
+                "this is a name, and names are not looked up, as their addresses can change: \
                  give an address such as 10.0.0.5 or a range such as 10.0.0.0/8"
                     .to_owned(),
             ),
-            Err(_) => Err("give an address such as 10.0.0.5 or ::1, or a range such as 10.0.0.0/8".to_owned()),
+            Err(_) => Err(
+                "give an address such as 10.0.0.5 or ::1, or a range such as 10.0.0.0/8".to_owned(),
+            ),
         }
     }
 }
 
-/// A range of mapped addresses is one of IPv4.
+/// Turns a range of mapped addresses into a range of IPv4.
 fn canonical(range: IpNet) -> IpNet {
     match (range.addr().to_canonical(), range.prefix_len()) {
         (IpAddr::V4(address), length @ 96..) if matches!(range, IpNet::V6(_)) => {
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn none_means_this_machine() {
+    fn an_empty_list_allows_this_machine() {
         let none = hosts(&[]);
         assert_eq!(none, AllowedHosts::default());
         assert!(allows(&none, "127.0.0.1") && allows(&none, "::1"));
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_with_host_bits_is_refused_with_both_that_it_may_mean() {
+    fn a_range_with_host_bits_is_refused_with_both_possible_meanings() {
         let cure = "10.1.2.3/8".parse::<Host>().unwrap_err();
         assert_eq!(
             cure,

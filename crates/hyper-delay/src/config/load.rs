@@ -1,4 +1,4 @@
-//! Finding the file.
+//! Finds the configuration file.
 
 use std::{
     env,
@@ -13,36 +13,37 @@ use super::{Config, ConfigError};
 /// The environment variable that names the file.
 const VARIABLE: &str = "HYPER_DELAY_CONFIG";
 
-/// The file in the working directory that is read if it is there.
+/// The file in the working directory that is read if it exists.
 const FILE: &str = "config.json";
 
-/// A configuration, and where it is from.
+/// A configuration and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// What it says.
+    /// The configuration.
     pub config: Config,
-    /// Where it says so.
+    /// Its source.
     pub source: Source,
 }
 
-/// Where a configuration is from.
+/// The source of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// From the file that `HYPER_DELAY_CONFIG` names.
+    /// The file that `HYPER_DELAY_CONFIG` names.
     Named(PathBuf),
-    /// From `config.json` in the working directory.
+    /// `config.json` in the working directory.
     Found(PathBuf),
-    /// There is no file: these are the defaults.
+    /// No file exists, and every field has its default.
     Defaults,
 }
 
 impl Config {
-    /// Reads the file that the environment variable `HYPER_DELAY_CONFIG` names, which must be there; or else
-    /// `config.json` in the working directory, if it is there; or else gives the defaults.
+    /// Reads the file that the environment variable `HYPER_DELAY_CONFIG` names, which must exist.
+    /// Without the variable it reads `config.json` in the working directory, or returns the
+    /// defaults if that does not exist.
     ///
     /// # Errors
     ///
-    /// A [`ConfigError`] that names file, field and value, and says what to give instead.
+    /// A [`ConfigError`] that names the file, the field, the value and the cure.
     pub fn load() -> Result<Loaded, ConfigError> {
         load(env::var_os(VARIABLE), Path::new("."))
     }
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_file_there_are_the_defaults() {
+    fn without_a_file_every_field_has_its_default() {
         let directory = directory(None);
         let loaded = load(None, directory.path()).unwrap();
         assert_eq!(loaded.config, Config::default());
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_in_the_directory_is_read_if_it_is_there() {
+    fn the_file_in_the_directory_is_read_if_it_exists() {
         let directory = directory(Some(r#"{"credit": 5}"#));
         let loaded = load(None, directory.path()).unwrap();
         assert_eq!(loaded.config.credit, 5);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_named_is_read_instead() {
+    fn a_named_file_is_read_instead() {
         let directory = directory(Some("not JSON"));
         let file = directory.path().join("other.json");
         fs::write(&file, r#"{"credit": 7}"#).unwrap();
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_that_is_named_must_be_there() {
+    fn a_named_file_must_exist() {
         let directory = directory(Some("{}"));
         let file = directory.path().join("other.json");
         let error = load(Some(file.clone().into()), directory.path()).unwrap_err();
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_there_and_cannot_be_read_is_an_error() {
+    fn a_file_that_exists_and_cannot_be_read_is_an_error() {
         let directory = directory(None);
         fs::create_dir(directory.path().join(FILE)).unwrap();
         let error = load(None, directory.path()).unwrap_err();

@@ -1,4 +1,4 @@
-//! A JSON object that is taken apart field by field.
+//! Takes a JSON object apart, field by field.
 
 use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::ConfigError;
 
-/// The entries of an object. Unlike `serde_json`'s own it has no name twice.
+/// The entries of an object. A name that is given twice is an error, unlike in `serde_json::Map`.
 pub(super) struct Object(BTreeMap<String, Value>);
 
-/// What is left of the object of a file.
+/// The fields of a file that have not been taken yet.
 pub(super) struct Fields<'a> {
     file: &'a str,
     left: BTreeMap<String, Value>,
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Takes a field out; `null` counts as absent. `read` may say what to give instead.
+    /// Takes a field; `null` counts as absent. The error of `read` is the cure.
     pub(super) fn take<T>(
         &mut self,
         field: &'static str,
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Takes a whole number out; `unit` says of what.
+    /// Takes a whole number. `unit` is used in errors.
     pub(super) fn number<T: TryFrom<u64>>(
         &mut self,
         field: &'static str,
@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
 
     /// # Errors
     ///
-    /// If something is left that nobody has taken.
+    /// If the file has a field that was not taken.
     pub(super) fn finish(self) -> Result<(), ConfigError> {
         match self.left.into_keys().next() {
             None => Ok(()),
@@ -82,7 +82,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A whole number in a range, or what to give instead.
+/// Returns a whole number in a range, or the cure.
 pub(super) fn number<T: TryFrom<u64>>(
     value: &Value,
     unit: &str,
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for Entries {
         while let Some((field, value)) = map.next_entry::<String, Value>()? {
             if entries.contains_key(&field) {
                 return Err(A::Error::custom(format_args!(
-                    "{field} is there twice: give it once"
+                    "{field} is given twice: give it once"
                 )));
             }
             entries.insert(field, value);

@@ -183,7 +183,9 @@ fn folder(value: &Value) -> Result<PathBuf, String> {
 fn address(value: &Value) -> Result<SocketAddr, String> {
     let address = value.as_str().and_then(|text| text.parse().ok());
     address.ok_or_else(|| {
-        "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (a name is not looked up)".to_owned()
+        "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (names are not \
+         looked up)"
+            .to_owned()
     })
 }
 

@@ -4,21 +4,25 @@ use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-/// When what is written is forced onto the disk. In every mode an ack follows the write to the operating
-/// system, and so survives the end of the process, however sudden.
+/// When writes are forced onto the disk. In every mode an ack follows the write to the operating
+/// system, so an acknowledged task survives the end of the process, also by SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
-    /// Before each ack: nothing that was acknowledged is lost when the power is. The default.
+    /// Before each ack: a power failure loses no acknowledged task. The default.
     #[default]
     Always,
-    /// So often, 1 ms to 60 s: a loss of power loses what was acknowledged within at most this time.
+    /// Within this time, 1 ms to 60 s: a power failure loses at most the tasks that were
+    /// acknowledged in it.
     Interval(Duration),
-    /// When the operating system decides: a loss of power loses what it had not written yet.
+    /// When the operating system decides: a power failure loses what it had not written yet.
     Never,
 }
 
-/// The values of the field, and the prefix of the one with a time.
-pub(super) const WANTED: &str = "give \"always\", \"never\", or \"interval:\" and a time from 1ms to 60s such as \"interval:50ms\"";
+/// The cure for a bad value.
+pub(super) const WANTED: &str = "give \"always\", \"never\", or \"interval:\" and a time from 1ms \
+    to 60s such as \"interval:50ms\"";
+
+/// The prefix of the value with a time.
 const INTERVAL: &str = "interval:";
 
 impl Sync {
@@ -74,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_no_mode() {
+    fn other_texts_are_no_mode() {
         for text in [
             "",
             "Always",

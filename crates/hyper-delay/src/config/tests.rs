@@ -1,4 +1,4 @@
-//! The example file and the table have every field.
+//! The example file and the table in the documentation have every field.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn the_example_has_every_field_with_its_default() {
     let example = text("../../config.example.json");
     Config::from_json("config.example.json", &example).unwrap();
     let mut example: Value = serde_json::from_str(&example).unwrap();
-    // The one field that shows more than its default.
+    // The only field whose example differs from its default.
     assert_eq!(example["hedge"], json!({ "payments-*": 250 }));
     example["hedge"] = json!({});
     assert_eq!(example, Value::Object(defaults()));

@@ -127,7 +127,7 @@ const RESERVED: &str = "all max_connections are open, and this connection has a 
     reserved for operators and takes no routes: close other connections, or raise max_connections";
 
 const UNFINISHED: &str = "the unfinished lines of all connections exceed max_unfinished_bytes, and \
-    this connection holds the most for the longest: send lines whole, or raise max_unfinished_bytes";
+    this connection has held the most for the longest: send lines whole, or raise the limit";
 
 /// A refusal of a request that could be read.
 fn refusal(line: &Line, code: Code, message: &str) -> Refusal {

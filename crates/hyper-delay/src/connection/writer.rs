@@ -12,13 +12,13 @@ use crate::{
     store::{Space, Store, StoreError},
 };
 
-/// A connection that takes nothing for so long is closed.
+/// A connection that accepts no bytes for this time is closed.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// What is written at once, about.
+/// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
 
-/// Writes until the outbox is closed and empty, and tells why it stopped.
+/// Writes until the outbox is closed and empty, and returns the reason for the end.
 pub(super) async fn run<S: Store>(
     shared: Arc<Shared<S>>,
     id: ConsumerId,
@@ -32,7 +32,7 @@ pub(super) async fn run<S: Store>(
             Some(messages) => messages,
             None => {
                 let _ = write.shutdown().await;
-                return "all is said";
+                return "everything is written";
             }
         };
         let mut weight = 0;
@@ -60,7 +60,7 @@ pub(super) async fn run<S: Store>(
     }
 }
 
-/// Appends the line of a message, and tells how much room its request took.
+/// Appends the line of a message, and returns the weight of its request.
 fn encode<S: Store>(
     shared: &Shared<S>,
     consumer: ConsumerId,
@@ -79,8 +79,8 @@ fn encode<S: Store>(
             id,
             attempt,
         } => {
-            // If it is gone, it was acknowledged, cancelled or replaced on the way: nothing is to be delivered, and
-            // nobody will answer.
+            // The task was acknowledged, cancelled or replaced in the meantime. No copy is written,
+            // so no answer will come.
             let Some(value) = shared.store.get(Space::Tasks, &key::task(seq))? else {
                 let unsent = Input::Unsent { consumer, seq, id };
                 let _ = shared.events.send(Event::Input(unsent));
@@ -106,7 +106,7 @@ async fn put(write: &mut OwnedWriteHalf, mut bytes: &[u8]) -> Result<(), &'stati
         match timeout(STALLED, write.write(bytes)).await {
             Ok(Ok(0)) | Ok(Err(_)) => return Err("it cannot be written to"),
             Ok(Ok(written)) => bytes = &bytes[written..],
-            Err(_) => return Err("it took nothing for 30 seconds"),
+            Err(_) => return Err("it accepted no bytes for 30 seconds"),
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! What each field can be.
+//! The ranges of the fields.
 
 use std::time::Duration;
 
@@ -185,7 +185,7 @@ fn hedges_are_delays_by_route_or_prefix() {
 }
 
 #[test]
-fn a_field_that_does_not_exist_is_named() {
+fn an_unknown_field_is_named() {
     let text = error(r#"{"tick":1}"#);
     assert!(
         text.starts_with("f: tick is no field: give data_dir, bind_addr, "),
@@ -200,13 +200,13 @@ fn a_file_is_one_object_with_each_field_once() {
     }
     let text = error(r#"{"credit":1,"credit":2}"#);
     assert!(
-        text.contains("credit is there twice: give it once"),
+        text.contains("credit is given twice: give it once"),
         "{text}"
     );
 }
 
 #[test]
-fn what_is_printed_can_be_read_again() {
+fn a_printed_configuration_can_be_read_again() {
     let json = r#"{"sync":"interval:1s 5ms","hedge":{"a*":5},"max_attempts":3,"allowed_hosts":["10.0.0.0/8"]}"#;
     let config = read(json).unwrap();
     assert_eq!(read(&config.to_string()).unwrap(), config);
