@@ -7,6 +7,32 @@ use super::Config;
 /// Fields that are read only at start.
 const RESTART: [&str; 5] = ["data_dir", "bind_addr", "sync", "tick_ms", "dedupe_seconds"];
 
+/// Fields that a running server applies.
+#[cfg(test)]
+const LIVE: [&str; 21] = [
+    "allowed_hosts",
+    "max_connections",
+    "reserved_connections",
+    "max_line_bytes",
+    "max_unfinished_bytes",
+    "max_routes_per_connection",
+    "max_routes",
+    "connection_write_channel",
+    "idle_timeout_seconds",
+    "keepalive_seconds",
+    "user_timeout_seconds",
+    "window_ms",
+    "window_tasks",
+    "ready_channel_capacity",
+    "max_delay_days",
+    "credit",
+    "ack_timeout_ms",
+    "retry_delay_ms",
+    "max_retry_delay_ms",
+    "max_attempts",
+    "hedge",
+];
+
 /// The names of fields that differ between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -68,6 +94,18 @@ mod tests {
 
     use super::*;
     use crate::config::Sync;
+
+    #[test]
+    fn every_field_is_either_applied_or_needs_a_restart() {
+        let Ok(Value::Object(fields)) = serde_json::to_value(Config::default()) else {
+            panic!("a configuration is an object");
+        };
+        let mut listed = [&LIVE[..], &RESTART].concat();
+        listed.sort_unstable();
+        let mut fields: Vec<&str> = fields.keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        assert_eq!(listed, fields);
+    }
 
     #[test]
     fn the_same_configuration_changes_nothing() {

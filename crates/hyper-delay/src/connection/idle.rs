@@ -24,6 +24,11 @@ impl IdleTimer {
         self.expires = self.timeout.map(|timeout| Instant::now() + timeout);
     }
 
+    /// Returns whether the timer can expire.
+    pub(super) const fn is_set(&self) -> bool {
+        self.expires.is_some()
+    }
+
     /// Resolves once the time has passed. Cancel safe.
     pub(super) async fn expired(&self) {
         match self.expires {
@@ -44,6 +49,7 @@ mod tests {
     #[tokio::test]
     async fn a_timer_without_a_timeout_never_expires() {
         let timer = IdleTimer::start(None);
+        assert!(!timer.is_set());
         assert!(timeout(MOMENT, timer.expired()).await.is_err());
     }
 

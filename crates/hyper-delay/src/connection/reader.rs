@@ -2,7 +2,6 @@ use std::{
     io::{self, ErrorKind},
     mem,
     sync::Arc,
-    time::Instant,
 };
 
 use tokio::{
@@ -60,13 +59,13 @@ pub(super) async fn run<S: Store>(
                     reader.over = true;
                     continue;
                 }
-                () = unfinished.evicted() => {
+                () = unfinished.evicted(), if unfinished.is_held() => {
                     // The bytes go before the wait for room.
                     drop(lines);
                     reader.refuse_unfinished().await;
                     return "the unfinished lines of all connections took too much memory";
                 }
-                () = idle.expired() => {
+                () = idle.expired(), if idle.is_set() => {
                     if reader.is_idle().await {
                         return "it was idle";
                     }
@@ -100,7 +99,7 @@ pub(super) async fn run<S: Store>(
                 return "it made a hundred errors in a row";
             }
         }
-        unfinished.hold(lines.unfinished(), ended_a_line, Instant::now());
+        unfinished.hold(lines.unfinished(), ended_a_line);
         if ended_a_line {
             idle.restart();
         }

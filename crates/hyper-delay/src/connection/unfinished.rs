@@ -75,11 +75,19 @@ impl Unfinished {
 
 impl UnfinishedLine {
     /// Records how many bytes the line takes after a read; `is_new` if that read ended another one.
-    pub(super) fn hold(&mut self, bytes: usize, is_new: bool, now: Instant) {
+    pub(super) fn hold(&mut self, bytes: usize, is_new: bool) {
         // Most reads end with the end of a line: they take no lock.
-        if bytes == 0 && !self.is_held {
-            return;
+        if bytes > 0 || self.is_held {
+            self.hold_at(bytes, is_new, Instant::now());
         }
+    }
+
+    /// Returns whether a line is begun.
+    pub(super) const fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    fn hold_at(&mut self, bytes: usize, is_new: bool, now: Instant) {
         self.is_held = bytes > 0;
         let mut lines = self.all.lines();
         let before = lines.remove(self.connection);
@@ -164,12 +172,12 @@ mod tests {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let [mut slow, mut old, mut young] = lines(&all);
-        slow.hold(10, false, at(0));
-        old.hold(400, false, at(1000));
-        young.hold(500, false, at(9000));
+        slow.hold_at(10, false, at(0));
+        old.hold_at(400, false, at(1000));
+        young.hold_at(500, false, at(9000));
         assert!(![&slow, &old, &young].into_iter().any(is_evicted));
         // Together 1,010 bytes: 400 for 8 seconds weigh more than 10 for 9, or 600 for none.
-        young.hold(600, false, at(9000));
+        young.hold_at(600, false, at(9000));
         assert!(is_evicted(&old));
         assert!(!is_evicted(&slow) && !is_evicted(&young));
         assert_eq!(all.lines().total, 610);
@@ -181,10 +189,10 @@ mod tests {
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
         let [mut busy, mut holder] = lines(&all);
-        busy.hold(500, false, at(0));
-        holder.hold(450, false, at(5000));
-        busy.hold(500, true, at(6000));
-        holder.hold(550, false, at(6000));
+        busy.hold_at(500, false, at(0));
+        holder.hold_at(450, false, at(5000));
+        busy.hold_at(500, true, at(6000));
+        holder.hold_at(550, false, at(6000));
         assert!(is_evicted(&holder) && !is_evicted(&busy));
     }
 
@@ -192,9 +200,9 @@ mod tests {
     fn finished_lines_and_closed_connections_hold_nothing() {
         let all = Arc::new(Unfinished::new(1000));
         let [mut finished, mut closed] = lines(&all);
-        finished.hold(300, false, Instant::now());
-        closed.hold(300, false, Instant::now());
-        finished.hold(0, true, Instant::now());
+        finished.hold_at(300, false, Instant::now());
+        closed.hold_at(300, false, Instant::now());
+        finished.hold_at(0, true, Instant::now());
         drop(closed);
         assert_eq!(all.lines().total, 0);
         assert!(all.lines().begun.is_empty());
