@@ -1,8 +1,9 @@
-//! A durable delayed-task server: clients schedule payloads for a time, and the server delivers them then, over a
-//! long-lived connection, until they are acknowledged.
+//! A durable delayed-task server: clients schedule payloads for a time, and the server delivers
+//! them at that time, over a long-lived connection, until they are acknowledged.
 //!
-//! [`run`] is the server; the binary `hyper-delay` is this and a command line. `PROTOCOL.md` says what is spoken,
-//! `CONFIGURATION.md` what can be set.
+//! [`run`] is the server, [`run_reloadable`] one whose configuration can change; the binary
+//! `hyper-delay` adds a command line. `PROTOCOL.md` specifies the protocol, `CONFIGURATION.md` the
+//! configuration.
 //!
 //! ```text
 //! connection ──line──▶ protocol ──▶ scheduler ──job──▶ committer ──▶ ledger ──▶ store
@@ -33,7 +34,7 @@ pub mod load;
 
 pub use server::{ServeError, run, run_reloadable, run_with};
 
-/// As many cases as `PROPTEST_CASES` says, or else so many.
+/// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
 #[cfg(test)]
 pub(crate) fn cases(number: u32) -> proptest::test_runner::Config {
     let mut config = proptest::test_runner::Config::default();

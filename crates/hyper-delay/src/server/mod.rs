@@ -53,6 +53,23 @@ pub async fn run(
 /// apply to connections that are accepted later, all other fields at once. See
 /// [`Config::reloaded`].
 ///
+/// ```no_run
+/// # async fn example(listener: tokio::net::TcpListener) -> Result<(), Box<dyn std::error::Error>> {
+/// use hyper_delay::config::Config;
+/// use tokio::sync::watch;
+///
+/// let (sender, configs) = watch::channel(Config::default());
+/// let server = hyper_delay::run_reloadable(listener, configs, std::future::pending());
+/// let server = tokio::spawn(server);
+/// sender.send(Config {
+///     max_connections: 100,
+///     ..Config::default()
+/// })?;
+/// server.await??;
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// As [`run`].

@@ -1,11 +1,17 @@
 #![cfg(target_os = "linux")]
 
-use std::{fs, net::TcpStream};
+use std::{
+    fs,
+    net::TcpStream,
+    thread,
+    time::{Duration, Instant},
+};
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
-use testkit::{Peer, request::schedule};
+use testkit::{PATIENCE, Peer, request::schedule};
 
-use crate::server::Server;
+use crate::{logs::accounted, server::Server};
 
 /// Far more than the limit of open files.
 const ATTEMPTS: usize = 300;
@@ -20,6 +26,19 @@ fn limited(files: u32) -> Server {
         &["sh", "-c", &limit, "sh"],
         json!({"ack_timeout_ms": 3_600_000}),
     )
+}
+
+/// The lowest number that no open file has: below this limit the server can open no more.
+fn first_free(server: &Server) -> u64 {
+    let is_open = |file: &u64| fs::exists(format!("/proc/{}/fd/{file}", server.id()));
+    let free = (0..).find(|file| !is_open(file).expect("the server runs"));
+    free.expect("there are finitely many")
+}
+
+/// Sets the soft limit of the server, and returns the old limits.
+fn set_limit(server: &Server, current: Option<u64>, maximum: Option<u64>) -> Rlimit {
+    let pid = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
+    prlimit(pid, Resource::Nofile, Rlimit { current, maximum }).expect("it is our own process")
 }
 
 fn open_files(server: &Server) -> usize {
@@ -79,4 +98,33 @@ fn a_refused_connection_reads_that_the_limit_of_open_files_is_the_cause() {
             .all(|message| message.contains("as the limit of open files allows")),
         "{messages:?}"
     );
+}
+
+#[test]
+fn accept_waits_while_no_descriptor_is_free_and_then_goes_on() {
+    const KIND: &str = "a connection could not be accepted";
+    /// The server's wait between two attempts, in milliseconds.
+    const PAUSE: u128 = 200;
+    let server = Server::start(json!({}));
+    let mut open = server.peer();
+    // The first commits of a server clear what an earlier one has remembered.
+    pass(&mut open, &mut server.consumer("a"), 0);
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    // Not even the store can open a file now, so this server is asked for nothing that needs one.
+    let before = set_limit(&server, Some(first_free(&server)), maximum);
+    let start = Instant::now();
+    let mut waiting = server.peer();
+    waiting.send(r#"{"kind":"ping"}"#);
+    // The second line of the log counts the attempts since the first.
+    while accounted(&server.log(), KIND).1 < 2 {
+        open.quiet();
+        assert!(start.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(10));
+    }
+    let attempts = accounted(&server.log(), KIND).0 as u128;
+    // One at once, and one more when the consumer's connection has ended.
+    let most = start.elapsed().as_millis() / PAUSE + 3;
+    assert!(attempts <= most, "{attempts} attempts instead of {most}");
+    set_limit(&server, before.current, before.maximum);
+    assert_eq!(waiting.kind("pong")["kind"], "pong");
 }

@@ -6,16 +6,14 @@ use crate::server::Server;
 
 const REFUSED: usize = 200;
 
-/// How many refusals the log accounts for, and in how many lines.
-fn accounted(log: &str) -> (usize, usize) {
-    let lines = log
-        .lines()
-        .filter(|line| line.contains("the host is not in allowed_hosts"));
-    lines.fold((0, 0), |(refusals, count), line| {
+/// How many warnings of a kind the log accounts for, and in how many lines.
+pub(crate) fn accounted(log: &str, kind: &str) -> (usize, usize) {
+    let lines = log.lines().filter(|line| line.contains(kind));
+    lines.fold((0, 0), |(warnings, count), line| {
         let left_out = line.split_once("left_out=").expect("each line counts").1;
         let left_out: usize = left_out.trim().parse().expect("it is a number");
         let own = usize::from(line.contains("cause="));
-        (refusals + left_out + own, count + 1)
+        (warnings + left_out + own, count + 1)
     })
 }
 
@@ -27,7 +25,7 @@ fn refused_hosts_take_a_line_per_second_that_counts_the_others() {
         drop(TcpStream::connect(server.address).expect("the kernel accepts"));
     }
     let lines = loop {
-        let (refusals, lines) = accounted(&server.log());
+        let (refusals, lines) = accounted(&server.log(), "the host is not in allowed_hosts");
         if refusals == REFUSED {
             break lines;
         }
