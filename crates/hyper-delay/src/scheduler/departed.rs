@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{ConsumerId, Scheduler, Settings};
+use super::{ConsumerId, Scheduler};
 use crate::store::Store;
 
 /// Routes that are left in one go, so that a connection with many does not stall the others.
@@ -52,23 +52,6 @@ impl<S: Store> Scheduler<S> {
             self.leave(consumer, &route);
         }
         !self.departed.consumers.is_empty()
-    }
-
-    /// Returns whether a connection has no route and no delivery in flight.
-    pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
-        let state = self.consumers.get(&consumer);
-        state.is_none_or(super::Consumer::is_idle)
-    }
-
-    /// Applies new settings. The resolution of the wheel stays.
-    pub(super) fn reconfigure(&mut self, settings: Settings) {
-        self.settings = Settings {
-            tick_millis: self.settings.tick_millis,
-            ..settings
-        };
-        for (name, route) in &mut self.routes {
-            route.hedge = self.settings.config.hedge_of(name);
-        }
     }
 }
 

@@ -35,6 +35,12 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// Returns whether a connection has no route and no delivery in flight.
+    pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
+        let state = self.consumers.get(&consumer);
+        state.is_none_or(Consumer::is_idle)
+    }
+
     pub(super) fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
         let Ask { line, weight } = ask;
         let tag = line.tag;

@@ -1,8 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::config::Config;
+use super::Scheduler;
+use crate::{config::Config, store::Store};
 
-/// What of the configuration concerns the scheduler.
+/// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub(super) tick_millis: u64,
@@ -41,5 +42,67 @@ impl From<Arc<Config>> for Settings {
             max_delay_millis: config.max_delay_days.saturating_mul(86_400_000),
             config,
         }
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Applies new settings. The resolution of the wheel stays.
+    pub(super) fn reconfigure(&mut self, settings: Settings) {
+        self.settings = Settings {
+            tick_millis: self.settings.tick_millis,
+            ..settings
+        };
+        for (name, route) in &mut self.routes {
+            route.hedge = self.settings.config.hedge_of(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use race_wheel::Tick;
+
+    use super::*;
+    use crate::{
+        clock::Now,
+        protocol::{Line, Mode, Request},
+        scheduler::{Ask, Input},
+        store::fake::Fake,
+    };
+
+    #[test]
+    fn new_settings_apply_to_routes_that_exist_and_leave_the_wheel_alone() {
+        let now = Now {
+            wall_nanos: 1_000_000_000_000_000,
+            monotonic: Tick::ZERO,
+        };
+        let settings = |config: Config| Settings::from(Arc::new(config));
+        let mut scheduler = Scheduler::new(
+            Arc::new(Fake::default()),
+            settings(Config::default()),
+            0,
+            now,
+        );
+        scheduler.handle(Input::Opened(1), now);
+        let request = Request::Register {
+            route: "pay-1".into(),
+            credit: None,
+            mode: Mode::Shared,
+        };
+        let line = Line { tag: None, request };
+        scheduler.handle(Input::Asked(1, vec![Ask { line, weight: 1 }]), now);
+        assert_eq!(scheduler.routes["pay-1"].hedge, None);
+
+        let new = Config {
+            tick_ms: 50,
+            ack_timeout_ms: 7_000,
+            hedge: [("pay-*".to_owned(), 250)].into(),
+            ..Config::default()
+        };
+        scheduler.handle(Input::Settings(Box::new(settings(new))), now);
+        let hedge = Some(Duration::from_millis(250));
+        assert_eq!(scheduler.routes["pay-1"].hedge, hedge);
+        assert_eq!(scheduler.settings.ack_timeout, Duration::from_secs(7));
+        assert_eq!(scheduler.settings.tick_millis, 1);
     }
 }
