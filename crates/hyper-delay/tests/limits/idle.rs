@@ -5,7 +5,7 @@ use crate::server::Server;
 
 #[test]
 fn idle_connections_are_closed_and_consumers_stay() {
-    let server = Server::start(json!({"idle_timeout_seconds": 1}));
+    let server = Server::start(json!({"idle_timeout_seconds": 2}));
     let mut consumer = server.consumer("a");
     let mut silent = server.peer();
     let mut half = server.peer();
@@ -20,7 +20,7 @@ fn idle_connections_are_closed_and_consumers_stay() {
 
 #[test]
 fn a_connection_with_a_delivery_in_flight_stays() {
-    let server = Server::start(json!({"idle_timeout_seconds": 1}));
+    let server = Server::start(json!({"idle_timeout_seconds": 2}));
     let mut holder = server.consumer("a");
     server.peer().due("a", "1");
     let delivery = holder.delivery();
@@ -36,7 +36,7 @@ fn a_connection_with_a_delivery_in_flight_stays() {
 
 #[test]
 fn a_connection_with_an_own_route_stays() {
-    let server = Server::start(json!({"idle_timeout_seconds": 1}));
+    let server = Server::start(json!({"idle_timeout_seconds": 2}));
     let mut peer = server.peer();
     let line = schedule("x", "1", 1).replacen(r#""route_key":"x","#, "", 1);
     assert_eq!(peer.ask(&line)["kind"], "ack");
