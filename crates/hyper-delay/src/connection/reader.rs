@@ -20,13 +20,13 @@ use crate::{
     store::Store,
 };
 
-/// The connection is closed after this many errors in a row: the peer does not speak the protocol.
+/// The connection is closed after this many consecutive errors: the peer speaks another protocol.
 const MAX_CONSECUTIVE_ERRORS: usize = 100;
 
-/// The most reads during shutdown. They refuse the requests that have arrived.
+/// Reads after the start of the shutdown, at most, to refuse the requests that have arrived.
 const LAST_READS: usize = 16;
 
-/// Reads until the end, and returns the reason for it.
+/// Reads until the connection ends or the server shuts down, and returns the reason for the log.
 pub(super) async fn run<S: Store>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
@@ -114,13 +114,13 @@ async fn ended(ending: &mut watch::Receiver<bool>) {
     let _ = ending.wait_for(|ending| *ending).await;
 }
 
-/// Waits until the socket is readable, and reads. No buffer is held while waiting.
+/// Waits for bytes and reads them. The buffer is allocated after the wait.
 async fn some(read: &mut OwnedReadHalf, lines: &mut Lines) -> io::Result<usize> {
     read.readable().await?;
     read.read_buf(lines.room()).await
 }
 
-const SHUTTING_DOWN: &str = "the server is shutting down: send the request again once it is back";
+const SHUTTING_DOWN: &str = "the server is shutting down: send it again after the restart";
 
 const RESERVED: &str = "all max_connections are open, and this connection has a slot that is \
     reserved for operators and takes no routes: close other connections, or raise max_connections";
@@ -152,13 +152,13 @@ struct Reader<'a, S> {
     shared: &'a Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &'a Arc<Outbox>,
-    /// Requests that the scheduler has not been given yet.
+    /// Requests that the scheduler has not received yet.
     asks: Vec<Ask>,
-    /// Errors since the last good line.
+    /// Consecutive errors.
     errors: usize,
-    /// The connection takes a slot that is kept for operators.
+    /// Whether the connection has a slot that is kept for operators.
     is_reserved: bool,
-    /// The server is shutting down, and refuses every request.
+    /// Whether the server is shutting down: new requests are refused.
     over: bool,
 }
 
@@ -242,7 +242,7 @@ impl<S: Store> Reader<'_, S> {
             && told.await.unwrap_or(false)
     }
 
-    /// Takes room for a request. Flushes before it waits, as only answers make room.
+    /// Reserves room for a request. Flushes before it waits, so that replies can free room.
     async fn take(&mut self, weight: u32) {
         if !self.outbox.try_take(weight) {
             self.flush();

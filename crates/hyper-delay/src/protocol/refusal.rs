@@ -57,7 +57,7 @@ pub enum Code {
     ShuttingDown,
     /// The server has `max_connections` already.
     TooManyConnections,
-    /// The connection, or the server, has as many routes as it may have.
+    /// The connection has as many routes as one connection may have.
     TooManyRoutes,
 }
 

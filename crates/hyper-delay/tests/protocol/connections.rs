@@ -20,7 +20,7 @@ fn a_host_in_a_range_is_allowed() {
 }
 
 #[test]
-fn beyond_max_connections_a_connection_is_told_and_closed() {
+fn a_connection_beyond_max_connections_gets_an_error_and_is_closed() {
     let server = Server::start(json!({"max_connections": 2, "reserved_connections": 0}));
     let mut peers = [server.peer(), server.peer()];
     for peer in &mut peers {
@@ -37,7 +37,7 @@ fn beyond_max_connections_a_connection_is_told_and_closed() {
 }
 
 #[test]
-fn the_place_of_an_ended_connection_is_free() {
+fn an_ended_connection_makes_room_for_another() {
     let server = Server::start(json!({"max_connections": 1, "reserved_connections": 0}));
     let mut accepted = 0;
     for _ in 0..10 {
