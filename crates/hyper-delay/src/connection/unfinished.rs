@@ -88,9 +88,17 @@ impl UnfinishedLine {
     }
 
     fn hold_at(&mut self, bytes: usize, is_new: bool, now: Instant) {
-        self.is_held = bytes > 0;
+        let was_held = std::mem::replace(&mut self.is_held, bytes > 0);
         let mut lines = self.all.lines();
         let before = lines.remove(self.connection);
+        if was_held && before.is_none() {
+            // The line was evicted, and its connection has not noticed yet. The next line starts
+            // without that mark.
+            match is_new {
+                true => self.evicted = Arc::default(),
+                false => return,
+            }
+        }
         if bytes == 0 {
             return;
         }
@@ -194,6 +202,34 @@ mod tests {
         busy.hold_at(500, true, at(6000));
         holder.hold_at(550, false, at(6000));
         assert!(is_evicted(&holder) && !is_evicted(&busy));
+    }
+
+    #[test]
+    fn a_line_that_ends_after_its_eviction_leaves_the_next_one_alone() {
+        let all = Arc::new(Unfinished::new(1000));
+        let now = Instant::now();
+        for is_new in [true, false] {
+            let [mut line] = lines(&all);
+            line.hold_at(1001, false, now);
+            // The end of the line was read before the eviction was noticed.
+            if is_new {
+                line.hold_at(10, true, now);
+            } else {
+                line.hold_at(0, true, now);
+                line.hold_at(10, false, now);
+            }
+            assert!(!is_evicted(&line));
+            assert_eq!(all.lines().total, 10);
+        }
+    }
+
+    #[test]
+    fn an_eviction_is_noticed_after_more_of_the_same_line() {
+        let all = Arc::new(Unfinished::new(1000));
+        let [mut line] = lines(&all);
+        line.hold_at(1001, false, Instant::now());
+        line.hold_at(900, false, Instant::now());
+        assert!(is_evicted(&line));
     }
 
     #[test]
