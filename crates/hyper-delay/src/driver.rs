@@ -98,7 +98,11 @@ impl<S: Store> Driver<S> {
                         self.fates.insert(round, fate);
                         self.scheduler.handle(Input::Copy(round), now);
                     }
-                    Event::Drain => draining = true,
+                    Event::Drain => {
+                        draining = true;
+                        // A committer that waits for room on the disk gives up at an empty group.
+                        let _ = self.jobs.send(Vec::new());
+                    }
                     Event::Failed(error) => return Err(error),
                 }
             }

@@ -64,6 +64,7 @@ pub async fn run(
     let directory = config.data_dir.clone();
     let store = tokio::task::spawn_blocking(move || Embedded::open(&directory)).await;
     let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
+    let store = store.with_reserve(config.disk_reserve_mib << 20);
     run_with(
         listener,
         config,

@@ -53,6 +53,8 @@ pub enum Code {
     TooLong,
     /// The name is taken by a task with other content.
     DuplicateId,
+    /// The disk has no room for a new task.
+    DiskFull,
     /// The server is about to end.
     ShuttingDown,
     /// The server has `max_connections` already.
@@ -73,6 +75,7 @@ impl Code {
             Self::LineTooLong => "line_too_long",
             Self::TooLong => "too_long",
             Self::DuplicateId => "duplicate_id",
+            Self::DiskFull => "disk_full",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
         }

@@ -123,6 +123,15 @@ impl<S: Store> Scheduler<S> {
                 route: order.route,
                 fire_at: order.fire_at,
             },
+            Outcome::DiskFull => Reply::Error(Refusal {
+                code: Code::DiskFull,
+                message: "the disk of data_dir has no room for new tasks: free some; \
+                          deliveries and acks go on"
+                    .to_owned(),
+                id: Some(order.id),
+                route: Some(order.route),
+                tag: None,
+            }),
             _ => Reply::Error(Refusal {
                 code: Code::DuplicateId,
                 message: format!(
