@@ -92,7 +92,11 @@ impl<S: Store> Driver<S> {
                     Event::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
-                    Event::Drain => draining = true,
+                    Event::Drain => {
+                        draining = true;
+                        // A committer that waits for room on the disk gives up at an empty group.
+                        let _ = self.jobs.send(Vec::new());
+                    }
                     Event::Failed(error) => return Err(error),
                 }
             }

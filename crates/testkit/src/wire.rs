@@ -55,7 +55,12 @@ impl Wire {
         match self.stream.read(&mut bytes) {
             Ok(0) => return Err(Gone),
             Ok(read) => self.rest.extend_from_slice(&bytes[..read]),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            // A read with a timeout is interrupted when the process is stopped and continued.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) => {}
             Err(_) => return Err(Gone),
         }
         let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Sync;
 
-/// Since when there is something that is written and not synced, if anybody minds.
+/// Oldest unsynced write (interval mode only).
 pub(super) struct Dirty {
     interval: Option<Duration>,
     since: Option<Instant>,
@@ -30,7 +30,7 @@ impl Dirty {
         self.since = None;
     }
 
-    /// How long a sync can wait.
+    /// Returns the time until the next sync; `None` if no sync is due.
     pub(super) fn wait(&self) -> Option<Duration> {
         let (interval, since) = (self.interval?, self.since?);
         Some(interval.saturating_sub(since.elapsed()))

@@ -1,9 +1,11 @@
-//! Group commit: one thread writes for all.
+//! Group commit: one thread writes for all connections.
 //!
-//! It takes whatever jobs have come by the time the disk is free, writes them as one batch, syncs once, and only
-//! then tells that they are done. So one client waits for one sync, and many share it.
+//! It writes all jobs that arrived during the last commit as one batch, syncs once, and then
+//! reports them as committed. So a single client waits for one sync, and many clients share one.
 
+mod admission;
 mod dirty;
+mod hold;
 mod pace;
 
 use std::{
@@ -18,20 +20,21 @@ use crate::{
     scheduler::{Committed, Job},
     store::{Durability, Store, StoreError},
 };
+use admission::Admission;
 use dirty::Dirty;
 use pace::Pace;
 
-/// Jobs in one batch, at most, beyond those that came together.
+/// A batch with this many jobs takes no further group of jobs.
 const GROUP: usize = 4096;
 
-/// Payload bytes in one batch, at most, likewise.
+/// A batch with this many payload bytes takes no further group of jobs.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// Writes what comes until nobody can send any more, then syncs, whatever `sync` says.
+/// Commits jobs until all senders are gone, then syncs in every mode.
 ///
 /// # Errors
 ///
-/// When the store fails. What was not told to be committed may be there at the next start, or not.
+/// The store failed. Jobs that were not reported may be on disk at the next start, or not.
 pub(crate) fn run<S: Store>(
     store: &S,
     mut ledger: Ledger<S>,
@@ -46,12 +49,15 @@ pub(crate) fn run<S: Store>(
     };
     let mut dirty = Dirty::new(sync);
     let mut pace = Pace::default();
+    let mut admission = Admission::default();
+    // The reserve starts to grow before another program can fill the disk.
+    store.room(ledger.tasks()?)?;
     loop {
         let first = match dirty.wait() {
             None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(wait) => jobs.recv_timeout(wait),
         };
-        let first = match first {
+        let mut first = match first {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
                 store.sync()?;
@@ -60,6 +66,12 @@ pub(crate) fn run<S: Store>(
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        let mut room = store.room(ledger.tasks()?)?;
+        if room.is_exhausted() && !first.iter().all(is_schedule) {
+            first = hold::until_room(store, &ledger, first, jobs, &mut tell)?;
+            room = store.room(ledger.tasks()?)?;
+        }
+        admission.begin(room);
         let now = clock.now().wall_millis();
         let mut committed = Vec::with_capacity(first.len());
         let mut bytes = 0;
@@ -67,9 +79,9 @@ pub(crate) fn run<S: Store>(
         while let Some(jobs_of_one) = group {
             for job in jobs_of_one {
                 bytes += weight(&job.op);
-                committed.push(apply(&mut ledger, job, now)?);
+                committed.push(apply(&mut ledger, &mut admission, job, now)?);
             }
-            if committed.len() >= GROUP || bytes >= GROUP_BYTES {
+            if committed.len() >= GROUP || bytes >= GROUP_BYTES || room.is_exhausted() {
                 break;
             }
             group = pace.next(jobs, committed.len());
@@ -77,6 +89,7 @@ pub(crate) fn run<S: Store>(
         pace.begins(committed.len());
         ledger.commit(durability, now)?;
         pace.ended();
+        admission.end();
         dirty.written();
         tracing::trace!(jobs = committed.len(), bytes, "committed");
         tell(committed);
@@ -88,13 +101,25 @@ pub(crate) fn run<S: Store>(
     store.sync()
 }
 
-fn apply<S: Store>(ledger: &mut Ledger<S>, job: Job, now: u64) -> Result<Committed, StoreError> {
+fn apply<S: Store>(
+    ledger: &mut Ledger<S>,
+    admission: &mut Admission,
+    job: Job,
+    now: u64,
+) -> Result<Committed, StoreError> {
     let Job { mut op, token } = job;
-    let outcome: Outcome = ledger.apply(&op, now)?;
+    let outcome: Outcome = match &op {
+        Op::Schedule(order) if !admission.admits(order) => ledger.refuse(order, now)?,
+        op => ledger.apply(op, now)?,
+    };
     if let Op::Schedule(order) = &mut op {
         order.payload = Box::default();
     }
     Ok(Committed { op, token, outcome })
+}
+
+const fn is_schedule(job: &Job) -> bool {
+    matches!(job.op, Op::Schedule(_))
 }
 
 fn weight(op: &Op) -> usize {

@@ -5,24 +5,24 @@ use std::{
 
 use crate::scheduler::Job;
 
-/// How long a group waits for more.
+/// How long a group waits for more jobs.
 ///
-/// Those who were answered last are likely to ask again, and soon. If as many have not come, the group waits for
-/// them, at most half as long as a commit takes: so groups of many clients grow together rather than split, and
-/// each pays for fewer syncs. A client that is alone never waits.
+/// Clients whose requests were answered by the last commit are likely to send the next ones soon. A
+/// group with fewer jobs than the last one waits for them, at most half as long as a commit takes.
+/// So the requests of many clients share one sync. A single client never waits.
 #[derive(Default)]
 pub(super) struct Pace {
     /// Jobs in the last group.
     last: usize,
-    /// What a commit takes, smoothed.
+    /// Smoothed duration of a commit.
     commit: Duration,
     begun: Option<Instant>,
-    /// Until when the group under way waits.
+    /// The end of the current group's wait.
     until: Option<Instant>,
 }
 
 impl Pace {
-    /// What comes next, if that is soon enough.
+    /// Returns the next jobs if they arrive in time for the current group.
     pub(super) fn next(&mut self, jobs: &Receiver<Vec<Job>>, have: usize) -> Option<Vec<Job>> {
         if let Ok(next) = jobs.try_recv() {
             return Some(next);

@@ -1,4 +1,6 @@
-//! When the committer syncs, and when it tells.
+//! When the committer syncs, and when it reports.
+
+mod room;
 
 use std::{
     sync::{
@@ -15,10 +17,13 @@ use crate::{
     ledger::Order,
     protocol::Compression,
     scheduler::Token,
-    store::fake::{Asked, Fake, Syncs},
+    store::{
+        Space,
+        fake::{Asked, Fake, Syncs},
+    },
 };
 
-/// What became of the jobs: what was told, how much of the disk's work was left undone at each telling, and the end.
+/// The reported groups, the number of unsynced writes at each report, and the result.
 struct Run {
     told: Vec<Vec<Committed>>,
     unsynced: Vec<usize>,
@@ -56,7 +61,7 @@ fn over(store: &Arc<Fake>, sync: Sync, jobs: &Receiver<Vec<Job>>) -> Run {
     }
 }
 
-/// Runs over jobs that have all come before it begins, `each` at a time.
+/// Runs over jobs that are all queued, `each` in a group.
 fn all_at_once(store: &Arc<Fake>, sync: Sync, count: usize, each: usize) -> Run {
     let (sender, receiver) = mpsc::channel();
     for first in (0..count).step_by(each) {
@@ -72,7 +77,7 @@ fn sizes(run: &Run) -> Vec<usize> {
 }
 
 #[test]
-fn what_came_together_shares_one_sync() {
+fn queued_jobs_share_one_sync() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Always, 30, 3);
     run.result.as_ref().unwrap();
@@ -86,7 +91,7 @@ fn what_came_together_shares_one_sync() {
 }
 
 #[test]
-fn a_group_has_an_end_however_much_has_come() {
+fn a_group_has_a_maximum_size() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Always, 2 * GROUP, 64);
     run.result.as_ref().unwrap();
@@ -95,7 +100,7 @@ fn a_group_has_an_end_however_much_has_come() {
 }
 
 #[test]
-fn nothing_is_told_before_it_is_synced() {
+fn jobs_are_reported_after_their_sync() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Always, 3 * GROUP, GROUP);
     run.result.unwrap();
@@ -103,7 +108,7 @@ fn nothing_is_told_before_it_is_synced() {
 }
 
 #[test]
-fn it_is_told_in_the_order_in_which_it_came() {
+fn jobs_are_reported_in_order() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Always, 10_000, 7 * 10);
     run.result.unwrap();
@@ -119,7 +124,7 @@ fn it_is_told_in_the_order_in_which_it_came() {
 }
 
 #[test]
-fn nothing_is_told_when_the_sync_fails() {
+fn a_failed_sync_reports_nothing() {
     let store = Arc::new(Fake::default());
     store.syncs(Syncs::Fail);
     let run = all_at_once(&store, Sync::Always, 10, 1);
@@ -129,7 +134,7 @@ fn nothing_is_told_when_the_sync_fails() {
 }
 
 #[test]
-fn a_sync_that_fails_later_ends_it_with_what_was_told_kept() {
+fn jobs_reported_before_a_failed_sync_are_on_disk() {
     let store = Arc::new(Fake::default());
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -143,11 +148,11 @@ fn a_sync_that_fails_later_ends_it_with_what_was_told_kept() {
         run.result.unwrap_err();
         assert_eq!(run.told.len(), 1);
     });
-    assert_eq!(store.power_loss(0).all(crate::store::Space::Names).len(), 1);
+    assert_eq!(store.power_loss(0).all(Space::Names).len(), 1);
 }
 
 #[test]
-fn a_failing_sync_in_between_ends_it_too() {
+fn a_failed_interval_sync_ends_the_committer() {
     let store = Arc::new(Fake::default());
     store.syncs(Syncs::Fail);
     let sync = Sync::Interval(Duration::from_millis(1));
@@ -160,7 +165,7 @@ fn a_failing_sync_in_between_ends_it_too() {
 }
 
 #[test]
-fn with_an_interval_a_sync_follows_while_nothing_else_comes() {
+fn an_idle_committer_syncs_after_the_interval() {
     let store = Arc::new(Fake::default());
     with_interval(&store, Duration::from_millis(5), |sender| {
         sender.send(vec![job(1)]).unwrap();
@@ -170,7 +175,7 @@ fn with_an_interval_a_sync_follows_while_nothing_else_comes() {
 }
 
 #[test]
-fn with_an_interval_a_sync_follows_while_more_and_more_comes() {
+fn a_busy_committer_syncs_after_the_interval() {
     let store = Arc::new(Fake::default());
     with_interval(&store, Duration::from_millis(5), |sender| {
         let mut id = 0;
@@ -183,7 +188,7 @@ fn with_an_interval_a_sync_follows_while_more_and_more_comes() {
 }
 
 #[test]
-fn with_an_interval_there_is_no_sync_when_nothing_was_written() {
+fn without_writes_the_interval_causes_no_sync() {
     let store = Arc::new(Fake::default());
     let interval = Duration::from_millis(1);
     with_interval(&store, interval, |_| thread::sleep(10 * interval));
@@ -191,7 +196,7 @@ fn with_an_interval_there_is_no_sync_when_nothing_was_written() {
 }
 
 #[test]
-fn with_an_interval_the_last_is_synced_at_the_end() {
+fn the_end_syncs_in_interval_mode() {
     let store = Arc::new(Fake::default());
     let sync = Sync::Interval(Duration::from_secs(60));
     let run = all_at_once(&store, sync, 10, 1);
@@ -201,7 +206,7 @@ fn with_an_interval_the_last_is_synced_at_the_end() {
 }
 
 #[test]
-fn never_means_at_the_end_alone() {
+fn in_never_mode_only_the_end_syncs() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Never, 3 * GROUP, GROUP);
     run.result.unwrap();

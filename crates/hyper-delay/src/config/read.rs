@@ -95,6 +95,12 @@ impl Config {
                 1..=3_600,
             )?,
             sync: f.take("sync", default.sync, mode)?,
+            disk_reserve_mib: f.number(
+                "disk_reserve_mib",
+                default.disk_reserve_mib,
+                "mebibytes",
+                0..=1 << 20,
+            )?,
             tick_ms: f.number("tick_ms", default.tick_ms, ms, 1..=1_000)?,
             window_ms: f.number("window_ms", default.window_ms, ms, 1_000..=DAY_MS)?,
             window_tasks: f.number(

@@ -5,7 +5,14 @@ use serde_json::Value;
 use super::Config;
 
 /// Fields that are read only at start.
-const RESTART: [&str; 5] = ["data_dir", "bind_addr", "sync", "tick_ms", "dedupe_seconds"];
+const RESTART: [&str; 6] = [
+    "data_dir",
+    "bind_addr",
+    "sync",
+    "disk_reserve_mib",
+    "tick_ms",
+    "dedupe_seconds",
+];
 
 /// Fields that a running server applies.
 #[cfg(test)]
@@ -47,8 +54,8 @@ impl Config {
     /// Returns the configuration that a server with this one has after it has loaded `new`, and
     /// the fields that differ.
     ///
-    /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `sync`, `tick_ms` and
-    /// `dedupe_seconds`.
+    /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `sync`,
+    /// `disk_reserve_mib`, `tick_ms` and `dedupe_seconds`.
     ///
     /// ```
     /// use hyper_delay::config::Config;
@@ -80,6 +87,7 @@ impl Config {
             data_dir: self.data_dir.clone(),
             bind_addr: self.bind_addr,
             sync: self.sync,
+            disk_reserve_mib: self.disk_reserve_mib,
             tick_ms: self.tick_ms,
             dedupe_seconds: self.dedupe_seconds,
             ..new

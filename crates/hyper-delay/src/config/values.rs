@@ -65,6 +65,9 @@ pub struct Config {
     pub user_timeout_seconds: u64,
     /// What an ack promises. Default: `"always"`.
     pub sync: Sync,
+    /// The largest size of the file `reserve` in `data_dir`, which holds room for a full disk, in
+    /// mebibytes: 0 to 1,048,576. Default: 1,024.
+    pub disk_reserve_mib: u64,
     /// The resolution of the timers in milliseconds: 1 to 1,000. Default: 1.
     pub tick_ms: u64,
     /// How far ahead tasks are held in memory, in milliseconds: 1,000 to 86,400,000.
@@ -118,6 +121,7 @@ impl Default for Config {
             keepalive_seconds: 30,
             user_timeout_seconds: 30,
             sync: Sync::Always,
+            disk_reserve_mib: 1_024,
             tick_ms: 1,
             window_ms: 60_000,
             window_tasks: 100_000,

@@ -17,7 +17,7 @@ pub use op::{Op, Order, Outcome, Subject};
 pub use view::{DeadLetter, Listed, Position, View};
 
 use crate::{
-    record::{self, Entry, Name, Place, Task, key},
+    record::{self, Digest, Done, Entry, Name, Place, Task, key},
     store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
 use low_water::LowWater;
@@ -133,37 +133,51 @@ impl<S: Store> Ledger<S> {
         self.store.commit(batch, durability)
     }
 
+    /// Returns the outcome of a schedule for which the disk has no room. A schedule that repeats what
+    /// is stored is acknowledged. The batch does not change.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
+        let key = key::name(&order.route, &order.id);
+        Ok(match self.holder(order, &key, now)? {
+            Some(holder) if holder.digest() == content(order).digest() => Outcome::Same,
+            Some(_) if !order.replace => Outcome::Taken,
+            _ => Outcome::DiskFull,
+        })
+    }
+
+    /// Returns the number of tasks in the store: waiting, parked and dead. The batch in hand is not
+    /// counted.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn tasks(&self) -> Result<u64, StoreError> {
+        let counts = Tally::total(&*self.store)?;
+        Ok(counts.waiting + counts.parked + counts.dead)
+    }
+
     fn schedule(&mut self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
-        let content = Task {
-            fire_at: order.fire_at,
-            compression: order.compression,
-            payload: &order.payload,
-        };
+        let content = content(order);
         let digest = content.digest();
         let key = key::name(&order.route, &order.id);
         let mut attempt = 0;
         let mut replaced = None;
-        if order.named {
-            if let Some(name) = self.name(&key)? {
-                if name.digest == digest {
-                    return Ok(Outcome::Same);
-                }
-                if !order.replace {
-                    return Ok(Outcome::Taken);
-                }
+        match self.holder(order, &key, now)? {
+            Some(holder) if holder.digest() == digest => return Ok(Outcome::Same),
+            Some(_) if !order.replace => return Ok(Outcome::Taken),
+            Some(Holder::Task(name)) => {
                 attempt = name.attempt;
                 replaced = Some(name.seq);
                 self.remove(&order.route, &name);
-            } else if let Some(done) = self.memory.find(&*self.store, &self.batch, &key, now)? {
-                if done.digest == digest {
-                    return Ok(Outcome::Same);
-                }
-                if !order.replace {
-                    return Ok(Outcome::Taken);
-                }
+            }
+            Some(Holder::Done(done)) => {
                 attempt = done.attempt;
                 self.memory.forget(&mut self.batch, &key);
             }
+            None => {}
         }
         let seq = self.numbers.next();
         let name = Name {
@@ -272,6 +286,18 @@ impl<S: Store> Ledger<S> {
             .map(|name| (key, name)))
     }
 
+    /// The task that has, or had lately, the name of an order.
+    fn holder(&self, order: &Order, key: &[u8], now: u64) -> Result<Option<Holder>, StoreError> {
+        if !order.named {
+            return Ok(None);
+        }
+        if let Some(name) = self.name(key)? {
+            return Ok(Some(Holder::Task(name)));
+        }
+        let done = self.memory.find(&*self.store, &self.batch, key, now)?;
+        Ok(done.map(Holder::Done))
+    }
+
     /// What the batch, or else the store, says of a name.
     fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
         match self.batch.get(Space::Names, key) {
@@ -311,6 +337,31 @@ impl<S: Store> Ledger<S> {
     fn remove(&mut self, route: &str, name: &Name) {
         self.unlist(route, name);
         self.batch.remove(Space::Tasks, key::task(name.seq));
+    }
+}
+
+/// The task of a name.
+enum Holder {
+    Task(Name),
+    /// Finished, and remembered.
+    Done(Done),
+}
+
+impl Holder {
+    const fn digest(&self) -> Digest {
+        match self {
+            Self::Task(name) => name.digest,
+            Self::Done(done) => done.digest,
+        }
+    }
+}
+
+/// The revision that an order makes.
+fn content(order: &Order) -> Task<'_> {
+    Task {
+        fire_at: order.fire_at,
+        compression: order.compression,
+        payload: &order.payload,
     }
 }
 

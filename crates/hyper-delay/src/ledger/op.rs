@@ -112,6 +112,8 @@ pub enum Outcome {
     Same,
     /// The name is taken by another content.
     Taken,
+    /// The disk has no room for a new task. Nothing has changed.
+    DiskFull,
     /// Whether the revision was there.
     Moved(bool),
     /// The revision that is gone, if there was one.

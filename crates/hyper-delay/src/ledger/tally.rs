@@ -29,6 +29,11 @@ impl Tally {
         changes[column as usize] += by;
     }
 
+    /// The counts over all routes, as committed.
+    pub(super) fn total(store: &impl Store) -> Result<Counts, StoreError> {
+        read(store, &key::route(""))
+    }
+
     pub(super) fn write(
         &mut self,
         store: &impl Store,
@@ -54,10 +59,7 @@ fn apply(
     if (waiting, parked, dead) == (0, 0, 0) {
         return Ok(());
     }
-    let before: Counts = match store.get(Space::Counts, &key)? {
-        Some(value) => record::decode(&value)?,
-        None => Counts::default(),
-    };
+    let before = read(store, &key)?;
     let after = Counts {
         waiting: before.waiting.saturating_add_signed(waiting),
         parked: before.parked.saturating_add_signed(parked),
@@ -69,4 +71,11 @@ fn apply(
         batch.put(Space::Counts, key, record::encode(&after));
     }
     Ok(())
+}
+
+fn read(store: &impl Store, key: &[u8]) -> Result<Counts, StoreError> {
+    match store.get(Space::Counts, key)? {
+        Some(value) => record::decode(&value),
+        None => Ok(Counts::default()),
+    }
 }

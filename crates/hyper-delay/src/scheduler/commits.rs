@@ -102,6 +102,15 @@ impl<S: Store> Scheduler<S> {
                 route: order.route,
                 fire_at: order.fire_at,
             },
+            Outcome::DiskFull => Reply::Error(Refusal {
+                id: Some(order.id),
+                route: Some(order.route),
+                ..Refusal::new(
+                    Code::DiskFull,
+                    "the disk of data_dir has no room for new tasks: free some; deliveries and \
+                     acks go on",
+                )
+            }),
             _ => Reply::Error(Refusal {
                 code: Code::DuplicateId,
                 message: format!(

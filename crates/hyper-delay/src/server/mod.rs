@@ -89,6 +89,7 @@ pub async fn run_reloadable(
     let directory = configs.borrow().data_dir.clone();
     let store = tokio::task::spawn_blocking(move || Embedded::open(&directory)).await;
     let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
+    let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
     let clock = Arc::new(SystemClock::new());
     serve(listener, configs, Arc::new(store), clock, shutdown).await
 }

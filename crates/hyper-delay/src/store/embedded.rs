@@ -1,11 +1,15 @@
 use std::{fmt, ops::ControlFlow, path::Path};
 
 use fjall::{
-    Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
 
-use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit, place::Place};
+use super::{
+    Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit,
+    disk::{Disk, Usage},
+    place::Place,
+};
 use crate::descriptors::Descriptors;
 
 /// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
@@ -19,10 +23,17 @@ const CACHE: u64 = 16 << 20;
 /// least that the library allows.
 const JOURNALS: u64 = 64 << 20;
 
+/// What the journal adds to a key and its value, and to a batch, at most.
+const FRAME: u64 = 64;
+
+/// No space has this key, which is removed where a memtable must not be empty.
+const NO_KEY: &[u8] = b"no key";
+
 /// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for little memory.
 pub struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
+    disk: Disk,
     /// Given back after all else is closed.
     _place: Place,
 }
@@ -57,6 +68,7 @@ impl Embedded {
 
     fn open_in(directory: &Path) -> Result<Self, fjall::Error> {
         let place = Place::take(directory)?;
+        let disk = Disk::open(directory, place.store());
         if !place.has_store()? {
             place.make(|unfinished| open_spaces(unfinished).map(drop))?;
         }
@@ -64,8 +76,48 @@ impl Embedded {
         Ok(Self {
             database,
             spaces,
+            disk,
             _place: place,
         })
+    }
+
+    /// Limits the size of the file `reserve` in the data directory, which holds room for a full
+    /// disk. Default: what finishing the stored tasks may need, about 1 GiB at most.
+    #[must_use]
+    pub fn with_reserve(self, most: u64) -> Self {
+        self.disk.limit_reserve(most);
+        self
+    }
+
+    fn usage(&self, tasks: u64) -> Usage {
+        let mut usage = Usage {
+            tasks,
+            ..Usage::default()
+        };
+        for space in &self.spaces {
+            // A sealed memtable went over its limit by a part of a batch.
+            let sealed = space.sealed_memtable_count() as u64 * (MEMTABLE + MEMTABLE / 2);
+            let unflushed = space.tree.active_memtable().size() + sealed;
+            let tables = space.disk_space();
+            usage.unflushed += unflushed;
+            usage.tables += tables;
+            usage.largest = usage.largest.max(unflushed + tables);
+        }
+        usage
+    }
+
+    /// Starts to write all memtables to tables. A space without changes gets a table, too: the
+    /// library compacts a space that has some new tables.
+    fn flush(&self) -> Result<(), fjall::Error> {
+        for space in &self.spaces {
+            let is_empty = space.disk_space() == 0 && space.tree.active_memtable().is_empty();
+            if is_empty || space.sealed_memtable_count() > 0 {
+                continue;
+            }
+            space.remove(NO_KEY)?;
+            space.rotate_memtable()?;
+        }
+        Ok(())
     }
 
     fn space(&self, space: Space) -> &Keyspace {
@@ -140,12 +192,15 @@ impl Store for Embedded {
             Durability::Written => PersistMode::Buffer,
             Durability::Synced => PersistMode::SyncData,
         }));
+        let mut bytes = FRAME;
         for (space, key, value) in batch.drain() {
+            bytes += FRAME + (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
             match value {
                 Some(value) => writes.insert(self.space(space), key, value),
                 None => writes.remove(self.space(space), key),
             }
         }
+        self.disk.wrote(bytes);
         writes
             .commit()
             .map_err(|error| StoreError::new("write", reason(error)))
@@ -155,6 +210,15 @@ impl Store for Embedded {
         self.space(space)
             .clear()
             .map_err(|error| StoreError::new("clear a space", reason(error)))
+    }
+
+    fn room(&self, tasks: u64) -> Result<Room, StoreError> {
+        let (room, flush) = self.disk.room(|| self.usage(tasks));
+        if flush {
+            self.flush()
+                .map_err(|error| StoreError::new("flush", reason(error)))?;
+        }
+        Ok(room)
     }
 
     fn sync(&self) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Batch, Bytes, Durability, Space, Store, StoreError, Visit};
+use super::{Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit};
 
 /// In memory, on a disk that keeps what was synced and forgets the rest when the power goes.
 #[derive(Debug, Default)]
@@ -46,6 +46,8 @@ struct State {
     syncs: Syncs,
     broken: bool,
     asked: Asked,
+    /// `None`: ample.
+    room: Option<Room>,
 }
 
 type Spaces = [BTreeMap<Vec<u8>, Bytes>; Space::ALL.len()];
@@ -82,6 +84,11 @@ impl Fake {
     /// What syncs do from now on.
     pub(crate) fn syncs(&self, syncs: Syncs) {
         self.state().syncs = syncs;
+    }
+
+    /// Sets the room on its disk.
+    pub(crate) fn room_is(&self, room: Room) {
+        self.state().room = Some(room);
     }
 
     /// What was asked of it.
@@ -174,6 +181,10 @@ impl Store for Fake {
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
         self.state().write(Write::Clear(space))
+    }
+
+    fn room(&self, _: u64) -> Result<Room, StoreError> {
+        Ok(self.state().room.unwrap_or(Room::AMPLE))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

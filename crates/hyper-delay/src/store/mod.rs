@@ -1,6 +1,7 @@
 //! What is on disk, as the rest of the server sees it: sorted spaces of keys, written in atomic batches.
 
 mod batch;
+mod disk;
 mod embedded;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -9,6 +10,7 @@ mod place;
 use std::ops::ControlFlow;
 
 pub use batch::Batch;
+pub use disk::Room;
 pub use embedded::Embedded;
 
 /// A sorted space of keys.
@@ -143,6 +145,19 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// If the disk failed.
     fn clear(&self, space: Space) -> Result<(), StoreError>;
+
+    /// Makes room on the disk for the next batch, and returns how much there is. `tasks` is the
+    /// number of tasks in the store: room to finish them is kept.
+    ///
+    /// Default: [`Room::AMPLE`], for a store without a disk of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the disk failed.
+    fn room(&self, tasks: u64) -> Result<Room, StoreError> {
+        let _ = tasks;
+        Ok(Room::AMPLE)
+    }
 
     /// Brings all that was committed to the disk.
     ///

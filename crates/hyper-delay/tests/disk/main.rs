@@ -5,7 +5,9 @@
 mod failing;
 mod first_start;
 mod full;
+mod full_disk;
 mod order;
+mod small;
 mod strace;
 mod trace;
 

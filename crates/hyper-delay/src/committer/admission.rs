@@ -1,0 +1,64 @@
+//! Which schedules the disk has room for.
+
+use std::time::{Duration, Instant};
+
+use crate::{ledger::Order, store::Room};
+
+/// The least time between two lines of the log.
+const LOG_PAUSE: Duration = Duration::from_secs(10);
+
+/// Admits new tasks while the disk has room for them, and logs when it is full and when it has room
+/// again.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    /// Bytes left for new tasks of this group.
+    left: u64,
+    /// Schedules refused since the disk was last said to have room.
+    refused: u64,
+    is_full: bool,
+    /// The state in the last line of the log.
+    is_said: bool,
+    said: Option<Instant>,
+}
+
+impl Admission {
+    /// Starts a group.
+    pub(super) fn begin(&mut self, room: Room) {
+        self.left = room.new_tasks();
+    }
+
+    /// Returns whether the disk has room for a new task, and takes that room. After the first
+    /// refusal the group admits none, so that small tasks do not starve a large one.
+    pub(super) fn admits(&mut self, order: &Order) -> bool {
+        let names = order.route.len() + order.id.len();
+        let left = self
+            .left
+            .checked_sub(Room::cost(order.payload.len(), names));
+        self.left = left.unwrap_or(0);
+        self.is_full = left.is_none();
+        self.refused += u64::from(self.is_full);
+        !self.is_full
+    }
+
+    /// Ends a group.
+    pub(super) fn end(&mut self) {
+        let recent = self.said.is_some_and(|said| said.elapsed() < LOG_PAUSE);
+        if self.is_full == self.is_said || recent {
+            return;
+        }
+        self.is_said = self.is_full;
+        self.said = Some(Instant::now());
+        if self.is_full {
+            tracing::warn!(
+                "the disk of data_dir is full: free some; schedules are refused with disk_full, \
+                 deliveries and acks go on"
+            );
+        } else {
+            let refused = std::mem::take(&mut self.refused);
+            tracing::info!(
+                refused,
+                "the disk of data_dir has room again: schedules are taken"
+            );
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the committer does when the disk has no room.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::{ledger::Subject, store::Room};
+
+fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
+    let mut job = job(0);
+    if let Op::Schedule(order) = &mut job.op {
+        order.id = id.into();
+        order.payload = payload.into();
+        order.replace = replace;
+    }
+    job
+}
+
+fn cancel(id: &str) -> Job {
+    let op = Op::Cancel {
+        route: "r".into(),
+        id: id.into(),
+    };
+    Job {
+        op,
+        token: Token::None,
+    }
+}
+
+/// Runs over these groups, with this room on the disk.
+fn with_room(store: &Arc<Fake>, room: Room, groups: Vec<Vec<Job>>) -> Vec<Outcome> {
+    store.room_is(room);
+    let (sender, receiver) = mpsc::channel();
+    for jobs in groups {
+        sender.send(jobs).unwrap();
+    }
+    drop(sender);
+    let run = over(store, Sync::Always, &receiver);
+    run.result.unwrap();
+    let told = run.told.into_iter().flatten();
+    told.map(|committed| committed.outcome).collect()
+}
+
+#[test]
+fn without_room_schedules_are_refused_and_all_else_is_committed() {
+    let store = Arc::new(Fake::default());
+    let first = schedule("stored", b"1", false);
+    let second = schedule("other", b"1", false);
+    let outcomes = with_room(&store, Room::AMPLE, vec![vec![first, second]]);
+    assert!(matches!(
+        outcomes[..],
+        [Outcome::Scheduled { .. }, Outcome::Scheduled { .. }]
+    ));
+    let before = store.all(Space::Tasks);
+
+    let full = Room::for_new_tasks(0);
+    let jobs = vec![
+        schedule("new", b"1", false),
+        schedule("stored", b"1", false),
+        schedule("stored", b"1", true),
+        schedule("stored", b"2", false),
+        schedule("stored", b"2", true),
+    ];
+    let expected = [
+        Outcome::DiskFull,
+        Outcome::Same,
+        Outcome::Same,
+        Outcome::Taken,
+        Outcome::DiskFull,
+    ];
+    assert_eq!(with_room(&store, full, vec![jobs]), expected);
+    assert_eq!(store.all(Space::Tasks), before);
+
+    let jobs = vec![
+        cancel("other"),
+        schedule("other", b"1", false),
+        cancel("none"),
+    ];
+    let outcomes = with_room(&store, full, vec![jobs]);
+    assert!(matches!(
+        outcomes[..],
+        [
+            Outcome::Cancelled(Some(_)),
+            Outcome::DiskFull,
+            Outcome::Cancelled(None)
+        ]
+    ));
+    assert_eq!(store.all(Space::Tasks), before[..1]);
+
+    let outcomes = with_room(
+        &store,
+        Room::AMPLE,
+        vec![vec![schedule("new", b"1", false)]],
+    );
+    assert!(matches!(outcomes[..], [Outcome::Scheduled { .. }]));
+}
+
+#[test]
+fn what_is_finished_is_acknowledged_again_on_a_full_disk() {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 60_000).unwrap();
+    let Op::Schedule(order) = schedule("done", b"1", false).op else {
+        unreachable!("it is a schedule");
+    };
+    let Outcome::Scheduled { seq, .. } = ledger.apply(&Op::Schedule(order.clone()), 0).unwrap()
+    else {
+        unreachable!("it is new");
+    };
+    let subject = Subject {
+        route: "r".into(),
+        id: "done".into(),
+        seq,
+        attempt: 1,
+    };
+    ledger.apply(&Op::Finish(subject), 0).unwrap();
+    assert_eq!(ledger.refuse(&order, 1).unwrap(), Outcome::Same);
+    assert_eq!(ledger.refuse(&order, 60_001).unwrap(), Outcome::DiskFull);
+}
+
+#[test]
+fn a_group_gets_the_tasks_that_the_room_is_for() {
+    let store = Arc::new(Fake::default());
+    let room = Room::for_new_tasks(3 * Room::cost(100, 2));
+    let jobs = (0..5).map(job).collect();
+    let outcomes = with_room(&store, room, vec![jobs]);
+    let is_full = |outcome: &Outcome| *outcome == Outcome::DiskFull;
+    assert_eq!(outcomes.iter().position(is_full), Some(3));
+    assert!(is_full(&outcomes[4]));
+    assert_eq!(store.all(Space::Tasks).len(), 3);
+}
+
+#[test]
+fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
+    let store = Arc::new(Fake::default());
+    with_room(
+        &store,
+        Room::AMPLE,
+        vec![vec![schedule("stored", b"1", false)]],
+    );
+    store.room_is(Room::none());
+    let (sender, receiver) = mpsc::channel();
+    let told = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let (disk, all) = (&store, &told);
+        let running = scope.spawn(move || {
+            let ledger = Ledger::open(disk.clone(), 0).unwrap();
+            let clock = SystemClock::new();
+            run(&**disk, ledger, Sync::Always, &receiver, &clock, |group| {
+                let outcomes = group.into_iter().map(|committed| committed.outcome);
+                all.lock().unwrap().extend(outcomes);
+            })
+        });
+        let told = || told.lock().unwrap().clone();
+        let commits = store.asked().commits;
+        sender.send(vec![schedule("new", b"1", false)]).unwrap();
+        wait_until(|| told() == [Outcome::DiskFull]);
+        // The outcome of a repeated schedule depends on the cancel, which waits.
+        let jobs = vec![cancel("stored"), schedule("stored", b"1", false)];
+        sender.send(jobs).unwrap();
+        wait_until(|| told() == [Outcome::DiskFull, Outcome::DiskFull]);
+        assert_eq!(store.asked().commits, commits);
+        store.room_is(Room::for_new_tasks(0));
+        wait_until(|| matches!(told()[..], [_, _, Outcome::Cancelled(Some(_))]));
+        drop(sender);
+        running.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
+    for end in [Some(Vec::new()), None] {
+        let store = Arc::new(Fake::default());
+        store.room_is(Room::none());
+        let (sender, receiver) = mpsc::channel();
+        sender.send(vec![cancel("1"), cancel("2")]).unwrap();
+        if let Some(end) = end {
+            sender.send(end).unwrap();
+        }
+        drop(sender);
+        let run = over(&store, Sync::Always, &receiver);
+        let error = run.result.unwrap_err().to_string();
+        assert!(
+            error.contains("2 acks and retries are not written"),
+            "{error}"
+        );
+        assert!(run.told.is_empty());
+    }
+}

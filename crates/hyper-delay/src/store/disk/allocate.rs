@@ -1,0 +1,54 @@
+//! Blocks of files, where the system has calls for them.
+
+use std::{
+    fs::{File, Metadata},
+    io,
+};
+
+/// The bytes of a file's blocks.
+#[cfg(unix)]
+pub(super) fn allocated(metadata: &Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    metadata.blocks() * 512
+}
+
+#[cfg(not(unix))]
+pub(super) fn allocated(_: &Metadata) -> u64 {
+    0
+}
+
+/// The bytes that any program may take of a file's disk; `None` where that cannot be asked.
+#[cfg(unix)]
+pub(super) fn free(file: &File) -> io::Result<Option<u64>> {
+    let disk = rustix::fs::fstatvfs(file)?;
+    Ok(Some(disk.f_bavail.saturating_mul(disk.f_frsize)))
+}
+
+#[cfg(not(unix))]
+pub(super) fn free(_: &File) -> io::Result<Option<u64>> {
+    Ok(None)
+}
+
+/// Allocates the blocks of a range, and enlarges the file to its end.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn enlarge(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let mode = rustix::fs::FallocateFlags::empty();
+    Ok(rustix::fs::fallocate(file, mode, from, to - from)?)
+}
+
+/// Allocates the blocks of a range, and leaves the size of the file.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn behind_the_end(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let mode = rustix::fs::FallocateFlags::KEEP_SIZE;
+    Ok(rustix::fs::fallocate(file, mode, from, to - from)?)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn enlarge(_: &File, _: u64, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn behind_the_end(_: &File, _: u64, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,131 @@
+//! Room for the next batch in the journal, which no other program can take.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Blocks that are allocated in the newest journal beyond what is written.
+///
+/// The library makes journals sparse and ends when a write into one fails. Allocating first moves
+/// that failure to a place where waiting is possible. The size and the bytes of the file stay as
+/// they are.
+#[derive(Debug)]
+pub(super) struct JournalRoom {
+    store: PathBuf,
+    journal: Option<Journal>,
+}
+
+#[derive(Debug)]
+struct Journal {
+    path: PathBuf,
+    file: File,
+    /// The end of what is written, or a place after it.
+    written: u64,
+    /// All blocks before this are allocated.
+    allocated: u64,
+}
+
+impl JournalRoom {
+    /// Of the store in this folder.
+    pub(super) const fn new(store: PathBuf) -> Self {
+        Self {
+            store,
+            journal: None,
+        }
+    }
+
+    /// Makes sure that the next `bytes` fit into the newest journal.
+    ///
+    /// # Errors
+    ///
+    /// The disk has no room, or allocates nothing in advance.
+    pub(super) fn ensure(&mut self, bytes: u64) -> io::Result<()> {
+        let Some(journal) = self.newest()? else {
+            return Ok(());
+        };
+        let end = journal.written + bytes;
+        if end > journal.allocated {
+            super::allocate::behind_the_end(&journal.file, journal.allocated, end)?;
+            journal.allocated = end;
+        }
+        Ok(())
+    }
+
+    /// Notes that up to so many bytes were written.
+    pub(super) fn wrote(&mut self, bytes: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.written += bytes;
+        }
+    }
+
+    fn newest(&mut self) -> io::Result<Option<&mut Journal>> {
+        let Some(path) = newest(&self.store)? else {
+            return Ok(None);
+        };
+        if self.journal.as_ref().is_none_or(|known| known.path != path) {
+            let file = OpenOptions::new().write(true).open(&path)?;
+            let written = super::allocate::allocated(&file.metadata()?);
+            self.journal = Some(Journal {
+                path,
+                file,
+                written,
+                allocated: written,
+            });
+        }
+        Ok(self.journal.as_mut())
+    }
+}
+
+/// The journal with the highest number.
+fn newest(store: &Path) -> io::Result<Option<PathBuf>> {
+    let mut newest: Option<(u64, PathBuf)> = None;
+    for entry in fs::read_dir(store)? {
+        let path = entry?.path();
+        let is_journal = path.extension().is_some_and(|name| name == "jnl");
+        let number = path
+            .file_stem()
+            .and_then(|name| name.to_str()?.parse().ok());
+        if let Some(number) = number.filter(|_| is_journal)
+            && newest.as_ref().is_none_or(|(most, _)| number > *most)
+        {
+            newest = Some((number, path));
+        }
+    }
+    Ok(newest.map(|(_, path)| path))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::store::disk::allocate::allocated;
+
+    #[test]
+    fn the_newest_journal_gets_blocks_and_keeps_its_size() {
+        let store = tempfile::tempdir().unwrap();
+        for (name, size) in [("9.jnl", 0), ("10.jnl", 10_000), ("11.other", 0)] {
+            fs::write(store.path().join(name), vec![7; size]).unwrap();
+        }
+        let metadata = |name| fs::metadata(store.path().join(name)).unwrap();
+        let mut room = JournalRoom::new(store.path().to_owned());
+        room.ensure(1 << 20).unwrap();
+        let before = allocated(&metadata("10.jnl"));
+        assert!(before >= 1 << 20);
+        room.ensure(1 << 20).unwrap();
+        assert_eq!(allocated(&metadata("10.jnl")), before);
+        room.wrote(1 << 19);
+        room.ensure(1 << 20).unwrap();
+        assert!(allocated(&metadata("10.jnl")) >= before + (1 << 19));
+        assert_eq!(metadata("10.jnl").len(), 10_000);
+        assert_eq!(allocated(&metadata("9.jnl")), 0);
+        assert_eq!(
+            fs::read(store.path().join("10.jnl")).unwrap(),
+            vec![7; 10_000]
+        );
+
+        fs::write(store.path().join("12.jnl"), "").unwrap();
+        room.ensure(1 << 16).unwrap();
+        assert_eq!(allocated(&metadata("12.jnl")), 1 << 16);
+    }
+}

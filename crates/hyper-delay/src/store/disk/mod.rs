@@ -1,0 +1,186 @@
+//! The disk below a store: the room on it, and the reserve.
+
+mod allocate;
+mod flushing;
+mod journal;
+mod reserve;
+mod room;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+pub use room::Room;
+pub(super) use room::Usage;
+
+use flushing::Flushing;
+use journal::JournalRoom;
+use reserve::Reserve;
+use room::{COPIES, Plan};
+
+/// How long the reserve does not grow after it gave room, or could not grow.
+const REST: Duration = Duration::from_secs(1);
+
+/// With this much free, the store is looked at only once per [`LOOK`]: no batches of that time take
+/// so much.
+const PLENTY: u64 = 4 << 30;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// With less free, the journal gets its blocks in advance.
+const TIGHT: u64 = 256 << 20;
+
+/// The most journal that is allocated for the new tasks of a batch.
+const NEW_TASKS: u64 = 16 << 20;
+
+/// What the reserve gives at a time when the journal gets none.
+const STEP: u64 = 1 << 20;
+
+/// Opening a store may take this much: it flushes what the journals have.
+const OPENING: u64 = 256 << 20;
+
+/// Watches the room on the disk of a store, and keeps the reserve.
+#[derive(Debug)]
+pub(super) struct Disk {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// `None` if the disk cannot be watched; it counts as ample then.
+    reserve: Option<Reserve>,
+    /// The most that the reserve may have.
+    most: u64,
+    looked: Option<Instant>,
+    rests_until: Option<Instant>,
+    flushing: Flushing,
+    journal: JournalRoom,
+}
+
+impl Disk {
+    /// Looks at the disk of a data directory, whose store is in the folder `store`. The reserve
+    /// gives its room to the opening of the store if the disk has little.
+    pub(super) fn open(directory: &Path, store: PathBuf) -> Self {
+        let opened = Reserve::open(directory).and_then(|mut reserve| {
+            if reserve.free()?.is_some_and(|free| free < OPENING) {
+                reserve.resize(0)?;
+            }
+            Ok(reserve)
+        });
+        let reserve = opened.inspect_err(unwatched).ok();
+        Self {
+            state: Mutex::new(State {
+                reserve,
+                most: u64::MAX,
+                looked: None,
+                rests_until: None,
+                flushing: Flushing::default(),
+                journal: JournalRoom::new(store),
+            }),
+        }
+    }
+
+    /// Limits the reserve to so many bytes.
+    pub(super) fn limit_reserve(&self, most: u64) {
+        self.with(|state| state.most = most);
+    }
+
+    /// Gives the next batch room from the reserve, or lets the reserve grow. Returns the room, and
+    /// whether to flush the store so that there is more.
+    pub(super) fn room(&self, usage: impl FnOnce() -> Usage) -> (Room, bool) {
+        const AMPLE: (Room, bool) = (Room::AMPLE, false);
+        self.with(|state| {
+            let Some(mut reserve) = state.reserve.take() else {
+                return AMPLE;
+            };
+            match state.look(&mut reserve, usage) {
+                Ok(found) => {
+                    state.reserve = Some(reserve);
+                    found.unwrap_or(AMPLE)
+                }
+                Err(error) => {
+                    unwatched(&error);
+                    AMPLE
+                }
+            }
+        })
+    }
+
+    /// Notes that a batch took up to so many bytes of the journal.
+    pub(super) fn wrote(&self, bytes: u64) {
+        self.with(|state| state.journal.wrote(bytes));
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl State {
+    fn look(
+        &mut self,
+        reserve: &mut Reserve,
+        usage: impl FnOnce() -> Usage,
+    ) -> io::Result<Option<(Room, bool)>> {
+        let now = Instant::now();
+        let Some(free) = reserve.free()? else {
+            return Ok(None);
+        };
+        if free >= PLENTY && self.looked.is_some_and(|at| now < at + LOOK) {
+            return Ok(None);
+        }
+        self.looked = Some(now);
+        let usage = usage();
+        let plan = Plan::of(free, reserve.size(), self.most, usage);
+        let rests = self.rests_until.is_some_and(|until| now < until);
+        if plan.reserve < reserve.size() {
+            let given = reserve.size() - plan.reserve;
+            tracing::debug!(given, left = plan.reserve, "the reserve shrinks");
+            reserve.resize(plan.reserve)?;
+            self.rests_until = Some(now + REST);
+        } else if plan.reserve > reserve.size() && !rests {
+            // The disk may have filled since, or allocate nothing in advance: then there is less
+            // reserve.
+            if let Err(error) = reserve.resize(plan.reserve) {
+                tracing::debug!(%error, "the reserve cannot grow");
+                self.rests_until = Some(now + REST);
+            }
+        }
+        let mut room = plan.room;
+        if free < TIGHT {
+            room = self.allocate(reserve, room, usage)?;
+        }
+        // Where others filled the disk there is little to gain.
+        let is_own = usage.tables >= (free + reserve.size()) / 4;
+        let flush = is_own && self.flushing.is_due(room, usage.tasks, now);
+        Ok(Some((room, flush)))
+    }
+
+    /// Allocates the journal of the next batch, out of the reserve if the disk has nothing else.
+    /// Returns the room for that batch.
+    fn allocate(&mut self, reserve: &mut Reserve, room: Room, usage: Usage) -> io::Result<Room> {
+        let mut new_tasks = (room.new_tasks() / COPIES / 2).min(NEW_TASKS);
+        loop {
+            match self.journal.ensure(usage.changes() + new_tasks) {
+                Ok(()) => return Ok(room.with_at_most(new_tasks * COPIES)),
+                Err(error) if error.kind() != io::ErrorKind::StorageFull => return Ok(room),
+                Err(_) if new_tasks > 0 => new_tasks = 0,
+                Err(_) if reserve.size() > 0 => {
+                    reserve.resize(reserve.size().saturating_sub(STEP))?;
+                    self.rests_until = Some(Instant::now() + REST);
+                }
+                Err(_) => return Ok(Room::none()),
+            }
+        }
+    }
+}
+
+/// A store works without a reserve, until its disk is full.
+fn unwatched(error: &io::Error) {
+    tracing::warn!(
+        %error,
+        "the room on the disk of data_dir cannot be watched: a full disk ends the server"
+    );
+}

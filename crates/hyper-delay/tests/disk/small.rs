@@ -1,0 +1,113 @@
+//! A small file system, which can be filled and enlarged.
+
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+
+use tempfile::TempDir;
+
+/// Makes it an error if no file system can be mounted.
+const REQUIRE: &str = "HYPER_DELAY_REQUIRE_MOUNT";
+
+/// Set in a test that runs again inside namespaces of its own.
+const INSIDE: &str = "HYPER_DELAY_TEST_MOUNTS";
+
+/// Runs a test where file systems can be mounted: here, or else again as a process in namespaces of
+/// a user and of mounts. Without either, nothing is proved, which is said, or fails if [`REQUIRE`]
+/// is set.
+pub(crate) fn with_mounts(test: impl FnOnce()) {
+    let place = tempfile::tempdir().unwrap();
+    if mount("size=1m", place.path()) {
+        unmount(place.path());
+        return test();
+    }
+    assert!(env::var_os(INSIDE).is_none(), "no mounts in a namespace");
+    let unshare = ["--user", "--map-root-user", "--mount"];
+    let works = Command::new("unshare").args(unshare).arg("true").status();
+    if !works.is_ok_and(|status| status.success()) {
+        assert!(
+            env::var_os(REQUIRE).is_none(),
+            "{REQUIRE} is set, and neither mount nor unshare works: \
+             run as root, or allow user namespaces"
+        );
+        println!("NOTE: nothing is proved here: a small file system cannot be mounted");
+        return;
+    }
+    let name = thread::current().name().unwrap().to_owned();
+    let status = Command::new("unshare")
+        .args(unshare)
+        .arg(env::current_exe().unwrap())
+        .args([&name, "--exact", "--nocapture"])
+        .env(INSIDE, "1")
+        .status();
+    assert!(status.unwrap().success(), "{name} failed in a namespace");
+}
+
+/// A file system in memory.
+pub(crate) struct Small {
+    place: TempDir,
+}
+
+impl Small {
+    pub(crate) fn new(mebibytes: usize) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        assert!(mount(&format!("size={mebibytes}m"), place.path()));
+        Self { place }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.place.path()
+    }
+
+    pub(crate) fn enlarge(&self, mebibytes: usize) {
+        assert!(mount(&format!("remount,size={mebibytes}m"), self.path()));
+    }
+
+    /// Fills what is left, to the last byte. Another program does so with its log.
+    pub(crate) fn fill(&self) {
+        let mut file = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.other())
+            .unwrap();
+        while file.write_all(&[7; 4096]).is_ok() {}
+    }
+
+    /// Removes what was filled.
+    pub(crate) fn free(&self) {
+        fs::remove_file(self.other()).unwrap();
+    }
+
+    /// The bytes that a server has set aside.
+    pub(crate) fn reserve(&self) -> u64 {
+        let reserve = fs::metadata(self.path().join("data/reserve"));
+        reserve.map_or(0, |metadata| metadata.len())
+    }
+
+    fn other(&self) -> PathBuf {
+        self.path().join("other")
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        unmount(self.path());
+    }
+}
+
+fn mount(options: &str, place: &Path) -> bool {
+    Command::new("mount")
+        .args(["-t", "tmpfs", "-o", options, "hyper-delay-test"])
+        .arg(place)
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn unmount(place: &Path) {
+    let _ = Command::new("umount").arg("--lazy").arg(place).status();
+}
