@@ -129,6 +129,7 @@ mod tests {
             data_dir: "elsewhere".into(),
             bind_addr: ([127, 0, 0, 1], 1).into(),
             sync: Sync::Interval(Duration::from_secs(1)),
+            disk_reserve_mib: 7,
             tick_ms: 7,
             dedupe_seconds: 7,
             ..old.clone()
