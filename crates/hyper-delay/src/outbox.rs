@@ -1,6 +1,9 @@
 use std::{
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::sync::{Notify, Semaphore};
@@ -18,6 +21,8 @@ pub(crate) struct Outbox {
     room: Semaphore,
     /// The room when no request is under way.
     capacity: u32,
+    /// The connection is about to end: its deliveries have failed.
+    is_ending: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -37,7 +42,19 @@ impl Outbox {
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
             capacity,
+            is_ending: AtomicBool::new(false),
         }
+    }
+
+    /// Drops the deliveries that are not written yet, before the scheduler is told that the
+    /// connection is closed.
+    pub(crate) fn stop_deliveries(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// Returns whether deliveries are still written.
+    pub(crate) fn delivers(&self) -> bool {
+        !self.is_ending.load(Ordering::Acquire)
     }
 
     /// Returns the room that a request takes, by the length of its line.

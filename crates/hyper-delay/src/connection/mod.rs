@@ -85,6 +85,7 @@ pub(crate) async fn serve<S: Store>(
     };
     tracing::debug!(connection = id, why, "the connection ends");
     // Replies are still to be written, but nothing more is to be delivered.
+    outbox.stop_deliveries();
     let _ = shared.events.send(Event::Input(Input::Closed(id)));
     let written = written
         || tokio::select! {

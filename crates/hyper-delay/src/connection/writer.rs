@@ -1,4 +1,7 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, mpsc::Sender},
+    time::Duration,
+};
 
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, time::timeout};
 
@@ -25,9 +28,15 @@ pub(super) async fn run<S: Store>(
     outbox: Arc<Outbox>,
     mut write: OwnedWriteHalf,
 ) -> &'static str {
-    let mut bytes = Vec::new();
+    let mut writer = Writer {
+        view: View::new(shared.store.clone()),
+        events: &shared.events,
+        id,
+        outbox: &outbox,
+        encoder: Encoder::default(),
+        bytes: Vec::new(),
+    };
     let mut messages = Vec::new();
-    let mut encoder = Encoder::default();
     loop {
         messages = match outbox.next(messages).await {
             Some(messages) => messages,
@@ -39,74 +48,98 @@ pub(super) async fn run<S: Store>(
         let mut weight = 0;
         let mut left = messages.drain(..).peekable();
         while let Some(message) = left.next() {
-            match encode(&shared, id, message, &mut encoder, &mut bytes) {
+            match writer.encode(message) {
                 Ok(of_this) => weight += of_this,
                 Err(error) => {
                     tracing::error!(%error, "a delivery could not be read");
+                    let _ = shared.events.send(Event::Failed(error));
                     return "the store failed";
                 }
             }
-            if bytes.len() >= CHUNK || left.peek().is_none() {
-                if let Err(why) = put(&mut write, &bytes).await {
+            if writer.bytes.len() >= CHUNK || left.peek().is_none() {
+                if let Err(why) = put(&mut write, &writer.bytes).await {
                     return why;
                 }
-                bytes.clear();
+                writer.bytes.clear();
                 outbox.give(weight);
                 weight = 0;
             }
         }
         drop(left);
-        bytes.shrink_to(CHUNK);
+        writer.bytes.shrink_to(CHUNK);
         messages.shrink_to(CHUNK / 64);
     }
 }
 
-/// Appends the line of a message, and returns the weight of its request.
-fn encode<S: Store>(
-    shared: &Shared<S>,
-    consumer: ConsumerId,
-    message: Message,
-    encoder: &mut Encoder,
-    bytes: &mut Vec<u8>,
-) -> Result<u32, StoreError> {
-    match message {
-        Message::Reply { reply, tag, weight } => {
-            encoder.encode(&reply, tag.as_deref(), bytes);
-            Ok(weight)
-        }
-        Message::Quiet(weight) => Ok(weight),
-        Message::Deliver {
-            seq,
-            route,
-            id,
-            attempt,
-        } => {
-            let view = View::new(shared.store.clone());
-            let written = view.content(seq, |task| {
-                Delivery {
-                    id: &id,
-                    route: &route,
-                    fire_at: task.fire_at,
-                    compression: task.compression,
-                    payload: task.payload,
-                    attempt,
+struct Writer<'a, S> {
+    view: View<S>,
+    events: &'a Sender<Event>,
+    id: ConsumerId,
+    outbox: &'a Outbox,
+    encoder: Encoder,
+    /// Encoded lines that are not written yet.
+    bytes: Vec<u8>,
+}
+
+impl<S: Store> Writer<'_, S> {
+    /// Appends the line of a message, and returns the weight of its request.
+    fn encode(&mut self, message: Message) -> Result<u32, StoreError> {
+        match message {
+            Message::Reply { reply, tag, weight } => {
+                self.encoder.encode(&reply, tag.as_deref(), &mut self.bytes);
+                Ok(weight)
+            }
+            Message::Quiet(weight) => Ok(weight),
+            Message::Deliver {
+                seq,
+                route,
+                id,
+                attempt,
+            } => {
+                if self.outbox.delivers() {
+                    self.deliver(seq, &route, id, attempt)?;
                 }
-                .encode(bytes);
-            });
-            let copy = CopyOf { consumer, seq, id };
-            let input = match written {
-                Ok(Some(())) => return Ok(0),
-                // It was acknowledged, cancelled or replaced in the meantime.
-                Ok(None) => Input::Unsent(copy),
-                Err(error) if error.is_damage() => Input::Unreadable {
-                    copy,
-                    reason: error.to_string().into(),
-                },
-                Err(error) => return Err(error),
-            };
-            let _ = shared.events.send(Event::Input(input));
-            Ok(0)
+                Ok(0)
+            }
         }
+    }
+
+    /// Appends the line of a delivery. Reports a copy that is not sent to the scheduler.
+    fn deliver(
+        &mut self,
+        seq: u64,
+        route: &str,
+        id: Arc<str>,
+        attempt: u32,
+    ) -> Result<(), StoreError> {
+        let written = self.view.content(seq, |task| {
+            Delivery {
+                id: &id,
+                route,
+                fire_at: task.fire_at,
+                compression: task.compression,
+                payload: task.payload,
+                attempt,
+            }
+            .encode(&mut self.bytes);
+        });
+        let copy = CopyOf {
+            consumer: self.id,
+            seq,
+            id,
+        };
+        let input = match written {
+            Ok(Some(())) => return Ok(()),
+            // It was acknowledged, cancelled or replaced in the meantime.
+            Ok(None) => Input::Unsent(copy),
+            Err(error) if error.is_damage() => Input::Unreadable {
+                copy,
+                reason: error.to_string().into(),
+            },
+            Err(error) => return Err(error),
+        };
+        let _ = self.events.send(Event::Input(input));
+        Ok(())
     }
 }
 
