@@ -209,9 +209,6 @@ impl Hedged {
 
     fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
         let running = self.running();
-        if running == 0 {
-            self.stagger.idle();
-        }
         let at = match self.stagger.next(running, || moment(now)) {
             Next::Start => return Step::Send,
             Next::Until(at) if at <= moment(now) => return Step::Send,
