@@ -1,11 +1,11 @@
-//! The server and its tools as a program.
+//! The `hyper-delay` binary: the server and its tools.
 
 mod command;
 
 use std::process::ExitCode;
 
-/// The allocator of the system keeps what compactions and bursts have used; this one gives it back, from a thread of its
-/// own.
+/// jemalloc returns memory after compactions and bursts, from a background thread; the system
+/// allocator keeps it.
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

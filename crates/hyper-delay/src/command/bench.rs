@@ -14,53 +14,55 @@ use super::{
     value,
 };
 
-/// Put load on a running server, and print what came out.
+/// Put load on a running server and print the measurements.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay bench schedule --connections 1 --pipeline 64
   hyper-delay bench late --rate 1000 --seconds 10 --json
   hyper-delay bench deliver --server-pid $(pidof hyper-delay)")]
 pub(super) struct Bench {
-    /// What is measured:
+    /// The time to measure:
     ///
-    ///   schedule  tasks for later, which are cancelled in the end:
-    ///             from each schedule to the ack that says it is on disk
-    ///   deliver   tasks for now: from each schedule to its delivery; all are
-    ///             acknowledged, and in the end all of that is on disk
-    ///   late      tasks that fall due evenly: from when each is due to its delivery
+    ///   schedule  from a schedule to the ack that confirms it is on disk;
+    ///             the tasks are due later and are cancelled at the end
+    ///   deliver   from a schedule to the delivery; the tasks are due now and are
+    ///             acknowledged, and their removals are on disk at the end
+    ///   late      from the time a task is due to its delivery; the tasks fall due
+    ///             at an even rate
     #[arg(value_name = "MODE", verbatim_doc_comment)]
     mode: Mode,
-    /// How many connections; each has a route of its own.
+    /// Number of connections. Each schedules on a route of its own.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     connections: u32,
-    /// How many tasks of a connection are without their answer, at most.
+    /// Maximum number of pending tasks on each connection. Ignored by late.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_535))]
     pipeline: u32,
-    /// How many tasks, over all connections. Of late: --rate times --seconds.
+    /// Number of tasks over all connections. late uses --rate times --seconds instead.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     tasks: u64,
-    /// The length of each payload in bytes.
+    /// Length of each payload in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 100)]
     payload_bytes: usize,
-    /// How long after its schedule a task is due. By default 1h for schedule, 0s for deliver, 1s for late.
+    /// Time from scheduling a task until it is due. Default: 1h for schedule, 0s for deliver, 1s
+    /// for late.
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     delay: Option<Duration>,
-    /// How many tasks fall due each second, of late.
+    /// Tasks that fall due per second. Used by late only.
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
-    /// For how many seconds they do, of late.
+    /// Number of seconds in which tasks fall due. Used by late only.
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// Do not cancel the tasks of schedule.
+    /// Do not cancel the tasks at the end. Used by schedule only.
     #[arg(long)]
     keep: bool,
-    /// Have every ack of a delivery confirmed.
+    /// Request a confirmation of every ack, not only of the last one on each connection.
     #[arg(long)]
     confirm: bool,
-    /// The process of the server, if it is on this machine, to tell what each task takes of its processors.
+    /// Process id of a server on this machine: also print its processor time per task.
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
-    /// Print one line of JSON.
+    /// Print the measurements as one line of JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -74,7 +76,7 @@ impl Bench {
         let bar = tokio::spawn(progress(plan.tasks, tally.clone()));
         let figures = load::run(plan, tally, self.server_pid).await;
         bar.abort();
-        // What the bar has drawn is taken away before anything is printed.
+        // Waits until the bar is cleared, so that it does not overwrite the output.
         let _ = bar.await;
         let figures = figures?;
         if self.json {
@@ -113,7 +115,7 @@ impl Bench {
     }
 }
 
-/// Shows how far it is, if somebody looks.
+/// Shows a progress bar if standard error is a terminal. Never resolves in that case.
 async fn progress(tasks: u64, tally: Arc<Tally>) {
     const STEP: Duration = Duration::from_millis(100);
     if !io::stderr().is_terminal() {
@@ -122,17 +124,17 @@ async fn progress(tasks: u64, tally: Arc<Tally>) {
     let bar = ProgressBar::with_draw_target(Some(tasks), ProgressDrawTarget::stderr());
     let style = "{bar:40} {pos}/{len} tasks, {per_sec}, {eta} left";
     bar.set_style(ProgressStyle::with_template(style).expect("the template is valid"));
-    let _gone = Gone(bar.clone());
+    let _cleared = ClearOnDrop(bar.clone());
     loop {
         bar.set_position(tally.done());
         tokio::time::sleep(STEP).await;
     }
 }
 
-/// Takes the bar away when it is dropped.
-struct Gone(ProgressBar);
+/// Clears the bar when it is dropped.
+struct ClearOnDrop(ProgressBar);
 
-impl Drop for Gone {
+impl Drop for ClearOnDrop {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -146,14 +148,14 @@ fn table(figures: &Figures) -> Result<(), Failure> {
     };
     let row = |name: &str, value: &str| print(&format!("{name:<36}{value}"));
     row(
-        "connections, tasks under way on each",
+        "connections, pending tasks on each",
         &format!(" {}, {}", figures.connections, figures.pipeline),
     )?;
     let seconds = figures.seconds;
     row(tasks, &format!(" {} in {seconds:.2} s", figures.tasks))?;
     if figures.mode != Mode::Late {
         let rate = format!(" {:.0}", figures.tasks_per_second);
-        row("tasks a second", &rate)?;
+        row("tasks per second", &rate)?;
     }
     for (name, time) in [
         ("p50", figures.times.p50),
@@ -167,11 +169,11 @@ fn table(figures: &Figures) -> Result<(), Failure> {
     }
     for (name, figure) in [
         (
-            "processor time of the server, a task",
+            "processor time of the server per task",
             figures.server_cpu_us_per_task,
         ),
         (
-            "processor time of the load, a task",
+            "processor time of the load per task",
             figures.load_cpu_us_per_task,
         ),
     ] {
@@ -180,10 +182,10 @@ fn table(figures: &Figures) -> Result<(), Failure> {
         }
     }
     if figures.again > 0 {
-        row("delivered again", &format!(" {}", figures.again))?;
+        row("redeliveries", &format!(" {}", figures.again))?;
     }
     if figures.early > 0 {
-        row("delivered early", &format!(" {}", figures.early))?;
+        row("early deliveries", &format!(" {}", figures.early))?;
     }
     Ok(())
 }

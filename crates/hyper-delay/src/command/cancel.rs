@@ -5,13 +5,13 @@ use super::{
     remote::{Remote, print},
 };
 
-/// Remove a task, whatever its state; fail if there is none.
+/// Remove a task in any state; fail if it does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay cancel service-A order-17")]
 pub(super) struct Cancel {
     /// The route of the task.
     route: String,
-    /// Its name within the route.
+    /// The id of the task on the route.
     id: String,
     #[command(flatten)]
     remote: Remote,
@@ -27,7 +27,7 @@ impl Cancel {
         print(&format!(
             "{id} on {route} is cancelled{}",
             if cancelled.in_flight {
-                "; a consumer has it, whose ack will remove nothing"
+                "; it is in flight, and the consumer's ack will remove nothing"
             } else {
                 ""
             }

@@ -9,7 +9,7 @@ use super::{
 
 /// List the dead letters of a route, oldest first, or revive them.
 ///
-/// For a route that the server made for a connection that is gone, lists its other tasks, too.
+/// If the server made the route for a connection that is closed, also list its other tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay dead service-A
@@ -17,10 +17,10 @@ use super::{
 pub(super) struct Dead {
     /// The route.
     route: String,
-    /// Make this task due now with all its attempts; fail if it is not dead.
+    /// Make this task due now and restore all its attempts; fail if it is not dead.
     #[arg(long, value_name = "ID", conflicts_with = "kick_all")]
     kick: Option<String>,
-    /// Make all dead letters due now with all their attempts.
+    /// Make all dead letters due now and restore all their attempts.
     #[arg(long)]
     kick_all: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.
@@ -43,7 +43,7 @@ impl Dead {
         let letters = letters(&client, &route).await?;
         for letter in letters {
             if self.kick_all {
-                // False: not dead, or another client has kicked or cancelled it.
+                // `false` if it is not dead or another client has kicked or cancelled it.
                 if client.kick(&route, &letter.id).await? {
                     print(&format!("{} on {route} is due now", letter.id))?;
                 }
@@ -60,19 +60,19 @@ impl Dead {
 /// Describes a task in one line.
 fn described(letter: &DeadLetter) -> String {
     let (id, attempt) = (&letter.id, letter.attempt);
-    let due = value::shown(letter.fire_at_millis);
+    let due = value::rfc_3339(letter.fire_at_millis);
     let mut text = match letter.died_at_millis {
         0 => format!("{id} is not dead; it is due at {due}"),
         died_at => format!(
             "{id} died at {} after attempt {attempt}; it was due at {due}",
-            value::shown(died_at)
+            value::rfc_3339(died_at)
         ),
     };
     if let Some(reason) = &letter.reason {
         text += &format!("; its content cannot be read: {reason}");
     }
     if letter.orphaned {
-        text += "; orphaned: its connection is gone";
+        text += "; orphaned: its connection is closed";
     }
     text
 }
@@ -112,7 +112,8 @@ mod tests {
         );
         assert_eq!(
             line(r#"{"id":"b","fire_at":0,"attempt":0,"died_at":0,"orphaned":true}"#),
-            "b is not dead; it is due at 1970-01-01T00:00:00.000Z; orphaned: its connection is gone"
+            "b is not dead; it is due at 1970-01-01T00:00:00.000Z; \
+             orphaned: its connection is closed"
         );
     }
 }

@@ -3,17 +3,17 @@ use std::{error::Error, io, net::SocketAddr};
 use hyper_delay::{ServeError, config::ConfigError, load::LoadError};
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError};
 
-/// Why a command did not do what it was to do.
+/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error("the runtime could not be started: {0}")]
     Runtime(io::Error),
-    #[error("signals cannot be caught: {0}")]
+    #[error("signal handlers could not be installed: {0}")]
     Signal(io::Error),
     #[error(
-        "bind_addr is {address}, where nobody can listen: {source}; {}",
+        "bind_addr is {address}, and listening on it failed: {source}; {}",
         cure(source)
     )]
     Bind {
@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     #[error("{source}; start a server with `hyper-delay`, or name one with --addr")]
     Connect {
         #[source]
-        source: Told<ConnectError>,
+        source: WithSources<ConnectError>,
     },
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -39,17 +39,20 @@ pub(crate) enum Failure {
     Close(#[from] CloseError),
     #[error(transparent)]
     Load(#[from] LoadError),
-    #[error("route {route:?} has no task {id:?}: it is done, or gone, or never was")]
+    #[error(
+        "route {route:?} has no task {id:?}: it is done or was never scheduled; \
+         check the route and the id"
+    )]
     NoTask { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
     NoDeadLetter { route: String, id: String },
-    #[error("{early} tasks were delivered before their time, which no server may do")]
+    #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }
 
 impl Failure {
-    /// With all that is behind it, in one line.
-    pub(crate) fn told(&self) -> String {
+    /// Returns the message and those of all sources, in one line.
+    pub(crate) fn message(&self) -> String {
         match self {
             Self::Connect { .. } => self.to_string(),
             Self::Listen(error) => chain(error),
@@ -62,22 +65,22 @@ impl Failure {
 impl From<ConnectError> for Failure {
     fn from(source: ConnectError) -> Self {
         Self::Connect {
-            source: Told(source),
+            source: WithSources(source),
         }
     }
 }
 
-/// An error that is displayed with its sources.
+/// Displays an error and all its sources.
 #[derive(Debug)]
-pub(crate) struct Told<E>(E);
+pub(crate) struct WithSources<E>(E);
 
-impl<E: Error> std::fmt::Display for Told<E> {
+impl<E: Error> std::fmt::Display for WithSources<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&chain(&self.0))
     }
 }
 
-impl<E: Error> Error for Told<E> {}
+impl<E: Error> Error for WithSources<E> {}
 
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
@@ -92,14 +95,14 @@ fn chain(error: &dyn Error) -> String {
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "end the program that has it, or set another; port 0 is any that is free"
+            "end the program that uses it, or set another address; port 0 picks a free port"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "set an address that this machine has; 0.0.0.0 stands for all of them"
+            "set an address of this machine, or 0.0.0.0 for all of them"
         }
         io::ErrorKind::PermissionDenied => {
-            "set a port above 1023, or run it as somebody who may have this one"
+            "set a port above 1023, or allow the user of the server to bind this one"
         }
-        _ => "set another",
+        _ => "set another address",
     }
 }

@@ -12,26 +12,26 @@ use super::{
     signal, value,
 };
 
-/// Print the deliveries of routes, and acknowledge each once it is printed.
+/// Print the deliveries of routes and acknowledge each after printing it.
 ///
-/// A payload is printed as text if it is UTF-8, and else in base64. It ends at Ctrl-C, or when another consumer takes
-/// a route for itself.
+/// Payloads are printed as text if they are UTF-8, otherwise in base64. The command ends at Ctrl-C
+/// or when another consumer takes one of the routes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay listen service-A service-B --json")]
 pub(super) struct Listen {
     /// The routes.
     #[arg(required = true, value_name = "ROUTE")]
     routes: Vec<String>,
-    /// How many deliveries may be without an ack. By default the server's credit; with --count, 1.
+    /// Maximum number of unacknowledged deliveries. Default: the server's credit; with --count, 1.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     credit: Option<u16>,
     /// Take the routes from all other consumers.
     #[arg(long)]
     exclusive: bool,
-    /// End after so many deliveries.
+    /// End after this number of deliveries.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print a line of JSON for each.
+    /// Print a line of JSON for each delivery.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -50,7 +50,7 @@ impl Listen {
     }
 
     async fn listen(&self, client: &Client) -> Result<(), Failure> {
-        // With room for one, nothing is taken from the server that may not be printed any more.
+        // With a credit of 1, the server never sends a delivery that --count leaves unprinted.
         let credit = self.credit.or(self.count.map(|_| 1));
         let (sender, mut queue) = mpsc::channel(1);
         let mut routes = tokio::task::JoinSet::new();
@@ -78,7 +78,7 @@ impl Listen {
             self.show(&delivery)?;
             left = left.map(|left| left - 1);
             if left == Some(0) {
-                // The routes go first, so that this ack makes no room for another delivery.
+                // Unregisters first, so that this ack does not free credit for another delivery.
                 routes.shutdown().await;
                 delivery.ack_confirmed().await?;
                 return Ok(());
@@ -123,7 +123,7 @@ fn in_json(delivery: &Delivery, text: Option<&str>, late: Duration) -> serde_jso
     line
 }
 
-/// Hands on the deliveries of a route, until there are no more.
+/// Forwards the deliveries of a route until the subscription or the queue ends.
 async fn forward(
     mut deliveries: Deliveries,
     queue: mpsc::Sender<Unanswered>,

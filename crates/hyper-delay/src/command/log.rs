@@ -1,4 +1,4 @@
-//! Logs, to standard error.
+//! Logging to standard error.
 
 use std::{
     env,
@@ -8,16 +8,17 @@ use std::{
 
 use tracing_subscriber::EnvFilter;
 
-/// What the server logs by default.
+/// The default filter of the server.
 pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=warn";
 
-/// What the other commands log by default: lost connections.
+/// The default filter of the other commands. They warn about lost connections.
 pub(super) const CLIENT: &str = "warn";
 
-/// The environment variable of the filter.
+/// The environment variable that holds the filter.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Logs what `RUST_LOG` says, or else `default`. A value that cannot be used is reported.
+/// Starts logging with the filter in `RUST_LOG`, or with `default` if it is unset or unusable. Logs
+/// a warning if it is unusable.
 pub(super) fn start(default: &str) {
     let (filter, complaint) = filter(env::var_os(VARIABLE), default);
     tracing_subscriber::fmt()
@@ -30,7 +31,7 @@ pub(super) fn start(default: &str) {
     }
 }
 
-/// Returns the filter, and a warning if it is not the one that was asked for.
+/// Returns the filter, and a warning if `value` cannot be used.
 fn filter(value: Option<OsString>, default: &str) -> (EnvFilter, Option<String>) {
     let fallback = |why: String| {
         let complaint = format!(
@@ -61,8 +62,8 @@ fn filter(value: Option<OsString>, default: &str) -> (EnvFilter, Option<String>)
     }
 }
 
-/// Whether a word is taken for a crate, and so for "all of that crate and nothing else", although
-/// no such crate logs here: most likely a misspelt level.
+/// Whether a directive names a crate that logs nothing here: most likely a misspelt level. Such a
+/// filter would silence everything else.
 fn is_misspelt(word: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     const CRATES: [&str; 8] = [
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_or_invalid_value_is_named_with_what_is_used_instead() {
+    fn an_empty_or_invalid_value_is_reported_with_the_filter_used_instead() {
         for (value, named) in [
             ("", "RUST_LOG is empty, "),
             ("  ", "RUST_LOG is empty, "),

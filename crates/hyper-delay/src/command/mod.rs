@@ -52,7 +52,8 @@ enum Command {
     Bench(bench::Bench),
 }
 
-/// Does what the command line says. The exit code is 0 when that is done, 1 when it failed, and 2 when the line makes no sense.
+/// Runs the command line. The exit code is 0 on success, 1 on failure, and 2 if the command line is
+/// invalid.
 pub(crate) fn run() -> ExitCode {
     let line = Line::parse();
     let command = line.command.unwrap_or(Command::Serve(line.serve));
@@ -68,12 +69,12 @@ pub(crate) fn run() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads the output has enough of it.
+        // The reader of the output has closed the pipe, as `head` does.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("error: {}", failure.told());
+            eprintln!("error: {}", failure.message());
             ExitCode::FAILURE
         }
     }

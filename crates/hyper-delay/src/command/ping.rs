@@ -8,7 +8,7 @@ use super::{
     value,
 };
 
-/// Ask whether the server is there, and how long it takes to say so.
+/// Ping the server and print the round-trip time.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay ping --addr 127.0.0.1:7000")]
 pub(super) struct Ping {

@@ -1,4 +1,4 @@
-//! What the commands that ask a server have in common.
+//! The connection to a server and the output of the client commands.
 
 use std::{io::Write as _, time::Duration};
 
@@ -7,10 +7,10 @@ use hyper_delay_client::Client;
 
 use super::{Failure, log};
 
-/// Where the server is.
+/// The address of the server.
 #[derive(Debug, Args)]
 pub(super) struct Remote {
-    /// The server, a host and a port.
+    /// Host and port of the server.
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -23,7 +23,7 @@ pub(super) struct Remote {
 
 impl Remote {
     pub(super) async fn connect(&self) -> Result<Client, Failure> {
-        /// The most that a server can allow: it says itself what is too long.
+        /// The highest `max_line_bytes` of a server. The server refuses what exceeds its own.
         const LONGEST: usize = 16 << 20;
         const PATIENCE: Duration = Duration::from_secs(5);
         let client = Client::builder(self.addr.clone())
@@ -35,7 +35,7 @@ impl Remote {
     }
 }
 
-/// Runs a command on this thread.
+/// Starts logging and runs a command on a single-threaded runtime.
 pub(super) fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     log::start(log::CLIENT);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -45,7 +45,7 @@ pub(super) fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Re
     runtime.block_on(command)
 }
 
-/// Prints a line at once, whoever reads it.
+/// Prints a line and flushes, so that it also reaches a pipe immediately.
 pub(super) fn print(line: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")

@@ -9,13 +9,13 @@ use super::{
     value,
 };
 
-/// Schedule a task, and print its receipt when it is on disk.
+/// Schedule a task and print its receipt when it is on disk.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay schedule hello --route service-A --in 5s
   hyper-delay schedule - --route service-A --at 2030-01-31T08:00:00Z --id order-17 < order.json")]
 pub(super) struct Schedule {
-    /// The payload; - reads it from standard input.
+    /// The payload. - reads it from standard input.
     payload: String,
     /// The route of the task, 1 to 128 bytes.
     #[arg(long)]
@@ -32,7 +32,7 @@ pub(super) struct Schedule {
     /// The compression of the payload: a label for the consumer.
     #[arg(long, value_enum, default_value_t = Label::None)]
     compression: Label,
-    /// Replace the task with this id, if there is one.
+    /// Replace an existing task with this id.
     #[arg(long, requires = "id")]
     replace: bool,
     #[command(flatten)]
@@ -81,7 +81,7 @@ impl Schedule {
             "{} on {} is due at {} ({})",
             receipt.id,
             receipt.route,
-            value::shown(receipt.fire_at_millis),
+            value::rfc_3339(receipt.fire_at_millis),
             receipt.fire_at_millis
         ))
     }

@@ -11,12 +11,12 @@ const BLOCKING_THREADS: usize = 8;
 
 /// Serve until SIGTERM or SIGINT. The default.
 ///
-/// HYPER_DELAY_CONFIG names a configuration file; without it ./config.json is read if it exists.
-/// SIGHUP reloads it. RUST_LOG sets what is logged to standard error; RUST_LOG=debug is more.
+/// HYPER_DELAY_CONFIG names the configuration file. Default: ./config.json if it exists. SIGHUP
+/// reloads it. RUST_LOG filters the log on standard error; RUST_LOG=debug logs more.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: HYPER_DELAY_CONFIG=/etc/hyper-delay.json hyper-delay serve")]
 pub(super) struct Serve {
-    /// Only print the configuration that is in force.
+    /// Print the effective configuration and exit.
     #[arg(long)]
     check_config: bool,
 }
@@ -59,6 +59,6 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let ended = hyper_delay::run_reloadable(listener, configs, end).await;
     reloading.abort();
     ended?;
-    tracing::info!("ended: all that was acknowledged is on disk");
+    tracing::info!("ended: everything acknowledged is on disk");
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! Signals of the operating system: shut down, reload.
+//! Signals of the operating system: shutdown and reload.
 
 use hyper_delay::config::Config;
 use tokio::sync::watch;
 
 use super::Failure;
 
-/// Resolves at SIGINT or SIGTERM. They are caught from the call on, not only once it is awaited.
+/// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
+/// polled.
 #[cfg(unix)]
 pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -17,7 +18,7 @@ pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
             _ = interrupt.recv() => "SIGINT",
             _ = terminate.recv() => "SIGTERM",
         };
-        tracing::info!(signal = name, "asked to end");
+        tracing::info!(signal = name, "shutting down");
     })
 }
 
@@ -25,16 +26,16 @@ pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
 #[cfg(not(unix))]
 pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
     Ok(async {
-        // Without signals the process can only be killed.
+        // If Ctrl-C cannot be caught, the process can only be killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        tracing::info!("asked to end");
+        tracing::info!("shutting down");
     })
 }
 
-/// Loads the configuration again at each SIGHUP, and sends it if it can be used. SIGHUP is caught
-/// from the call on; the future never resolves.
+/// Reloads the configuration at each SIGHUP and sends it if it is valid. The call itself installs
+/// the handler; the future never resolves.
 #[cfg(unix)]
 pub(super) fn reload(
     configs: watch::Sender<Config>,
@@ -52,14 +53,14 @@ pub(super) fn reload(
                 Err(error) => tracing::error!(
                     signal = "SIGHUP",
                     %error,
-                    "the configuration was not reloaded: the one in force stays"
+                    "the configuration was not reloaded: the old one stays in force"
                 ),
             }
         }
     })
 }
 
-/// Does nothing without signals.
+/// Does nothing: this platform has no SIGHUP.
 #[cfg(not(unix))]
 pub(super) fn reload(
     configs: watch::Sender<Config>,

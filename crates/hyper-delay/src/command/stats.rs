@@ -8,9 +8,9 @@ use super::{
 
 /// Print the number of tasks by state and by route.
 ///
-/// Waiting tasks are on disk for a later time and include those in flight. Parked tasks are due and
-/// have no consumer with room. Orphaned tasks belong to a route that the server made for a
-/// connection that is gone; such a route is marked.
+/// Waiting tasks are due later; they include those in flight. Parked tasks are due, and no consumer
+/// has credit for them. Orphaned tasks belong to a route that the server made for a connection that
+/// is closed; such a route is marked.
 ///
 /// List the tasks of an orphaned route with `hyper-delay dead`.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(super) struct Stats {
     /// Print only this route.
     #[arg(long)]
     route: Option<String>,
-    /// Print the reply of the protocol as JSON.
+    /// Print the counts as one line of JSON, with the fields of the protocol.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,7 +45,8 @@ impl Stats {
             return print_json(&stats);
         }
         print(&format!(
-            "waiting {}, parked {}, in flight {}, dead {}, orphaned {}; connections {}, unknown acks {}",
+            "waiting {}, parked {}, in flight {}, dead {}, orphaned {}; \
+             connections {}, unknown acks {}",
             stats.waiting,
             stats.parked,
             stats.in_flight,

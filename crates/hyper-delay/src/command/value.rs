@@ -1,13 +1,13 @@
-//! Times as arguments and as output.
+//! Parsing and formatting of times on the command line.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// The latest time of the protocol.
+/// The latest `fire_at` of the protocol.
 const LATEST: u64 = 1 << 53;
 
-/// Numbers that the server refuses as Unix seconds.
+/// Values of `fire_at` that the server refuses, as they look like Unix seconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 
 /// Parses a span such as `5s`, `90m` or `1h 30m`.
@@ -30,7 +30,7 @@ pub(super) fn moment(text: &str) -> Result<u64, String> {
         }
         millis
     } else {
-        // Rounded up, so that the task is never early.
+        // Rounds up, so that the task is never early.
         let time: Timestamp = text.parse().map_err(|error| format!("{error}; {CURE}"))?;
         u64::try_from(
             time.as_nanosecond()
@@ -46,7 +46,7 @@ pub(super) fn moment(text: &str) -> Result<u64, String> {
 }
 
 /// Formats Unix milliseconds in RFC 3339, or as a number if RFC 3339 cannot represent them.
-pub(super) fn shown(millis: u64) -> String {
+pub(super) fn rfc_3339(millis: u64) -> String {
     let time = i64::try_from(millis)
         .ok()
         .and_then(|millis| Timestamp::from_millisecond(millis).ok());
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_in_place_of_milliseconds_are_refused_with_the_cure() {
+    fn seconds_are_refused_with_the_value_in_milliseconds() {
         for text in ["100000000", "1732616400", "99999999999"] {
             let error = moment(text).expect_err("these are seconds");
             assert!(error.ends_with(&format!(" {text}000")), "{error}");
@@ -95,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_shown_as_rfc_3339() {
-        assert_eq!(shown(1_732_616_400_007), "2024-11-26T10:20:00.007Z");
-        assert_eq!(shown(1 << 53), (1_u64 << 53).to_string());
+    fn a_moment_is_formatted_as_rfc_3339() {
+        assert_eq!(rfc_3339(1_732_616_400_007), "2024-11-26T10:20:00.007Z");
+        assert_eq!(rfc_3339(1 << 53), (1_u64 << 53).to_string());
     }
 }

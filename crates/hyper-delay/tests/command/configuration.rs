@@ -5,7 +5,7 @@ use testkit::process::run;
 use crate::process::{alone, program};
 
 #[test]
-fn check_config_prints_the_configuration_in_force_as_a_file() {
+fn check_config_prints_a_configuration_that_can_be_loaded() {
     let first = alone(&["--check-config"]).done();
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("config.json"), &first).unwrap();
@@ -15,7 +15,7 @@ fn check_config_prints_the_configuration_in_force_as_a_file() {
     );
     assert!(again.stderr.contains("config.json"), "{again:?}");
     assert_eq!(again.done(), first);
-    assert!(!directory.path().join("data").exists(), "it only checks");
+    assert!(!directory.path().join("data").exists(), "no store is made");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use testkit::{
 use crate::process::{Server, program};
 
 #[test]
-fn a_server_ends_in_order_when_it_is_asked_to() {
+fn the_server_exits_with_code_0_on_sigterm_and_sigint() {
     for signal in ["TERM", "INT"] {
         let server = Server::start(json!({}));
         server.run(&["schedule", "x", "--route", "a"]).done();
@@ -26,10 +26,10 @@ fn a_server_ends_in_order_when_it_is_asked_to() {
 }
 
 #[test]
-fn a_server_says_what_it_runs_on_and_without_colours() {
+fn the_server_logs_its_configuration_without_colours() {
     let server = Server::start(json!({"sync": "interval:50ms"}));
     let log = server.running.log();
-    // The folder is named absolute, whatever the working directory is.
+    // The path is absolute, although the configuration contains a relative one.
     let data_dir = server.directory().join("data/db");
     let starting = log.lines().next().unwrap();
     for part in [
@@ -46,12 +46,12 @@ fn a_server_says_what_it_runs_on_and_without_colours() {
 }
 
 #[test]
-fn a_server_warns_if_the_limit_of_open_files_allows_fewer_than_max_connections() {
+fn the_server_warns_if_the_limit_of_open_files_allows_fewer_than_max_connections() {
     for (limit, warns) in [("1000", true), ("2000", false)] {
         let command = format!(r#"ulimit -n {limit}; exec "$@""#);
         let config = json!({"max_connections": 1000});
         let server = Server::start_under(&["sh", "-c", &command, "sh"], config);
-        // The server is asked something, so that it has begun to accept.
+        // The answer to a ping shows that the server accepts connections.
         server.run(&["ping"]).done();
         let log = server.running.log();
         let warned = log.contains("limit=1000 max_connections=1000");
@@ -82,7 +82,7 @@ fn a_limit_of_open_files_that_is_too_low_is_an_error_with_the_cure() {
 }
 
 #[test]
-fn a_listener_ends_in_order_when_it_is_asked_to() {
+fn listen_exits_with_code_0_on_sigterm() {
     let server = Server::start(json!({}));
     let mut child = server.program(&["listen", "a"]).spawn().unwrap();
     let printed = lines(child.stdout.take().unwrap());

@@ -30,7 +30,7 @@ fn without_a_server_every_command_names_the_address_and_the_cure() {
 }
 
 #[test]
-fn an_invalid_command_line_is_exit_code_2() {
+fn an_invalid_command_line_exits_with_code_2() {
     for line in [
         &["--nonsense"][..],
         &["nonsense"],
@@ -54,7 +54,7 @@ fn an_invalid_command_line_is_exit_code_2() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_named_with_a_cure() {
+fn an_address_in_use_is_reported_with_a_cure() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let directory = tempfile::tempdir().unwrap();
@@ -65,11 +65,11 @@ fn an_address_that_is_taken_is_named_with_a_cure() {
         error.contains(&format!("error: bind_addr is {address}")),
         "{error}"
     );
-    assert!(error.contains("end the program that has it"), "{error}");
+    assert!(error.contains("end the program that uses it"), "{error}");
 }
 
 #[test]
-fn a_directory_that_another_server_has_is_named_with_a_cure() {
+fn a_data_directory_of_another_server_is_reported_with_a_cure() {
     let server = Server::start(json!({}));
     let error = server.run(&["serve"]).failed(1);
     assert!(error.contains("data_dir data/db"), "{error}");

@@ -5,7 +5,7 @@ const COMMANDS: [&str; 8] = [
 ];
 
 #[test]
-fn every_command_has_a_help_with_an_example() {
+fn the_help_of_every_command_has_an_example_and_fits_100_columns() {
     for command in COMMANDS {
         let help = alone(&[command, "--help"]).done();
         assert!(help.contains("Example"), "{help}");

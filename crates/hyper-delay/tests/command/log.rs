@@ -5,7 +5,7 @@ use crate::process::Server;
 const DEFAULT: &str = "info,fjall=warn,lsm_tree=warn is used instead";
 
 #[test]
-fn an_empty_or_misspelt_filter_is_reported_and_the_default_is_used() {
+fn an_empty_or_misspelt_filter_is_reported_and_the_default_applies() {
     for (value, named) in [("", "RUST_LOG is empty"), ("inof", "inof is not a level")] {
         let server = Server::start_under(&["env", &format!("RUST_LOG={value}")], json!({}));
         let warning = server.logs("RUST_LOG");
@@ -17,7 +17,7 @@ fn an_empty_or_misspelt_filter_is_reported_and_the_default_is_used() {
 }
 
 #[test]
-fn a_usable_filter_is_used_without_a_word() {
+fn a_valid_filter_causes_no_warning() {
     let server = Server::start_under(&["env", "RUST_LOG=hyper_delay=debug"], json!({}));
     server.run(&["ping"]).done();
     server.logs("DEBUG");

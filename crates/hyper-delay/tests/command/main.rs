@@ -1,4 +1,4 @@
-//! The command line.
+//! Tests of the command line.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

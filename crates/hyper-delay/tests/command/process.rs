@@ -1,4 +1,4 @@
-//! Processes of the binary.
+//! Runs the binary as a process.
 
 use std::{
     path::Path,
@@ -12,7 +12,7 @@ use testkit::{Ended, PATIENCE, Start, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
-/// The binary in a directory, without configuration from the environment.
+/// A command that runs the binary in a directory, without configuration from the environment.
 pub(crate) fn program(directory: &Path, line: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     server::alone(&mut command, directory);
@@ -79,14 +79,14 @@ impl Server {
         }
     }
 
-    /// The binary with this command line and the address of the server.
+    /// A command that runs the binary with these arguments and the address of the server.
     pub(crate) fn program(&self, line: &[&str]) -> Command {
         let mut command = program(self.directory.path(), line);
         command.env("HYPER_DELAY_ADDR", &self.address);
         command
     }
 
-    /// Runs the binary against the server, and waits for its end.
+    /// Runs the binary with the address of the server, and waits for its end.
     #[track_caller]
     pub(crate) fn run(&self, line: &[&str]) -> Ended {
         process::run(&mut self.program(line), b"")

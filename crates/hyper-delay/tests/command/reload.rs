@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use crate::process::Server;
 
-/// Writes a configuration with these fields, and sends SIGHUP.
+/// Writes this configuration and sends SIGHUP.
 fn reload(server: &Server, config: &str) {
     fs::write(server.directory().join("config.json"), config).unwrap();
     server.running.signal("HUP");
 }
 
+/// A configuration with these fields and a free port.
 fn file(fields: &[(&str, Value)]) -> String {
     let mut config = json!({"bind_addr": "127.0.0.1:0"});
     for (field, value) in fields {
@@ -77,7 +78,7 @@ fn fields_that_need_a_restart_are_named_and_keep_their_values() {
 }
 
 #[test]
-fn a_bad_file_is_reported_and_the_configuration_in_force_stays() {
+fn an_invalid_file_is_reported_and_the_old_configuration_stays() {
     let server = Server::start(json!({"credit": 9}));
     reload(&server, r#"{"credit": 0}"#);
     let line = server.logs("the configuration was not reloaded");
@@ -88,7 +89,7 @@ fn a_bad_file_is_reported_and_the_configuration_in_force_stays() {
     );
     let mut peer = server.running.peer();
     assert_eq!(peer.register_with("a", r#""mode":"shared""#)["credit"], 9);
-    // A later good one is applied.
+    // A later valid file is applied.
     reload(&server, &file(&[("credit", json!(11))]));
     server.logs("the configuration was reloaded");
     let mut peer = server.running.peer();

@@ -18,7 +18,7 @@ fn json(line: &str) -> Value {
 }
 
 #[test]
-fn what_is_scheduled_is_listened_to_and_gone() {
+fn listen_prints_and_removes_a_scheduled_task() {
     let server = Server::start(json!({}));
     let receipt = server
         .run(&["schedule", "hello", "--route", "a", "--id", "one"])
@@ -36,7 +36,7 @@ fn what_is_scheduled_is_listened_to_and_gone() {
 }
 
 #[test]
-fn payloads_are_bytes_from_standard_input() {
+fn payloads_are_read_as_bytes_from_standard_input() {
     let server = Server::start(json!({}));
     let line = ["schedule", "-", "--route", "b", "--compression", "zstd"];
     run(&mut server.program(&line), b"\xff\xfe").done();
@@ -51,7 +51,7 @@ fn payloads_are_bytes_from_standard_input() {
 }
 
 #[test]
-fn a_count_leaves_the_other_tasks_alone() {
+fn listen_with_a_count_takes_no_other_tasks() {
     let server = Server::start(json!({}));
     for at in ["1000", "2000", "3000"] {
         server
@@ -65,7 +65,7 @@ fn a_count_leaves_the_other_tasks_alone() {
     assert_eq!(heard.len(), 2);
     assert_eq!(heard[0]["payload"], "1000");
     assert_eq!(heard[1]["payload"], "2000");
-    // The third was never taken from the server: this is its first attempt.
+    // The third was not delivered before: this is its first attempt.
     let heard = json(
         &server
             .run(&["listen", "a", "--count", "1", "--json"])
@@ -78,7 +78,7 @@ fn a_count_leaves_the_other_tasks_alone() {
 }
 
 #[test]
-fn times_are_spans_rfc_3339_or_milliseconds() {
+fn times_are_rfc_3339_or_milliseconds() {
     let server = Server::start(json!({}));
     for (id, at) in [("r", "2031-01-31T08:00:00.5+01:00"), ("m", "1927609200500")] {
         let receipt = server
@@ -136,15 +136,14 @@ fn a_dead_letter_is_listed_and_kicked() {
             .run(&["schedule", "x", "--route", "a", "--id", id])
             .done();
     }
-    // A consumer that goes without an answer.
-    take_and_go(&server.address, 2);
+    take_and_disconnect(&server.address, 2);
     let begin = Instant::now();
     let listed = loop {
         let listed = server.run(&["dead", "a", "--json"]).done();
         if listed.lines().count() == 2 {
             break listed;
         }
-        assert!(begin.elapsed() < PATIENCE, "they do not die: {listed}");
+        assert!(begin.elapsed() < PATIENCE, "not dead yet: {listed}");
     };
     let letter = json(listed.lines().next().unwrap());
     assert_eq!(
@@ -163,7 +162,8 @@ fn a_dead_letter_is_listed_and_kicked() {
     assert_eq!(server.run(&["dead", "a"]).done(), "");
 }
 
-fn take_and_go(address: &str, tasks: usize) {
+/// Takes deliveries of route `a` and disconnects without an answer.
+fn take_and_disconnect(address: &str, tasks: usize) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
@@ -175,12 +175,12 @@ fn take_and_go(address: &str, tasks: usize) {
 }
 
 #[test]
-fn who_listens_is_told_when_another_takes_the_route() {
+fn listen_fails_when_another_consumer_takes_the_route() {
     let server = Server::start(json!({}));
     let mut first = server.program(&["listen", "a"]).spawn().unwrap();
     let printed = lines(first.stdout.take().unwrap());
     server.run(&["schedule", "x", "--route", "a"]).done();
-    // It listens: it has printed something.
+    // Its first line shows that it has registered the route.
     printed.recv_timeout(PATIENCE).unwrap();
     let mut second = server
         .program(&["listen", "a", "--exclusive"])
@@ -198,7 +198,7 @@ fn who_listens_is_told_when_another_takes_the_route() {
 }
 
 #[test]
-fn a_ping_is_answered() {
+fn ping_prints_the_address_and_the_time() {
     let server = Server::start(json!({}));
     let line = ["ping", "--addr", &server.address];
     let pong = server.run(&line).done();
