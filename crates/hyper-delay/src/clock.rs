@@ -1,38 +1,39 @@
-//! Time, by the wall and monotonic.
+//! Wall-clock and monotonic time.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use race_wheel::Tick;
 
-/// What time it is, twice: by the wall, which people set and which may step, and monotonic.
+/// One moment on two clocks: the wall clock, which may be set and may step, and a monotonic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Now {
     /// Nanoseconds since the Unix epoch.
     pub wall_nanos: u64,
-    /// Monotonic time: nanoseconds since an epoch of the clock's own.
+    /// Monotonic time in nanoseconds since an arbitrary epoch of the clock.
     pub monotonic: Tick,
 }
 
 impl Now {
-    /// Unix milliseconds, rounded down: so what is compared with it is never early.
+    /// Returns Unix milliseconds, rounded down, so that a task compared with it is never early.
     #[must_use]
     pub const fn wall_millis(self) -> u64 {
         self.wall_nanos / 1_000_000
     }
 
-    /// How far the wall is ahead of monotonic time. It changes when, and only when, the wall clock is set.
+    /// Returns wall-clock time minus monotonic time. It changes only when the wall clock is set.
     #[must_use]
     pub fn offset(self) -> i128 {
         i128::from(self.wall_nanos) - i128::from(self.monotonic.value())
     }
 
-    /// The point in monotonic time that is `duration` later.
+    /// Returns the monotonic time `duration` from now.
     #[must_use]
     pub fn after(self, duration: Duration) -> Tick {
         self.monotonic + nanos(duration)
     }
 
-    /// When `wall_millis` will be, by monotonic time, if nobody sets the clock. What has passed is now.
+    /// Converts `wall_millis` to monotonic time, assuming that the wall clock is not set until
+    /// then. A past time becomes now.
     #[must_use]
     pub fn tick_of(self, wall_millis: u64) -> Tick {
         let ahead = wall_millis
@@ -42,25 +43,25 @@ impl Now {
     }
 }
 
-/// A duration in ticks of monotonic time. Saturates.
+/// Converts a duration to ticks of monotonic time. Saturates.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Where the server has its time from: the system, or a test.
+/// The source of time of the server: the system clock, or a test clock.
 pub trait Clock: Send + Sync + 'static {
-    /// The time.
+    /// Returns the current time.
     fn now(&self) -> Now;
 }
 
-/// The clock of the system.
+/// The clocks of the operating system.
 #[derive(Debug)]
 pub struct SystemClock {
     epoch: Instant,
 }
 
 impl SystemClock {
-    /// Its monotonic epoch is now.
+    /// Creates a clock whose monotonic epoch is now.
     #[must_use]
     pub fn new() -> Self {
         Self {

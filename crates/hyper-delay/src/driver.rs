@@ -1,4 +1,4 @@
-//! The scheduler's thread: gives it what happens and the time, and carries out what it says.
+//! The scheduler's thread: passes events and the time to the scheduler and carries out its effects.
 
 use std::{
     collections::HashMap,
@@ -19,27 +19,27 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// Events that are taken before time is looked at again.
+/// The maximum number of events between two reads of the clock.
 const BURST: usize = 256;
 
-/// What can happen to the scheduler.
+/// An event for the scheduler's thread.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// What it is told.
+    /// An input of the scheduler.
     Input(Input),
-    /// There is a connection, to be written to by this.
+    /// A connection has opened; its messages go to this outbox.
     Connected(ConsumerId, Arc<Outbox>),
-    /// A connection has nothing more to be told.
+    /// A connection has ended and takes no more messages.
     Gone(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
     IsIdle(ConsumerId, oneshot::Sender<bool>),
-    /// No connection reads any more: once all they asked for is on disk and answered, this is the end.
+    /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
     /// The committer has failed.
     Failed(StoreError),
 }
 
-/// Everything around a scheduler.
+/// The scheduler with its channels, its clock and the outboxes of its connections.
 pub(crate) struct Driver<S> {
     pub(crate) scheduler: Scheduler<S>,
     pub(crate) events: Receiver<Event>,
@@ -49,7 +49,7 @@ pub(crate) struct Driver<S> {
 }
 
 impl<S: Store> Driver<S> {
-    /// Runs until it is drained, or the disk fails.
+    /// Runs until it is drained or the disk fails.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
         for outbox in self.outboxes.values() {
@@ -113,7 +113,7 @@ impl<S: Store> Driver<S> {
             return Err(error);
         }
         if !jobs.is_empty() && self.jobs.send(jobs).is_err() {
-            return Err(self.why_the_committer_ended());
+            return Err(self.committer_error());
         }
         let mut woken = Vec::new();
         for (consumer, message) in messages {
@@ -129,8 +129,8 @@ impl<S: Store> Driver<S> {
         Ok(())
     }
 
-    /// Its last word is on its way.
-    fn why_the_committer_ended(&self) -> StoreError {
+    /// Waits for the error that the committer reports when it ends.
+    fn committer_error(&self) -> StoreError {
         while let Ok(event) = self.events.recv() {
             if let Event::Failed(error) = event {
                 return error;

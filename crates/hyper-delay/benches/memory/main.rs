@@ -1,6 +1,7 @@
-//! What a server with many pending tasks takes of the memory, and how soon it delivers after a restart.
+//! The memory of a server with many pending tasks, and the time to the first delivery after a
+//! restart.
 //!
-//! `cargo bench --bench memory` is a million tasks; `-- 10M` is ten.
+//! `cargo bench --bench memory` uses one million tasks; `-- 10M` uses ten million.
 
 mod resident;
 mod restart;
@@ -28,18 +29,19 @@ fn main() -> Result<(), Failure> {
             .collect::<Result<_, _>>()?,
     };
     println!(
-        "| pending | filled at, tasks/s | resident, MB | of it anonymous | after SIGKILL and a restart | of it anonymous | restart to first delivery, ms |"
+        "| pending | schedules/s while filling | resident, MB | anonymous, MB | \
+         after SIGKILL and restart: resident, MB | anonymous, MB | first delivery, ms |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for tasks in counts {
         measure(tasks, "far ahead", Duration::from_secs(86_400))?;
-        measure(tasks, "overdue, their route absent", Duration::ZERO)?;
+        measure(tasks, "overdue, without a consumer", Duration::ZERO)?;
     }
     println!("\nTargets: 100 MB at 1M, 200 MB at 10M; 1,000 ms.");
     Ok(())
 }
 
-/// `3000`, `10k` or `10M`.
+/// Parses a number of tasks such as `3000`, `10k` or `10M`.
 fn count(word: &str) -> Result<u64, Failure> {
     let (digits, times) = match word.as_bytes().last() {
         Some(b'M') => (&word[..word.len() - 1], 1_000_000),
@@ -48,15 +50,15 @@ fn count(word: &str) -> Result<u64, Failure> {
     };
     let digits: u64 = digits
         .parse()
-        .map_err(|_| format!("{word} is no number of tasks: give one such as 1M"))?;
+        .map_err(|_| format!("{word} is not a number of tasks: give one such as 3000 or 1M"))?;
     Ok(digits * times)
 }
 
 fn measure(tasks: u64, what: &str, ahead: Duration) -> Result<(), Failure> {
-    /// Until what is under way in the background is done.
+    /// The time for the server's background work to finish.
     const REST: Duration = Duration::from_secs(5);
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-    // One thread for all of the load.
+    // One thread makes the whole load.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -68,9 +70,9 @@ fn measure(tasks: u64, what: &str, ahead: Duration) -> Result<(), Failure> {
     let before = Resident::of(server.id())?;
     drop(server);
 
-    eprintln!("{tasks} {what}: starting again");
+    eprintln!("{tasks} {what}: restarting");
     let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path()).run();
-    // Of overdue tasks, the route that has them all is the harder one.
+    // The route with all the overdue tasks is the harder case.
     let route = if ahead.is_zero() { "pending" } else { "due" };
     let delivered = runtime.block_on(restart::first_delivery(&server, &format!("{route}-0000")))?;
     let took = delivered.duration_since(server.started).as_secs_f64() * 1e3;

@@ -1,11 +1,11 @@
 use std::{fs, io};
 
-/// What a process has in memory, in megabytes.
+/// The resident memory of a process in megabytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resident {
-    /// `VmRSS`.
+    /// `VmRSS`: everything.
     pub(crate) all: u64,
-    /// `RssAnon`: without what is mapped from files.
+    /// `RssAnon`: without mapped files.
     pub(crate) anonymous: u64,
 }
 

@@ -3,13 +3,13 @@ use std::time::Instant;
 use hyper_delay::load::{LoadError, Wire};
 use testkit::Server;
 
-/// When the first task of a route is delivered to a consumer that comes as soon as it can.
+/// Registers `route` immediately, and returns the time of the first delivery.
 pub(crate) async fn first_delivery(server: &Server, route: &str) -> Result<Instant, LoadError> {
     let mut wire = Wire::connect(&server.address.to_string()).await?;
     let register = format!("{{\"kind\":\"register\",\"route_key\":\"{route}\",\"credit\":1}}\n");
     wire.out.extend_from_slice(register.as_bytes());
     loop {
-        wire.turn().await?;
+        wire.exchange().await?;
         while let Some(line) = wire.line() {
             if line?.starts_with(b"{\"kind\":\"delivery\"") {
                 return Ok(Instant::now());

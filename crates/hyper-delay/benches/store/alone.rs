@@ -1,4 +1,5 @@
-//! The store alone: group commits through the ledger, beside writes and syncs of as many bytes.
+//! The store alone: group commits through the ledger, compared with raw writes and syncs of the
+//! same number of bytes.
 
 use std::{
     sync::Arc,
@@ -13,7 +14,8 @@ use hyper_delay::{
 
 use crate::{Failure, median::median, raw::Raw, written::written};
 
-/// Schedules in a commit, and how long a commit may take beside a raw write, as targets have it.
+/// Schedules per commit, and the target for commit time / raw write time: the ratio of fjall alone,
+/// measured before.
 const BATCHES: [(usize, f64); 3] = [(1, 1.0), (64, 1.14), (1024, 1.4)];
 const ROUNDS: usize = 7;
 const SLICE: Duration = Duration::from_millis(250);
@@ -22,29 +24,30 @@ const PAYLOAD: usize = 100;
 pub(crate) fn run() -> Result<(), Failure> {
     println!("## The store alone\n");
     println!(
-        "A commit of so many schedules with payloads of {PAYLOAD} bytes, and a write and fdatasync of as many bytes.\n"
+        "Time of a commit with payloads of {PAYLOAD} bytes, and of a raw write and fdatasync of \
+         the same number of bytes. Medians of {ROUNDS} rounds.\n"
     );
     println!(
-        "| schedules | bytes | raw, us | store, us | ratio | fjall itself, by an earlier count |"
+        "| schedules | bytes | raw, µs | store, µs | ratio | target: earlier ratio of fjall alone |"
     );
     println!("| --- | --- | --- | --- | --- | --- |");
     for (batch, before) in BATCHES {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         let mut commits = Commits::open(directory.path(), batch)?;
-        // The first are the measure of the rest.
-        let (from, times) = (written()?, 100);
-        for _ in 0..times {
+        // The first commits give the number of bytes of a raw write.
+        let (before_bytes, count) = (written()?, 100);
+        for _ in 0..count {
             commits.commit()?;
         }
-        let bytes = usize::try_from((written()? - from) / times)?;
+        let bytes = usize::try_from((written()? - before_bytes) / count)?;
         let mut raw = Raw::new(directory.path(), "raw", bytes)?;
         let (mut raws, mut stores, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let of_raw = raw.run(SLICE)?;
-            let of_store = commits.run(SLICE)?;
-            raws.push(of_raw * 1e6);
-            stores.push(of_store * 1e6);
-            ratios.push(of_store / of_raw);
+            let raw_seconds = raw.run(SLICE)?;
+            let store_seconds = commits.run(SLICE)?;
+            raws.push(raw_seconds * 1e6);
+            stores.push(store_seconds * 1e6);
+            ratios.push(store_seconds / raw_seconds);
         }
         println!(
             "| {batch} | {bytes} | {:.0} | {:.0} | **{:.2}** | {before} |",
@@ -57,7 +60,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Schedules, a batch after the other.
+/// Commits batches of schedules, one after another.
 struct Commits {
     ledger: Ledger<Embedded>,
     batch: usize,
@@ -96,7 +99,7 @@ impl Commits {
         Ok(())
     }
 
-    /// Commits for so long; seconds for each.
+    /// Commits batches for `time`. Returns the seconds per commit.
     fn run(&mut self, time: Duration) -> Result<f64, Failure> {
         let begin = Instant::now();
         let mut commits = 0_u32;

@@ -1,6 +1,8 @@
-//! What durable scheduling costs: the disk alone, the store alone, and the whole server beside beanstalkd, in turn.
+//! The cost of durable scheduling: the disk alone, the store alone, and the whole server compared
+//! with beanstalkd.
 //!
-//! `cargo bench --bench store` is all of it, in under three minutes; `-- store` or `-- server` a part.
+//! `cargo bench --bench store` runs everything in under three minutes; `-- store` or `-- server`
+//! runs a part.
 
 mod median;
 mod raw;
@@ -19,11 +21,11 @@ fn main() -> Result<(), Failure> {
         println!("run it with: cargo bench --bench store");
         return Ok(());
     };
-    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
-    if wanted("store") {
+    let selected = |name: &str| words.is_empty() || words.iter().any(|word| word == name);
+    if selected("store") {
         alone::run()?;
     }
-    if wanted("server") {
+    if selected("server") {
         table::run()?;
     }
     Ok(())

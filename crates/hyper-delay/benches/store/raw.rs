@@ -1,4 +1,4 @@
-//! The disk alone.
+//! Writes and syncs to the disk without a store.
 
 use std::{
     fs::File,
@@ -7,14 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A file of a fixed length, as the store's journal is, whose parts are allocated as they are written.
+/// A sparse file of a fixed length, like the store's journal: its blocks are allocated when they
+/// are first written.
 pub(crate) struct Raw {
     file: File,
     bytes: Vec<u8>,
 }
 
 impl Raw {
-    /// For writes of so many bytes.
+    /// Creates a file for writes of `bytes` bytes each.
     pub(crate) fn new(directory: &Path, name: &str, bytes: usize) -> io::Result<Self> {
         const LENGTH: u64 = 256 << 20;
         let file = File::create(directory.join(name))?;
@@ -25,7 +26,7 @@ impl Raw {
         })
     }
 
-    /// Writes and syncs for so long; seconds for each.
+    /// Writes and syncs for `time`. Returns the seconds per write.
     pub(crate) fn run(&mut self, time: Duration) -> io::Result<f64> {
         let begin = Instant::now();
         let mut writes = 0_u32;

@@ -1,4 +1,4 @@
-//! The whole server beside beanstalkd: rounds, and the table of their medians.
+//! The whole server compared with beanstalkd: a table of medians over several rounds.
 
 use testkit::Start;
 use tokio::runtime;
@@ -13,7 +13,7 @@ use crate::{
 
 const ROUNDS: usize = 5;
 
-/// What is written raw in a sync.
+/// The length of a raw write in bytes.
 const RAW: usize = 300;
 
 pub(crate) fn run() -> Result<(), Failure> {
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     let mut raw = Raw::new(directory.path(), "raw", RAW)?;
     let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path()).run();
     let peer = Beanstalkd::start()?;
-    // One thread for all of the load.
+    // One thread makes the whole load.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -30,15 +30,16 @@ pub(crate) fn run() -> Result<(), Failure> {
         eprintln!("round {number} of {ROUNDS}");
         rounds.push(runtime.block_on(round(&mut raw, &server, peer.as_ref()))?);
     }
-    println!("## The server beside beanstalkd -f 0\n");
+    println!("## The server and beanstalkd -f 0\n");
     if peer.is_none() {
         println!(
-            "beanstalkd is not installed (`apt-get install beanstalkd`): its column stays empty.\n"
+            "beanstalkd is not installed, so its column is empty: apt-get install beanstalkd\n"
         );
     }
     println!(
-        "Payloads of {PAYLOAD} bytes; medians of {ROUNDS} rounds, in turn. The disk alone: {:.0} writes of {RAW} bytes with fdatasync a second.\n",
-        of(&rounds, |round| round.raw)
+        "Medians of {ROUNDS} rounds with payloads of {PAYLOAD} bytes; the servers take turns in \
+         each round. The disk alone: {:.0} writes of {RAW} bytes with fdatasync per second.\n",
+        median_of(&rounds, |round| round.raw)
     );
     println!("| | hyper-delay | beanstalkd | ratio | target |");
     println!("| --- | --- | --- | --- | --- |");
@@ -49,11 +50,11 @@ pub(crate) fn run() -> Result<(), Failure> {
             ..
         } = load;
         let s = if connections == 1 { "" } else { "s" };
-        format!("{connections} connection{s}, {pipeline} under way on each")
+        format!("{connections} connection{s}, {pipeline} pending on each")
     };
     let rate = |name: &str, pick: fn(&Round) -> Pair, target: &str| {
-        let ours = of(&rounds, |round| pick(round).ours);
-        let peer = peer_of(&rounds, pick);
+        let ours = median_of(&rounds, |round| pick(round).ours);
+        let peer = peer_median_of(&rounds, pick);
         let ratio = rounds.iter().filter_map(|round| {
             let Pair { ours, peer } = pick(round);
             peer.map(|peer| ours / peer)
@@ -61,7 +62,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         let ratio = peer.map(|_| format!("{:.1}", median(ratio)));
         println!(
             "| {name} | **{ours:.0}** | {} | {} | {target} |",
-            shown(peer, 0),
+            cell(peer, 0),
             ratio.unwrap_or_default()
         );
     };
@@ -75,38 +76,44 @@ pub(crate) fn run() -> Result<(), Failure> {
     rate(&through, |round| round.through, "40,000");
     for (name, pick, target) in [
         (
-            "processor time of the server for a durable ack, pipelined, us",
+            "processor time of the server per durable ack, pipelined, µs",
             (|round| round.cpu) as fn(&Round) -> Pair,
             "15",
         ),
-        ("the same of the load, us", |round| round.load, "about 2"),
+        (
+            "processor time of the load per durable ack, µs",
+            |round| round.load,
+            "about 2",
+        ),
     ] {
         println!(
             "| {name} | **{:.1}** | {} | | {target} |",
-            of(&rounds, |round| pick(round).ours),
-            shown(peer_of(&rounds, pick), 1)
+            median_of(&rounds, |round| pick(round).ours),
+            cell(peer_median_of(&rounds, pick), 1)
         );
     }
     println!(
         "| lateness at 1,000 due/s, p50, ms | **{:.2}** | whole seconds | | |",
-        of(&rounds, |round| round.late.0)
+        median_of(&rounds, |round| round.late.0)
     );
     println!(
         "| lateness at 1,000 due/s, p99, ms | **{:.2}** | whole seconds | | 2 |",
-        of(&rounds, |round| round.late.1)
+        median_of(&rounds, |round| round.late.1)
     );
     Ok(())
 }
 
-fn of(rounds: &[Round], pick: impl Fn(&Round) -> f64) -> f64 {
+fn median_of(rounds: &[Round], pick: impl Fn(&Round) -> f64) -> f64 {
     median(rounds.iter().map(pick))
 }
 
-fn peer_of(rounds: &[Round], pick: fn(&Round) -> Pair) -> Option<f64> {
+/// Returns the median of the peer's figures. `None` if a round has none.
+fn peer_median_of(rounds: &[Round], pick: fn(&Round) -> Pair) -> Option<f64> {
     let figures: Option<Vec<f64>> = rounds.iter().map(|round| pick(round).peer).collect();
     figures.map(median)
 }
 
-fn shown(figure: Option<f64>, digits: usize) -> String {
+/// Formats a cell of the table; empty without a figure.
+fn cell(figure: Option<f64>, digits: usize) -> String {
     figure.map_or_else(String::new, |figure| format!("{figure:.digits$}"))
 }

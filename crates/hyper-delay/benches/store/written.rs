@@ -1,6 +1,6 @@
 use std::{fs, io};
 
-/// How many bytes this process has given to the system to be written.
+/// Returns the number of bytes that this process has passed to write calls.
 pub(crate) fn written() -> io::Result<u64> {
     let counts = fs::read_to_string("/proc/self/io")?;
     let line = counts.lines().find_map(|line| line.strip_prefix("wchar: "));

@@ -2,33 +2,34 @@ use std::{fs, io, time::Duration};
 
 use super::LoadError;
 
-/// The processor time that a process had, in user and system mode, of all its threads. Linux tells it in hundredths of a
-/// second.
+/// The processor time of a process: user and system time of all its threads. Linux reports it in
+/// hundredths of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cpu(Duration);
 
 impl Cpu {
-    /// What a process has had up to now.
+    /// Reads the processor time that a process has used so far.
     ///
     /// # Errors
     ///
-    /// If there is no such process, or no `/proc`.
+    /// The process or `/proc` does not exist.
     pub fn of(pid: u32) -> Result<Self, LoadError> {
         let failed = |source| LoadError::Process { pid, source };
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(failed)?;
         parse(&stat).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
     }
 
-    /// What a process has had since.
+    /// Returns the processor time used since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Duration {
         self.0.saturating_sub(before.0)
     }
 }
 
-/// The name of the program, in brackets, can have anything in it. utime and stime are the 12th and 13th field after it.
+/// Parses `/proc/<pid>/stat`. The program name is in brackets and may contain any characters; utime
+/// and stime are the 12th and 13th fields after it.
 fn parse(stat: &str) -> Option<Cpu> {
-    /// A tick, which is the same on every Linux that there is.
+    /// `USER_HZ` is 100 on every Linux platform.
     const TICK: Duration = Duration::from_millis(10);
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace().skip(11);

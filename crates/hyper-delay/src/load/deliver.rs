@@ -1,4 +1,5 @@
-//! Schedules, deliveries and acks, as fast as they go.
+//! The load of [`Mode::Deliver`](super::Mode::Deliver): schedules, deliveries and acks at full
+//! speed.
 
 use std::time::Instant;
 
@@ -11,7 +12,8 @@ use super::{
     wire::Wire,
 };
 
-/// Schedules what is the business of this connection, with so many under way as the plan says, and takes it.
+/// Schedules the tasks of one connection, takes their deliveries and acknowledges them. At most
+/// `plan.pipeline` tasks are pending at a time.
 pub(super) async fn deliver(
     plan: &Plan,
     tally: &Tally,
@@ -24,7 +26,7 @@ pub(super) async fn deliver(
     let mut sent = Vec::with_capacity(tasks as usize);
     let mut took = Vec::new();
     let mut taker = Taker::new(tasks, plan.confirm);
-    while !taker.over() {
+    while !taker.is_done() {
         let room = tasks.min(taker.delivered.saturating_add(plan.pipeline));
         let next = u32::try_from(sent.len()).unwrap_or(u32::MAX);
         if next < room {
@@ -34,7 +36,7 @@ pub(super) async fn deliver(
                 sent.push(now);
             }
         }
-        wire.turn().await?;
+        wire.exchange().await?;
         let now = nanos(begin);
         while let Some(reply) = wire.next() {
             if let Some(number) = taker.take(reply?, tally, wire, ids)
@@ -43,7 +45,7 @@ pub(super) async fn deliver(
                 took.push(now.saturating_sub(*sent));
             }
         }
-        tally.take(&mut took);
+        tally.record(&mut took);
     }
     Ok(())
 }

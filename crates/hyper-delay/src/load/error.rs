@@ -1,32 +1,38 @@
 use std::io;
 
-/// Why a measurement came to nothing.
+/// The error of a measurement.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// There is no connection.
-    #[error("cannot connect to {address}: {source}; is the server running there?")]
+    /// Connecting failed.
+    #[error("cannot connect to {address}: {source}; start the server or give its address")]
     Connect {
-        /// The address as it was given.
+        /// The address as given.
         address: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A connection broke.
-    #[error("a connection to the server broke: {0}; the server's log tells more")]
+    #[error("a connection to the server broke: {0}; see the server's log")]
     Broken(#[from] io::Error),
     /// The server closed a connection.
-    #[error("the server closed a connection; its log tells why")]
+    #[error("the server closed a connection; see its log for the cause")]
     Closed,
-    /// The server refused a request, or says what nothing was asked for.
-    #[error("the server answered {0}; does it allow these connections and payloads?")]
+    /// The server refused a request, or sent an unexpected line.
+    #[error(
+        "unexpected reply: {0}; check that the server allows this number of connections and this \
+         payload length"
+    )]
     Answer(String),
-    /// The server's process cannot be looked at.
-    #[error("process {pid} cannot be looked at: {source}; give the process id of the server")]
+    /// The processor time of a process could not be read.
+    #[error(
+        "the processor time of process {pid} cannot be read: {source}; give the process id of the \
+         server"
+    )]
     Process {
-        /// Its id.
+        /// The process id.
         pid: u32,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

@@ -4,48 +4,49 @@ use serde::{Serialize, Serializer};
 
 use super::Mode;
 
-/// How long something took: in the median, for all but one in a hundred, and at most.
+/// Quantiles of the measured times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Quantiles {
-    /// Half took no longer.
+    /// The median.
     #[serde(rename = "p50_ms", serialize_with = "millis")]
     pub p50: Duration,
-    /// One in a hundred took longer.
+    /// The 99th percentile.
     #[serde(rename = "p99_ms", serialize_with = "millis")]
     pub p99: Duration,
-    /// None took longer.
+    /// The maximum.
     #[serde(rename = "max_ms", serialize_with = "millis")]
     pub max: Duration,
 }
 
-/// What came out.
+/// The results of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Figures {
-    /// What was measured; what `times` are depends on it.
+    /// The kind of load; it defines `times`.
     pub mode: Mode,
-    /// How many connections there were.
+    /// The number of connections.
     pub connections: u32,
-    /// How many tasks of a connection were without their answer, at most.
+    /// The maximum number of pending tasks on each connection.
     pub pipeline: u32,
-    /// How many tasks there were.
+    /// The number of tasks.
     pub tasks: u64,
-    /// The length of each payload.
+    /// The length of each payload in bytes.
     pub payload_bytes: usize,
-    /// From the first byte sent to the last answer.
+    /// Seconds from the first byte sent to the last reply.
     pub seconds: f64,
-    /// Tasks in a second.
+    /// Tasks per second.
     pub tasks_per_second: f64,
-    /// How long it took: see [`Mode`].
+    /// The time that [`Mode`] defines.
     #[serde(flatten)]
     pub times: Quantiles,
     /// Tasks that were delivered before their time.
     pub early: u64,
-    /// Deliveries of a task that had been delivered already.
+    /// Redeliveries.
     pub again: u64,
-    /// The processor time of the load for each task, in microseconds.
+    /// The processor time of the load per task, in microseconds. `None` without `/proc`.
     pub load_cpu_us_per_task: Option<f64>,
-    /// The processor time of the server for each task, in microseconds, if it is known.
+    /// The processor time of the server per task, in microseconds. `None` if its process id was not
+    /// given.
     pub server_cpu_us_per_task: Option<f64>,
 }
 

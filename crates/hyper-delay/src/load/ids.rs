@@ -1,8 +1,8 @@
-//! The names of the tasks of a connection: as long as they would be elsewhere, and with a number to be read back.
+//! Task ids of a realistic length that end with the number of the task.
 
 use std::io::Write as _;
 
-/// How many digits a number has at the end of an id.
+/// The number of hexadecimal digits at the end of an id.
 const DIGITS: usize = 8;
 
 /// The route of a connection, and the ids of its tasks.
@@ -22,13 +22,13 @@ impl Ids {
         &self.route
     }
 
-    /// Appends the id of a task.
+    /// Appends the id of task `number` to `out`.
     pub(super) fn write(&self, number: u32, out: &mut Vec<u8>) {
-        write!(out, "{}-{number:0DIGITS$x}", self.route).expect("a vector takes everything");
+        write!(out, "{}-{number:0DIGITS$x}", self.route).expect("writing to memory never fails");
     }
 }
 
-/// The number of the task that has this id.
+/// Returns the number of the task with this id. `None` if `id` does not end with a number.
 pub(super) fn number(id: &[u8]) -> Option<u32> {
     let digits = id.len().checked_sub(DIGITS)?;
     let digits = std::str::from_utf8(&id[digits..]).ok()?;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_is_read_back_from_an_id() {
+    fn an_id_ends_with_the_number_of_the_task() {
         let mut id = Vec::new();
         Ids::new("bench", 3).write(0xab_cdef, &mut id);
         assert_eq!(id, b"bench-0003-00abcdef");

@@ -1,4 +1,5 @@
-//! Tasks that fall due evenly, each scheduled a while before.
+//! The load of [`Mode::Late`](super::Mode::Late): tasks fall due at an even rate, and each is
+//! scheduled `plan.delay` before.
 
 use std::time::Duration;
 
@@ -9,47 +10,50 @@ use super::{
     wire::Wire,
 };
 
-/// How long schedules may gather, so that the load does not wake for each.
+/// The time in which schedules are batched, so that the load does not wake for each.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// The number of the connection, and the number of its tasks.
+/// The part of the load that one connection makes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
+pub(super) struct Share {
+    /// The index of the connection.
     pub(super) connection: u32,
+    /// The number of its tasks.
     pub(super) tasks: u32,
 }
 
-/// Schedules what is the business of this connection at the time for it, and takes it.
+/// Schedules the tasks of one connection `plan.delay` before they are due, takes their deliveries
+/// and acknowledges them.
 pub(super) async fn late(
     plan: &Plan,
     tally: &Tally,
     wire: &mut Wire,
     ids: &Ids,
     lines: &Schedules,
-    turn: Turn,
+    share: Share,
 ) -> Result<(), LoadError> {
-    let tasks = turn.tasks;
+    let tasks = share.tasks;
     let ahead = u64::try_from(plan.delay.as_nanos()).unwrap_or(u64::MAX);
     let begin = unix_nanos() + ahead;
-    // The tasks of all connections take turns.
+    // Consecutive due times rotate over the connections.
     let due = |number: u32| {
         let among_all =
-            u64::from(number) * u64::from(plan.connections) + u64::from(turn.connection);
+            u64::from(number) * u64::from(plan.connections) + u64::from(share.connection);
         let after = u128::from(among_all) * 1_000_000_000 / u128::from(plan.rate.max(1));
         (begin + u64::try_from(after).unwrap_or(u64::MAX / 2)) / 1_000_000
     };
     let mut taker = Taker::new(tasks, plan.confirm);
     let mut took = Vec::new();
     let mut next = 0;
-    while !taker.over() {
+    while !taker.is_done() {
         let now = unix_nanos();
         while next < tasks && due(next) * 1_000_000 <= now + ahead {
             lines.write(ids, next, due(next), &mut wire.out);
             next += 1;
         }
-        // When there is nothing more to schedule, this wakes a little too often for a little while.
-        match timeout(GATHER, wire.turn()).await {
-            Ok(turned) => turned?,
+        // After the last schedule these wake-ups are unnecessary, but few.
+        match timeout(GATHER, wire.exchange()).await {
+            Ok(exchanged) => exchanged?,
             Err(_) => continue,
         }
         let now = unix_nanos();
@@ -57,12 +61,12 @@ pub(super) async fn late(
             if let Some(number) = taker.take(reply?, tally, wire, ids) {
                 let due = due(number) * 1_000_000;
                 if now < due {
-                    tally.was_early();
+                    tally.count_early();
                 }
                 took.push(now.saturating_sub(due));
             }
         }
-        tally.take(&mut took);
+        tally.record(&mut took);
     }
     Ok(())
 }

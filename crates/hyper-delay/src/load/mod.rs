@@ -1,10 +1,10 @@
-//! Load for a running server: what `hyper-delay bench` and `cargo bench --bench store` are made of.
+//! Load on a running server, for `hyper-delay bench` and `cargo bench --bench store`.
 //!
-//! It speaks the protocol in bytes, many lines to a write, with next to nothing allocated for a task, since server
-//! and load often share a machine and what the load takes the server has not. One thread is meant to
-//! drive it: a tokio runtime of the current thread.
+//! The load writes and reads the protocol as bytes, with many lines per write and almost no
+//! allocation per task: server and load often share a machine, so the load must leave the
+//! processors to the server. Run it on a current-thread tokio runtime.
 //!
-//! No part of the server, and no promise: it changes as the measurements do.
+//! This module is not part of the server. Its API changes whenever the measurements change.
 
 mod cpu;
 mod error;

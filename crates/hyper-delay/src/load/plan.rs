@@ -2,54 +2,55 @@ use std::{str::FromStr, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// What is measured.
+/// The kind of load, and the time that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Tasks are scheduled for later: from schedule to the ack that says it is on disk.
+    /// Schedules tasks for later. Measures from a schedule to the ack that confirms it is on disk.
     Schedule,
-    /// Tasks are scheduled, delivered and acknowledged: from schedule to delivery.
+    /// Schedules, delivers and acknowledges tasks. Measures from a schedule to the delivery.
     Deliver,
-    /// Tasks fall due at an even rate: from when a task is due to its delivery.
+    /// Tasks fall due at an even rate. Measures from the time a task is due to its delivery.
     Late,
 }
 
-/// The load.
+/// The parameters of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The server, a host and a port.
+    /// Host and port of the server.
     pub address: String,
-    /// What is measured.
+    /// The kind of load.
     pub mode: Mode,
-    /// How many connections there are, from 1. Each schedules for a route of its own.
+    /// The number of connections, from 1. Each schedules on a route of its own.
     pub connections: u32,
-    /// How many tasks of a connection may be without their answer, from 1. Of no use to [`Mode::Late`].
+    /// The maximum number of pending tasks on each connection, from 1. Ignored by [`Mode::Late`].
     pub pipeline: u32,
-    /// How many tasks there are, over all connections.
+    /// The number of tasks over all connections.
     pub tasks: u64,
-    /// The length of each payload.
+    /// The length of each payload in bytes.
     pub payload_bytes: usize,
-    /// How far ahead of the schedule a task is due.
+    /// The time from scheduling a task until it is due.
     pub delay: Duration,
-    /// How many tasks fall due each second, over all connections. Of use to [`Mode::Late`] alone.
+    /// Tasks that fall due per second over all connections. Used by [`Mode::Late`] only.
     pub rate: u32,
-    /// Whether tasks that were scheduled for later stay; otherwise they are cancelled in the end.
+    /// Whether to keep the tasks at the end instead of cancelling them. Used by [`Mode::Schedule`]
+    /// only.
     pub keep: bool,
-    /// Whether every ack of a delivery is to be confirmed; otherwise only the last of each connection is.
+    /// Whether to request a confirmation of every ack, not only of the last one on each connection.
     pub confirm: bool,
-    /// The first part of the names of the routes, and of the ids. Without one it is random.
+    /// The prefix of routes and ids. Default: random.
     pub name: Option<String>,
 }
 
 impl Plan {
-    /// How many of the tasks are the business of this connection.
+    /// Returns the number of tasks of one connection.
     pub(super) fn share(&self, connection: u32) -> u32 {
         let (all, among) = (self.tasks, u64::from(self.connections));
         let share = all / among + u64::from(u64::from(connection) < all % among);
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 
-    /// The payload of all tasks, in base64: random, so that nothing makes it shorter.
+    /// Returns the payload of all tasks in base64. It is random, so that compression gains nothing.
     pub(super) fn payload(&self) -> String {
         let bytes: Vec<u8> = std::iter::repeat_with(|| fastrand::u8(..))
             .take(self.payload_bytes)
@@ -66,7 +67,9 @@ impl FromStr for Mode {
             "schedule" => Ok(Self::Schedule),
             "deliver" => Ok(Self::Deliver),
             "late" => Ok(Self::Late),
-            _ => Err(format!("{name} is no mode: give schedule, deliver or late")),
+            _ => Err(format!(
+                "{name} is not a mode: give schedule, deliver or late"
+            )),
         }
     }
 }

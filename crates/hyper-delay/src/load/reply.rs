@@ -1,4 +1,4 @@
-//! What the server says, as far as the load wants to know it.
+//! Parses the lines of the server that the load needs.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ pub(super) enum Reply {
     Registered,
     /// A task is on disk.
     Ack(u32),
-    /// A task has come.
+    /// A task is delivered.
     Delivery(Delivered),
     /// The removal of a task is on disk.
     Acked,
@@ -19,7 +19,7 @@ pub(super) enum Reply {
     Cancelled,
 }
 
-/// Which task has come, in which round.
+/// The task and the round of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delivered {
     pub(super) number: u32,
@@ -28,14 +28,14 @@ pub(super) struct Delivered {
 
 impl Reply {
     pub(super) fn read(line: &[u8]) -> Result<Self, LoadError> {
-        quick(line)
-            .or_else(|| thorough(line))
+        read_fast(line)
+            .or_else(|| read_any(line))
             .ok_or_else(|| LoadError::Answer(String::from_utf8_lossy(line).into_owned()))
     }
 }
 
-/// The lines that come by the million, with their fields in the order in which this server writes them.
-fn quick(line: &[u8]) -> Option<Reply> {
+/// Parses acks and deliveries whose fields are in the order in which this server writes them.
+fn read_fast(line: &[u8]) -> Option<Reply> {
     let named = |after_kind: &'static [u8]| {
         let rest = line.strip_prefix(after_kind)?;
         ids::number(&rest[..memchr::memchr(b'"', rest)?])
@@ -51,8 +51,8 @@ fn quick(line: &[u8]) -> Option<Reply> {
     Some(Reply::Delivery(Delivered { number, attempt }))
 }
 
-/// Any line that the protocol allows.
-fn thorough(line: &[u8]) -> Option<Reply> {
+/// Parses any line that the protocol allows.
+fn read_any(line: &[u8]) -> Option<Reply> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         #[serde(borrow)]
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_in_any_order_of_their_fields() {
+    fn fields_are_read_in_any_order() {
         let delivery = Reply::Delivery(Delivered {
             number: 10,
             attempt: 3,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_as_it_came() {
+    fn an_error_contains_the_line_of_the_server() {
         let line = r#"{"kind":"error","code":"too_long","message":"less"}"#;
         let error = Reply::read(line.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(line), "{error}");

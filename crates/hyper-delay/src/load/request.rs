@@ -1,13 +1,13 @@
-//! The lines that the load sends. Its names need no escapes.
+//! Writes the lines of the load. Its routes and ids need no escapes.
 
 use std::io::Write as _;
 
 use super::{ids::Ids, reply::Delivered};
 
-/// Writes schedules that differ in their ids and times alone.
+/// Writes schedules that differ only in id and time.
 #[derive(Debug)]
 pub(super) struct Schedules {
-    /// What comes after the time.
+    /// The part of a line after the time.
     end: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ impl Schedules {
     pub(super) fn write(&self, ids: &Ids, number: u32, fire_at: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"kind\":\"schedule\",\"id\":\"");
         ids.write(number, out);
-        write!(out, "\",\"fire_at\":{fire_at}").expect("a vector takes everything");
+        write!(out, "\",\"fire_at\":{fire_at}").expect("writing to memory never fails");
         out.extend_from_slice(&self.end);
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn ack(ids: &Ids, delivered: Delivered, confirm: bool, out: &mut Vec<
     ids.write(number, out);
     out.extend_from_slice(b"\",\"route_key\":\"");
     out.extend_from_slice(ids.route().as_bytes());
-    write!(out, "\",\"attempt\":{attempt}").expect("a vector takes everything");
+    write!(out, "\",\"attempt\":{attempt}").expect("writing to memory never fails");
     out.extend_from_slice(if confirm {
         b",\"confirm\":true}\n"
     } else {

@@ -1,4 +1,4 @@
-//! The load as a whole.
+//! Runs a load on all its connections.
 
 use std::{process, sync::Arc, time::Instant};
 
@@ -8,35 +8,35 @@ use super::{
     Cpu, Figures, LoadError, Mode, Plan, Tally,
     deliver::deliver,
     ids::Ids,
-    late::{Turn, late},
+    late::{Share, late},
     request::Schedules,
     schedule::{cancel, schedule},
     taker::register,
     wire::Wire,
 };
 
-/// Puts the load on a server, and tells what came out. `tally` tells meanwhile how far it is. With the process id of the
-/// server it tells what that took of the processors.
+/// Puts a load on a server and returns the measurements. `tally` shows the progress meanwhile.
+/// `server` is the process id of the server; with it, the processor time of the server is measured.
 ///
 /// # Errors
 ///
-/// When a connection is lost, or the server refuses something.
+/// A connection is lost, the server refuses a request, or the process cannot be measured.
 ///
 /// # Panics
 ///
-/// Outside a tokio runtime that has its I/O and time drivers on.
+/// Panics outside a tokio runtime with I/O and time enabled.
 ///
 /// # Cancel safety
 ///
-/// Dropping it closes the connections; tasks that were scheduled stay.
+/// Dropping the future closes the connections. Scheduled tasks stay on the server.
 pub async fn run(plan: Plan, tally: Arc<Tally>, server: Option<u32>) -> Result<Figures, LoadError> {
     let name = plan.name.clone();
     let name = name.unwrap_or_else(|| format!("bench-{:08x}", fastrand::u32(..)));
     let plan = Arc::new(plan);
     let payload: Arc<str> = plan.payload().into();
-    // All connections are there before the first task is, and the cancels wait for the last ack.
+    // The load starts when all connections are open, and the cancels start after the last ack.
     let ready = Arc::new(Barrier::new(plan.connections as usize + 1));
-    let over = Arc::new(Barrier::new(plan.connections as usize + 1));
+    let measured = Arc::new(Barrier::new(plan.connections as usize + 1));
     let mut connections = JoinSet::new();
     for connection in 0..plan.connections {
         let connection = Connection {
@@ -44,18 +44,18 @@ pub async fn run(plan: Plan, tally: Arc<Tally>, server: Option<u32>) -> Result<F
             tally: tally.clone(),
             ids: Ids::new(&name, connection),
             payload: payload.clone(),
-            turn: Turn {
+            share: Share {
                 connection,
                 tasks: plan.share(connection),
             },
         };
-        connections.spawn(connection.run(ready.clone(), over.clone()));
+        connections.spawn(connection.run(ready.clone(), measured.clone()));
     }
-    failing(&mut connections, ready.wait()).await?;
+    wait_or_fail(&mut connections, ready.wait()).await?;
     let before = server.map(Cpu::of).transpose()?;
     let own_before = Cpu::of(process::id()).ok();
     let begin = Instant::now();
-    failing(&mut connections, over.wait()).await?;
+    wait_or_fail(&mut connections, measured.wait()).await?;
     let seconds = begin.elapsed().as_secs_f64();
     let after = server.map(Cpu::of).transpose()?;
     let own_after = Cpu::of(process::id()).ok();
@@ -83,8 +83,8 @@ pub async fn run(plan: Plan, tally: Arc<Tally>, server: Option<u32>) -> Result<F
     })
 }
 
-/// Waits for all connections at a barrier, unless one fails on the way there.
-async fn failing(
+/// Waits until all connections reach a barrier, or returns the error of the first one that fails.
+async fn wait_or_fail(
     connections: &mut JoinSet<Result<(), LoadError>>,
     barrier: impl Future,
 ) -> Result<(), LoadError> {
@@ -103,38 +103,38 @@ struct Connection {
     tally: Arc<Tally>,
     ids: Ids,
     payload: Arc<str>,
-    turn: Turn,
+    share: Share,
 }
 
 impl Connection {
-    async fn run(self, ready: Arc<Barrier>, over: Arc<Barrier>) -> Result<(), LoadError> {
-        /// What may be in flight when it is the rate, not the window, that bounds it.
-        const UNBOUND: u32 = 1024;
+    async fn run(self, ready: Arc<Barrier>, measured: Arc<Barrier>) -> Result<(), LoadError> {
+        /// The credit for [`Mode::Late`]: so high that only the rate limits the deliveries.
+        const CREDIT: u32 = 1024;
         let Self {
             plan,
             tally,
             ids,
             payload,
-            turn,
+            share,
         } = self;
         let mut wire = Wire::connect(&plan.address).await?;
         let lines = Schedules::new(&ids, &payload);
         match plan.mode {
             Mode::Schedule => {}
             Mode::Deliver => register(&mut wire, &ids, plan.pipeline).await?,
-            Mode::Late => register(&mut wire, &ids, UNBOUND).await?,
+            Mode::Late => register(&mut wire, &ids, CREDIT).await?,
         }
         ready.wait().await;
         match plan.mode {
             Mode::Schedule => {
-                schedule(&plan, &tally, &mut wire, &ids, &lines, turn.tasks).await?;
+                schedule(&plan, &tally, &mut wire, &ids, &lines, share.tasks).await?;
             }
-            Mode::Deliver => deliver(&plan, &tally, &mut wire, &ids, &lines, turn.tasks).await?,
-            Mode::Late => late(&plan, &tally, &mut wire, &ids, &lines, turn).await?,
+            Mode::Deliver => deliver(&plan, &tally, &mut wire, &ids, &lines, share.tasks).await?,
+            Mode::Late => late(&plan, &tally, &mut wire, &ids, &lines, share).await?,
         }
-        over.wait().await;
+        measured.wait().await;
         if plan.mode == Mode::Schedule && !plan.keep {
-            cancel(&plan, &mut wire, &ids, turn.tasks).await?;
+            cancel(&plan, &mut wire, &ids, share.tasks).await?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! Schedules for later, acks, and cancels.
+//! The load of [`Mode::Schedule`](super::Mode::Schedule): schedules for later and their acks, then
+//! cancels.
 
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use super::{
     wire::Wire,
 };
 
-/// Schedules what is the business of this connection, with so many under way as the plan says.
+/// Schedules the tasks of one connection. At most `plan.pipeline` are pending at a time.
 pub(super) async fn schedule(
     plan: &Plan,
     tally: &Tally,
@@ -34,7 +35,7 @@ pub(super) async fn schedule(
                 sent.push(now);
             }
         }
-        wire.turn().await?;
+        wire.exchange().await?;
         let now = nanos(begin);
         while let Some(reply) = wire.next() {
             if let Reply::Ack(number) = reply?
@@ -44,12 +45,12 @@ pub(super) async fn schedule(
                 done += 1;
             }
         }
-        tally.take(&mut took);
+        tally.record(&mut took);
     }
     Ok(())
 }
 
-/// Cancels them.
+/// Cancels the tasks of one connection. At most `plan.pipeline` cancels are pending at a time.
 pub(super) async fn cancel(
     plan: &Plan,
     wire: &mut Wire,
@@ -62,7 +63,7 @@ pub(super) async fn cancel(
             request::cancel(ids, next, &mut wire.out);
             next += 1;
         }
-        wire.turn().await?;
+        wire.exchange().await?;
         while let Some(reply) = wire.next() {
             done += u32::from(reply? == Reply::Cancelled);
         }

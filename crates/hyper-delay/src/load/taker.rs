@@ -1,4 +1,4 @@
-//! What both kinds of load with deliveries have in common: each task is acknowledged once.
+//! Takes and acknowledges the deliveries of one connection.
 
 use super::{
     LoadError, Tally,
@@ -8,16 +8,17 @@ use super::{
     wire::Wire,
 };
 
-/// Deliveries of a connection, and their acks.
+/// Takes deliveries and writes their acks.
 #[derive(Debug)]
 pub(super) struct Taker {
     tasks: u32,
-    /// Whether each ack is to be confirmed.
+    /// Whether to request a confirmation of every ack.
     confirm: bool,
     seen: Vec<bool>,
-    /// How many tasks have been delivered.
+    /// The number of tasks delivered so far.
     pub(super) delivered: u32,
-    confirming: u32,
+    /// Acks whose confirmation is pending.
+    unconfirmed: u32,
 }
 
 impl Taker {
@@ -27,16 +28,17 @@ impl Taker {
             confirm,
             seen: vec![false; tasks as usize],
             delivered: 0,
-            confirming: 0,
+            unconfirmed: 0,
         }
     }
 
-    /// Whether all tasks have come, and the removal of the last, and so of all before it, is on disk.
-    pub(super) const fn over(&self) -> bool {
-        self.delivered == self.tasks && self.confirming == 0
+    /// Whether all tasks are delivered and their removals are on disk. Removals reach the disk in
+    /// order, so the confirmation of the last one covers all.
+    pub(super) const fn is_done(&self) -> bool {
+        self.delivered == self.tasks && self.unconfirmed == 0
     }
 
-    /// Acknowledges what has come; the number of a task that has come for the first time.
+    /// Acknowledges a delivery. Returns the number of its task if this is its first delivery.
     pub(super) fn take(
         &mut self,
         reply: Reply,
@@ -47,7 +49,7 @@ impl Taker {
         let delivered = match reply {
             Reply::Delivery(delivered) => delivered,
             Reply::Acked => {
-                self.confirming -= 1;
+                self.unconfirmed -= 1;
                 return None;
             }
             _ => return None,
@@ -58,20 +60,20 @@ impl Taker {
         if first {
             self.delivered += 1;
         } else {
-            tally.came_again();
+            tally.count_again();
         }
         let confirm = self.confirm || self.delivered == self.tasks;
-        self.confirming += u32::from(confirm);
+        self.unconfirmed += u32::from(confirm);
         request::ack(ids, delivered, confirm, &mut wire.out);
         first.then_some(number)
     }
 }
 
-/// Has the connection's route delivered to it.
+/// Registers the route of the connection and waits for the reply.
 pub(super) async fn register(wire: &mut Wire, ids: &Ids, credit: u32) -> Result<(), LoadError> {
     request::register(ids, credit, &mut wire.out);
     loop {
-        wire.turn().await?;
+        wire.exchange().await?;
         while let Some(reply) = wire.next() {
             if reply? == Reply::Registered {
                 return Ok(());

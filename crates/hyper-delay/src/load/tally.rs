@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 
 use super::Quantiles;
 
-/// What was counted up to now.
+/// Counts and times of a running load.
 #[derive(Debug)]
 pub struct Tally {
     done: AtomicU64,
@@ -21,11 +21,11 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// Creates an empty tally.
     #[must_use]
     pub fn new() -> Self {
         const DIGITS: u8 = 3;
-        /// An hour, in nanoseconds; what takes longer counts as that.
+        /// One hour in nanoseconds. Longer times count as one hour.
         const LONGEST: u64 = 3_600_000_000_000;
         let times = Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are allowed");
         Self {
@@ -36,25 +36,25 @@ impl Tally {
         }
     }
 
-    /// How many tasks are done.
+    /// The number of tasks that are done.
     #[must_use]
     pub fn done(&self) -> u64 {
         self.done.load(Relaxed)
     }
 
-    /// How many tasks were delivered before their time. There is to be none.
+    /// The number of tasks that were delivered before their time; 0 unless the server is defective.
     #[must_use]
     pub fn early(&self) -> u64 {
         self.early.load(Relaxed)
     }
 
-    /// How many deliveries were of a task that had been delivered already.
+    /// The number of redeliveries.
     #[must_use]
     pub fn again(&self) -> u64 {
         self.again.load(Relaxed)
     }
 
-    /// How long it took.
+    /// The quantiles of the times so far.
     #[must_use]
     pub fn quantiles(&self) -> Quantiles {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,8 +66,8 @@ impl Tally {
         }
     }
 
-    /// Takes the times, in nanoseconds, of tasks that are done.
-    pub(super) fn take(&self, nanos: &mut Vec<u64>) {
+    /// Counts finished tasks and records their times in nanoseconds. Drains `nanos`.
+    pub(super) fn record(&self, nanos: &mut Vec<u64>) {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         self.done.fetch_add(nanos.len() as u64, Relaxed);
         for nanos in nanos.drain(..) {
@@ -75,11 +75,11 @@ impl Tally {
         }
     }
 
-    pub(super) fn was_early(&self) {
+    pub(super) fn count_early(&self) {
         self.early.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn came_again(&self) {
+    pub(super) fn count_again(&self) {
         self.again.fetch_add(1, Relaxed);
     }
 }
@@ -95,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_of_what_was_taken() {
+    fn quantiles_are_those_of_the_recorded_times() {
         let tally = Tally::new();
-        tally.take(&mut (1..=1_000).map(|millis| millis * 1_000_000).collect());
+        tally.record(&mut (1..=1_000).map(|millis| millis * 1_000_000).collect());
         assert_eq!(tally.done(), 1_000);
         let Quantiles { p50, p99, max } = tally.quantiles();
         for (got, wanted) in [(p50, 500.0), (p99, 990.0), (max, 1_000.0)] {

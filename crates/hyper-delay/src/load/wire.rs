@@ -1,4 +1,4 @@
-//! A connection whose both directions are driven at once, by one task.
+//! A connection that sends and receives concurrently in one task.
 
 use std::{
     future::poll_fn,
@@ -14,17 +14,17 @@ use tokio::{
 use super::{LoadError, reply::Reply};
 use crate::protocol::Lines;
 
-/// The longest line that any server sends.
+/// The longest line that a server can send: the highest `max_line_bytes`.
 const LONGEST: usize = 16 << 20;
 
-/// Bytes on their way out, and lines that have come in.
+/// A connection with a buffer of bytes to send and one of received lines.
 #[derive(Debug)]
 pub struct Wire {
     stream: TcpStream,
     lines: Lines,
-    /// What is to be sent.
+    /// The bytes to send. [`exchange`](Self::exchange) clears the buffer once all are sent.
     pub out: Vec<u8>,
-    /// How much of it is.
+    /// The number of bytes of `out` that are sent.
     sent: usize,
 }
 
@@ -33,7 +33,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// If nobody is there.
+    /// The connection cannot be opened.
     pub async fn connect(address: &str) -> Result<Self, LoadError> {
         let connected = async {
             let stream = TcpStream::connect(address).await?;
@@ -52,16 +52,16 @@ impl Wire {
         })
     }
 
-    /// Sends as much as there is room for, and waits until something has come.
+    /// Sends `out` as far as the socket accepts it, and waits until bytes are received.
     ///
     /// # Errors
     ///
-    /// If the connection is broken or closed.
+    /// The connection is broken or closed.
     ///
     /// # Cancel safety
     ///
-    /// Nothing is lost when it is dropped.
-    pub async fn turn(&mut self) -> Result<(), LoadError> {
+    /// Dropping the future loses no bytes in either direction.
+    pub async fn exchange(&mut self) -> Result<(), LoadError> {
         poll_fn(|context| {
             self.send(context)?;
             match pin!(self.stream.read_buf(self.lines.room())).poll(context)? {
@@ -85,13 +85,13 @@ impl Wire {
         Ok(())
     }
 
-    /// The next line that has come, whatever it says.
+    /// Returns the next received line, of any protocol. `None` if none is complete.
     pub fn line(&mut self) -> Option<Result<&[u8], LoadError>> {
         let line = self.lines.next()?;
         Some(line.map_err(|too_long| LoadError::Answer(too_long.to_string())))
     }
 
-    /// The next line that has come.
+    /// Returns the next received line as a [`Reply`]. `None` if none is complete.
     pub(super) fn next(&mut self) -> Option<Result<Reply, LoadError>> {
         Some(self.line()?.and_then(Reply::read))
     }

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::process::Server;
 
 #[test]
-fn every_load_ends_and_leaves_nothing() {
+fn every_mode_ends_and_leaves_no_task() {
     let server = Server::start(json!({}));
     let pid = server.running.id().to_string();
     for (mode, tasks) in [("schedule", 300), ("deliver", 300), ("late", 100)] {
@@ -46,7 +46,7 @@ fn every_load_ends_and_leaves_nothing() {
 }
 
 #[test]
-fn the_load_can_leave_its_tasks() {
+fn keep_leaves_the_tasks() {
     let server = Server::start(json!({}));
     let table = server
         .run(&[
@@ -65,7 +65,7 @@ fn the_load_can_leave_its_tasks() {
 }
 
 #[test]
-fn a_process_that_is_not_there_is_an_error() {
+fn an_unknown_server_pid_is_an_error() {
     let server = Server::start(json!({}));
     let error = server
         .run(&[
@@ -78,7 +78,7 @@ fn a_process_that_is_not_there_is_an_error() {
         ])
         .failed(1);
     assert!(
-        error.contains("process 999999999 cannot be looked at"),
+        error.contains("the processor time of process 999999999 cannot be read"),
         "{error}"
     );
 }

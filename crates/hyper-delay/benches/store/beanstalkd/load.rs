@@ -1,20 +1,20 @@
-//! The same load in the protocol of beanstalkd, on the same wire.
+//! The same load in the protocol of beanstalkd, on the same [`Wire`].
 
 use std::{io::Write as _, process, sync::Arc, time::Instant};
 
 use hyper_delay::load::{Cpu, LoadError, Wire};
 use tokio::{sync::Barrier, task::JoinSet};
 
-/// What is done with each task.
+/// The requests of each task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// It is put, for later.
+    /// A put of a task that is due later.
     Put,
-    /// It is put for now, reserved and deleted.
+    /// A put of a task that is due now, a reserve and a delete.
     PutReserveDelete,
 }
 
-/// What came out.
+/// The results of one load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) tasks_per_second: f64,
@@ -22,7 +22,8 @@ pub(crate) struct Figures {
     pub(crate) load_cpu_us_per_task: f64,
 }
 
-/// `tasks` over all connections, of which each has so many under way.
+/// Runs `tasks` tasks over all connections, with at most `pipeline` pending on each. `server` is
+/// the process id of beanstalkd.
 pub(crate) async fn run(
     address: &str,
     server: u32,
@@ -70,7 +71,7 @@ async fn connection(
         Work::Put => 3_600,
         Work::PutReserveDelete => 0,
     };
-    // Without line ends, so that it is a line of its own when it comes back.
+    // The payload contains no line end, so beanstalkd sends it back as one line.
     let payload = "x".repeat(payload_bytes);
     let put = format!("put 0 {delay} 120 {payload_bytes}\r\n{payload}\r\n");
     let (mut next, mut done) = (0, 0);
@@ -80,7 +81,7 @@ async fn connection(
             wire.out.extend_from_slice(put.as_bytes());
             next += 1;
         }
-        wire.turn().await?;
+        wire.exchange().await?;
         while let Some(line) = wire.line() {
             let line = line?;
             if line.starts_with(b"INSERTED ") {

@@ -1,4 +1,4 @@
-//! The peer: beanstalkd, which syncs each put and each delete.
+//! The peer: beanstalkd with one sync per put and per delete.
 
 mod load;
 
@@ -15,7 +15,7 @@ use testkit::Process;
 
 pub(crate) use load::{Figures, Work, run};
 
-/// A process of it.
+/// A beanstalkd process in a temporary directory.
 pub(crate) struct Beanstalkd {
     process: Process,
     pub(crate) address: String,
@@ -23,7 +23,7 @@ pub(crate) struct Beanstalkd {
 }
 
 impl Beanstalkd {
-    /// Starts it, and waits until it listens; none if it is not installed.
+    /// Starts beanstalkd and waits until it listens. Returns `None` if it is not installed.
     pub(crate) fn start() -> io::Result<Option<Self>> {
         const PATIENCE: Duration = Duration::from_secs(10);
         const PAUSE: Duration = Duration::from_millis(10);
