@@ -1,4 +1,4 @@
-//! The corpus of the fuzz target as an ordinary test.
+//! Runs the corpus of the fuzz target as an ordinary test.
 
 mod wire;
 
@@ -17,15 +17,18 @@ fn every_line_of_the_corpus_has_the_result_in_its_file_name() {
         let bytes = fs::read(&path).unwrap();
         wire::check(&bytes);
         let name = path.file_name().unwrap().to_str().unwrap();
-        let (wanted, _) = name.split_once('-').expect(name);
-        answers.insert(wanted.to_owned());
+        let (expected, _) = name.split_once('-').expect(name);
+        answers.insert(expected.to_owned());
         for (_, line) in wire::split(65_536, [&bytes[..]]) {
             let answer = match line.map(|line| parse(&line)) {
                 Some(Ok(_)) => "good",
                 Some(Err(refusal)) => refusal.code.as_str(),
                 None => "line_too_long",
             };
-            assert!(wanted == answer || wanted == "mixed", "{name}: {answer}");
+            assert!(
+                expected == answer || expected == "mixed",
+                "{name}: {answer}"
+            );
         }
     }
     let all = [

@@ -57,7 +57,7 @@ const PIECES: &[&str] = &[
 
 /// An id, a route or a tag: any characters, at most 128 bytes.
 fn name() -> impl Strategy<Value = Arc<str>> {
-    let plain = string_regex("[a-z0-9-]{1,128}").expect("it is one");
+    let plain = string_regex("[a-z0-9-]{1,128}").expect("a valid expression");
     let wild = vec(any::<char>(), 1..=32).prop_map(String::from_iter);
     prop_oneof![plain, wild].prop_map(Arc::from)
 }
@@ -70,7 +70,7 @@ fn named() -> impl Strategy<Value = Named> {
     })
 }
 
-/// Any time that is not taken for seconds.
+/// Any valid time: those that look like Unix seconds are refused.
 fn fire_at() -> impl Strategy<Value = u64> {
     prop_oneof![0..100_000_000_u64, 100_000_000_000..=1_u64 << 53]
 }
@@ -131,17 +131,17 @@ fn line() -> impl Strategy<Value = Line> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_split_and_read_or_refused(bytes in vec(any::<u8>(), 0..300)) {
+    fn any_bytes_are_split_and_parsed_or_refused(bytes in vec(any::<u8>(), 0..300)) {
         wire::check(&bytes);
     }
 
     #[test]
-    fn anything_like_json_is_split_and_read_or_refused(pieces in vec(select(PIECES), 0..40)) {
+    fn pieces_of_json_are_split_and_parsed_or_refused(pieces in vec(select(PIECES), 0..40)) {
         wire::check(pieces.concat().as_bytes());
     }
 
     #[test]
-    fn every_request_is_read_as_it_was_written(line in line()) {
+    fn every_encoded_request_parses_to_itself(line in line()) {
         let mut text = wire::encode(&line);
         prop_assert_eq!(parse(&text), Ok(line));
         text.push(b'\n');
@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_that_is_cut_or_damaged_is_read_or_refused(
+    fn a_cut_request_is_refused_and_a_damaged_one_is_parsed_or_refused(
         line in line(),
         at in any::<prop::sample::Index>(),
         byte in any::<u8>(),
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_are_the_same_wherever_the_bytes_are_cut(
+    fn lines_do_not_depend_on_where_the_bytes_are_cut(
         pieces in vec(select(&["\n", "\r", "x", "line", "{\"kind\":\"ping\"}"][..]), 0..60),
         cuts in vec(any::<prop::sample::Index>(), 0..10),
         limit in 0..20_usize,

@@ -20,9 +20,9 @@ pub struct Lines {
     skipping: bool,
     /// The size of the next read.
     read: usize,
-    /// The length of the buffer before the latest read.
+    /// The length of the buffer before the last read.
     settled: usize,
-    /// The number of line ends so far, those of empty lines included.
+    /// The number of line ends so far, including those of empty lines.
     ended: u64,
     /// The number of the line that [`next`](Self::next) returned last.
     number: u64,
@@ -111,7 +111,7 @@ impl Lines {
         self.number
     }
 
-    /// Returns how much memory the unfinished line takes; 0 if no line is begun.
+    /// Returns how much memory the unfinished line takes; 0 between lines.
     #[must_use]
     pub const fn unfinished(&self) -> usize {
         match self.buffer.is_empty() {

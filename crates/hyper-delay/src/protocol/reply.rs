@@ -115,7 +115,7 @@ pub struct DeadTask {
     pub died_at: u64,
     /// Why the content of the task cannot be read. `None` if it can.
     pub reason: Option<Arc<str>>,
-    /// Whether the server made the task's route for a connection that is gone.
+    /// Whether the server made the task's route for a connection that is closed.
     pub orphaned: bool,
 }
 

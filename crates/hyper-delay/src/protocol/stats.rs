@@ -13,7 +13,7 @@ pub struct Stats {
     pub connections: u64,
     /// Acks and nacks without a matching delivery since the server started.
     pub unknown_acks: u64,
-    /// Tasks whose route the server made for a connection that is gone.
+    /// Tasks whose route the server made for a connection that is closed.
     pub orphaned: u64,
     /// The requested routes, in order of name.
     pub routes: Vec<RouteStats>,
@@ -30,7 +30,7 @@ pub struct RouteStats {
     pub counts: Counts,
     /// Connections that have registered the route.
     pub consumers: u64,
-    /// Whether the server made the route for a connection that is gone.
+    /// Whether the server made the route for a connection that is closed.
     pub orphaned: bool,
 }
 

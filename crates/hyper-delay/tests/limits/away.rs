@@ -6,7 +6,7 @@ use crate::{
     server::Server,
 };
 
-/// `count` tasks fall due while the consumer is away; then it comes back.
+/// Lets `count` tasks fall due without a consumer, then takes them in order.
 fn away(count: usize) {
     let server = Server::start(json!({"ack_timeout_ms": 3_600_000}));
     let start = now() + 1_000;
@@ -27,12 +27,12 @@ fn away(count: usize) {
 }
 
 #[test]
-fn what_falls_due_while_the_consumer_is_away_comes_in_order_when_it_is_back() {
+fn tasks_that_fall_due_without_a_consumer_are_delivered_in_order() {
     away(200_000);
 }
 
 #[test]
 #[ignore = "takes minutes without optimization"]
-fn a_million_tasks_fall_due_while_the_consumer_is_away() {
+fn a_million_tasks_that_fall_due_without_a_consumer_are_delivered_in_order() {
     away(1_000_000);
 }

@@ -44,12 +44,12 @@ fn write_all(mut stream: &TcpStream, lines: impl Iterator<Item = String>) {
         .expect("the server takes it");
 }
 
-/// Takes `count` deliveries whose ids are numbers, and acknowledges each. Returns the ids in the
-/// order of their arrival.
+/// Takes `count` deliveries whose ids are numbers, and acknowledges each. Returns the ids in order
+/// of delivery.
 pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
     let writer = peer.stream().try_clone().expect("it is open");
     let (acks, taken) = mpsc::channel::<usize>();
-    // Acks are written by another thread: the server may stop reading while its replies wait.
+    // Another thread writes the acks: the server may stop reading while its deliveries are unread.
     let sending = thread::spawn(move || {
         while let Ok(first) = taken.recv() {
             let ids = std::iter::once(first).chain(taken.try_iter().take(1000));
@@ -61,7 +61,7 @@ pub(crate) fn take_all(peer: &mut Peer, count: usize) -> Vec<usize> {
     });
     let mut ids = Vec::with_capacity(count);
     while ids.len() < count {
-        let line = peer.line().expect("there is more to come");
+        let line = peer.line().expect("the connection stays open");
         // Parsing each line as JSON would dominate the test.
         let id = line
             .strip_prefix(r#"{"kind":"delivery","id":""#)

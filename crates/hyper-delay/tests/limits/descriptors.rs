@@ -28,11 +28,12 @@ fn limited(files: u32) -> Server {
     )
 }
 
-/// The lowest number that no open file has: below this limit the server can open no more.
+/// The lowest free file descriptor of the server. With this number as its limit, the server can
+/// open no file.
 fn first_free(server: &Server) -> u64 {
     let is_open = |file: &u64| fs::exists(format!("/proc/{}/fd/{file}", server.id()));
     let free = (0..).find(|file| !is_open(file).expect("the server runs"));
-    free.expect("there are finitely many")
+    free.expect("open files are finite")
 }
 
 /// Sets the soft limit of the server, and returns the old limits.
@@ -58,7 +59,7 @@ fn pass(producer: &mut Peer, consumer: &mut Peer, id: usize) {
 }
 
 #[test]
-fn with_64_open_files_tasks_go_on_while_hundreds_try_to_connect() {
+fn with_64_open_files_tasks_are_delivered_while_hundreds_try_to_connect() {
     let server = limited(64);
     let mut producer = server.peer();
     let mut consumer = server.consumer("a");
@@ -84,7 +85,7 @@ fn with_64_open_files_tasks_go_on_while_hundreds_try_to_connect() {
 }
 
 #[test]
-fn a_refused_connection_reads_that_the_limit_of_open_files_is_the_cause() {
+fn the_error_of_a_refused_connection_names_the_limit_of_open_files() {
     let server = limited(64);
     let mut attackers: Vec<Peer> = (0..20).map(|_| server.peer()).collect();
     let messages: Vec<String> = attackers
@@ -101,16 +102,16 @@ fn a_refused_connection_reads_that_the_limit_of_open_files_is_the_cause() {
 }
 
 #[test]
-fn accept_waits_while_no_descriptor_is_free_and_then_goes_on() {
+fn accept_waits_while_no_descriptor_is_free_and_then_continues() {
     const KIND: &str = "a connection could not be accepted";
     /// The server's wait between two attempts, in milliseconds.
     const PAUSE: u128 = 200;
     let server = Server::start(json!({}));
     let mut open = server.peer();
-    // The first commits of a server clear what an earlier one has remembered.
+    // The first commits of a server also clear the deduplication window of an earlier one.
     pass(&mut open, &mut server.consumer("a"), 0);
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // Not even the store can open a file now, so this server is asked for nothing that needs one.
+    // The store can open no file either, so this test sends no request that needs one.
     let before = set_limit(&server, Some(first_free(&server)), maximum);
     let start = Instant::now();
     let mut waiting = server.peer();
@@ -122,7 +123,7 @@ fn accept_waits_while_no_descriptor_is_free_and_then_goes_on() {
         thread::sleep(Duration::from_millis(10));
     }
     let attempts = accounted(&server.log(), KIND).0 as u128;
-    // One at once, and one more when the consumer's connection has ended.
+    // One attempt is immediate, and one follows the end of the consumer's connection.
     let most = start.elapsed().as_millis() / PAUSE + 3;
     assert!(attempts <= most, "{attempts} attempts instead of {most}");
     set_limit(&server, before.current, before.maximum);

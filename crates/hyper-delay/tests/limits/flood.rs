@@ -9,18 +9,18 @@ use serde_json::json;
 
 use crate::server::Server;
 
-/// Far more bytes than the buffers of sockets hold.
+/// Far more bytes than socket buffers hold.
 const TOO_MUCH: usize = 512 << 20;
 
 #[test]
-fn a_connection_that_reads_no_replies_is_no_longer_read_and_loses_none() {
+fn the_server_stops_reading_a_connection_with_unread_replies_and_loses_none() {
     let server = Server::start(json!({}));
     let mut peer = server.peer();
     let mut writer = peer.stream().try_clone().expect("it is open");
     writer
         .set_write_timeout(Some(Duration::from_secs(3)))
         .expect("it is a socket");
-    // Nearly as long as its reply.
+    // A request is nearly as long as its reply.
     let line = |number: usize| {
         let tag = "\\u0001".repeat(120);
         format!("{{\"kind\":\"ping\",\"tag\":\"{number:08}{tag}\"}}\n")
@@ -52,11 +52,12 @@ fn a_connection_that_reads_no_replies_is_no_longer_read_and_loses_none() {
     sending
         .join()
         .expect("it does not panic")
-        .expect("all is taken");
+        .expect("the server reads the rest");
     peer.quiet();
 }
 
-/// Writes until the socket takes no more. Returns the number of bytes written, if not all were.
+/// Writes until the socket accepts no more. Returns the number of bytes written, or `None` if all
+/// were.
 fn write(writer: &mut impl Write, bytes: &[u8]) -> Option<usize> {
     let mut written = 0;
     while written < bytes.len() {

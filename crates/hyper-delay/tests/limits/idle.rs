@@ -11,8 +11,8 @@ fn idle_connections_are_closed_and_consumers_stay() {
     let mut half = server.peer();
     half.raw(r#"{"kind":"#);
     assert_eq!(silent.line(), None);
-    assert_eq!(half.line(), None, "a line that is not finished is no line");
-    // The consumer had been idle for longer than both.
+    assert_eq!(half.line(), None, "an unfinished line does not count");
+    // The consumer has been silent for longer than both.
     server.peer().due("a", "1");
     let delivery = consumer.delivery();
     assert!(consumer.removes(&delivery));
@@ -26,12 +26,12 @@ fn a_connection_with_a_delivery_in_flight_stays() {
     let delivery = holder.delivery();
     let reply = holder.ask(r#"{"kind":"unregister","route_key":"a"}"#);
     assert_eq!(reply["kind"], "unregistered");
-    // Two that begin to be idle later are closed first.
+    // Two connections that become idle later are closed first.
     for _ in 0..2 {
         assert_eq!(server.peer().line(), None);
     }
     assert!(holder.removes(&delivery));
-    assert_eq!(holder.line(), None, "now it is idle");
+    assert_eq!(holder.line(), None, "it is idle now");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use crate::server::Server;
 
 const REFUSED: usize = 200;
 
-/// How many warnings of a kind the log accounts for, and in how many lines.
+/// Returns the number of warnings of a kind, including those left out, and the number of their
+/// lines.
 pub(crate) fn accounted(log: &str, kind: &str) -> (usize, usize) {
     let lines = log.lines().filter(|line| line.contains(kind));
     lines.fold((0, 0), |(warnings, count), line| {
@@ -18,7 +19,7 @@ pub(crate) fn accounted(log: &str, kind: &str) -> (usize, usize) {
 }
 
 #[test]
-fn refused_hosts_take_a_line_per_second_that_counts_the_others() {
+fn refused_hosts_are_logged_once_per_second_with_the_number_left_out() {
     let server = Server::start(json!({"allowed_hosts": ["10.0.0.0/8"]}));
     let start = Instant::now();
     for _ in 0..REFUSED {

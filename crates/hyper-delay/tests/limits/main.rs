@@ -1,5 +1,5 @@
-//! The server under load, and with peers that are slow, many, greedy or gone. Tests compare the
-//! order of events, not the time they take.
+//! The server under load, and with slow, numerous, greedy or unreachable peers. Tests compare the
+//! order of events, not their duration.
 
 mod bulk;
 

@@ -5,7 +5,7 @@ use testkit::{Peer, request::schedule};
 
 use crate::server::Server;
 
-/// Takes all ordinary slots with connections that say nothing.
+/// Takes all ordinary slots with idle connections.
 fn full(config: serde_json::Value) -> (Server, Vec<Peer>) {
     let server = Server::start(config);
     let mut idle: Vec<Peer> = (0..3).map(|_| server.peer()).collect();
@@ -16,13 +16,13 @@ fn full(config: serde_json::Value) -> (Server, Vec<Peer>) {
 }
 
 #[test]
-fn an_operator_is_served_when_all_slots_are_taken() {
+fn a_reserved_slot_serves_an_operator_when_all_others_are_taken() {
     let (server, mut idle) = full(json!({"max_connections": 3, "reserved_connections": 1}));
     let mut operator = server.peer();
     assert_eq!(operator.all_stats()["connections"], 4);
     let mut other = server.peer();
     assert_eq!(other.kind("error")["code"], "too_many_connections");
-    // A reserved slot is for requests, not for a consumer that stays.
+    // A reserved slot is for requests, not for consumers.
     for line in [
         r#"{"kind":"register","route_key":"a"}"#,
         r#"{"kind":"schedule","id":"x","fire_at":1}"#,
@@ -33,10 +33,10 @@ fn an_operator_is_served_when_all_slots_are_taken() {
     assert_eq!(
         operator.line(),
         None,
-        "it is closed when it says nothing more"
+        "a silent connection in a reserved slot is closed"
     );
     drop(operator);
-    // The slot gets free for the next operator.
+    // The slot is then free for the next operator.
     idle[0].until(
         |_| {
             let mut next = server.peer();

@@ -40,7 +40,7 @@ fn all_connections_may_register_max_routes() {
         assert_eq!(register(&mut second, route), "registered");
     }
     assert_eq!(register(&mut second, "c"), "too_many_routes");
-    // A takeover adds no registration, and frees the other's.
+    // A takeover ends the registration of the other connection, and adds none.
     let exclusive = second.register_with("a", r#""mode":"exclusive""#);
     assert_eq!(exclusive["kind"], "registered");
     assert_eq!(register(&mut second, "c"), "registered");
@@ -76,7 +76,7 @@ fn a_connection_with_many_routes_closes_in_steps_and_delays_no_consumer() {
         let delivery = honest.delivery();
         assert!(honest.removes(&delivery));
     }
-    // In the end only the honest route has a consumer.
+    // At the end only the honest route has a consumer.
     honest.until(Peer::all_stats, |stats| stats["routes"] == json!([{
         "route_key": "a", "waiting": 0, "parked": 0, "in_flight": 0, "dead": 0, "consumers": 1
     }]));

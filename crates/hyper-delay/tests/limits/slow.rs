@@ -34,7 +34,7 @@ fn a_consumer_that_does_not_read_delays_no_other() {
         assert!(free.removes(&delivery));
         producer.quiet();
     }
-    // Its deliveries are not lost.
+    // The deliveries of the stuck consumer are not lost.
     for id in 0..LARGE {
         let delivery = stuck.delivery();
         assert_eq!(delivery["id"], id.to_string());
@@ -45,7 +45,7 @@ fn a_consumer_that_does_not_read_delays_no_other() {
 
 #[test]
 #[ignore = "takes half a minute"]
-fn a_connection_that_takes_nothing_for_30_seconds_is_closed() {
+fn a_connection_that_reads_nothing_for_30_seconds_is_closed() {
     let server = Server::start(json!({"ack_timeout_ms": 3_600_000, "retry_delay_ms": 1}));
     let _stuck = stuck(&server);
     let mut other = server.peer();
@@ -70,7 +70,7 @@ fn a_client_that_sends_byte_by_byte_is_answered_and_delays_no_other() {
     let line = schedule("b", "slow", 1);
     for (place, byte) in line.bytes().enumerate() {
         slow.raw([byte]);
-        // Another task passes between two bytes.
+        // Another task is delivered between two bytes.
         other.due("a", &place.to_string());
         let delivery: Value = other.delivery();
         assert!(other.removes(&delivery));

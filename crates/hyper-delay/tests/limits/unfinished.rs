@@ -6,11 +6,11 @@ use crate::server::Server;
 const ATTACKERS: usize = 30;
 
 #[test]
-fn half_lines_close_their_own_connections_and_no_others() {
+fn unfinished_lines_close_their_own_connections_only() {
     let server = Server::start(json!({"max_unfinished_bytes": 262_144}));
     let mut consumer = server.consumer("a");
     let mut producer = server.peer();
-    // A slow client has begun a line before all attackers, and ends it after them.
+    // A slow client begins a line before all attackers and ends it after them.
     let mut slow = server.peer();
     let line = schedule("a", "slow", 1);
     let (begin, end) = line.split_at(20);

@@ -13,10 +13,10 @@ const LIMITS: [usize; 2] = [65_536, 40];
 /// Passes the bytes to the splitter and the parser, and asserts their contracts.
 pub(crate) fn check(bytes: &[u8]) {
     for limit in LIMITS {
-        let wanted = model(limit, bytes);
-        assert_eq!(split(limit, [bytes]), wanted);
+        let expected = model(limit, bytes);
+        assert_eq!(split(limit, [bytes]), expected);
         let piece = bytes.len() % 13 + 1;
-        assert_eq!(split(limit, bytes.chunks(piece)), wanted);
+        assert_eq!(split(limit, bytes.chunks(piece)), expected);
     }
     for line in model(usize::MAX, bytes)
         .into_iter()
@@ -32,7 +32,7 @@ pub(crate) fn check(bytes: &[u8]) {
 /// A line and its number; `None` for a line that is too long.
 pub(crate) type Numbered = (u64, Option<Vec<u8>>);
 
-/// The lines of these pieces.
+/// Splits the bytes of these pieces into lines.
 pub(crate) fn split<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Numbered> {
     let mut lines = Lines::new(limit);
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn split<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>
     found
 }
 
-/// The lines by the text of the protocol, computed from all bytes at once.
+/// The lines that `PROTOCOL.md` specifies, computed from all bytes at once.
 fn model(limit: usize, bytes: &[u8]) -> Vec<Numbered> {
     let content = |line: &'_ [u8]| line.strip_suffix(b"\r").unwrap_or(line).to_vec();
     let lines: Vec<_> = bytes
@@ -97,7 +97,7 @@ fn check_delivery(schedule: &Schedule) {
             out.len() <= delivery.longest()
         });
 
-        // A delivery can be scheduled again unchanged.
+        // The fields of a delivery are valid in a schedule.
         let again = String::from_utf8(out).expect("it is JSON");
         let again = again.replacen("\"kind\":\"delivery\"", "\"kind\":\"schedule\"", 1);
         let again = parse(again.trim_end_matches('\n').as_bytes()).expect("it has every field");

@@ -1,10 +1,10 @@
-//! Encodes requests as a client does.
+//! Encodes requests like a client.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper_delay::protocol::{Line, Named, Request, Schedule};
 use serde_json::{Value, json};
 
-/// The line without its end. An absent field is null.
+/// Returns the line without its end. An absent field is null.
 pub(crate) fn encode(line: &Line) -> Vec<u8> {
     let mut object = match &line.request {
         Request::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),

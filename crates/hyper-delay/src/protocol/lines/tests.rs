@@ -91,7 +91,7 @@ fn a_line_that_is_too_long_has_one_number_whenever_it_is_reported() {
 }
 
 #[test]
-fn an_unended_line_holds_at_most_the_limit_and_a_read() {
+fn an_unfinished_line_holds_at_most_the_limit_and_a_read() {
     let limit = 100_000;
     let mut lines = Lines::new(limit);
     let mut reports = 0;

@@ -96,7 +96,7 @@ fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
 }
 
 #[test]
-fn seconds_in_place_of_milliseconds_are_refused_with_the_cure() {
+fn unix_seconds_are_refused_with_the_cure() {
     for value in ["100000000", "1732616400", "99999999999"] {
         for shown in [value.to_owned(), format!("\"{value}\"")] {
             let refusal = refusal_of(format!(
@@ -179,7 +179,7 @@ fn an_ack_may_name_its_delivery_exactly() {
 }
 
 #[test]
-fn a_registration_is_shared_unless_it_says_otherwise() {
+fn a_registration_is_shared_by_default() {
     let register = |credit, mode| Request::Register {
         route: "r".into(),
         credit,
@@ -209,7 +209,7 @@ fn a_registration_is_shared_unless_it_says_otherwise() {
 }
 
 #[test]
-fn the_other_requests_are_read() {
+fn the_other_requests_are_parsed() {
     let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
     let after = Some(Arc::<str>::from("a"));
     for (line, request) in [
@@ -276,7 +276,7 @@ fn the_other_requests_are_read() {
 }
 
 #[test]
-fn required_fields_are_required() {
+fn missing_required_fields_are_refused() {
     for (line, field) in [
         (r#"{}"#, "kind"),
         (r#"{"kind":"hello"}"#, "protocol"),
@@ -309,7 +309,7 @@ fn names_are_1_to_128_bytes_long() {
     assert!(id("").is_err());
     let refusal = id(&"é".repeat(65)).expect_err("it has 130 bytes");
     assert_eq!(refusal.code, Code::BadField);
-    assert_eq!(refusal.id, None, "it is not told back");
+    assert_eq!(refusal.id, None, "the reply does not repeat it");
     let shown = "é".repeat(31);
     assert_eq!(
         refusal.message,

@@ -1,4 +1,4 @@
-//! How lines are refused, and which are not.
+//! Tests of refused lines and of lines that are parsed nevertheless.
 
 use crate::protocol::{Code, Refusal, Request, parse};
 
