@@ -1,4 +1,4 @@
-//! A disk whose sync fails.
+//! A disk on which syncs fail.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use testkit::{Wire, request::now};
 
 use crate::{acks, deliver_all, schedule, strace};
 
-/// The first so many syncs of a start and a few schedules work.
 #[test]
-fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
+fn the_server_ends_when_a_sync_fails_and_loses_no_acknowledged_task() {
     if !strace::is_there() {
         return;
     }
+    // The number of syncs that succeed before the first failure.
     for working in [10, 25, 60] {
         let directory = tempfile::tempdir().unwrap();
         let start = crate::start(directory.path());
-        // The store is made before, so that the syncs that are counted are those of schedules.
+        // A first run creates the store, so that most of the counted syncs are those of schedules.
         let server = start.run();
         let mut wire = Wire::to(server.address).unwrap();
         wire.send(&schedule("first", now(), 30)).unwrap();
@@ -46,7 +46,7 @@ fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
             }
         }
         let refused = refused.expect("a sync has failed");
-        assert!(refused >= 1, "the first sync of {working} was to work");
+        assert!(refused >= 1, "the first of {working} syncs failed");
         let (status, log) = server.ended();
         assert!(!status.success(), "{log}");
         let said =
@@ -56,7 +56,7 @@ fn when_a_sync_fails_the_server_ends_and_nothing_it_acknowledged_is_lost() {
         let server = start.run();
         deliver_all(&server, &acknowledged);
         println!(
-            "{} acknowledged before a sync failed, all delivered",
+            "{} tasks acknowledged before a sync failed, all delivered",
             acknowledged.len()
         );
     }

@@ -1,4 +1,4 @@
-//! The first start of all, which makes the store, killed wherever it touches the disk.
+//! The first start, which creates the store, killed at each of its system calls on the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::{acks, deliver_all, schedule, serves, strace};
 const CALLS: &str =
     "mkdir,mkdirat,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
 
-/// Makes it every place, and not only those at the beginning, the end and some between.
+/// If this variable is set, the test kills at every call instead of a selection.
 const ALL: &str = "HYPER_DELAY_KILLS";
 
-/// Starts a server over a new directory, which is killed when one of its threads makes a call the `nth` time, if
-/// that is given.
+/// Starts a server in a new directory. With `at`, a call and a number, the server is killed when
+/// one of its threads makes that call for the `nth` time.
 fn start(at: Option<(&str, usize)>) -> (TempDir, Result<Server, String>) {
-    // In memory, where there is such a place: it is the process that ends, not the power.
+    // A file system in memory is enough: the process ends, not the power.
     let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let directory = directory.unwrap();
     let file = directory.path().join("trace");
@@ -33,22 +33,23 @@ fn start(at: Option<(&str, usize)>) -> (TempDir, Result<Server, String>) {
     (directory, server)
 }
 
-/// How often the thread that makes each call most makes it, in a start that nothing befalls.
-fn touches() -> BTreeMap<String, usize> {
+/// Runs an undisturbed start. Returns for each system call the highest number of calls of one
+/// thread.
+fn counts() -> BTreeMap<String, usize> {
     let (directory, server) = start(None);
     let server = server.unwrap();
     assert!(serves(&server));
     server.kill();
     let trace = strace::finished(&directory.path().join("trace"));
-    let mut touches: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in trace.lines() {
         let (thread, call) = line.split_once(' ').unwrap();
         if let Some((name, _)) = call.trim_start().split_once('(') {
-            *touches.entry((thread, name)).or_default() += 1;
+            *counts.entry((thread, name)).or_default() += 1;
         }
     }
     let mut most = BTreeMap::new();
-    for ((_, name), count) in touches {
+    for ((_, name), count) in counts {
         let most = most.entry(name.to_owned()).or_default();
         *most = count.max(*most);
     }
@@ -56,21 +57,21 @@ fn touches() -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn a_first_start_that_is_killed_anywhere_leaves_nothing_that_hinders_the_next() {
+fn the_server_starts_after_a_kill_at_any_call_of_the_first_start() {
     if !strace::is_there() {
         return;
     }
     let all = std::env::var_os(ALL).is_some();
     let mut killed = BTreeMap::new();
-    for (call, count) in touches() {
+    for (call, count) in counts() {
         for nth in 1..=count {
             let near_an_end = nth <= 4 || nth + 4 > count;
             if !(all || near_an_end || nth % 32 == 0) {
                 continue;
             }
             let (directory, server) = start(Some((&call, nth)));
-            let through = server.is_ok_and(|server| serves(&server));
-            *killed.entry(call.clone()).or_insert(0) += usize::from(!through);
+            let survived = server.is_ok_and(|server| serves(&server));
+            *killed.entry(call.clone()).or_insert(0) += usize::from(!survived);
             let server = crate::start(directory.path()).run();
             let mut wire = Wire::to(server.address).unwrap();
             wire.send(&schedule("task", now(), 30)).unwrap();
@@ -78,6 +79,6 @@ fn a_first_start_that_is_killed_anywhere_leaves_nothing_that_hinders_the_next() 
             deliver_all(&server, &ids);
         }
     }
-    println!("killed at so many places, and started again each time: {killed:?}");
+    println!("starts killed per system call, each followed by a restart: {killed:?}");
     assert!(killed["ftruncate"] > 0 && killed["rename"] > 0 && killed["fsync"] > 8);
 }

@@ -1,4 +1,4 @@
-//! The system calls of the server on its disk, and a disk that fails.
+//! The server's system calls on the disk, and disks that fail or are full.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
@@ -47,7 +47,7 @@ fn schedule(id: &str, fire_at: u64, size: usize) -> Vec<u8> {
     }))
 }
 
-/// The ids of the next `count` acks, or of those before the server was gone.
+/// Returns the ids of the next `count` acks, or of those before the connection broke.
 fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>)> {
     let mut acks = Vec::new();
     while acks.len() < count {
@@ -62,7 +62,7 @@ fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>
     Ok(acks)
 }
 
-/// Whether the server has its store open.
+/// Whether the server answers a ping, which it does once its store is open.
 fn serves(server: &Server) -> bool {
     Wire::to(server.address).is_ok_and(|mut wire| {
         let ping = line(&json!({"kind": "ping"}));
@@ -70,7 +70,7 @@ fn serves(server: &Server) -> bool {
     })
 }
 
-/// Takes deliveries until every one of these ids was delivered.
+/// Takes deliveries until all these ids are delivered. Panics after [`PATIENCE`].
 fn deliver_all(server: &Server, ids: &BTreeSet<String>) {
     let mut wire = Wire::to(server.address).unwrap();
     wire.send(&line(

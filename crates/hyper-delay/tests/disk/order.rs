@@ -1,4 +1,4 @@
-//! No ack leaves before the disk has what it promises: read from the system calls of the real server.
+//! The server sends no ack before the schedule is synced. The test reads the server's system calls.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::{
 
 const TASKS: usize = 200;
 
-/// No id is the beginning of another, or of anything else that is written.
+/// Returns an id that is a prefix of no other id and occurs in nothing else that is written.
 fn id(number: usize) -> String {
     format!("traced-{number:04}-task")
 }
 
 /// Schedules one after another, then in groups of growing size.
 fn run(wire: &mut Wire) {
-    // Far ahead: nothing else is written of these tasks.
+    // The tasks are due after the test, so nothing else is written about them.
     let fire_at = now() + 3_600_000;
     for number in 0..TASKS {
         wire.send(&schedule(&id(number), fire_at, 30)).unwrap();
@@ -36,14 +36,15 @@ fn run(wire: &mut Wire) {
     }
 }
 
-/// The ids in what a call has written.
+/// Returns the ids in the bytes that a call has written.
 fn ids(call: &Call) -> impl Iterator<Item = &str> {
     let text = &call.arguments;
     let places = text.match_indices("traced-");
     places.map(|(place, _)| &text[place..place + id(0).len()])
 }
 
-/// The acks that left too early, and how many left at all.
+/// Returns the ids of the acks that were sent before a sync covered them, and the number of all
+/// acks.
 fn early(calls: &[Call]) -> (Vec<String>, usize) {
     let on_journal = |call: &&Call| call.is_on(".jnl") && !call.has_failed();
     let (syncs, writes): (Vec<&Call>, Vec<&Call>) = calls
@@ -104,7 +105,7 @@ fn trace(sync: &str) -> Vec<Call> {
 }
 
 #[test]
-fn every_ack_leaves_after_a_sync_of_what_it_promises() {
+fn every_ack_is_sent_after_a_sync_of_its_schedule() {
     if !strace::is_there() {
         return;
     }
@@ -117,13 +118,13 @@ fn every_ack_leaves_after_a_sync_of_what_it_promises() {
     );
     assert_eq!(count, TASKS + (1..20).sum::<usize>() + 500);
     assert!(early.is_empty(), "{early:?}");
-    // One after another they cannot share a sync; in groups they do.
+    // Single schedules cannot share a sync; groups do.
     assert!(syncs >= TASKS && syncs < count, "{syncs}");
 }
 
-/// The same look at a server that does not sync before it acknowledges: so it is seen when it is so.
+/// The check finds early acks: with `sync: never` all acks are early.
 #[test]
-fn without_a_sync_acks_leave_early() {
+fn acks_without_a_sync_are_found_to_be_early() {
     if !strace::is_there() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The server under `strace`.
+//! Runs the server under `strace`.
 
 use std::{
     collections::HashSet,
@@ -11,10 +11,10 @@ use std::{
 
 use testkit::PATIENCE;
 
-/// Makes it an error if there is no `strace`.
+/// If this variable is set, a missing `strace` fails the test.
 const REQUIRE: &str = "HYPER_DELAY_REQUIRE_STRACE";
 
-/// Whether there is an `strace` that may trace; says so if there is none.
+/// Whether `strace` works here. Prints a note if it does not.
 pub(crate) fn is_there() -> bool {
     let tried = Command::new("strace")
         .args(["-f", "-o", "/dev/null", "true"])
@@ -27,20 +27,20 @@ pub(crate) fn is_there() -> bool {
             std::env::var_os(REQUIRE).is_none(),
             "{REQUIRE} is set, and strace does not run: install it, and allow ptrace"
         );
-        println!("NOTE: nothing is proved here: strace does not run");
+        println!("NOTE: this test checks nothing: strace does not run");
     }
     there
 }
 
-/// The command line to come before the program. The process that is started is the program, with the tracer beside
-/// it: signals meet the program.
+/// Returns the command line before the program. With `-D` the tracer is a separate process, so the
+/// process id is that of the program and signals reach the program.
 pub(crate) fn line(arguments: &[&str]) -> Vec<String> {
     let all = ["strace", "-D", "-f", "-q"];
     let all = all.iter().chain(arguments);
     all.map(|argument| (*argument).to_owned()).collect()
 }
 
-/// A trace, once the last of the program's threads has ended.
+/// Returns the trace once all threads of the program have ended.
 pub(crate) fn finished(file: &Path) -> String {
     let begun = Instant::now();
     loop {

@@ -1,19 +1,19 @@
-//! Reading what `strace -f -yy` wrote.
+//! Parses the output of `strace -f -yy -ttt`.
 
 use std::collections::HashMap;
 
-/// A system call; `begun` and `ended` are places in the order of all that was seen.
+/// A system call. `begun` and `ended` are line indices in the trace.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// All between the brackets: arguments, with what a descriptor stands for.
+    /// The text between the brackets: the arguments, with the files and sockets of descriptors.
     pub(crate) arguments: String,
     pub(crate) result: String,
     pub(crate) begun: usize,
     pub(crate) ended: usize,
 }
 
-/// All calls that have come to an end, in the order of that.
+/// Returns all finished calls in the order of their ends.
 pub(crate) fn read(trace: &str) -> Vec<Call> {
     let mut begun: HashMap<&str, (usize, String)> = HashMap::new();
     let mut calls = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn read(trace: &str) -> Vec<Call> {
         let Some((thread, rest)) = line.split_once(' ') else {
             continue;
         };
-        // The time.
+        // Skips the time.
         let Some((_, rest)) = rest.trim_start().split_once(' ') else {
             continue;
         };
@@ -31,7 +31,7 @@ pub(crate) fn read(trace: &str) -> Vec<Call> {
             let Some((at, start)) = begun.remove(thread) else {
                 continue;
             };
-            let (_, end) = end.split_once(" resumed>").expect("a call that goes on");
+            let (_, end) = end.split_once(" resumed>").expect("a resumed call");
             calls.extend(call(&format!("{start}{end}"), at, place));
         } else {
             calls.extend(call(rest, place, place));
@@ -53,7 +53,7 @@ fn call(text: &str, begun: usize, ended: usize) -> Option<Call> {
 }
 
 impl Call {
-    /// Whether its descriptor is one whose name has this in it.
+    /// Whether the path or the socket of the call's descriptor contains `part`.
     pub(crate) fn is_on(&self, part: &str) -> bool {
         let descriptor = self.arguments.split_once('>').map_or("", |(name, _)| name);
         descriptor.contains(part)
@@ -65,7 +65,7 @@ impl Call {
 }
 
 #[test]
-fn calls_of_many_threads_are_put_together() {
+fn interleaved_calls_of_threads_are_joined() {
     let trace = r#"7 1.5 write(3</x/0.jnl>, "id", 2 <unfinished ...>
 8 1.6 fdatasync(3</x/0.jnl>) = 0
 7 1.7 <... write resumed>) = 2

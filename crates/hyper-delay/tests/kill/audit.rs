@@ -1,4 +1,4 @@
-//! What must be true of a store between two lives of a server.
+//! Checks the invariants of a store while no server runs.
 
 use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
@@ -8,34 +8,34 @@ use hyper_delay::{
 };
 use serde::de::DeserializeOwned;
 
-type All = BTreeMap<Vec<u8>, Vec<u8>>;
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// A record, behind the byte of its version.
+/// Decodes a record after its version byte.
 fn record<R: DeserializeOwned>(bytes: &[u8]) -> R {
     postcard::from_bytes(&bytes[1..]).unwrap()
 }
 
-fn all(store: &Embedded, space: Space) -> All {
-    let mut all = All::new();
+fn contents(store: &Embedded, space: Space) -> Contents {
+    let mut contents = Contents::new();
     let mut visit = |key: &[u8], value: &[u8]| {
-        all.insert(key.to_vec(), value.to_vec());
+        contents.insert(key.to_vec(), value.to_vec());
         ControlFlow::Continue(())
     };
     store.scan(space, &[], &mut visit).unwrap();
-    all
+    contents
 }
 
-/// Opens the store of a server that is dead, checks that its spaces agree with each other, and gives the number of
-/// its tasks.
+/// Opens the store of a killed server, asserts that its spaces are consistent, and returns the
+/// number of its tasks.
 pub(crate) fn audit(data: &Path) -> usize {
     let store = Embedded::open(data).unwrap();
     let meta = |key: &[u8]| store.get(Space::Meta, key).unwrap();
     let low_water = meta(b"low-water").map_or(0, |value| record::<u64>(&value));
     let limit = meta(b"numbers").map_or(1, |value| record::<u64>(&value));
-    let contents = all(&store, Space::Tasks);
+    let tasks = contents(&store, Space::Tasks);
     let [waiting, parked, dead] =
-        [Space::Waiting, Space::Parked, Space::Dead].map(|space| all(&store, space));
-    let names = all(&store, Space::Names);
+        [Space::Waiting, Space::Parked, Space::Dead].map(|space| contents(&store, space));
+    let names = contents(&store, Space::Names);
     let mut counts: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
     for (named, value) in &names {
         let name: Name = record(value);
@@ -45,25 +45,32 @@ pub(crate) fn audit(data: &Path) -> usize {
             .into();
         let entry = match name.place {
             Place::Waiting(at) => {
-                assert!(low_water <= at, "{id} waits for {at}, before {low_water}");
+                assert!(
+                    low_water <= at,
+                    "{id} is due at {at}, before the low-water mark {low_water}"
+                );
                 waiting.get(&key::time(at, name.seq)[..])
             }
             Place::Parked(at) => parked.get(&key::route_time(route, at, name.seq)[..]),
             Place::Dead(at) => dead.get(&key::route_time(route, at, name.seq)[..]),
         };
-        let entry = entry.expect("a name has an entry at its place");
-        let wanted = Entry {
+        let entry = entry.expect("every name has an entry at its place");
+        let expected = Entry {
             route,
             id,
             attempt: name.attempt,
             failures: name.failures,
         };
         let entry: Entry<'_> = postcard::from_bytes(&entry[1..]).unwrap();
-        assert_eq!(entry, wanted);
-        let content = &contents[&key::task(name.seq)[..]];
-        let content: Task<'_> = postcard::from_bytes(&content[1..]).unwrap();
-        assert_eq!(content.digest(), name.digest);
-        assert!(name.seq < limit, "{} would be given again", name.seq);
+        assert_eq!(entry, expected);
+        let task = &tasks[&key::task(name.seq)[..]];
+        let task: Task<'_> = postcard::from_bytes(&task[1..]).unwrap();
+        assert_eq!(task.digest(), name.digest);
+        assert!(
+            name.seq < limit,
+            "sequence number {} would be used twice",
+            name.seq
+        );
         for counted in [route, ""] {
             let counts = counts.entry(key::route(counted).to_vec()).or_default();
             match name.place {
@@ -74,8 +81,8 @@ pub(crate) fn audit(data: &Path) -> usize {
         }
     }
     assert_eq!(waiting.len() + parked.len() + dead.len(), names.len());
-    assert_eq!(contents.len(), names.len(), "orphan contents");
-    let written = all(&store, Space::Counts);
+    assert_eq!(tasks.len(), names.len(), "contents without a name");
+    let written = contents(&store, Space::Counts);
     let written = written
         .iter()
         .map(|(key, value)| (key.clone(), record(value)));

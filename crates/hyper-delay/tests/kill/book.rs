@@ -1,35 +1,35 @@
-//! What was sent, what the server promised, and what came of it.
+//! Records requests, replies and deliveries, and checks them against the server's promises.
 
 use std::collections::HashMap;
 
-/// A task is known by its id and its content; the content begins with a word that no other has.
+/// The id and the content of a task. Every content starts with a unique word.
 type Key = (String, String);
 
-/// The server's lives, one after each kill.
+/// The number of kills before a run of the server.
 pub(crate) type Life = u64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    /// When each content that was sent is due.
+    /// The due time of each content that was sent.
     sent: HashMap<String, u64>,
     revisions: HashMap<Key, Revision>,
     pub(crate) figures: Figures,
-    /// What must not have happened.
+    /// Violations of the promises.
     pub(crate) faults: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 struct Revision {
-    /// The server has said that it is on disk.
+    /// The server has acknowledged the schedule.
     acknowledged: bool,
-    /// A cancel or a replacement of it was sent: it need not be delivered any more.
-    lapsed: bool,
-    /// The life in which the server said that it is gone.
-    gone: Option<Life>,
+    /// A cancel or a replacement was sent: a delivery is no longer required.
+    withdrawn: bool,
+    /// The life in which the server confirmed the cancel or the replacement.
+    superseded: Option<Life>,
     deliveries: u32,
-    /// A consumer has sent an ack: it need not be delivered again.
+    /// A consumer has sent an ack: another delivery is no longer required.
     answered: bool,
-    /// The life in which the server said that the ack is on disk: it must not be delivered again.
+    /// The life in which the server confirmed the ack: another delivery is not allowed.
     removed: Option<Life>,
 }
 
@@ -59,26 +59,28 @@ impl Book {
         }
     }
 
-    pub(crate) fn lapses(&mut self, id: &str, content: &str) {
-        self.revision(id, content).lapsed = true;
+    /// Records that a cancel or a replacement is about to be sent.
+    pub(crate) fn withdrawn(&mut self, id: &str, content: &str) {
+        self.revision(id, content).withdrawn = true;
     }
 
-    /// A replacement of it is on disk, or it is cancelled.
-    pub(crate) fn gone(&mut self, id: &str, content: &str, life: Life) {
-        self.revision(id, content).gone = Some(life);
+    /// Records that the cancel or the replacement is on disk.
+    pub(crate) fn superseded(&mut self, id: &str, content: &str, life: Life) {
+        self.revision(id, content).superseded = Some(life);
     }
 
-    /// A cancel that was sent once has found nothing: then it was done.
-    pub(crate) fn was_not_found(&mut self, id: &str, content: &str) {
+    /// Records that a cancel, sent once, found no task: the task is lost unless a consumer has sent
+    /// an ack.
+    pub(crate) fn not_found(&mut self, id: &str, content: &str) {
         let answered = self.revision(id, content).answered;
         if !answered {
             self.faults
-                .push(format!("lost: {content} was gone when it was cancelled"));
+                .push(format!("lost: the cancel of {content} found no task"));
         }
     }
 
-    /// Takes a delivery that was read at `now` (Unix milliseconds) from a connection of that life. Of
-    /// a hedged route, another copy may have been on its way when the task was acknowledged.
+    /// Records a delivery that was read at `now` (Unix milliseconds) from a connection of `life`.
+    /// On a hedged route, another copy may be in flight when the task is acknowledged.
     pub(crate) fn delivered(
         &mut self,
         id: &str,
@@ -103,15 +105,17 @@ impl Book {
         let revision = self.revision(id, content);
         revision.deliveries += 1;
         let redelivered = revision.deliveries > 1;
-        // On another connection of the same life it may have been on its way when it was cancelled.
+        // In the same life, the delivery may have been in flight on another connection when the
+        // task was cancelled or replaced.
         let is_past = |then: Life| then < life;
         let is_removed = |then: Life| !is_hedged || is_past(then);
-        let again = revision.removed.is_some_and(is_removed) || revision.gone.is_some_and(is_past);
-        let why = format!("again in life {life}: {content}: {revision:?}");
+        let again =
+            revision.removed.is_some_and(is_removed) || revision.superseded.is_some_and(is_past);
+        let fault = format!("delivered after its removal in life {life}: {content}: {revision:?}");
         self.figures.redeliveries += u64::from(redelivered);
         if again {
             self.figures.again += 1;
-            self.faults.push(why);
+            self.faults.push(fault);
         }
     }
 
@@ -125,11 +129,16 @@ impl Book {
         self.figures.removed += 1;
     }
 
-    /// What was acknowledged, and was neither answered nor taken back.
+    /// Returns the contents that the server acknowledged, and that were neither withdrawn nor
+    /// answered.
     pub(crate) fn lost(&self) -> Vec<&str> {
-        let due =
-            |revision: &&Revision| revision.acknowledged && !revision.lapsed && !revision.answered;
-        let lost = self.revisions.iter().filter(|(_, revision)| due(revision));
+        let is_lost = |revision: &Revision| {
+            revision.acknowledged && !revision.withdrawn && !revision.answered
+        };
+        let lost = self
+            .revisions
+            .iter()
+            .filter(|(_, revision)| is_lost(revision));
         lost.map(|((_, content), _)| content.as_str()).collect()
     }
 

@@ -1,4 +1,4 @@
-//! Takes deliveries, acknowledges most of them, and comes and goes.
+//! Takes deliveries, acknowledges most of them, and reconnects at random.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -31,7 +31,7 @@ impl Consumer {
         }
     }
 
-    /// Runs until the world is over.
+    /// Runs until the end of the test run.
     pub(crate) fn run(mut self) {
         while let Some((life, wire)) = self.world.connect() {
             let _ = self.talk(life, wire);
@@ -54,19 +54,19 @@ impl Consumer {
             });
             wire.send(&line(&request))?;
         }
-        // What waits for its confirmation, by tag: id and content.
-        let mut confirming: HashMap<String, (String, String)> = HashMap::new();
+        // Id and content of the acks whose confirmation is pending, by tag.
+        let mut unconfirmed: HashMap<String, (String, String)> = HashMap::new();
         while !self.world.is_over() {
-            // Consumers come and go.
+            // Reconnects at random.
             if !self.world.is_draining() && self.random.u16(0..50) == 0 {
                 return Ok(());
             }
             let mut answers = Vec::new();
             for message in wire.receive(Duration::from_millis(10))? {
                 match text(&message, "kind") {
-                    "delivery" => answers.extend(self.delivery(&message, life, &mut confirming)),
+                    "delivery" => answers.extend(self.delivery(&message, life, &mut unconfirmed)),
                     "acked" => {
-                        let (id, content) = &confirming[text(&message, "tag")];
+                        let (id, content) = &unconfirmed[text(&message, "tag")];
                         if message["removed"].as_bool().unwrap() {
                             self.world.book().removed(id, content, life);
                         }
@@ -74,7 +74,7 @@ impl Consumer {
                     "registered" => {}
                     // Another consumer took the route: a new connection takes it back.
                     "unregistered" => return Ok(()),
-                    other => panic!("not to be expected: {other}: {message}"),
+                    other => panic!("unexpected kind {other}: {message}"),
                 }
             }
             wire.send(&answers)?;
@@ -86,7 +86,7 @@ impl Consumer {
         &mut self,
         delivery: &Value,
         life: Life,
-        confirming: &mut HashMap<String, (String, String)>,
+        unconfirmed: &mut HashMap<String, (String, String)>,
     ) -> Vec<u8> {
         let now = now();
         let payload = STANDARD.decode(text(delivery, "payload_base64")).unwrap();
@@ -116,10 +116,10 @@ impl Consumer {
         }
         self.world.book().answered(id, content);
         if self.random.u8(0..10) > 0 {
-            let tag = format!("{}-{}", confirming.len(), content);
+            let tag = format!("{}-{}", unconfirmed.len(), content);
             answer["confirm"] = true.into();
             answer["tag"] = tag.clone().into();
-            confirming.insert(tag, (id.to_owned(), content.to_owned()));
+            unconfirmed.insert(tag, (id.to_owned(), content.to_owned()));
         }
         line(&answer)
     }

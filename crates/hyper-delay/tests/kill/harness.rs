@@ -1,6 +1,8 @@
-//! Schedules, delivers and acknowledges under load; kills the server at random moments; then looks what is lost.
+//! Kills the server at random moments while producers and consumers run, then checks that no task
+//! is lost.
 //!
-//! `HYPER_DELAY_KILLS` is how often it is killed, `HYPER_DELAY_SEED` repeats a run as far as its decisions go.
+//! `HYPER_DELAY_KILLS` sets the number of kills. `HYPER_DELAY_SEED` repeats the random decisions of
+//! a run.
 
 use std::{
     env,
@@ -25,11 +27,11 @@ const PRODUCERS: usize = 3;
 
 fn number(variable: &str) -> Option<u64> {
     let value = env::var(variable).ok()?;
-    Some(value.parse().expect("a whole number"))
+    Some(value.parse().expect("the variable is a whole number"))
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed() {
+fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
     let kills = number("HYPER_DELAY_KILLS").unwrap_or(100);
     let seed = number("HYPER_DELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("HYPER_DELAY_SEED={seed}");
@@ -53,9 +55,9 @@ fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed()
 
     let mut audited = 0;
     for life in 1..=kills {
-        // Most lives are long enough for something to happen, some end before they have begun.
+        // Most lives are long enough for requests; some end during the start.
         let life_time = match random.u8(0..10) {
-            // Long enough for the low-water mark to be raised under way.
+            // Long enough for the low-water mark to advance.
             _ if life % 60 == 0 => random.u64(10_000..10_100),
             0 => random.u64(0..30),
             _ => random.u64(30..700),
@@ -84,10 +86,11 @@ fn nothing_acknowledged_is_lost_early_or_done_again_however_often_it_is_killed()
     let book = world.book();
     let figures = book.figures;
     let lost = book.lost();
-    println!("{audited} tasks looked at between two lives");
+    println!("{audited} tasks audited between lives");
     println!(
-        "{kills} kills; {} schedules acknowledged, {} of them replacing; {} cancelled; {} deliveries, {} of them \
-         again; {} acks confirmed; lost {}, early {}, again after acked {}, never sent {}",
+        "{kills} kills; {} schedules acknowledged, {} replacements; {} cancelled; {} deliveries, \
+         {} of them redeliveries; {} acks confirmed; {} lost, {} early, {} delivered after \
+         removal, {} never sent",
         figures.acknowledged,
         figures.replaced,
         figures.cancelled,
@@ -116,7 +119,8 @@ fn start(directory: &Path, random: &mut Rng) -> Server {
     crate::start(directory).config(json!({"sync": sync})).run()
 }
 
-/// Waits until the server has nothing more, or its counts do not change for long, and gives these.
+/// Waits until the server has no task or its counts stay the same for 20 seconds. Returns the
+/// counts.
 fn drained(server: &Server) -> Value {
     let mut wire = Wire::to(server.address).unwrap();
     let mut last = Value::Null;

@@ -1,4 +1,4 @@
-//! The server as a process, killed at random moments.
+//! The server as a process: kills at random moments, and signals.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! Schedules, replaces and cancels, and sends again whatever was not answered.
+//! Schedules, replaces and cancels tasks, and resends unanswered requests after a kill.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,8 +25,8 @@ pub(crate) struct Producer {
     random: Rng,
     name: usize,
     count: u64,
-    /// By the tag of the request.
-    unanswered: BTreeMap<String, Asked>,
+    /// Unanswered requests by tag.
+    unanswered: BTreeMap<String, Pending>,
     /// Tasks that may be replaced or cancelled.
     own: VecDeque<Task>,
 }
@@ -36,27 +36,27 @@ struct Task {
     route: &'static str,
     id: String,
     content: String,
-    /// What it was scheduled with.
+    /// The line that scheduled the task.
     line: Vec<u8>,
 }
 
-struct Asked {
+struct Pending {
     line: Vec<u8>,
-    what: What,
-    /// Sent on more than one connection.
-    twice: bool,
+    request: Request,
+    /// Whether the line was sent on more than one connection.
+    resent: bool,
 }
 
-enum What {
+enum Request {
     Schedule {
         route: &'static str,
         content: String,
-        /// It takes the place of this.
+        /// The task that this one replaces.
         replaces: Option<Task>,
     },
     Cancel(Task),
-    /// The same again, of what was acknowledged, and may be done by now.
-    Again,
+    /// Repeats an acknowledged schedule; its task may be done.
+    Repeat,
 }
 
 impl Producer {
@@ -71,27 +71,27 @@ impl Producer {
         }
     }
 
-    /// Runs until the world drains and everything was answered.
+    /// Runs until draining starts and all requests are answered.
     pub(crate) fn run(mut self) {
         while !(self.world.is_draining() && self.unanswered.is_empty()) {
             let Some((life, wire)) = self.world.connect() else {
                 break;
             };
-            // When the server is gone, there will be another.
+            // An error means that the server was killed: reconnect to the next one.
             let _ = self.talk(life, wire);
         }
     }
 
     fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
-        for asked in self.unanswered.values_mut() {
-            asked.twice = true;
+        for pending in self.unanswered.values_mut() {
+            pending.resent = true;
         }
-        let again: Vec<u8> = self
+        let lines: Vec<u8> = self
             .unanswered
             .values()
-            .flat_map(|asked| asked.line.clone())
+            .flat_map(|pending| pending.line.clone())
             .collect();
-        wire.send(&again)?;
+        wire.send(&lines)?;
         loop {
             let draining = self.world.is_draining();
             if draining && self.unanswered.is_empty() {
@@ -110,7 +110,7 @@ impl Producer {
         }
     }
 
-    /// Something new to ask for.
+    /// Makes a random new request.
     fn ask(&mut self) -> Vec<u8> {
         match self.random.u8(0..100) {
             0..8 => match self.own.pop_front() {
@@ -122,19 +122,19 @@ impl Producer {
                 self.schedule(replaces)
             }
             16..24 => match self.own.pop_front() {
-                Some(task) => self.again(&task),
+                Some(task) => self.repeat(&task),
                 None => self.schedule(None),
             },
             _ => self.schedule(None),
         }
     }
 
-    fn again(&mut self, task: &Task) -> Vec<u8> {
-        let tag = format!("again-{}", task.content);
+    fn repeat(&mut self, task: &Task) -> Vec<u8> {
+        let tag = format!("repeat-{}", task.content);
         let mut request: Value = serde_json::from_slice(&task.line).unwrap();
         request["tag"] = tag.clone().into();
         request["id"] = task.id.clone().into();
-        self.remember(tag, line(&request), What::Again)
+        self.remember(tag, line(&request), Request::Repeat)
     }
 
     fn schedule(&mut self, replaces: Option<Task>) -> Vec<u8> {
@@ -165,21 +165,21 @@ impl Producer {
             request["id"] = task.id.clone().into();
             request["replace"] = true.into();
         } else if self.random.u8(0..10) > 0 {
-            // Every route has tasks of the same ids.
+            // One in ten schedules names no id: the server makes one.
             request["id"] = format!("id-{content}").into();
         }
         let mut book = self.world.book();
         book.sent(&content, fire_at);
         if let Some(task) = &replaces {
-            book.lapses(&task.id, &task.content);
+            book.withdrawn(&task.id, &task.content);
         }
         drop(book);
-        let what = What::Schedule {
+        let schedule = Request::Schedule {
             route,
             content: content.clone(),
             replaces,
         };
-        self.remember(content, line(&request), what)
+        self.remember(content, line(&request), schedule)
     }
 
     fn cancel(&mut self, task: Task) -> Vec<u8> {
@@ -190,28 +190,28 @@ impl Producer {
             "route_key": task.route,
             "id": task.id,
         });
-        self.world.book().lapses(&task.id, &task.content);
-        self.remember(tag, line(&request), What::Cancel(task))
+        self.world.book().withdrawn(&task.id, &task.content);
+        self.remember(tag, line(&request), Request::Cancel(task))
     }
 
-    fn remember(&mut self, tag: String, line: Vec<u8>, what: What) -> Vec<u8> {
-        let asked = Asked {
+    fn remember(&mut self, tag: String, line: Vec<u8>, request: Request) -> Vec<u8> {
+        let pending = Pending {
             line: line.clone(),
-            what,
-            twice: false,
+            request,
+            resent: false,
         };
-        self.unanswered.insert(tag, asked);
+        self.unanswered.insert(tag, pending);
         line
     }
 
     fn answer(&mut self, reply: &Value, life: Life) {
-        let Some(asked) = self.unanswered.remove(text(reply, "tag")) else {
-            panic!("an answer to nothing: {reply}");
+        let Some(pending) = self.unanswered.remove(text(reply, "tag")) else {
+            panic!("a reply without a request: {reply}");
         };
         let mut book = self.world.book();
-        match (asked.what, text(reply, "kind")) {
+        match (pending.request, text(reply, "kind")) {
             (
-                What::Schedule {
+                Request::Schedule {
                     route,
                     content,
                     replaces,
@@ -221,10 +221,10 @@ impl Producer {
                 let id = text(reply, "id").to_owned();
                 book.acknowledged(&id, &content);
                 if let Some(task) = replaces {
-                    book.gone(&task.id, &task.content, life);
+                    book.superseded(&task.id, &task.content, life);
                     book.figures.replaced += 1;
                 } else {
-                    let line = asked.line;
+                    let line = pending.line;
                     self.own.push_back(Task {
                         route,
                         id,
@@ -236,17 +236,17 @@ impl Producer {
                     }
                 }
             }
-            (What::Again, "ack") => {}
-            (What::Cancel(task), "cancelled") => {
+            (Request::Repeat, "ack") => {}
+            (Request::Cancel(task), "cancelled") => {
                 let found = reply["found"].as_bool().unwrap();
                 book.figures.cancelled += u64::from(found);
                 if found {
-                    book.gone(&task.id, &task.content, life);
-                } else if !asked.twice {
-                    book.was_not_found(&task.id, &task.content);
+                    book.superseded(&task.id, &task.content, life);
+                } else if !pending.resent {
+                    book.not_found(&task.id, &task.content);
                 }
             }
-            (_, _) => book.faults.push(format!("not to be refused: {reply}")),
+            (_, _) => book.faults.push(format!("unexpected reply: {reply}")),
         }
     }
 }

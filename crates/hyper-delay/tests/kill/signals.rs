@@ -1,4 +1,4 @@
-//! Being asked to end.
+//! Shutdown on SIGINT and SIGTERM.
 
 use serde_json::json;
 use testkit::{
@@ -7,8 +7,9 @@ use testkit::{
     wire::{line, text},
 };
 
-/// Many requests, then the signal as soon as they are sent: what was answered is kept, and the end is in order.
-fn ends_in_order_on(signal: &str) {
+/// Sends many requests, then the signal. Asserts that the server exits with code 0, and that after
+/// a restart it delivers as many tasks as it acknowledged.
+fn shuts_down_on(signal: &str) {
     const TASKS: usize = 500;
     let directory = tempfile::tempdir().unwrap();
     let start = crate::start(directory.path());
@@ -22,7 +23,8 @@ fn ends_in_order_on(signal: &str) {
         let request = json!({"kind": "schedule", "id": id, "route_key": "r", "fire_at": fire_at});
         wire.send(&line(&request)).unwrap();
     }
-    // A round trip of one byte at least: some were read by then, and whatever was is answered.
+    // The first reply shows that the server has read some requests. It answers all that it has
+    // read.
     let mut acknowledged = wire.receive(PATIENCE).unwrap();
     server.signal(signal);
     while let Ok(replies) = wire.receive(PATIENCE) {
@@ -30,8 +32,8 @@ fn ends_in_order_on(signal: &str) {
     }
     let (status, log) = server.ended();
     assert_eq!(status.code(), Some(0), "{log}");
-    let refused = |reply: &serde_json::Value| text(reply, "kind") == "error";
-    for refusal in acknowledged.extract_if(.., |reply| refused(reply)) {
+    let is_error = |reply: &serde_json::Value| text(reply, "kind") == "error";
+    for refusal in acknowledged.extract_if(.., |reply| is_error(reply)) {
         assert_eq!(text(&refusal, "code"), "shutting_down");
     }
     assert!(
@@ -51,7 +53,7 @@ fn ends_in_order_on(signal: &str) {
         let messages = wire.receive(PATIENCE).unwrap();
         assert!(
             !messages.is_empty(),
-            "{delivered} of {}",
+            "{delivered} of {} are delivered",
             acknowledged.len()
         );
         let is_delivery = |message: &&serde_json::Value| text(message, "kind") == "delivery";
@@ -61,11 +63,11 @@ fn ends_in_order_on(signal: &str) {
 }
 
 #[test]
-fn on_sigint_it_answers_what_it_has_read_and_ends() {
-    ends_in_order_on("INT");
+fn sigint_shuts_down_and_keeps_acknowledged_tasks() {
+    shuts_down_on("INT");
 }
 
 #[test]
-fn on_sigterm_it_answers_what_it_has_read_and_ends() {
-    ends_in_order_on("TERM");
+fn sigterm_shuts_down_and_keeps_acknowledged_tasks() {
+    shuts_down_on("TERM");
 }

@@ -1,4 +1,4 @@
-//! What all threads of a run share.
+//! The state that the threads of a test run share.
 
 use std::{
     net::SocketAddr,
@@ -18,7 +18,7 @@ use crate::book::{Book, Life};
 pub(crate) struct World {
     book: Mutex<Book>,
     server: Mutex<Option<(Life, SocketAddr)>>,
-    /// Producers send nothing new; consumers do as they are told.
+    /// Producers send no new requests; consumers acknowledge every delivery.
     pub(crate) draining: AtomicBool,
     /// Consumers end.
     pub(crate) over: AtomicBool,
@@ -26,7 +26,7 @@ pub(crate) struct World {
 
 pub(crate) const ROUTES: [&str; 4] = ["north", "east", "south", "west"];
 
-/// The routes of which several consumers may have a copy at a time.
+/// The routes with hedged delivery: several consumers may have a copy of a task.
 pub(crate) const HEDGED: [&str; 2] = ["north", "south"];
 
 impl World {
@@ -34,7 +34,7 @@ impl World {
         self.book.lock().unwrap()
     }
 
-    /// There is a server, in that life, or none.
+    /// Sets the life and the address of the running server, or `None` while it is down.
     pub(crate) fn server(&self, server: Option<(Life, SocketAddr)>) {
         *self.server.lock().unwrap() = server;
     }
@@ -47,7 +47,7 @@ impl World {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// A connection to the server, as soon as there is one.
+    /// Waits for a running server and connects to it. Returns `None` at the end of the test run.
     pub(crate) fn connect(&self) -> Option<(Life, Wire)> {
         while !self.is_over() {
             let server = *self.server.lock().unwrap();
