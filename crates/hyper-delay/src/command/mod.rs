@@ -25,9 +25,9 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
-/// A durable delayed-task server: delivers payloads at their time, until they are acknowledged.
+/// A durable delayed-task server: delivers payloads at their time until they are acknowledged.
 ///
-/// Without a subcommand it serves.
+/// Without a subcommand, runs the server.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true, max_term_width = 100)]
 #[command(after_help = "Example, in two terminals:

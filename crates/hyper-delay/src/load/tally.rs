@@ -27,7 +27,7 @@ impl Tally {
         const DIGITS: u8 = 3;
         /// One hour in nanoseconds. Longer times count as one hour.
         const LONGEST: u64 = 3_600_000_000_000;
-        let times = Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are allowed");
+        let times = Histogram::new_with_max(LONGEST, DIGITS).expect("the bounds are valid");
         Self {
             done: AtomicU64::new(0),
             early: AtomicU64::new(0),
