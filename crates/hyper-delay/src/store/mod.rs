@@ -4,6 +4,7 @@ mod batch;
 mod embedded;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod journal;
 mod place;
 
 use std::ops::ControlFlow;
