@@ -40,11 +40,11 @@ pub(crate) fn encode_about<R: Serialize>(record: &R, length: usize) -> Bytes {
 pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
     let (version, fields) = bytes
         .split_first()
-        .ok_or_else(|| StoreError::new("read a record", "it is empty"))?;
+        .ok_or_else(|| StoreError::damage("read a record", "it is empty"))?;
     if *version != VERSION {
         let found =
             format!("it has version {version}, and this server knows {VERSION}: start a newer one");
         return Err(StoreError::new("read a record", found));
     }
-    postcard::from_bytes(fields).map_err(|error| StoreError::new("read a record", error))
+    postcard::from_bytes(fields).map_err(|error| StoreError::damage("read a record", error))
 }

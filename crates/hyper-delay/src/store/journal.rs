@@ -11,13 +11,16 @@
 //! end    = 3, checksum: u64 (XXH3 over the bytes of all items and clears), "FJL", 3
 //! ```
 //!
-//! The checksum does not cover the start. Its item count must match; its sequence number must grow
-//! from batch to batch, by a plausible step.
+//! The checksum does not cover the start. Its item count must match; its sequence number must be
+//! greater than that of the last batch with items, by a plausible step. After a restart the store
+//! uses the numbers of clears at the end again.
 
 mod parse;
 
 use std::{
-    fmt, fs, io,
+    fmt,
+    fs::{self, File},
+    io::{self, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -40,7 +43,7 @@ pub struct Journal {
 pub struct JournalBatch<'a> {
     /// Where it is in the file.
     pub range: Range<usize>,
-    /// Orders batches over all journals of a store.
+    /// Orders batches with items over all journals of a store.
     pub seqno: u64,
     /// Keys that are put or removed.
     pub items: Vec<JournalItem<'a>>,
@@ -131,7 +134,7 @@ impl Journal {
     ///
     /// If it cannot be read.
     pub fn read(id: u64, path: &Path) -> io::Result<Self> {
-        let mut bytes = fs::read(path)?;
+        let mut bytes = read_up_to_zeros(File::open(path)?)?;
         let end = bytes.iter().rposition(|byte| *byte != 0);
         // A batch ends with a byte that is not zero: the rest is preallocated.
         bytes.truncate(end.map_or(0, |end| end + 1));
@@ -179,7 +182,7 @@ impl Journal {
 pub struct Batches<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The sequence number of the last batch.
+    /// The sequence number of the last batch with items.
     before: u64,
 }
 
@@ -215,7 +218,9 @@ impl<'a> Iterator for Batches<'a> {
         let reason = match self.read_at(self.at) {
             Ok(batch) => {
                 self.at = batch.range.end;
-                self.before = batch.seqno;
+                if !batch.items.is_empty() {
+                    self.before = batch.seqno;
+                }
                 return Some(Ok(batch));
             }
             Err(reason) => reason,
@@ -228,6 +233,26 @@ impl<'a> Iterator for Batches<'a> {
             reason,
             is_tail: next.is_none(),
         }))
+    }
+}
+
+/// Reads a file without the blocks of zeros at its end.
+fn read_up_to_zeros(mut file: File) -> io::Result<Vec<u8>> {
+    const BLOCK: usize = 64 << 10;
+    let zeros = vec![0; BLOCK];
+    let mut block = Vec::with_capacity(BLOCK);
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    loop {
+        block.clear();
+        if file.by_ref().take(BLOCK as u64).read_to_end(&mut block)? == 0 {
+            return Ok(bytes);
+        }
+        if block != zeros[..block.len()] {
+            bytes.resize(length, 0);
+            bytes.extend_from_slice(&block);
+        }
+        length += block.len();
     }
 }
 
