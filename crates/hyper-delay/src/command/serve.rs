@@ -1,5 +1,12 @@
+use std::sync::Arc;
+
 use clap::Args;
-use hyper_delay::config::{Config, Loaded};
+use hyper_delay::{
+    ServeError,
+    clock::SystemClock,
+    config::{Config, Loaded},
+    store::{Embedded, OpenOptions},
+};
 use tokio::net::TcpListener;
 
 use super::{Failure, files, log, remote::print, signal};
@@ -14,6 +21,12 @@ pub(super) struct Serve {
     /// Only print the configuration that is in force.
     #[arg(long)]
     check_config: bool,
+    /// Start with what is left if acknowledged data is missing from the store.
+    ///
+    /// First run `hyper-delay verify` and `hyper-delay repair`, which can save more. What cannot be
+    /// used moves to a folder beside the store.
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 impl Serve {
@@ -37,16 +50,26 @@ impl Serve {
             .enable_all()
             .build()
             .map_err(Failure::Runtime)?;
-        runtime.block_on(serve(config))
+        let options = OpenOptions {
+            accept_loss: self.accept_loss,
+        };
+        runtime.block_on(serve(config, options))
     }
 }
 
-async fn serve(config: Config) -> Result<(), Failure> {
+async fn serve(config: Config, options: OpenOptions) -> Result<(), Failure> {
     let end = signal::end()?;
     let address = config.bind_addr;
     let failed = |source| Failure::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
-    hyper_delay::run(listener, config, end).await?;
+    let directory = config.data_dir.clone();
+    let opening = tokio::task::spawn_blocking(move || Embedded::open_with(&directory, options));
+    let store = match opening.await {
+        Ok(opened) => opened.map_err(ServeError::from)?,
+        Err(_) => return Err(ServeError::Panicked("that opens the store").into()),
+    };
+    let clock = Arc::new(SystemClock::new());
+    hyper_delay::run_with(listener, config, Arc::new(store), clock, end).await?;
     tracing::info!("ended: all that was acknowledged is on disk");
     Ok(())
 }
