@@ -31,7 +31,7 @@ mod server;
 #[doc(hidden)]
 pub mod load;
 
-pub use server::{ServeError, run, run_reloadable, run_with};
+pub use server::{ServeError, ServeOptions, run, run_reloadable, run_with};
 
 /// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
 #[cfg(test)]

@@ -1,7 +1,10 @@
 use std::path::absolute;
 
 use clap::Args;
-use hyper_delay::config::{Config, Loaded};
+use hyper_delay::{
+    ServeOptions,
+    config::{Config, Loaded},
+};
 use tokio::{net::TcpListener, sync::watch};
 
 use super::{Failure, files, log, remote::print, signal};
@@ -19,6 +22,12 @@ pub(super) struct Serve {
     /// Print the effective configuration and exit.
     #[arg(long)]
     check_config: bool,
+    /// Start with what is left if acknowledged data is missing from the store.
+    ///
+    /// First run `hyper-delay verify` and `hyper-delay repair`, which can save more. What cannot be
+    /// used moves to a folder beside the store.
+    #[arg(long)]
+    accept_loss: bool,
 }
 
 impl Serve {
@@ -44,11 +53,12 @@ impl Serve {
             .max_blocking_threads(BLOCKING_THREADS)
             .build()
             .map_err(Failure::Runtime)?;
-        runtime.block_on(serve(config))
+        let options = ServeOptions::default().accept_loss(self.accept_loss);
+        runtime.block_on(serve(config, options))
     }
 }
 
-async fn serve(config: Config) -> Result<(), Failure> {
+async fn serve(config: Config, options: ServeOptions) -> Result<(), Failure> {
     let end = signal::end()?;
     let address = config.bind_addr;
     let (sender, configs) = watch::channel(config);
@@ -56,7 +66,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let failed = |source| Failure::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let reloading = tokio::spawn(reload);
-    let ended = hyper_delay::run_reloadable(listener, configs, end).await;
+    let ended = hyper_delay::run_reloadable(listener, configs, options, end).await;
     reloading.abort();
     ended?;
     tracing::info!("ended: everything acknowledged is on disk");

@@ -188,6 +188,7 @@ impl<S: Store> Ledger<S> {
             failures: 0,
             digest,
         };
+        self.batch.count_schedule();
         self.batch.put(
             Space::Tasks,
             key::task(seq),
@@ -336,6 +337,7 @@ impl<S: Store> Ledger<S> {
     /// Takes a task from its place, and its content from the disk.
     fn remove(&mut self, route: &str, name: &Name) {
         self.unlist(route, name);
+        self.batch.count_removal();
         self.batch.remove(Space::Tasks, key::task(name.seq));
     }
 }

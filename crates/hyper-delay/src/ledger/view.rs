@@ -166,7 +166,7 @@ impl<S: Store> View<S> {
                 return ControlFlow::Break(());
             };
             let read = std::str::from_utf8(id)
-                .map_err(|error| StoreError::new("read a key", error))
+                .map_err(|error| StoreError::damage("read a key", error))
                 .and_then(|id| Ok((id, record::decode(value)?)));
             match read {
                 Ok((id, _)) if after == Some(id) => ControlFlow::Continue(()),
@@ -227,7 +227,7 @@ impl<S: Store> View<S> {
         let mut result = Ok(());
         self.store.scan(Space::Counts, &[1], &mut |key, value| {
             let counts = std::str::from_utf8(&key[1..])
-                .map_err(|error| StoreError::new("read a key", error))
+                .map_err(|error| StoreError::damage("read a key", error))
                 .and_then(|name| Ok((name, record::decode(value)?)));
             match counts {
                 Ok((name, counts)) => visit(name, counts),

@@ -46,7 +46,7 @@ pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
 ///
 /// If it is too short for that.
 pub fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
-    let short = || StoreError::new("read a key", "it is too short");
+    let short = || StoreError::damage("read a key", "it is too short");
     let (rest, seq) = key.split_last_chunk().ok_or_else(short)?;
     let (_, at) = rest.split_last_chunk().ok_or_else(short)?;
     Ok((u64::from_be_bytes(*at), u64::from_be_bytes(*seq)))

@@ -47,22 +47,22 @@ pub(crate) fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
 /// The entry of a dead letter, and the reason why it is dead, if it has one.
 pub(crate) fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), StoreError> {
     let (entry, reason) = postcard::take_from_bytes(fields(bytes)?)
-        .map_err(|error| StoreError::new("read a record", error))?;
+        .map_err(|error| StoreError::damage("read a record", error))?;
     let reason =
-        std::str::from_utf8(reason).map_err(|error| StoreError::new("read a record", error))?;
+        std::str::from_utf8(reason).map_err(|error| StoreError::damage("read a record", error))?;
     Ok((entry, Some(reason).filter(|reason| !reason.is_empty())))
 }
 
 /// Bytes as a record.
 pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
-    postcard::from_bytes(fields(bytes)?).map_err(|error| StoreError::new("read a record", error))
+    postcard::from_bytes(fields(bytes)?).map_err(|error| StoreError::damage("read a record", error))
 }
 
 /// The fields of a record, behind its version.
 fn fields(bytes: &[u8]) -> Result<&[u8], StoreError> {
     let (version, fields) = bytes
         .split_first()
-        .ok_or_else(|| StoreError::new("read a record", "it is empty"))?;
+        .ok_or_else(|| StoreError::damage("read a record", "it is empty"))?;
     if *version != VERSION {
         let found =
             format!("it has version {version}, and this server knows {VERSION}: start a newer one");

@@ -3,6 +3,7 @@
 
 mod accept;
 mod error;
+mod options;
 mod shutdown;
 mod threads;
 
@@ -14,6 +15,7 @@ use std::{
 use tokio::{net::TcpListener, sync::watch};
 
 pub use error::ServeError;
+pub use options::ServeOptions;
 
 use crate::{
     clock::{Clock, SystemClock},
@@ -23,7 +25,7 @@ use crate::{
     driver::Driver,
     ledger::Ledger,
     scheduler::Scheduler,
-    store::{Embedded, Store},
+    store::{Embedded, OpenOptions, Store},
 };
 use accept::Acceptor;
 use threads::Running;
@@ -44,7 +46,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let (_fixed, configs) = watch::channel(config);
-    run_reloadable(listener, configs, shutdown).await
+    run_reloadable(listener, configs, ServeOptions::default(), shutdown).await
 }
 
 /// Like [`run`], and applies each configuration that is sent to `configs`.
@@ -80,6 +82,7 @@ pub async fn run(
 pub async fn run_reloadable(
     listener: TcpListener,
     configs: watch::Receiver<Config>,
+    options: ServeOptions,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let limit = Descriptors::of_process().limit();
@@ -87,7 +90,10 @@ pub async fn run_reloadable(
         return Err(ServeError::TooFewFiles { limit });
     }
     let directory = configs.borrow().data_dir.clone();
-    let store = tokio::task::spawn_blocking(move || Embedded::open(&directory)).await;
+    let opening = OpenOptions {
+        accept_loss: options.accept_loss,
+    };
+    let store = tokio::task::spawn_blocking(move || Embedded::open_with(&directory, opening)).await;
     let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
     let clock = Arc::new(SystemClock::new());

@@ -1,4 +1,12 @@
-use std::{fmt, ops::ControlFlow, path::Path};
+mod open;
+mod progress;
+
+use std::{
+    fmt,
+    ops::ControlFlow,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use fjall::{
     AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
@@ -6,79 +14,70 @@ use fjall::{
 };
 
 use super::{
-    Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit,
+    Batch, Bytes, Durability, Marker, Room, Space, Store, StoreError, Visit,
     disk::{Disk, Usage},
     place::Place,
 };
 use crate::descriptors::Descriptors;
+pub use open::OpenOptions;
+use progress::Progress;
 
-/// What one space may hold in memory before it goes to a sorted file. There are nine, and each may have a few
-/// that are on their way.
+/// Bytes of one space in memory before they go to a sorted file. There are nine spaces, and each may
+/// have a few such that are on their way.
 const MEMTABLE: u64 = 4 << 20;
 
-/// Blocks of sorted files that were read lately, over all spaces.
+/// Bytes of recently read blocks of sorted files, over all spaces.
 const CACHE: u64 = 16 << 20;
 
-/// All that was written since the oldest memtable that has not gone to a file; replayed at the next start. The
-/// least that the library allows.
+/// Bytes of all that was written since the oldest memtable that has not gone to a file; replayed at
+/// the next start. The library's minimum.
 const JOURNALS: u64 = 64 << 20;
 
-/// What the journal adds to a key and its value, and to a batch, at most.
+/// The most bytes that the journal adds to a key and its value, and to a batch.
 const FRAME: u64 = 64;
 
-/// No space has this key, which is removed where a memtable must not be empty.
+/// A key that no space has. It is removed where a memtable must not be empty.
 const NO_KEY: &[u8] = b"no key";
 
-/// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for little memory.
+/// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for
+/// little memory, with a [commit record](super::commits) beside it.
 pub struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
+    progress: Mutex<Progress>,
     disk: Disk,
-    /// Given back after all else is closed.
+    /// Dropped after all else is closed.
     _place: Place,
 }
 
 impl Embedded {
-    /// Opens the store in a directory, which it makes if there is none. One process at a time can have it.
+    /// Opens the store in a directory, or makes one if there is none. One process at a time can have
+    /// it.
     ///
-    /// What a crash or a loss of power leaves of a write is left out: nobody was told that it was there. With one
-    /// exception: if the disk has the end of the last write and not its middle, it is taken for damaged, and that
-    /// is an error. A disk may write in any order, so a loss of power can do that to a write of more than a page;
-    /// the end of a process cannot. What was acknowledged is before it, and untouched.
+    /// Before it opens the store it compares the store's tables and journals with the commit record:
     ///
-    /// A damage elsewhere, which no crash does, is an error too, or is taken for the end: a journal has no mark
-    /// there that tells these apart.
+    /// - If an acknowledged commit is missing, or the record itself, it refuses and leaves the store's
+    ///   data as it is.
+    /// - An unreadable end of a journal with nothing that the record names is what a crash leaves of
+    ///   an unacknowledged write. It is copied to a folder beside the store, logged and cut off.
+    /// - A store without a record in which no commit is numbered was written by an older version. It
+    ///   gets a record; what it lost before cannot be known.
     ///
     /// # Errors
     ///
-    /// If another process has it, or the disk cannot be read or written, or what is there is damaged.
+    /// If another process has it, acknowledged commits are missing, or its files cannot be read or
+    /// written.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        Self::open_in(directory).map_err(|error| {
-            let directory = directory.display();
-            let why = match error {
-                fjall::Error::Locked => {
-                    "another process has it; stop that one, or give this one a data_dir of its own"
-                        .into()
-                }
-                other => reason(other).to_string(),
-            };
-            StoreError::new("open", format!("data_dir {directory}: {why}"))
-        })
+        Self::open_with(directory, OpenOptions::default())
     }
 
-    fn open_in(directory: &Path) -> Result<Self, fjall::Error> {
-        let place = Place::take(directory)?;
-        let disk = Disk::open(directory, place.store());
-        if !place.has_store()? {
-            place.make(|unfinished| open_spaces(unfinished).map(drop))?;
-        }
-        let (database, spaces) = open_spaces(&place.store())?;
-        Ok(Self {
-            database,
-            spaces,
-            disk,
-            _place: place,
-        })
+    /// Opens the store as [`open`](Self::open) does, with options.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open). If a loss is accepted, only if a space cannot be opened at all.
+    pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
+        open::open(directory, options)
     }
 
     /// Limits the size of the file `reserve` in the data directory, which holds room for a full
@@ -123,6 +122,26 @@ impl Embedded {
     fn space(&self, space: Space) -> &Keyspace {
         &self.spaces[space as usize]
     }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reading(&self, space: Space) -> impl FnOnce(fjall::Error) -> StoreError {
+        move |error| {
+            let error = StoreError::of_library("read", error).in_space(space);
+            if error.is_damage() {
+                error.in_folder(self.space(space).path())
+            } else {
+                error
+            }
+        }
+    }
+}
+
+/// Makes the files of a new store.
+fn create_spaces(directory: &Path) -> Result<(), fjall::Error> {
+    open_spaces(directory).map(drop)
 }
 
 fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Error> {
@@ -139,18 +158,8 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
     Ok((database, spaces))
 }
 
-/// What the library says, for people.
-fn reason(error: fjall::Error) -> Box<dyn std::error::Error + Send + Sync> {
-    match error {
-        fjall::Error::Io(error) => error.into(),
-        fjall::Error::Poisoned => {
-            "an earlier write in the background has failed, and was logged then; the disk may be full or failing".into()
-        }
-        other => other.into(),
-    }
-}
-
-/// Filters only where keys are asked for that are not there; indexes and filters in blocks that can leave memory.
+/// Filters only in spaces that are asked for absent keys; indexes and filters in blocks that can leave
+/// memory.
 fn options(space: Space) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {
@@ -170,16 +179,16 @@ fn options(space: Space) -> KeyspaceCreateOptions {
 
 impl Store for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.space(space)
-            .get(key)
-            .map_err(|error| StoreError::new("read", reason(error)))
+        self.space(space).get(key).map_err(self.reading(space))
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        for guard in self.space(space).range(from..) {
-            let (key, value) = guard
-                .into_inner()
-                .map_err(|error| StoreError::new("read", reason(error)))?;
+        // The marker is the last key of a space, and is none of the caller's.
+        if from >= Marker::KEY {
+            return Ok(());
+        }
+        for guard in self.space(space).range(from..Marker::KEY) {
+            let (key, value) = guard.into_inner().map_err(self.reading(space))?;
             if let ControlFlow::Break(()) = visit(&key, &value) {
                 break;
             }
@@ -188,6 +197,11 @@ impl Store for Embedded {
     }
 
     fn commit(&self, mut batch: Batch, durability: Durability) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut progress = self.progress();
+        let (commits, markers) = progress.number(&batch);
         let mut writes = self.database.batch().durability(Some(match durability {
             Durability::Written => PersistMode::Buffer,
             Durability::Synced => PersistMode::SyncData,
@@ -200,31 +214,40 @@ impl Store for Embedded {
                 None => writes.remove(self.space(space), key),
             }
         }
+        for (space, marker) in markers {
+            bytes += FRAME + (Marker::KEY.len() + marker.len()) as u64;
+            writes.insert(self.space(space), Marker::KEY, marker);
+        }
         self.disk.wrote(bytes);
         writes
             .commit()
-            .map_err(|error| StoreError::new("write", reason(error)))
+            .map_err(|error| StoreError::of_library("write", error))?;
+        progress.committed(commits, durability)
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
+        // The record goes first: after a crash in between the space is not missed.
+        self.progress().clearing(space)?;
         self.space(space)
             .clear()
-            .map_err(|error| StoreError::new("clear a space", reason(error)))
+            .map_err(|error| StoreError::of_library("clear a space", error))
     }
 
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {
         let (room, flush) = self.disk.room(|| self.usage(tasks));
         if flush {
             self.flush()
-                .map_err(|error| StoreError::new("flush", reason(error)))?;
+                .map_err(|error| StoreError::of_library("flush", error))?;
         }
         Ok(room)
     }
 
     fn sync(&self) -> Result<(), StoreError> {
+        let mut progress = self.progress();
         self.database
             .persist(PersistMode::SyncData)
-            .map_err(|error| StoreError::new("sync", reason(error)))
+            .map_err(|error| StoreError::of_library("sync", error))?;
+        progress.synced()
     }
 }
 

@@ -1,17 +1,26 @@
 //! What is on disk, as the rest of the server sees it: sorted spaces of keys, written in atomic batches.
 
+mod aside;
 mod batch;
+mod commits;
 mod disk;
 mod embedded;
+mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+mod inspect;
+pub mod journal;
+mod marker;
 mod place;
 
 use std::ops::ControlFlow;
 
 pub use batch::Batch;
+pub use commits::{Commits, Extent};
 pub use disk::Room;
-pub use embedded::Embedded;
+pub use embedded::{Embedded, OpenOptions};
+pub use error::StoreError;
+pub use marker::Marker;
 
 /// A sorted space of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,33 +82,6 @@ pub enum Durability {
     Written,
     /// To the disk: it survives the loss of power.
     Synced,
-}
-
-/// The disk did not do what was asked. This is never mended by going on: what is in memory and what is on
-/// disk may differ now.
-#[derive(Debug, thiserror::Error)]
-#[error("the store failed to {what}: {source}; look at the disk, then start the server again")]
-pub struct StoreError {
-    pub(crate) what: &'static str,
-    pub(crate) source: Box<dyn std::error::Error + Send + Sync>,
-}
-
-impl StoreError {
-    pub(crate) fn new(
-        what: &'static str,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self {
-            what,
-            source: source.into(),
-        }
-    }
-
-    /// Whether what is on disk cannot be understood, while the disk itself works.
-    #[must_use]
-    pub fn is_damage(&self) -> bool {
-        matches!(self.what, "read a record" | "read a key")
-    }
 }
 
 /// A key or a value, as the store keeps it: short ones in place, long ones shared.

@@ -68,7 +68,7 @@ impl Place {
 }
 
 /// Brings the names in a directory to the disk, where that is a thing to do.
-fn sync(directory: &Path) -> Result<(), io::Error> {
+pub(super) fn sync(directory: &Path) -> Result<(), io::Error> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;
     }

@@ -1,0 +1,161 @@
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::place::sync;
+
+/// Begins the names of folders with journals whose end was cut and contained nothing recorded.
+const CUT: &str = "cut-";
+
+/// Begins the names of folders with what is missing since a loss was accepted.
+const LOST: &str = "lost-";
+
+/// Folders of cut journals that are kept; the oldest goes when there is one more.
+const MOST: usize = 8;
+
+/// A folder in the data directory for what opening the store would cut off or delete.
+///
+/// Each is named by its time in UTC: `cut-20260131T235959Z`.
+#[derive(Debug)]
+pub(super) struct Aside {
+    folder: PathBuf,
+    /// Copies of journals, and where they came from.
+    copies: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Aside {
+    /// Makes a folder for journals that are cut, and removes the oldest such folders if there are too
+    /// many.
+    pub(super) fn of_cut(directory: &Path) -> io::Result<Self> {
+        let made = Self::make(directory, CUT)?;
+        remove_oldest(directory)?;
+        Ok(made)
+    }
+
+    /// Makes a folder for what goes because its loss is accepted. It is never removed.
+    pub(super) fn of_accepted_loss(directory: &Path) -> io::Result<Self> {
+        Self::make(directory, LOST)
+    }
+
+    fn make(directory: &Path, prefix: &str) -> io::Result<Self> {
+        let time = jiff::Timestamp::now()
+            .strftime("%Y%m%dT%H%M%SZ")
+            .to_string();
+        let mut number = 0;
+        let folder = loop {
+            let folder = match number {
+                0 => directory.join(format!("{prefix}{time}")),
+                number => directory.join(format!("{prefix}{time}-{number}")),
+            };
+            match fs::create_dir(&folder) {
+                Ok(()) => break folder,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
+        sync(directory)?;
+        Ok(Self {
+            folder,
+            copies: Vec::new(),
+        })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Copies the first `written` bytes of a journal. They are on the disk when this returns.
+    pub(super) fn copy(&mut self, journal: &Path, written: u64) -> io::Result<()> {
+        let copy = self.folder.join(name(journal)?);
+        let mut file = File::create_new(&copy)?;
+        io::copy(&mut File::open(journal)?.take(written), &mut file)?;
+        file.sync_all()?;
+        sync(&self.folder)?;
+        self.copies.push((copy, journal.to_owned()));
+        Ok(())
+    }
+
+    /// Moves a folder here, under its own name.
+    pub(super) fn take(&self, folder: &Path) -> io::Result<()> {
+        fs::rename(folder, self.folder.join(name(folder)?))?;
+        sync(&self.folder)
+    }
+
+    /// Puts the copies of journals back to where they came from.
+    pub(super) fn restore(&self) -> io::Result<()> {
+        for (copy, journal) in &self.copies {
+            fs::copy(copy, journal)?;
+            File::open(journal)?.sync_all()?;
+        }
+        Ok(())
+    }
+}
+
+fn name(path: &Path) -> io::Result<&std::ffi::OsStr> {
+    path.file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no name"))
+}
+
+/// Names sort by time.
+fn remove_oldest(directory: &Path) -> io::Result<()> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let is_cut = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(CUT.as_bytes());
+        if is_cut && entry.file_type()?.is_dir() {
+            folders.push(entry.path());
+        }
+    }
+    folders.sort_unstable();
+    let surplus = folders.len().saturating_sub(MOST);
+    for folder in &folders[..surplus] {
+        tracing::warn!(folder = %folder.display(), "removing the oldest copies of cut journals");
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_is_put_back_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = directory.path().join("7.jnl");
+        fs::write(&journal, b"written and more\0\0\0").unwrap();
+        let mut aside = Aside::of_cut(directory.path()).unwrap();
+        aside.copy(&journal, 16).unwrap();
+        fs::write(&journal, b"written").unwrap();
+        aside.restore().unwrap();
+        assert_eq!(fs::read(&journal).unwrap(), b"written and more");
+        let copy = aside.folder().join("7.jnl");
+        assert_eq!(fs::read(copy).unwrap(), b"written and more");
+    }
+
+    #[test]
+    fn folders_are_bounded_in_number_and_the_oldest_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |number| {
+            directory
+                .path()
+                .join(format!("{CUT}1970010{number}T000000Z"))
+        };
+        for number in 1..=4 {
+            fs::create_dir(path(number)).unwrap();
+        }
+        let made: Vec<Aside> = (4..MOST)
+            .map(|_| Aside::of_cut(directory.path()).unwrap())
+            .collect();
+        assert!(path(1).exists());
+        let last = Aside::of_cut(directory.path()).unwrap();
+        assert!(!path(1).exists() && path(2).exists());
+        assert!(made.iter().all(|aside| aside.folder().exists()));
+        assert!(last.folder().exists());
+    }
+}

@@ -1,0 +1,198 @@
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use super::{
+    Commits,
+    slot::{self, LENGTH},
+};
+
+/// The name of the file in a data directory.
+const NAME: &str = "commits";
+
+/// The file while it is made.
+const UNFINISHED: &str = "commits.new";
+
+/// Where the second slot begins: in another block of every disk.
+const SECOND: u64 = 4096;
+
+/// The time between two syncs.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// What a data directory has for a commit record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Found {
+    /// No file.
+    Missing,
+    /// A file without a readable slot.
+    Unreadable,
+    /// The newest readable slot.
+    Read(Commits),
+}
+
+/// The file, open for writing.
+#[derive(Debug)]
+pub(in crate::store) struct CommitFile {
+    shared: Arc<Shared>,
+    turn: u64,
+    syncs: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    file: File,
+    /// Whether a slot was written since the last sync began.
+    is_dirty: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+impl CommitFile {
+    pub(in crate::store) fn path(directory: &Path) -> PathBuf {
+        directory.join(NAME)
+    }
+
+    /// Reads the record of a data directory.
+    pub(in crate::store) fn read(directory: &Path) -> io::Result<Found> {
+        let bytes = match fs::read(Self::path(directory)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+            Err(error) => return Err(error),
+        };
+        let second = bytes.get(SECOND as usize..).unwrap_or_default();
+        let slots = [slot::decode(&bytes), slot::decode(second)];
+        let readable = slots.iter().flatten().count();
+        let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
+        match newest {
+            None => Ok(Found::Unreadable),
+            Some((_, commits)) => {
+                if readable == 1 {
+                    tracing::warn!(
+                        commit = commits.commit,
+                        "one of the two slots of the commit record is damaged; the other is used"
+                    );
+                }
+                Ok(Found::Read(commits))
+            }
+        }
+    }
+
+    /// Makes the file anew with this record in both slots, on the disk when this returns.
+    pub(in crate::store) fn make(directory: &Path, commits: &Commits) -> io::Result<Self> {
+        let unfinished = directory.join(UNFINISHED);
+        let file = File::create(&unfinished)?;
+        // As a sector that was never written, the rest of each block is zero.
+        file.set_len(2 * SECOND)?;
+        let shared = Arc::new(Shared {
+            file,
+            is_dirty: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+        });
+        let mut made = Self {
+            shared: shared.clone(),
+            turn: 0,
+            syncs: None,
+        };
+        made.write_slot(commits)?;
+        made.write_slot(commits)?;
+        shared.file.sync_all()?;
+        fs::rename(&unfinished, Self::path(directory))?;
+        crate::store::place::sync(directory)?;
+        let syncs = thread::Builder::new().name("commit-record".to_owned());
+        made.syncs = Some(syncs.spawn(move || shared.sync_while_open())?);
+        Ok(made)
+    }
+
+    /// Writes the record to the next slot: it survives the end of the process, and is on the disk
+    /// within about a second.
+    pub(in crate::store) fn write(&mut self, commits: &Commits) -> io::Result<()> {
+        self.write_slot(commits)?;
+        if !self.shared.is_dirty.swap(true, Ordering::AcqRel)
+            && let Some(syncs) = &self.syncs
+        {
+            syncs.thread().unpark();
+        }
+        Ok(())
+    }
+
+    /// Writes the record to both slots, one after the other, and returns when they are on the disk.
+    pub(in crate::store) fn write_through(&mut self, commits: &Commits) -> io::Result<()> {
+        for _ in 0..2 {
+            self.write_slot(commits)?;
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Returns when what was written is on the disk.
+    pub(in crate::store) fn sync(&self) -> io::Result<()> {
+        self.shared.file.sync_data()
+    }
+
+    fn write_slot(&mut self, commits: &Commits) -> io::Result<()> {
+        self.turn += 1;
+        let slot: [u8; LENGTH] = slot::encode(self.turn, commits);
+        write_at(&self.shared.file, &slot, self.turn % 2 * SECOND)
+    }
+}
+
+impl Shared {
+    fn sync_while_open(&self) {
+        while !self.is_closed.load(Ordering::Acquire) {
+            if !self.is_dirty.load(Ordering::Acquire) {
+                thread::park();
+                continue;
+            }
+            self.wait();
+            // Before the sync: a slot that is written during it makes the file dirty again.
+            self.is_dirty.store(false, Ordering::Release);
+            if let Err(error) = self.file.sync_data() {
+                tracing::error!(%error, "the commit record could not be synced");
+            }
+        }
+    }
+
+    /// Waits until the next sync is due or the file is closed.
+    fn wait(&self) {
+        let begun = Instant::now();
+        while !self.is_closed.load(Ordering::Acquire) {
+            let left = SYNC.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            thread::park_timeout(left);
+        }
+    }
+}
+
+impl Drop for CommitFile {
+    fn drop(&mut self) {
+        self.shared.is_closed.store(true, Ordering::Release);
+        if let Some(syncs) = self.syncs.take() {
+            syncs.thread().unpark();
+            let _ = syncs.join();
+        }
+        if let Err(error) = self.sync() {
+            tracing::error!(%error, "the commit record could not be synced");
+        }
+    }
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+    use std::io::{Seek, Write};
+    file.seek(io::SeekFrom::Start(at))?;
+    file.write_all(bytes)
+}

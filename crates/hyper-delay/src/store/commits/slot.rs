@@ -1,0 +1,64 @@
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Commits, Extent};
+
+const MAGIC: [u8; 8] = *b"HDCOMMIT";
+const VERSION: u64 = 1;
+
+/// Bytes of a slot that are used: magic, then numbers, then their checksum. Less than a sector, which
+/// a disk writes whole or not at all.
+pub(super) const LENGTH: usize = 8 * (1 + NUMBERS + 1);
+/// Version, turn, three totals, two for each space.
+const NUMBERS: usize = 5 + 2 * super::Space::ALL.len();
+
+/// Encodes a record for a slot. `turn` grows with each write.
+pub(super) fn encode(turn: u64, commits: &Commits) -> [u8; LENGTH] {
+    let totals = [
+        VERSION,
+        turn,
+        commits.commit,
+        commits.schedules,
+        commits.removals,
+    ];
+    let spaces = commits.spaces.iter();
+    let spaces = spaces.flat_map(|space| [space.last, space.floor]);
+    let mut slot = [0; LENGTH];
+    let (words, _) = slot.as_chunks_mut::<8>();
+    words[0] = MAGIC;
+    for (word, number) in words[1..].iter_mut().zip(totals.into_iter().chain(spaces)) {
+        *word = number.to_le_bytes();
+    }
+    let checksum = xxh3_64(&slot[..LENGTH - 8]);
+    slot[LENGTH - 8..].copy_from_slice(&checksum.to_le_bytes());
+    slot
+}
+
+/// Decodes a slot: its turn and the record, or `None` if it is damaged or was never written.
+pub(super) fn decode(slot: &[u8]) -> Option<(u64, Commits)> {
+    let slot: &[u8; LENGTH] = slot.first_chunk()?;
+    let (content, checksum) = slot.split_last_chunk()?;
+    let (magic, numbers) = content.split_first_chunk()?;
+    if *magic != MAGIC || xxh3_64(content) != u64::from_le_bytes(*checksum) {
+        return None;
+    }
+    let (numbers, _) = numbers.as_chunks::<8>();
+    let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
+    let mut next = || numbers.next();
+    if next()? != VERSION {
+        return None;
+    }
+    let turn = next()?;
+    let mut commits = Commits {
+        commit: next()?,
+        schedules: next()?,
+        removals: next()?,
+        ..Commits::default()
+    };
+    for space in &mut commits.spaces {
+        *space = Extent {
+            last: next()?,
+            floor: next()?,
+        };
+    }
+    Some((turn, commits))
+}

@@ -1,0 +1,191 @@
+//! Opens a store, or refuses to.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use fjall::{Database, Keyspace};
+
+use super::{Embedded, create_spaces, open_spaces, progress::Progress};
+use crate::store::{
+    Marker, Space, StoreError,
+    aside::Aside,
+    commits::{CommitFile, Commits, Found},
+    disk::Disk,
+    inspect::{Cure, Inspection, Loss},
+    place::Place,
+};
+
+/// How [`Embedded::open_with`] opens a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenOptions {
+    /// Goes on with what is left if acknowledged commits are missing. Default: false.
+    pub accept_loss: bool,
+}
+
+pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
+    let place = Place::take(directory).map_err(|error| failed(directory, error))?;
+    let opening = Opening {
+        directory,
+        place: &place,
+        options,
+    };
+    let (database, spaces, contents) = opening.run()?;
+    let disk = Disk::open(directory, place.store());
+    let progress = Progress::begin(directory, contents);
+    let progress = progress.map_err(|error| failed(directory, error.into()))?;
+    Ok(Embedded {
+        database,
+        spaces,
+        progress: Mutex::new(progress),
+        disk,
+        _place: place,
+    })
+}
+
+struct Opening<'a> {
+    directory: &'a Path,
+    place: &'a Place,
+    options: OpenOptions,
+}
+
+type Opened = (Database, Vec<Keyspace>, Commits);
+
+impl Opening<'_> {
+    fn run(&self) -> Result<Opened, StoreError> {
+        let record = self.io(CommitFile::read(self.directory))?;
+        let has_store = self.io(self.place.has_store())?;
+        if !has_store && record == Found::Missing {
+            return self.make();
+        }
+        let store = self.place.store();
+        let inspection = if has_store {
+            Inspection::of(&store, record)?
+        } else {
+            Inspection::of_nothing(&store, record)
+        };
+        let loss = inspection.loss();
+        if let Some(loss) = &loss {
+            if !self.options.accept_loss {
+                return Err(self.refuse(loss));
+            }
+            tracing::warn!(%loss, "the loss is accepted");
+        }
+        let cure = inspection.cure()?;
+        let aside = self.io(self.carry_out(&cure, loss.is_some()))?;
+        let contents = inspection.contents(loss.is_some());
+        if cure.replaces_store {
+            let (database, spaces, _) = self.make()?;
+            return Ok((database, spaces, contents));
+        }
+        let opened = open_spaces(&store).map_err(|error| failed(self.directory, error));
+        let (database, spaces) = self.or_restore(aside.as_ref(), opened)?;
+        let checked = check(&spaces, &contents);
+        let checked = checked.and_then(|loss| loss.map_or(Ok(()), |loss| Err(self.refuse(&loss))));
+        if checked.is_err() {
+            // The journals are closed before they are put back.
+            drop((spaces, database));
+            return Err(self
+                .or_restore(aside.as_ref(), checked)
+                .expect_err("it failed"));
+        }
+        Ok((database, spaces, contents))
+    }
+
+    /// Makes a new store.
+    fn make(&self) -> Result<Opened, StoreError> {
+        let made = self.place.make(create_spaces);
+        let opened = made.and_then(|()| open_spaces(&self.place.store()));
+        let (database, spaces) = opened.map_err(|error| failed(self.directory, error))?;
+        Ok((database, spaces, Commits::default()))
+    }
+
+    /// Copies or moves what the store would cut off or delete, and cuts it off.
+    fn carry_out(&self, cure: &Cure<'_>, is_loss: bool) -> io::Result<Option<Aside>> {
+        if cure.cuts.is_empty() && cure.folders.is_empty() && !cure.replaces_store {
+            return Ok(None);
+        }
+        let mut aside = if is_loss {
+            Aside::of_accepted_loss(self.directory)?
+        } else {
+            Aside::of_cut(self.directory)?
+        };
+        let store = self.place.store();
+        if cure.replaces_store {
+            if store.try_exists()? {
+                aside.take(&store)?;
+            }
+            return Ok(Some(aside));
+        }
+        for folder in &cure.folders {
+            aside.take(folder)?;
+        }
+        for cut in &cure.cuts {
+            aside.copy(cut.journal, cut.written)?;
+            let journal = File::options().write(true).open(cut.journal)?;
+            journal.set_len(cut.kept)?;
+            journal.sync_all()?;
+            tracing::warn!(
+                journal = %cut.journal.display(),
+                kept = cut.kept,
+                bytes = cut.written - cut.kept,
+                copy = %aside.folder().display(),
+                "the end of a journal is not readable and was cut off"
+            );
+        }
+        Ok(Some(aside))
+    }
+
+    fn or_restore<T>(
+        &self,
+        aside: Option<&Aside>,
+        result: Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if result.is_err()
+            && let Some(aside) = aside
+        {
+            self.io(aside.restore())?;
+        }
+        result
+    }
+
+    fn refuse(&self, loss: &Loss) -> StoreError {
+        let directory = self.directory.display();
+        StoreError::loss(format!(
+            "data_dir {directory}: acknowledged data is missing: {loss}"
+        ))
+    }
+
+    fn io<T>(&self, result: io::Result<T>) -> Result<T, StoreError> {
+        result.map_err(|error| failed(self.directory, error.into()))
+    }
+}
+
+/// Compares what an open store contains with what it was found to contain before.
+fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreError> {
+    let mut loss = Loss::default();
+    for (space, keyspace) in Space::ALL.into_iter().zip(spaces) {
+        let failed = |error| StoreError::of_library("read the marker", error).in_space(space);
+        let marker = match keyspace.get(Marker::KEY).map_err(failed)? {
+            Some(value) => Marker::decode(&value)?,
+            None => Marker::default(),
+        };
+        loss.compare(space, marker.commit, contents.space(space).last);
+    }
+    Ok((!loss.is_empty()).then_some(loss))
+}
+
+fn failed(directory: &Path, error: fjall::Error) -> StoreError {
+    if matches!(error, fjall::Error::Locked) {
+        let why = format!(
+            "data_dir {}: another process has it; stop that one, or give this one a data_dir of its \
+             own",
+            directory.display()
+        );
+        return StoreError::new("open", why);
+    }
+    StoreError::of_library("open", error).in_folder(PathBuf::from(directory))
+}

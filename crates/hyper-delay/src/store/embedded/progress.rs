@@ -1,0 +1,105 @@
+use std::{io, path::Path};
+
+use crate::store::{
+    Batch, Bytes, Durability, Marker, Space, StoreError,
+    commits::{CommitFile, Commits},
+};
+
+/// Numbers the commits, and keeps the commit record.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Up to the last commit.
+    written: Commits,
+    /// Up to the last commit that is on the disk: what the record says.
+    synced: Commits,
+    file: CommitFile,
+    /// Whether the last write of the record found no room; the record is behind then.
+    lacks_room: bool,
+}
+
+impl Progress {
+    /// Begins a record with what a store contains.
+    pub(super) fn begin(directory: &Path, contents: Commits) -> io::Result<Self> {
+        Ok(Self {
+            written: contents,
+            synced: contents,
+            file: CommitFile::make(directory, &contents)?,
+            lacks_room: false,
+        })
+    }
+
+    /// Returns what the totals will be after a batch, and the markers that go with it.
+    pub(super) fn number(&self, batch: &Batch) -> (Commits, Vec<(Space, Bytes)>) {
+        let (schedules, removals) = batch.counted();
+        let mut next = self.written;
+        next.commit += 1;
+        next.schedules += schedules;
+        next.removals += removals;
+        let touched = Space::ALL.into_iter().filter(|space| batch.touches(*space));
+        let markers = touched.map(|space| {
+            let extent = next.space_mut(space);
+            let before = std::mem::replace(&mut extent.last, self.written.commit + 1);
+            let marker = Marker {
+                commit: self.written.commit + 1,
+                before,
+                schedules: self.written.schedules + schedules,
+                removals: self.written.removals + removals,
+            };
+            (space, marker.encode())
+        });
+        let markers = markers.collect();
+        (next, markers)
+    }
+
+    /// Takes note of a commit.
+    pub(super) fn committed(
+        &mut self,
+        commits: Commits,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        self.written = commits;
+        match durability {
+            Durability::Written => Ok(()),
+            Durability::Synced => self.record(),
+        }
+    }
+
+    /// Takes note that all commits are on the disk. If they were before, the record goes there, too:
+    /// that is how the committer ends.
+    pub(super) fn synced(&mut self) -> Result<(), StoreError> {
+        if self.synced == self.written {
+            return self.file.sync().map_err(failed);
+        }
+        self.record()
+    }
+
+    /// Takes note, on the disk, that a space is about to be empty.
+    pub(super) fn clearing(&mut self, space: Space) -> Result<(), StoreError> {
+        let floor = self.written.commit;
+        for commits in [&mut self.written, &mut self.synced] {
+            let extent = commits.space_mut(space);
+            extent.last = 0;
+            extent.floor = floor;
+        }
+        self.file.write_through(&self.synced).map_err(failed)
+    }
+
+    fn record(&mut self) -> Result<(), StoreError> {
+        self.synced = self.written;
+        match self.file.write(&self.synced) {
+            Ok(()) => self.lacks_room = false,
+            // The commit itself is on the disk, and a record that is behind refuses no store.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                if !std::mem::replace(&mut self.lacks_room, true) {
+                    tracing::warn!(%error, "the commit record cannot be written; it is behind");
+                }
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: io::Error) -> StoreError {
+    StoreError::new("write the commit record", error)
+}

@@ -1,0 +1,114 @@
+//! Directories that are taken, older or newer.
+
+use std::{path::Path, process::Command, sync::Arc};
+
+use super::tool::{Closed, batch, found, in_memory};
+use crate::{
+    ledger::Ledger,
+    record,
+    store::{
+        Batch, Durability, Embedded, Space, Store,
+        embedded::{create_spaces, open_spaces},
+    },
+};
+
+#[test]
+fn directory_of_another_process_is_refused() {
+    const VARIABLE: &str = "HYPER_DELAY_TEST_DIRECTORY";
+    if let Some(directory) = std::env::var_os(VARIABLE) {
+        let error = Embedded::open(Path::new(&directory)).unwrap_err();
+        println!("refused: {error}");
+        return;
+    }
+    let directory = in_memory();
+    let _store = Embedded::open(directory.path()).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--nocapture", "directory_of_another_process_is_refused"])
+        .env(VARIABLE, directory.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wanted = format!(
+        "data_dir {}: another process has it",
+        directory.path().display()
+    );
+    assert!(said.contains(&wanted), "{said}");
+}
+
+#[test]
+fn value_of_a_newer_version_is_refused() {
+    let directory = in_memory();
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut newer = record::encode(&5_u64).to_vec();
+    newer[0] += 1;
+    let mut batch = Batch::new();
+    batch.put(Space::Meta, *b"numbers", newer);
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+    let store = Embedded::open(directory.path()).unwrap();
+    let error = Ledger::open(Arc::new(store), 0).unwrap_err();
+    let wanted = "it has version 2, and this server knows 1: start a newer one";
+    assert!(error.to_string().contains(wanted), "{error}");
+    assert!(!error.is_damage(), "{error}");
+}
+
+/// Writes a store as versions without a commit record did.
+fn write_older_version(directory: &Path, batches: usize) {
+    let store = directory.join("store");
+    create_spaces(&store).unwrap();
+    let (database, spaces) = open_spaces(&store).unwrap();
+    for number in 1..=batches {
+        let mut writes = database.batch();
+        for (space, key, value) in batch(number, 40).drain() {
+            match value {
+                Some(value) => writes.insert(&spaces[space as usize], key, value),
+                None => writes.remove(&spaces[space as usize], key),
+            }
+        }
+        writes.commit().unwrap();
+    }
+}
+
+#[test]
+fn store_of_an_older_version_gets_a_record() {
+    let directory = in_memory();
+    write_older_version(directory.path(), 3);
+    for batches in 3..6 {
+        let store = Embedded::open(directory.path()).unwrap();
+        let all: Vec<usize> = (1..=batches).collect();
+        assert_eq!(found(&store, batches, 40), all);
+        let next = batch(batches + 1, 40);
+        store.commit(next, Durability::Synced).unwrap();
+    }
+    std::fs::remove_file(directory.path().join("commits")).unwrap();
+    let error = Embedded::open(directory.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("the file commits beside the store) is missing"),
+        "{error}"
+    );
+}
+
+#[test]
+fn store_of_an_older_version_with_damage_in_the_middle_is_refused() {
+    let directory = in_memory();
+    write_older_version(directory.path(), 3);
+    let journal = directory.path().join("store/0.jnl");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    bytes[30] ^= 1;
+    std::fs::write(&journal, bytes).unwrap();
+    let error = Embedded::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("2 batches after it can be read"), "{error}");
+}
+
+#[test]
+fn record_and_store_deleted_together_make_a_new_store() {
+    let closed = Closed::of(3, 40);
+    let copy = closed.copy();
+    std::fs::remove_dir_all(copy.path("store")).unwrap();
+    std::fs::remove_file(copy.path("commits")).unwrap();
+    let store = copy.open().unwrap();
+    assert!(closed.found(&store).is_empty());
+    store.commit(batch(1, 40), Durability::Synced).unwrap();
+    drop(store);
+    assert_eq!(found(&copy.open().unwrap(), 1, 40), [1]);
+}

@@ -1,0 +1,7 @@
+//! Stores whose files were cut, damaged or deleted while they were closed.
+
+mod clear;
+mod directory;
+mod loss;
+mod tail;
+mod tool;

@@ -1,0 +1,199 @@
+use std::{error::Error, fmt, path::PathBuf};
+
+use super::Space;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// The store could not do what it was asked to do.
+///
+/// After an error in writing there is no going on: memory and disk may differ. An error in reading
+/// with [`is_damage`](Self::is_damage) concerns what was read and nothing else.
+#[derive(Debug)]
+pub struct StoreError {
+    what: &'static str,
+    kind: Kind,
+    space: Option<Space>,
+    folder: Option<PathBuf>,
+    source: Source,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The disk refused, or something else outside of the store's files.
+    Disk,
+    /// The files were read and are not what was written.
+    Damage,
+    /// Acknowledged commits are missing, and the message says all of it.
+    Loss,
+}
+
+impl StoreError {
+    pub(crate) fn new(what: &'static str, source: impl Into<Source>) -> Self {
+        Self::of(Kind::Disk, what, source.into())
+    }
+
+    pub(crate) fn damage(what: &'static str, source: impl Into<Source>) -> Self {
+        Self::of(Kind::Damage, what, source.into())
+    }
+
+    pub(crate) fn loss(source: impl Into<Source>) -> Self {
+        Self::of(Kind::Loss, "open", source.into())
+    }
+
+    /// Takes an error of the library, which is damage or a failing disk.
+    pub(super) fn of_library(what: &'static str, error: fjall::Error) -> Self {
+        let kind = if is_damage(&error) {
+            Kind::Damage
+        } else {
+            Kind::Disk
+        };
+        Self::of(kind, what, reason(error))
+    }
+
+    fn of(kind: Kind, what: &'static str, source: Source) -> Self {
+        Self {
+            what,
+            kind,
+            space: None,
+            folder: None,
+            source,
+        }
+    }
+
+    /// Names the space that was read.
+    #[must_use]
+    pub(crate) fn in_space(mut self, space: Space) -> Self {
+        self.space = Some(space);
+        self
+    }
+
+    /// Names the folder with the files of the space.
+    #[must_use]
+    pub(crate) fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Returns whether the store's files are damaged: a checksum does not match, a file is missing or
+    /// too short, or a value cannot be decoded. Otherwise the disk itself failed.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        self.kind != Kind::Disk
+    }
+
+    /// Returns what went wrong, without what to do about it.
+    pub(super) fn reason(&self) -> &Source {
+        &self.source
+    }
+
+    /// Returns the space that was read, if one was.
+    #[must_use]
+    pub const fn space(&self) -> Option<Space> {
+        self.space
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == Kind::Loss {
+            return write!(f, "the store failed to {}: {}", self.what, self.source);
+        }
+        write!(f, "the store failed to {}", self.what)?;
+        if let Some(space) = self.space {
+            write!(f, " in space {}", space.name())?;
+        }
+        if let Some(folder) = &self.folder {
+            write!(f, " ({})", folder.display())?;
+        }
+        write!(f, ": {}; ", self.source)?;
+        f.write_str(match self.kind {
+            Kind::Disk | Kind::Loss => "look at the disk, then start the server again",
+            Kind::Damage => {
+                "its files are damaged: stop the server, run `hyper-delay verify` to see what is \
+                 affected, and `hyper-delay repair` to save the rest"
+            }
+        })
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+fn is_damage(error: &fjall::Error) -> bool {
+    use fjall::{Error, LsmError};
+    match error {
+        Error::Io(error) | Error::Storage(LsmError::Io(error)) => is_damaged_file(error),
+        Error::Storage(_)
+        | Error::JournalRecovery(_)
+        | Error::InvalidVersion(_)
+        | Error::Decompress(_)
+        | Error::InvalidTrailer
+        | Error::InvalidTag(_)
+        | Error::Unrecoverable => true,
+        _ => false,
+    }
+}
+
+/// Whether a file of the store is too short, missing or nonsense.
+fn is_damaged_file(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | NotFound | InvalidData)
+}
+
+/// An error of the library in words.
+fn reason(error: fjall::Error) -> Source {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => error.into(),
+        fjall::Error::Poisoned => {
+            "an earlier write in the background failed and was logged then; the disk may be full or \
+             failing"
+                .into()
+        }
+        other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn damage_and_a_failing_disk_are_told_apart() {
+        let io = |kind| fjall::Error::Io(io::Error::from(kind));
+        for error in [
+            fjall::Error::Unrecoverable,
+            fjall::Error::InvalidTrailer,
+            fjall::Error::Storage(fjall::LsmError::InvalidTrailer),
+            io(io::ErrorKind::UnexpectedEof),
+            io(io::ErrorKind::NotFound),
+        ] {
+            let error = StoreError::of_library("read", error).in_space(Space::Tasks);
+            assert!(error.is_damage(), "{error}");
+            let text = error.to_string();
+            assert!(
+                text.starts_with("the store failed to read in space tasks: "),
+                "{text}"
+            );
+            assert!(text.contains("`hyper-delay verify`"), "{text}");
+        }
+        for error in [
+            fjall::Error::Poisoned,
+            io(io::ErrorKind::StorageFull),
+            io(io::ErrorKind::PermissionDenied),
+            io(io::ErrorKind::Other),
+        ] {
+            let error = StoreError::of_library("read", error);
+            assert!(!error.is_damage(), "{error}");
+            assert!(
+                error
+                    .to_string()
+                    .ends_with("look at the disk, then start the server again")
+            );
+        }
+    }
+}

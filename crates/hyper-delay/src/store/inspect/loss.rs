@@ -1,0 +1,99 @@
+use std::fmt;
+
+use super::{
+    replay::{Gap, Stop},
+    tables::Broken,
+};
+use crate::store::{Marker, Space, commits::Commits};
+
+/// What is missing from a store, in words.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Loss {
+    findings: Vec<String>,
+}
+
+impl Loss {
+    pub(super) fn new(broken: &[Broken]) -> Self {
+        Self {
+            findings: broken.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    pub(in crate::store) const fn is_empty(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Compares the last commit of a space with the record.
+    pub(in crate::store) fn compare(&mut self, space: Space, last: u64, wanted: u64) {
+        if last < wanted {
+            let space = space.name();
+            self.findings.push(format!(
+                "space {space} ends at commit {last}, and the commit record says {wanted}"
+            ));
+        }
+    }
+
+    pub(super) fn gaps(&mut self, gaps: &[Gap]) {
+        self.findings.extend(gaps.iter().map(|gap| {
+            let Gap {
+                space,
+                from,
+                to,
+                journal,
+            } = gap;
+            format!(
+                "space {} lacks commits after {from} up to {to}, on which {} builds",
+                space.name(),
+                journal.display()
+            )
+        }));
+    }
+
+    pub(super) fn stops(&mut self, stops: &[Stop]) {
+        self.findings.extend(stops.iter().map(|stop| {
+            let Stop {
+                journal,
+                range,
+                reason,
+                batches,
+            } = stop;
+            format!(
+                "{} cannot be read from byte {} to {}: {reason}; {batches} batches after it can be read",
+                journal.display(),
+                range.start,
+                range.end,
+            )
+        }));
+    }
+
+    /// Compares the counters of the newest commit that is there with the record.
+    pub(super) fn totals(&mut self, record: &Commits, newest: &Marker) {
+        let schedules = record.schedules.saturating_sub(newest.schedules);
+        let removals = record.removals.saturating_sub(newest.removals);
+        let commits = record.commit.saturating_sub(newest.commit);
+        if commits == 0 {
+            return;
+        }
+        self.findings.push(format!(
+            "by the commit record, {commits} commits with {schedules} schedules and {removals} \
+             removals follow the newest commit that is left"
+        ));
+    }
+
+    pub(super) fn record(&mut self, what: &str) {
+        let record = "the commit record (the file commits beside the store)";
+        self.findings.push(format!("{record} {what}"));
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}. The store was not opened. `hyper-delay verify` shows what is damaged; `hyper-delay \
+             repair` saves all that is readable and `hyper-delay export` writes it out; with \
+             --accept-loss the server starts with what is left",
+            self.findings.join("; ")
+        )
+    }
+}

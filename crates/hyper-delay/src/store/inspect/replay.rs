@@ -1,0 +1,154 @@
+//! What the store will contain when it has replayed its journals.
+
+use std::{ops::Range, path::PathBuf};
+
+use super::tables::Tables;
+use crate::store::{
+    Marker, Space,
+    commits::Commits,
+    journal::{Damage, Journal, JournalBatch, Reason},
+};
+
+/// The spaces as they will be, and where the journals are not whole.
+#[derive(Debug)]
+pub(super) struct Replay {
+    tables: [Tables; Space::ALL.len()],
+    /// The last commit of each space.
+    last: [u64; Space::ALL.len()],
+    /// Which spaces are cleared by the journals: their tables do not count.
+    is_cleared: [bool; Space::ALL.len()],
+    floor: [u64; Space::ALL.len()],
+    /// The newest marker.
+    newest: Marker,
+    /// Where a journal stops being readable.
+    pub(super) stops: Vec<Stop>,
+    /// Commits that the next ones presuppose and that are not there.
+    pub(super) gaps: Vec<Gap>,
+}
+
+/// Where a journal stops being readable: the store cuts it there.
+#[derive(Debug)]
+pub(super) struct Stop {
+    pub(super) journal: PathBuf,
+    /// The bytes that are cut off.
+    pub(super) range: Range<usize>,
+    pub(super) reason: Reason,
+    /// Readable batches in those bytes.
+    pub(super) batches: usize,
+}
+
+/// Missing commits of a space.
+#[derive(Debug)]
+pub(super) struct Gap {
+    pub(super) space: Space,
+    /// The last commit that is there.
+    pub(super) from: u64,
+    /// The commit that must follow it, and does not.
+    pub(super) to: u64,
+    pub(super) journal: PathBuf,
+}
+
+impl Replay {
+    /// Begins with the tables. `record` excuses commits that need not be there.
+    pub(super) fn over(tables: [Tables; Space::ALL.len()], record: Option<&Commits>) -> Self {
+        let floor = Space::ALL.map(|space| record.map_or(0, |record| record.space(space).floor));
+        let markers = Space::ALL.map(|space| tables[space as usize].marker.unwrap_or_default());
+        Self {
+            last: markers.map(|marker| marker.commit),
+            is_cleared: [false; Space::ALL.len()],
+            newest: markers
+                .into_iter()
+                .max_by_key(|marker| marker.commit)
+                .unwrap_or_default(),
+            floor,
+            tables,
+            stops: Vec::new(),
+            gaps: Vec::new(),
+        }
+    }
+
+    /// The last commit of a space.
+    pub(super) const fn last(&self, space: Space) -> u64 {
+        self.last[space as usize]
+    }
+
+    /// The newest marker of all spaces.
+    pub(super) const fn newest(&self) -> Marker {
+        self.newest
+    }
+
+    /// Replays the journals in their order, each up to its first damage, as the store does.
+    pub(super) fn read(&mut self, journal: &Journal) {
+        let mut batches = journal.batches();
+        for piece in batches.by_ref() {
+            match piece {
+                Ok(batch) => self.apply(journal, &batch),
+                Err(damage) => {
+                    let Damage { range, reason, .. } = damage;
+                    self.stops.push(Stop {
+                        journal: journal.path().to_owned(),
+                        range: range.start..journal.written().len(),
+                        reason,
+                        batches: batches.filter(Result::is_ok).count(),
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, journal: &Journal, batch: &JournalBatch<'_>) {
+        for item in &batch.items {
+            if item.key != Marker::KEY {
+                continue;
+            }
+            let Some(space) = self.space(item.keyspace) else {
+                continue;
+            };
+            let Some(Ok(marker)) = item.value.map(Marker::decode) else {
+                continue;
+            };
+            self.mark(journal, batch.seqno, space, marker);
+        }
+        for keyspace in &batch.clears {
+            if let Some(space) = self.space(*keyspace) {
+                self.last[space as usize] = 0;
+                self.is_cleared[space as usize] = true;
+            }
+        }
+    }
+
+    fn mark(&mut self, journal: &Journal, seqno: u64, space: Space, marker: Marker) {
+        let index = space as usize;
+        let last = self.last[index];
+        if marker.commit > self.newest.commit {
+            self.newest = marker;
+        }
+        if marker.commit <= last {
+            return;
+        }
+        // The store replays what is newer than its tables, by sequence number.
+        let in_tables = self.tables[index].seqno.filter(|_| !self.is_cleared[index]);
+        let is_skipped = in_tables.is_some_and(|tables| seqno <= tables);
+        let follows = marker.before <= last && !is_skipped;
+        if !follows && marker.commit > self.floor[index] {
+            self.gaps.push(Gap {
+                space,
+                from: last,
+                to: if is_skipped {
+                    marker.commit
+                } else {
+                    marker.before
+                },
+                journal: journal.path().to_owned(),
+            });
+        }
+        self.last[index] = marker.commit;
+    }
+
+    fn space(&self, keyspace: u64) -> Option<Space> {
+        Space::ALL
+            .into_iter()
+            .find(|space| self.tables[*space as usize].keyspace == keyspace)
+    }
+}

@@ -1,0 +1,203 @@
+//! What the sorted files of each space contain, read before the store is opened.
+
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use lsm_tree::{AbstractTree, AnyTree, SeqNo};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::store::{Bytes, Marker, Space, StoreError};
+
+/// The sorted files of a space.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tables {
+    /// The name of its folder; 0 if the store will not open it.
+    pub(super) keyspace: u64,
+    /// The last commit in them.
+    pub(super) marker: Option<Marker>,
+    /// The last sequence number in them: the journals are replayed from there.
+    pub(super) seqno: Option<u64>,
+}
+
+/// A part of the store that cannot be opened without loss.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) path: PathBuf,
+    pub(super) lost: Lost,
+    why: String,
+}
+
+/// What is lost if the store is opened nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// Everything.
+    Store,
+    /// A folder, which the store would delete.
+    Folder,
+    /// A space, which has no folder any more.
+    Space,
+    /// A space has damaged files, and the store cannot be opened.
+    Part,
+}
+
+impl Broken {
+    fn new(path: impl Into<PathBuf>, lost: Lost, why: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            lost,
+            why: why.into(),
+        }
+    }
+
+    pub(super) fn missing_store(store: &Path) -> Self {
+        Self::new(store, Lost::Store, "the folder is missing")
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.why)
+    }
+}
+
+/// The tables of all spaces, if the store can be opened at all, and what is broken.
+type Read = (Option<[Tables; Space::ALL.len()]>, Vec<Broken>);
+
+/// Reads the tables of all spaces. Changes nothing, except that it deletes files that the list of
+/// tables of a space does not name, as opening the store would.
+pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
+    let failed = |error: io::Error| StoreError::new("inspect", error).in_folder(store);
+    let unusable = |path: &Path, why: &str| (None, vec![Broken::new(path, Lost::Store, why)]);
+    let version = store.join("version");
+    if !version.try_exists().map_err(failed)? {
+        return Ok(unusable(&version, "the file is missing"));
+    }
+    let keyspaces = store.join("keyspaces");
+    let names = keyspaces.join("0");
+    if let Err(why) = check_version(&names).map_err(failed)? {
+        return Ok(unusable(&names, &why));
+    }
+    let folders = match named_folders(&keyspaces) {
+        Ok(folders) => folders,
+        Err(error) if error.is_damage() => return Ok(unusable(&names, &error.to_string())),
+        Err(error) => return Err(error.in_folder(names)),
+    };
+    let mut tables: [Tables; Space::ALL.len()] = Default::default();
+    let mut has_folder = [false; Space::ALL.len()];
+    let mut broken = Vec::new();
+    for (keyspace, folder, space) in folders {
+        let Some(space) = space else {
+            let why = "no space is known to have this folder";
+            broken.push(Broken::new(folder, Lost::Folder, why));
+            continue;
+        };
+        has_folder[space as usize] = true;
+        if let Err(why) = check_version(&folder).map_err(failed)? {
+            let why = format!("space {}: {why}", space.name());
+            broken.push(Broken::new(folder, Lost::Folder, why));
+            continue;
+        }
+        match Tables::read(keyspace, &folder) {
+            Ok(read) => tables[space as usize] = read,
+            Err(error) if error.is_damage() => {
+                let why = format!("space {}: {}", space.name(), error.reason());
+                broken.push(Broken::new(folder, Lost::Part, why));
+            }
+            Err(error) => return Err(error.in_space(space).in_folder(folder)),
+        }
+    }
+    for space in Space::ALL {
+        if !has_folder[space as usize] {
+            let why = format!("the folder of space {} is missing", space.name());
+            broken.push(Broken::new(&keyspaces, Lost::Space, why));
+        }
+    }
+    Ok((Some(tables), broken))
+}
+
+/// The folders of spaces with their numbers, and their spaces if they have a name.
+fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>, StoreError> {
+    const WHAT: &str = "read the names of spaces";
+    let names = open(&keyspaces.join("0"), WHAT)?;
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(keyspaces).map_err(|error| StoreError::new(WHAT, error))? {
+        let entry = entry.map_err(|error| StoreError::new(WHAT, error))?;
+        let id = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(id) = id.filter(|id| *id != 0 && entry.path().is_dir()) else {
+            continue;
+        };
+        let name = get(
+            &names,
+            &[b"n", u64::to_be_bytes(id).as_slice()].concat(),
+            WHAT,
+        )?;
+        let space = name.and_then(|name| {
+            let mut spaces = Space::ALL.into_iter();
+            spaces.find(|space| space.name().as_bytes() == &*name)
+        });
+        folders.push((id, entry.path(), space));
+    }
+    folders.sort_unstable_by_key(|(id, ..)| *id);
+    Ok(folders)
+}
+
+/// Checks the file `current` of a folder and the list of tables that it names.
+fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
+    /// Version, checksum, type of checksum.
+    const LENGTH: usize = 8 + 16 + 1;
+    let read = |name: &str| match fs::read(folder.join(name)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(Err(format!("the file {name} is missing")))
+        }
+        other => other.map(Ok),
+    };
+    let current = match read("current")? {
+        Ok(current) => current,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Ok(current) = <[u8; LENGTH]>::try_from(current) else {
+        return Ok(Err("the file current has not its length".to_owned()));
+    };
+    let (version, rest) = current.split_first_chunk().expect("it is long enough");
+    let (checksum, _) = rest.split_first_chunk().expect("it is long enough");
+    let name = format!("v{}", u64::from_le_bytes(*version));
+    let list = match read(&name)? {
+        Ok(list) => list,
+        Err(why) => return Ok(Err(why)),
+    };
+    if xxh3_128(&list) != u128::from_le_bytes(*checksum) {
+        return Ok(Err(format!(
+            "the file {name} does not match its checksum in the file current"
+        )));
+    }
+    Ok(Ok(()))
+}
+
+impl Tables {
+    fn read(keyspace: u64, folder: &Path) -> Result<Self, StoreError> {
+        const WHAT: &str = "read the tables";
+        let tree = open(folder, WHAT)?;
+        let marker = get(&tree, Marker::KEY, WHAT)?;
+        Ok(Self {
+            keyspace,
+            marker: marker.map(|value| Marker::decode(&value)).transpose()?,
+            seqno: tree.get_highest_persisted_seqno(),
+        })
+    }
+}
+
+fn open(folder: &Path, what: &'static str) -> Result<AnyTree, StoreError> {
+    let (seqno, visible) = Default::default();
+    let tree = lsm_tree::Config::new(folder, seqno, visible).open();
+    tree.map_err(|error| StoreError::of_library(what, error.into()))
+}
+
+fn get(tree: &AnyTree, key: &[u8], what: &'static str) -> Result<Option<Bytes>, StoreError> {
+    tree.get(key, SeqNo::MAX)
+        .map_err(|error| StoreError::of_library(what, error.into()))
+}

@@ -1,0 +1,267 @@
+//! Reads the journal files of the embedded store and never writes.
+//!
+//! A journal is a sequence of batches in a file that may be preallocated with zeros. All integers
+//! are little-endian.
+//!
+//! ```text
+//! start  = 1, item count: u32, seqno: u64
+//! item   = 2, kind: u8 (0 put, 1 removal, 2 weak removal), compression: u8 (0), keyspace: u64,
+//!          key length: u16, value length: u32, stored length: u32, key, value
+//! clear  = 4, keyspace: u64
+//! end    = 3, checksum: u64 (XXH3 over the bytes of all items and clears), "FJL", 3
+//! ```
+//!
+//! The checksum does not cover the start. Its item count must match; its sequence number must be
+//! greater than that of the last batch with items, by a plausible step. After a restart the store
+//! uses the numbers of clears at the end again.
+
+mod parse;
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Read},
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use parse::Failure;
+
+/// A step between two sequence numbers that no sequence of writes makes.
+const IMPLAUSIBLE_STEP: u64 = 1 << 40;
+
+/// One journal file, in memory.
+#[derive(Debug)]
+pub struct Journal {
+    id: u64,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// A whole batch whose checksum is correct.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalBatch<'a> {
+    /// Where it is in the file.
+    pub range: Range<usize>,
+    /// Orders batches with items over all journals of a store.
+    pub seqno: u64,
+    /// Keys that are put or removed.
+    pub items: Vec<JournalItem<'a>>,
+    /// Keyspaces that lose all their keys, after `items`.
+    pub clears: Vec<u64>,
+}
+
+/// One put or removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalItem<'a> {
+    /// The number of the keyspace: the name of its folder.
+    pub keyspace: u64,
+    /// The key.
+    pub key: &'a [u8],
+    /// The value, or nothing for a removal.
+    pub value: Option<&'a [u8]>,
+}
+
+/// Bytes of a journal that are no batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// Where they are: up to the next readable batch, or to the last byte that is not zero.
+    pub range: Range<usize>,
+    /// What is wrong with the batch that begins there.
+    pub reason: Reason,
+    /// Whether no readable batch follows: a crash can leave this.
+    pub is_tail: bool,
+}
+
+/// What is wrong with a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The file ends before the batch does.
+    #[error("the file ends in the middle of a batch")]
+    Cut,
+    /// A byte that must be a certain tag is not.
+    #[error("byte {found:#04x} is not a tag that can stand there")]
+    Tag {
+        /// The byte that was found.
+        found: u8,
+    },
+    /// The number of items differs from the batch's start.
+    #[error("the batch announces {announced} items and has {found}")]
+    ItemCount {
+        /// What the start says.
+        announced: u32,
+        /// Items before the end.
+        found: u32,
+    },
+    /// The bytes are not those that were written.
+    #[error("the checksum does not match")]
+    Checksum,
+    /// The sequence number does not follow the one before.
+    #[error("sequence number {found} cannot follow {before}")]
+    Seqno {
+        /// Of the batch before, or 0.
+        before: u64,
+        /// Of this batch.
+        found: u64,
+    },
+}
+
+impl Journal {
+    /// Lists the journal files of a store folder, in the order in which they were written.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read.
+    pub fn list(store: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(store)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "jnl")
+                && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
+                && let Ok(id) = stem.parse()
+            {
+                found.push((id, path));
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Reads a journal file into memory.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read.
+    pub fn read(id: u64, path: &Path) -> io::Result<Self> {
+        let mut bytes = read_up_to_zeros(File::open(path)?)?;
+        let end = bytes.iter().rposition(|byte| *byte != 0);
+        // A batch ends with a byte that is not zero: the rest is preallocated.
+        bytes.truncate(end.map_or(0, |end| end + 1));
+        Ok(Self {
+            id,
+            path: path.to_owned(),
+            bytes,
+        })
+    }
+
+    /// Returns the number that the file is named by.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the written bytes: all but the zeros at the end.
+    #[must_use]
+    pub fn written(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Yields every readable batch in order, and an error for each stretch of other bytes.
+    ///
+    /// A batch that follows damage is one by its checksum alone: a payload can contain bytes that
+    /// look like a batch. Trust it only if what follows it continues it.
+    #[must_use]
+    pub const fn batches(&self) -> Batches<'_> {
+        Batches {
+            bytes: self.bytes.as_slice(),
+            at: 0,
+            before: 0,
+        }
+    }
+}
+
+/// The batches of a journal. See [`Journal::batches`].
+#[derive(Debug, Clone)]
+pub struct Batches<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The sequence number of the last batch with items.
+    before: u64,
+}
+
+impl<'a> Batches<'a> {
+    fn read_at(&self, at: usize) -> Result<JournalBatch<'a>, Reason> {
+        let batch = parse::batch(self.bytes, at).map_err(|failure| match failure {
+            Failure::End => Reason::Cut,
+            Failure::Reason(reason) => reason,
+        })?;
+        // The first batch of a journal follows one that is not here.
+        let most = match self.before {
+            0 => 1 << 56,
+            before => before.saturating_add(IMPLAUSIBLE_STEP),
+        };
+        let follows = (self.before == 0 || batch.seqno > self.before) && batch.seqno < most;
+        if !follows {
+            return Err(Reason::Seqno {
+                before: self.before,
+                found: batch.seqno,
+            });
+        }
+        Ok(batch)
+    }
+}
+
+impl<'a> Iterator for Batches<'a> {
+    type Item = Result<JournalBatch<'a>, Damage>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at == self.bytes.len() {
+            return None;
+        }
+        let reason = match self.read_at(self.at) {
+            Ok(batch) => {
+                self.at = batch.range.end;
+                if !batch.items.is_empty() {
+                    self.before = batch.seqno;
+                }
+                return Some(Ok(batch));
+            }
+            Err(reason) => reason,
+        };
+        let from = self.at;
+        let next = parse::starts(self.bytes, from + 1).find(|at| self.read_at(*at).is_ok());
+        self.at = next.unwrap_or(self.bytes.len());
+        Some(Err(Damage {
+            range: from..self.at,
+            reason,
+            is_tail: next.is_none(),
+        }))
+    }
+}
+
+/// Reads a file without the blocks of zeros at its end.
+fn read_up_to_zeros(mut file: File) -> io::Result<Vec<u8>> {
+    const BLOCK: usize = 64 << 10;
+    let zeros = vec![0; BLOCK];
+    let mut block = Vec::with_capacity(BLOCK);
+    let mut bytes = Vec::new();
+    let mut length = 0;
+    loop {
+        block.clear();
+        if file.by_ref().take(BLOCK as u64).read_to_end(&mut block)? == 0 {
+            return Ok(bytes);
+        }
+        if block != zeros[..block.len()] {
+            bytes.resize(length, 0);
+            bytes.extend_from_slice(&block);
+        }
+        length += block.len();
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.range;
+        write!(f, "bytes {start} to {end}: {}", self.reason)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! The format of one batch.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{JournalBatch, JournalItem, Reason};
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const CLEAR: u8 = 4;
+
+/// Ends the end of a batch.
+const TRAILER: [u8; 4] = *b"FJL\x03";
+
+/// Why there is no batch at a place.
+pub(super) enum Failure {
+    /// The bytes end first.
+    End,
+    Reason(Reason),
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+/// Reads the batch that begins at `at`.
+pub(super) fn batch(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Failure> {
+    let mut cursor = Cursor { bytes, at };
+    cursor.expect(START)?;
+    let announced = u32::from_le_bytes(cursor.array()?);
+    let seqno = u64::from_le_bytes(cursor.array()?);
+    let body = cursor.at;
+    let (mut items, mut clears) = (Vec::new(), Vec::new());
+    let mut found = 0;
+    loop {
+        let end_of_body = cursor.at;
+        match cursor.byte()? {
+            ITEM => items.push(cursor.item()?),
+            CLEAR => clears.push(u64::from_le_bytes(cursor.array()?)),
+            END => {
+                let checksum = u64::from_le_bytes(cursor.array()?);
+                cursor.trailer()?;
+                if found != announced {
+                    return Err(Reason::ItemCount { announced, found }.into());
+                }
+                if checksum != xxh3_64(&bytes[body..end_of_body]) {
+                    return Err(Reason::Checksum.into());
+                }
+                return Ok(JournalBatch {
+                    range: at..cursor.at,
+                    seqno,
+                    items,
+                    clears,
+                });
+            }
+            found => return Err(Reason::Tag { found }.into()),
+        }
+        found += 1;
+        if found > announced {
+            return Err(Reason::ItemCount { announced, found }.into());
+        }
+    }
+}
+
+/// Places from `from` on where a batch may begin.
+pub(super) fn starts(bytes: &[u8], from: usize) -> impl Iterator<Item = usize> {
+    /// The length of a start.
+    const LENGTH: usize = 13;
+    let rest = bytes.get(from..).unwrap_or_default();
+    memchr::memchr_iter(START, rest)
+        .map(move |at| from + at)
+        .filter(|at| matches!(bytes.get(at + LENGTH), Some(&(ITEM | CLEAR))))
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn item(&mut self) -> Result<JournalItem<'a>, Failure> {
+        /// The kind of a put; removals follow.
+        const PUT: u8 = 0;
+        const REMOVALS: [u8; 2] = [1, 2];
+        let kind = self.byte()?;
+        if kind != PUT && !REMOVALS.contains(&kind) {
+            return Err(Reason::Tag { found: kind }.into());
+        }
+        // The only compression that the store is built with is none.
+        self.expect(0)?;
+        let keyspace = u64::from_le_bytes(self.array()?);
+        let key = usize::from(u16::from_le_bytes(self.array()?));
+        let value = u32::from_le_bytes(self.array()?);
+        let stored = u32::from_le_bytes(self.array()?);
+        if value != stored {
+            return Err(Reason::Checksum.into());
+        }
+        let key = self.take(key)?;
+        let value = self.take(stored as usize)?;
+        Ok(JournalItem {
+            keyspace,
+            key,
+            value: (kind == PUT).then_some(value),
+        })
+    }
+
+    fn trailer(&mut self) -> Result<(), Failure> {
+        match self.array()? {
+            TRAILER => Ok(()),
+            [found, ..] => Err(Reason::Tag { found }.into()),
+        }
+    }
+
+    fn expect(&mut self, tag: u8) -> Result<(), Failure> {
+        match self.byte()? {
+            found if found == tag => Ok(()),
+            found => Err(Reason::Tag { found }.into()),
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8, Failure> {
+        self.array().map(|[byte]| byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
+        let taken = self.take(N)?.first_chunk();
+        Ok(*taken.expect("so many were taken"))
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Failure> {
+        let rest = &self.bytes[self.at..];
+        let taken = rest.get(..length).ok_or(Failure::End)?;
+        self.at += length;
+        Ok(taken)
+    }
+}

@@ -1,0 +1,183 @@
+//! Journals written by the library itself, whole, flipped and cut.
+
+use std::fs::{self, File};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use tempfile::TempDir;
+
+use super::*;
+
+struct Written {
+    directory: TempDir,
+    bytes: Vec<u8>,
+}
+
+/// A journal of eight batches of one put and one removal each, and a clear before the last.
+fn written() -> Written {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::builder(directory.path().join("store"))
+        .open()
+        .unwrap();
+    let keyspace = |name| {
+        database
+            .keyspace(name, KeyspaceCreateOptions::default)
+            .unwrap()
+    };
+    let (one, two) = (keyspace("one"), keyspace("two"));
+    for number in 0..8_u8 {
+        if number == 7 {
+            two.clear().unwrap();
+        }
+        put(&database, &one, &two, number);
+    }
+    let (id, path) = Journal::list(&directory.path().join("store"))
+        .unwrap()
+        .remove(0);
+    let bytes = Journal::read(id, &path).unwrap().bytes;
+    assert_eq!(fs::metadata(&path).unwrap().len(), 64 << 20);
+    Written { directory, bytes }
+}
+
+fn put(database: &Database, one: &Keyspace, two: &Keyspace, number: u8) {
+    let mut batch = database.batch().durability(Some(PersistMode::SyncData));
+    batch.insert(one, [number + 1; 20], vec![number; 100]);
+    batch.remove(two, [number + 1; 3]);
+    batch.commit().unwrap();
+}
+
+impl Written {
+    fn journal(&self, bytes: &[u8], zeros: u64) -> Journal {
+        let path = self.directory.path().join("changed");
+        fs::write(&path, bytes).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(bytes.len() as u64 + zeros).unwrap();
+        Journal::read(0, &path).unwrap()
+    }
+}
+
+/// Where the batches of a journal are, and its damage.
+fn read(journal: &Journal) -> (Vec<Range<usize>>, Vec<Damage>) {
+    let (mut batches, mut damage) = (Vec::new(), Vec::new());
+    for piece in journal.batches() {
+        match piece {
+            Ok(batch) => batches.push(batch.range),
+            Err(error) => damage.push(error),
+        }
+    }
+    (batches, damage)
+}
+
+#[test]
+fn whole_journal_yields_every_batch() {
+    let written = written();
+    for zeros in [0, 1_000] {
+        let journal = written.journal(&written.bytes, zeros);
+        let batches: Vec<_> = journal.batches().map(Result::unwrap).collect();
+        assert_eq!(batches.len(), 9);
+        assert!(batches.is_sorted_by_key(|batch| batch.seqno));
+        let (clears, puts): (Vec<_>, Vec<_>) =
+            batches.iter().partition(|batch| batch.items.is_empty());
+        assert_eq!(clears[0].clears, [2]);
+        for (number, batch) in (0..8_u8).zip(puts) {
+            let [put, removal] = batch.items[..] else {
+                panic!("{batch:?}");
+            };
+            assert_eq!((put.keyspace, put.key), (1, [number + 1; 20].as_slice()));
+            assert_eq!(put.value, Some([number; 100].as_slice()));
+            assert_eq!((removal.keyspace, removal.value), (2, None));
+            assert!(batch.clears.is_empty());
+        }
+    }
+}
+
+#[test]
+fn journal_without_batches_is_whole() {
+    let written = written();
+    for zeros in [0, 1_000] {
+        assert_eq!(read(&written.journal(&[], zeros)), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn journal_cut_anywhere_has_a_torn_tail_unless_cut_between_batches() {
+    let written = written();
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    for cut in 0..written.bytes.len() {
+        for zeros in [0, 50] {
+            let (found, damage) = read(&written.journal(&written.bytes[..cut], zeros));
+            let whole = batches.iter().filter(|batch| batch.end <= cut).count();
+            assert_eq!(found, batches[..whole]);
+            let end = found.last().map_or(0, |batch| batch.end);
+            match &damage[..] {
+                [] => assert!(written.bytes[end..cut].iter().all(|byte| *byte == 0)),
+                [torn] => assert!(torn.is_tail && torn.range.start == end, "{torn}"),
+                more => panic!("{more:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn flipped_bit_is_named_and_costs_one_batch() {
+    let written = written();
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    for at in 0..written.bytes.len() {
+        let bit = at % 8;
+        let mut bytes = written.bytes.clone();
+        bytes[at] ^= 1 << bit;
+        let (found, damage) = read(&written.journal(&bytes, 100));
+        let hit = batches
+            .iter()
+            .position(|batch| batch.contains(&at))
+            .unwrap();
+        let in_seqno = (5..13).contains(&(at - batches[hit].start));
+        if in_seqno && damage.is_empty() {
+            // The order of the batches is the same.
+            assert_eq!(found, batches);
+            continue;
+        }
+        let [damage] = &damage[..] else {
+            panic!("byte {at}: {damage:?}");
+        };
+        let lost = batches
+            .iter()
+            .position(|batch| batch.start == damage.range.start);
+        let lost = lost.unwrap();
+        if in_seqno {
+            assert!(lost >= hit, "byte {at}: {damage}");
+        } else {
+            assert_eq!(
+                (lost, damage.is_tail),
+                (hit, hit == 8),
+                "byte {at}: {damage}"
+            );
+            let mut others = batches.clone();
+            others.remove(hit);
+            assert_eq!(found, others);
+        }
+    }
+}
+
+#[test]
+fn hole_of_zeros_is_damage_in_the_middle() {
+    let written = written();
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    let mut bytes = written.bytes.clone();
+    bytes[batches[2].start..batches[4].end].fill(0);
+    let (found, damage) = read(&written.journal(&bytes, 0));
+    assert_eq!(found.len(), batches.len() - 3);
+    assert_eq!(damage[0].range, batches[2].start..batches[5].start);
+    assert_eq!(damage[0].reason, Reason::Tag { found: 0 });
+    assert!(!damage[0].is_tail);
+}
+
+#[test]
+fn files_that_are_no_journals_are_not_listed() {
+    let written = written();
+    let store = written.directory.path().join("store");
+    for name in ["10.jnl", "9.jnl", "x.jnl", "9.jnl.old"] {
+        File::create(store.join(name)).unwrap();
+    }
+    let ids = Journal::list(&store).unwrap().into_iter().map(|(id, _)| id);
+    assert_eq!(ids.collect::<Vec<_>>(), [0, 9, 10]);
+}
