@@ -65,7 +65,7 @@ fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
         thread::sleep(Duration::from_millis(life_time));
         world.server(None);
         server.kill();
-        if random.bool() {
+        if random.u8(0..8) == 0 {
             audited += audit(&directory.path().join("data"));
         }
         server = start(directory.path(), &mut random);

@@ -117,3 +117,41 @@ fn a_consumer_that_registers_after_the_next_copy_was_due_gets_none() {
             .all(|(consumer, _)| *consumer != second)
     );
 }
+
+#[test]
+fn the_credit_of_the_losers_returns_with_the_ack_of_the_winner() {
+    let mut world = hedged(100);
+    let [first, second] = [0; 2].map(|_| world.connect(&[]));
+    for consumer in [first, second] {
+        world.register_with_credit(consumer, "route", 1);
+    }
+    world.schedule("task", START);
+    world.run(100);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+    world.schedule("next", START);
+    world.settle();
+    assert_eq!(copies(&world).len(), 2, "no consumer has room");
+    let won = world.deliveries[1].clone();
+    world.ack_delivery(&won);
+    world.run(100);
+    let next: Vec<_> = world.deliveries[2..].iter().collect();
+    assert!(next.iter().all(|copy| *copy.id == *"next"));
+    assert_eq!(next.len(), 2, "both consumers have room");
+}
+
+#[test]
+fn a_consumer_gets_no_copy_that_it_could_take_for_an_older_one() {
+    let mut world = hedged(100);
+    let first = world.connect(&["route"]);
+    world.schedule("task", START);
+    world.run(2_500);
+    assert_eq!(copies(&world)[..2], [(first, 1), (first, 2)]);
+    world.cancel("route", "task");
+    world.settle();
+    let before = copies(&world).len();
+    let second = world.connect(&["route"]);
+    world.schedule("task", world.now.wall_millis());
+    world.run(300);
+    // The first consumer has copies of this name and of rounds 1 and 2 unanswered.
+    assert_eq!(copies(&world)[before..], [(second, 1)]);
+}

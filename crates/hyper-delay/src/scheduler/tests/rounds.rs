@@ -1,6 +1,6 @@
 //! The numbers of rounds tell deliveries apart.
 
-use super::{World, world::START};
+use super::{Step, World, world::START};
 use crate::protocol::{Reply, Request};
 
 fn removed(world: &World) -> Vec<bool> {
@@ -41,4 +41,44 @@ fn a_late_ack_of_a_task_that_was_cancelled_does_not_remove_the_next_of_its_name(
     world.ack(consumer, &"task".into(), 2);
     world.settle();
     assert_eq!(removed(&world), [false, true]);
+}
+
+#[test]
+fn the_numbers_of_rounds_continue_after_a_replacement_in_flight() {
+    let mut world = World::new(60_000, 64, 16);
+    world.connect(&["route"]);
+    world.schedule("task", START);
+    world.settle();
+    world.schedule_on("route", "task", START, 1, true);
+    world.run(30_001);
+    let rounds: Vec<u32> = world
+        .deliveries
+        .iter()
+        .map(|delivered| delivered.attempt)
+        .collect();
+    assert_eq!(rounds, [1, 2]);
+}
+
+#[test]
+fn they_continue_if_the_replacement_is_read_from_disk_before_it_is_reported() {
+    let mut world = World::new(1_000, 64, 16);
+    let consumer = world.connect(&["route"]);
+    // Beyond the window, so that there is something to read.
+    world.schedule("far", START + 100_000);
+    world.schedule("task", START);
+    world.settle();
+    world.schedule_on("route", "task", START + 1_500, 1, true);
+    world.step(Step::Commit);
+    world.step(Step::Pass(900));
+    world.step(Step::Tick);
+    assert_eq!(world.in_memory(), 2, "both revisions");
+    world.step(Step::Tell);
+    world.ack(consumer, &"task".into(), 1);
+    world.run(1_000);
+    let rounds: Vec<u32> = world
+        .deliveries
+        .iter()
+        .map(|delivered| delivered.attempt)
+        .collect();
+    assert_eq!(rounds, [1, 2]);
 }

@@ -242,6 +242,15 @@ impl World {
         consumer
     }
 
+    pub(super) fn register_with_credit(&mut self, consumer: ConsumerId, route: &str, credit: u16) {
+        let request = Request::Register {
+            route: route.into(),
+            credit: Some(credit),
+            mode: Mode::Shared,
+        };
+        self.ask(consumer, request);
+    }
+
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
         let line = Line { tag: None, request };
         let ask = Ask { line, weight: 1 };
