@@ -72,7 +72,7 @@ fn row<'a>(rows: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &'a
     })
 }
 
-/// Drops the rows that do not fit into so many bytes. Returns whether there were any.
+/// Drops the rows that do not fit into `room` bytes. Returns whether there were any.
 fn cut(rows: &mut Vec<RouteStats>, mut room: usize) -> bool {
     let fits = rows.iter().take(ROUTES).take_while(|row| {
         let length = row.length() + 1;

@@ -46,7 +46,7 @@ fn the_timer_at_the_end_stays_until_the_round_ends() {
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Silent,
-    /// It fails so many milliseconds after it was sent.
+    /// It fails this many milliseconds after it was sent.
     Fails(u64),
 }
 

@@ -21,7 +21,7 @@ const ROUTES: [&str; 3] = ["plain", "hedged", "hedged-slowly"];
 
 #[derive(Debug, Clone)]
 enum Happens {
-    /// One of eight ids on a route, so many milliseconds ahead; replaces if asked to.
+    /// One of eight ids on a route, `ahead` milliseconds from now.
     Schedule {
         id: u8,
         route: usize,
@@ -41,12 +41,13 @@ enum Happens {
         exclusive: bool,
     },
     Unregister(usize, usize),
-    /// The latest delivery but so many is acknowledged, or given back.
+    /// A delivery, counted from the latest, is acknowledged.
     Ack(usize),
+    /// A delivery, counted from the latest, is given back, with or without a delay.
     Nack(usize, Option<u64>),
     Cancel(u8, usize),
     Kick(u8, usize),
-    /// The content of the task of the latest delivery but so many becomes unreadable.
+    /// The content of the task of a delivery, counted from the latest, becomes unreadable.
     Damage(usize),
     Restart,
     SetClock(i64),

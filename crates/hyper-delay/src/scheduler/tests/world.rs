@@ -70,7 +70,7 @@ pub(super) enum Step {
     Tick,
     /// Milliseconds pass.
     Pass(u64),
-    /// A task is scheduled, so many milliseconds ahead.
+    /// A task is scheduled, this many milliseconds ahead.
     Schedule(u64),
 }
 
