@@ -61,7 +61,8 @@ pub async fn run(
 /// use tokio::sync::watch;
 ///
 /// let (sender, configs) = watch::channel(Config::default());
-/// let server = hyper_delay::run_reloadable(listener, configs, std::future::pending());
+/// let options = hyper_delay::ServeOptions::default();
+/// let server = hyper_delay::run_reloadable(listener, configs, options, std::future::pending());
 /// let server = tokio::spawn(server);
 /// sender.send(Config {
 ///     max_connections: 100,
