@@ -40,7 +40,7 @@ const FRAME: u64 = 64;
 const NO_KEY: &[u8] = b"no key";
 
 /// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for
-/// little memory, with a [commit record](super::commits) beside it.
+/// little memory, with a commit record beside it.
 pub struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
