@@ -33,13 +33,21 @@ fn filled_by_schedules(mebibytes: usize, size: usize, group: usize, sync: &str) 
     println!("{} tasks in {mebibytes} MiB, {sync}", tasks.len());
     assert!(tasks.len() > 100);
 
-    // What is stored is acknowledged again. A replacement is refused, and the task stays as it was.
-    let id = tasks.first().unwrap();
-    assert!(client.takes(id, fire_at, size));
+    // What is stored is acknowledged again.
+    assert!(client.takes(tasks.first().unwrap(), fire_at, size));
+    // A replacement is refused, and the task stays as it was. The store may have made room
+    // meanwhile, so the disk is filled before each try.
     let mut peer = server.peer();
-    let replaces = |payload: &str| request::replace("r", id, payload);
-    let reply = peer.ask(&replaces(&"eHh4".repeat(15_000)));
-    assert_eq!(reply["code"], "disk_full");
+    let mut is_refused = |number: usize, id: &str, tasks: &mut Ids| {
+        let prefix = format!("more{number}");
+        tasks.append(&mut client.schedule_until_full(&prefix, fire_at, size, 1));
+        let replacement = request::replace("r", id, &"eHh4".repeat(15_000));
+        peer.ask(&replacement)["code"] == "disk_full"
+    };
+    let ids: Vec<String> = tasks.iter().take(20).cloned().collect();
+    let mut tries = ids.iter().enumerate();
+    let refused = tries.find(|(number, id)| is_refused(*number, id, &mut tasks));
+    let (_, id) = refused.expect("a full disk takes no replacement");
     assert!(client.takes(id, fire_at, size));
     assert_eq!(peer.code(&request::schedule("r", id, 1)), "duplicate_id");
 
