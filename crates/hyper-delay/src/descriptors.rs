@@ -48,7 +48,7 @@ impl Descriptors {
         usize::try_from(self.limit.saturating_sub(others)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the limit that so many connections need.
+    /// Returns the limit that this number of connections needs.
     pub(crate) fn wanted(connections: usize) -> u64 {
         let connections = connections as u64;
         // The share of cached tables grows with the limit, up to its own maximum.

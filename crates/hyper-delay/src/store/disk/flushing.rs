@@ -27,7 +27,7 @@ pub(super) struct Flushing {
 }
 
 impl Flushing {
-    /// Whether a store with this room and so many tasks flushes now.
+    /// Returns whether a store with this room and this number of tasks flushes now.
     pub(super) fn is_due(&mut self, room: Room, tasks: u64, now: Instant) -> bool {
         self.tasks = self.tasks.max(tasks);
         if room.new_tasks() >= SHORT {

@@ -53,7 +53,7 @@ impl JournalRoom {
         Ok(())
     }
 
-    /// Notes that up to so many bytes were written.
+    /// Notes that at most `bytes` bytes were written.
     pub(super) fn wrote(&mut self, bytes: u64) {
         if let Some(journal) = &mut self.journal {
             journal.written += bytes;

@@ -82,7 +82,7 @@ impl Disk {
         }
     }
 
-    /// Limits the reserve to so many bytes.
+    /// Limits the size of the reserve, in bytes.
     pub(super) fn limit_reserve(&self, most: u64) {
         self.with(|state| state.most = most);
     }
@@ -108,7 +108,7 @@ impl Disk {
         })
     }
 
-    /// Notes that a batch took up to so many bytes of the journal.
+    /// Notes that a batch took at most `bytes` bytes of the journal.
     pub(super) fn wrote(&self, bytes: u64) {
         self.with(|state| state.journal.wrote(bytes));
     }

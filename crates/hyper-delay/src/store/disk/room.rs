@@ -50,7 +50,7 @@ impl Room {
         exhausted: false,
     };
 
-    /// Room for so many bytes of new tasks, as [`cost`](Self::cost) counts them.
+    /// Room for `bytes` bytes of new tasks, as [`cost`](Self::cost) counts them.
     #[must_use]
     pub const fn for_new_tasks(bytes: u64) -> Self {
         Self {
@@ -80,7 +80,7 @@ impl Room {
         self.exhausted
     }
 
-    /// The same room with at most so many bytes for new tasks.
+    /// The same room with at most `new_tasks` bytes for new tasks.
     #[must_use]
     pub(super) fn with_at_most(self, new_tasks: u64) -> Self {
         Self {
