@@ -3,6 +3,15 @@
 
 use crate::store::{Bytes, StoreError};
 
+/// The key in `meta` of the first sequence number that is not set aside.
+pub(crate) const NUMBERS: &[u8] = b"numbers";
+
+/// The key in `meta` of the time before which nothing waits.
+pub(crate) const LOW_WATER: &[u8] = b"low-water";
+
+/// The key in `meta` of the generation of finished names that is written to.
+pub(crate) const MEMORY: &[u8] = b"memory";
+
 /// The content of a task.
 #[must_use]
 pub fn task(seq: u64) -> [u8; 8] {
