@@ -9,7 +9,7 @@
 //! item    = kind: u8 (0 put, 1 removal, 2 weak removal), seqno: int, key, and for a put: length: int, value
 //! key     = length: int, bytes                            in the first item of each interval
 //!         | shared length: int, length: int, rest         in the others; shared with the first of the interval
-//! trailer = interval: u8, 29 bytes, item count: u32
+//! trailer = interval: u8, 26 bytes, item count: u32
 //! ```
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -18,7 +18,7 @@ use super::row::Row;
 
 pub(super) const MAGIC: [u8; 4] = *b"LSM\x03";
 
-const TRAILER: usize = 35;
+const TRAILER: usize = 31;
 
 /// The checked header of a block.
 #[derive(Debug, Clone, Copy)]

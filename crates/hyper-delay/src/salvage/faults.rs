@@ -56,6 +56,7 @@ impl Faults {
 
     /// Takes over the faults of a space.
     pub(super) fn add_all(&mut self, faults: Self, space: Space) {
-        self.0.extend(faults.0.into_iter().map(|fault| fault.of(space)));
+        self.0
+            .extend(faults.0.into_iter().map(|fault| fault.of(space)));
     }
 }

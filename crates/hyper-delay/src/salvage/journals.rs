@@ -120,13 +120,7 @@ impl Collected {
         changed.iter().all(is_marked)
     }
 
-    fn add(
-        &mut self,
-        batch: &JournalBatch<'_>,
-        spaces: &Spaces,
-        path: &Path,
-        faults: &mut Faults,
-    ) {
+    fn add(&mut self, batch: &JournalBatch<'_>, spaces: &Spaces, path: &Path, faults: &mut Faults) {
         let mut find = |id| {
             let space = spaces.space(id);
             if space.is_none() {

@@ -41,3 +41,5 @@ pub use repair::{Repaired, repair};
 pub use task::Lost;
 pub use verify::{Verified, verify};
 
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,7 @@ use std::{
 };
 
 use super::{
-    SalvageError,
-    faults::Faults,
-    join::Join,
-    meta::Meta,
-    stopped::Stopped,
-    writer::Writer,
+    SalvageError, faults::Faults, join::Join, meta::Meta, stopped::Stopped, writer::Writer,
 };
 use crate::{
     record::{self, Done},
@@ -91,7 +86,9 @@ pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
     }
     copy_finished(&store, &meta, &mut writer, &mut faults)?;
     writer.finish(next)?;
-    let lines = lines.into_inner().map_err(|error| failed()(error.into_error()))?;
+    let lines = lines
+        .into_inner()
+        .map_err(|error| failed()(error.into_error()))?;
     lines.sync_all().map_err(failed())?;
     place::sync(&unfinished).map_err(SalvageError::at(&unfinished))?;
     fs::rename(&unfinished, to).map_err(SalvageError::at(to))?;

@@ -51,7 +51,9 @@ impl Spaces {
         }
         let mut ids = [0; Space::ALL.len()];
         for (space, made) in Space::ALL.into_iter().zip(1..) {
-            let listed = names.iter().find(|(_, name)| *name == space.name().as_bytes());
+            let listed = names
+                .iter()
+                .find(|(_, name)| *name == space.name().as_bytes());
             if listed.is_none() {
                 faults.add(Fault::new(&list, "it does not list the space").of(space));
             }
@@ -67,7 +69,9 @@ impl Spaces {
         let failed = SalvageError::at(&self.keyspaces);
         for entry in fs::read_dir(&self.keyspaces).map_err(failed)? {
             let path = entry.map_err(SalvageError::at(&self.keyspaces))?.path();
-            let id = path.file_name().and_then(|name| name.to_str()?.parse().ok());
+            let id = path
+                .file_name()
+                .and_then(|name| name.to_str()?.parse().ok());
             if !id.is_some_and(|id| id == 0 || self.ids.contains(&id)) {
                 faults.add(Fault::new(&path, "it belongs to no space"));
             }

@@ -97,7 +97,10 @@ fn check_mark(path: &Path) -> Result<(), Fault> {
     const FORMAT: &[u8] = b"FJL\x03";
     let bytes = std::fs::read(path).map_err(|error| Fault::new(path, error.to_string()))?;
     if path.ends_with("version") && bytes != FORMAT {
-        return Err(Fault::new(path, "it does not name the format 3 of the store"));
+        return Err(Fault::new(
+            path,
+            "it does not name the format 3 of the store",
+        ));
     }
     Ok(())
 }

@@ -78,6 +78,10 @@ impl Table {
                 self.has_ended = true;
                 return Ok(None);
             }
+            if self.is_version()? {
+                self.at += 1;
+                return Ok(None);
+            }
             self.at = self.resume(self.at + 1)?;
             return Ok(Some(match found {
                 Some(_) => "they are no block",
@@ -109,6 +113,19 @@ impl Table {
     fn header(&mut self) -> io::Result<Option<Header>> {
         let bytes = self.bytes_at(self.at)?;
         Ok(bytes.and_then(|bytes| Header::read(&bytes)))
+    }
+
+    /// Whether the version of the table is here: a byte in front of the last block.
+    fn is_version(&mut self) -> io::Result<bool> {
+        const VERSION: u8 = 3;
+        let bytes = self.bytes_at::<{ 1 + Header::LENGTH }>(self.at)?;
+        let rest = bytes
+            .as_ref()
+            .and_then(|bytes| bytes.split_first_chunk::<1>());
+        let header = rest.and_then(|(byte, rest)| {
+            Header::read(rest.first_chunk().filter(|_| *byte == [VERSION])?)
+        });
+        Ok(header.is_some())
     }
 
     /// Finds the next valid header or the table of contents. Without one the file has ended.

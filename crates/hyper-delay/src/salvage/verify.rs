@@ -12,7 +12,7 @@ use crate::{
     record::{self, Counts, Place, key},
     store::{
         Bytes, Space,
-        commits::{CommitFile, Found, Extent},
+        commits::{CommitFile, Extent, Found},
     },
 };
 
@@ -146,7 +146,9 @@ impl Audit<'_> {
             for base in store.bases(space) {
                 if base.before > before && base.commit > extent.floor {
                     let (from, to) = (before, base.before);
-                    self.find(&format!("space {name} lacks commits after {from} up to {to}"))?;
+                    self.find(&format!(
+                        "space {name} lacks commits after {from} up to {to}"
+                    ))?;
                 }
                 before = before.max(base.commit);
             }
@@ -168,8 +170,10 @@ impl Audit<'_> {
 /// Returns where the claims about a task that can be saved differ.
 fn defects(joined: &Joined) -> Vec<&'static str> {
     let mut defects = Vec::new();
-    let (names, entries): (Vec<_>, Vec<_>) =
-        joined.claims.iter().partition(|claim| claim.space == Space::Names);
+    let (names, entries): (Vec<_>, Vec<_>) = joined
+        .claims
+        .iter()
+        .partition(|claim| claim.space == Space::Names);
     if names.is_empty() {
         defects.push("space names does not have it");
     }
@@ -185,6 +189,9 @@ fn defects(joined: &Joined) -> Vec<&'static str> {
 fn wrong_counts(key: &[u8]) -> String {
     match key.get(1..).unwrap_or_default() {
         [] => "space counts: the counts over all routes are wrong".to_owned(),
-        route => format!("space counts: the counts of route \"{}\" are wrong", route.escape_ascii()),
+        route => format!(
+            "space counts: the counts of route \"{}\" are wrong",
+            route.escape_ascii()
+        ),
     }
 }

@@ -35,7 +35,8 @@ impl TableFile {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
-        let found = digest(&self.path).map_err(|error| Fault::new(&self.path, error.to_string()))?;
+        let found =
+            digest(&self.path).map_err(|error| Fault::new(&self.path, error.to_string()))?;
         if found == checksum {
             Ok(())
         } else {
