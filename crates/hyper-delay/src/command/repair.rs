@@ -28,8 +28,8 @@ impl Repair {
             eprintln!("{fault}");
         }
         print(&format!(
-            "saved {}, lost {}, contents without a name {}, old revisions left out {}; {} lists what \
-             is lost",
+            "saved {}, lost {}, contents without a name {}, old revisions left out {}; {} lists \
+             what is lost",
             repaired.saved,
             repaired.lost,
             repaired.nameless,

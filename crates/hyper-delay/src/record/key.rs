@@ -1,5 +1,5 @@
-//! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before it, so that no
-//! route is the beginning of another's keys.
+//! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before
+//! it, so that no route is the beginning of another's keys.
 
 use crate::store::{Bytes, StoreError};
 

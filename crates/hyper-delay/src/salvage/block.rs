@@ -6,9 +6,10 @@
 //! header  = "LSM", 3, type: u8 (0 data), checksum of the data: u128 (XXH3), length: u32,
 //!           length without compression: u32, low half of XXH3 over the header so far: u32
 //! data    = items, 255, indexes, trailer
-//! item    = kind: u8 (0 put, 1 removal, 2 weak removal), seqno: int, key, and for a put: length: int, value
-//! key     = length: int, bytes                            in the first item of each interval
-//!         | shared length: int, length: int, rest         in the others; shared with the first of the interval
+//! item    = kind: u8 (0 put, 1 removal, 2 weak removal), seqno: int, key,
+//!           and for a put: length: int, value
+//! key     = length: int, bytes                      in the first item of each interval
+//!         | shared length: int, length: int, rest   in the others; shared with that first key
 //! trailer = interval: u8, 26 bytes, item count: u32
 //! ```
 

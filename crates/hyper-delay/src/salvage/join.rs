@@ -14,9 +14,9 @@ const WINDOW: usize = 1 << 19;
 
 /// Everything that a store has of each task, by sequence number.
 ///
-/// Contents are sorted by sequence number and read once. Claims are not: each pass over their spaces
-/// keeps those with the lowest sequence numbers and the next pass goes on after them, so that memory
-/// is bounded.
+/// Contents are sorted by sequence number and read once. Claims are not: each pass over their
+/// spaces keeps those with the lowest sequence numbers and the next pass goes on after them, so
+/// that memory is bounded.
 #[derive(Debug)]
 pub(super) struct Join<'a> {
     store: &'a Stopped,

@@ -83,8 +83,8 @@ impl Merge {
         }
     }
 
-    /// Returns the last commits in the space and in its tables. Only known after the last key, which
-    /// is the marker's.
+    /// Returns the last commits in the space and in its tables. Only known after the last key,
+    /// which is the marker's.
     pub(super) const fn last(&self) -> (u64, u64) {
         (self.last, self.last_in_tables)
     }

@@ -35,8 +35,8 @@ pub struct Repaired {
 
 /// Copies every readable task of the stopped store in `directory` into a new store in `to`.
 ///
-/// Tasks keep their sequence numbers, states and attempts. The old store is only read. The new one is
-/// written beside `to` and renamed when it is complete.
+/// Tasks keep their sequence numbers, states and attempts. The old store is only read. The new one
+/// is written beside `to` and renamed when it is complete.
 ///
 /// # Errors
 ///

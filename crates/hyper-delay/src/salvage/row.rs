@@ -4,7 +4,7 @@ pub(super) struct Row {
     pub(super) key: Vec<u8>,
     /// The commit that wrote it: of two rows of a key the higher counts.
     pub(super) seqno: u64,
-    /// Nothing for a removal.
+    /// `None` for a removal.
     pub(super) value: Option<Vec<u8>>,
 }
 

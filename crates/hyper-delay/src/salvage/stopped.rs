@@ -19,7 +19,8 @@ pub(super) struct Stopped {
     journals: Journals,
     folders: [PathBuf; Space::ALL.len()],
     tables: [Vec<TableFile>; Space::ALL.len()],
-    /// Keeps a server from starting. A directory without its lock file cannot be locked without a write.
+    /// Keeps a server from starting. Without the lock file nothing is locked: making one is a
+    /// write.
     _lock: Option<File>,
 }
 

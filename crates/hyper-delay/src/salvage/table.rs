@@ -16,8 +16,8 @@ const CONTENTS: [u8; 4] = *b"TOC!";
 
 /// The rows of a table file, in the order of their keys, read block after block.
 ///
-/// It needs neither the index nor the table of contents. A damaged block costs the rows of that block: the next
-/// one begins where a header's checksum is correct.
+/// The index and the table of contents are not needed. A damaged block costs only its own rows: the
+/// next block begins where the checksum of a header is correct.
 #[derive(Debug)]
 pub(super) struct Table {
     path: PathBuf,

@@ -1,10 +1,13 @@
-//! Which tables of a space count: the file `current` names the newest version file, which lists them.
+//! Which tables of a space count: the file `current` names the newest version file, and that lists
+//! the tables.
 //!
 //! ```text
 //! current      = version: u64, checksum of the version file: u128 (XXH3), 0
-//! version file = sections, "TOC!", sections: u32, (at: u64, length: u64, name length: u16, name)*, trailer
+//! version file = sections, "TOC!", sections: u32,
+//!                (at: u64, length: u64, name length: u16, name)*, trailer
 //! trailer      = "SFA!", 1, 0, checksum of the contents: u128, at: u64, length: u64
-//! tables       = levels: u8, (runs: u8, (tables: u32, (id: u64, 0, checksum: u128, shift: u64)*)*)*
+//! tables       = levels: u8,
+//!                (runs: u8, (tables: u32, (id: u64, 0, checksum: u128, shift: u64)*)*)*
 //! ```
 
 use std::{
@@ -58,7 +61,8 @@ fn digest(path: &Path) -> io::Result<u128> {
     }
 }
 
-/// Lists the tables in the folder of a space: those of its newest version, or, if that cannot be read, all.
+/// Lists the tables in the folder of a space: those of its newest version or, if that is not
+/// readable, all.
 pub(super) fn tables(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
     match newest(folder) {
         Ok(tables) => tables,

@@ -98,7 +98,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the counts and the sequence numbers, from `numbers` on at least, and closes the store.
+    /// Writes the counts and the sequence numbers, from `numbers` on at least, and closes the
+    /// store.
     pub(super) fn finish(mut self, numbers: u64) -> Result<(), StoreError> {
         for (route, counts) in std::mem::take(&mut self.counts) {
             if !counts.is_empty() {

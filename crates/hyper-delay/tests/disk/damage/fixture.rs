@@ -18,7 +18,8 @@ use testkit::{
 
 pub(super) const ROUTES: [&str; 3] = ["north", "east", "south"];
 
-/// Rounds of load. Each writes more than the journals may hold, so every space is flushed to a table.
+/// Rounds of load. All but the last write more than the journals may hold, so every space is
+/// flushed to a table.
 const ROUNDS: usize = 3;
 
 /// Tasks of each state, route and round.
@@ -62,7 +63,8 @@ pub(super) struct Fixture {
 impl Fixture {
     /// Writes a store, stops its server and waits until every task is due.
     pub(super) fn new(stop: Stop) -> Self {
-        // Waiting tasks must not become due before the last server has stopped: a slow machine gets more time.
+        // Waiting tasks must not become due before the last server has stopped: a slow machine gets
+        // more time.
         let mut margin = 20_000;
         loop {
             let fixture = Self::write(stop, now() + margin);
@@ -224,7 +226,8 @@ fn load(server: &Server, round: usize, expected: &mut Expected) {
         });
         expected.due.extend(payloads);
     }
-    // The journals turn over, so that every space is flushed; the last round leaves its tasks in the journal.
+    // The journals turn over, so that every space is flushed; the tasks of the last round stay in
+    // the journal.
     if round + 1 < ROUNDS {
         ballast(&mut wire, round, expected.all_due);
     }
