@@ -65,7 +65,7 @@ impl Fixture {
     pub(super) fn new(stop: Stop) -> Self {
         // Waiting tasks must not become due before the last server has stopped: a slow machine gets
         // more time.
-        let mut margin = 20_000;
+        let mut margin = 30_000;
         loop {
             let fixture = Self::write(stop, now() + margin);
             let all_due = fixture.expected.all_due;
