@@ -1,11 +1,17 @@
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 
 use super::stopped_store::{Directory, EACH, ROUTES};
 use crate::{
-    salvage::{SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped},
-    store::{Embedded, Space, Store as _},
+    ledger::{Ledger, Op, Order, Outcome},
+    protocol::Compression,
+    record::{self, Name, Place, Task},
+    salvage::{
+        SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
+        verify, writer::Writer,
+    },
+    store::{Durability, Embedded, Space, Store as _},
 };
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
@@ -95,7 +101,7 @@ fn a_small_window_joins_the_same_tasks() {
 }
 
 #[test]
-fn repaired_stores_remember_finished_names_and_give_new_numbers() {
+fn a_repaired_store_remembers_finished_names() {
     let directory = Directory::new(true);
     let to = directory.path().join("repaired");
     repair(directory.path(), &to).unwrap();
@@ -119,4 +125,82 @@ fn a_store_in_use_and_a_missing_store_are_refused() {
     assert!(matches!(nothing, SalvageError::NoStore(_)), "{nothing}");
     let exists = repair(directory.path(), directory.path()).unwrap_err();
     assert!(matches!(exists, SalvageError::Exists(_)), "{exists}");
+}
+
+/// Schedules a task in a store and returns its sequence number.
+fn schedule(directory: &Path) -> u64 {
+    let store = Arc::new(Embedded::open(directory).unwrap());
+    let mut ledger = Ledger::open(store, 1_000).unwrap();
+    let order = Order {
+        route: "north".into(),
+        id: "new".into(),
+        named: true,
+        at: 2_000_000,
+        fire_at: 2_000_000,
+        compression: Compression::None,
+        payload: Box::default(),
+        replace: false,
+    };
+    let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
+    ledger.commit(Durability::Synced, 1_000_000).unwrap();
+    let Outcome::Scheduled { seq, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    seq
+}
+
+#[test]
+fn a_repaired_store_gives_no_sequence_number_twice() {
+    let directory = Directory::new(false);
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory.path(), &mut faults).unwrap();
+    let mut join = Join::new(&store, &mut faults);
+    let mut last = 0;
+    while let Some(task) = join.next(&mut faults) {
+        last = task.seq;
+    }
+    drop(store);
+    let to = directory.path().join("repaired");
+    repair(directory.path(), &to).unwrap();
+    assert!(schedule(&to) > last);
+}
+
+#[test]
+fn of_two_revisions_the_later_one_is_written() {
+    for is_named in [[false, true], [true, false], [false, false]] {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("new");
+        let mut writer = Writer::new(&to).unwrap();
+        for (seq, is_named) in (1..).zip(is_named) {
+            let payload = [u8::try_from(seq).unwrap(); 10];
+            let content = Task {
+                fire_at: 1_000 * seq,
+                compression: Compression::None,
+                payload: &payload,
+            };
+            let task = Saved {
+                route: "north".into(),
+                id: "one".into(),
+                name: Name {
+                    seq,
+                    fire_at: content.fire_at,
+                    place: Place::Waiting(content.fire_at),
+                    attempt: 0,
+                    failures: 0,
+                    digest: content.digest(),
+                },
+                reason: None,
+                content: record::encode(&content).to_vec(),
+                is_named,
+            };
+            assert_eq!(writer.task(&task).unwrap(), seq == 2);
+        }
+        writer.finish(1).unwrap();
+        let verified = verify(&to, &mut |line| panic!("{line}")).unwrap();
+        assert_eq!(verified.tasks, 1);
+        let mut line = Vec::new();
+        export(&to, &mut line).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.contains(r#""fire_at":2000,"#), "{line}");
+    }
 }
