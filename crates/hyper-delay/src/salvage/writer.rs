@@ -89,7 +89,7 @@ impl Writer {
 
     /// Writes a value as it is.
     pub(super) fn put(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        // Batches grow by whole keys: nobody reads the store before it is complete.
+        // A task may span two batches: the store is not read before it is complete.
         if self.bytes >= Self::BATCH {
             self.commit()?;
         }

@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use super::stopped_store::{Directory, Tasks};
 use crate::{
+    record::key,
     salvage::Repaired,
     store::{Space, journal::Journal},
 };
@@ -153,4 +154,42 @@ fn an_emptied_journal_is_found_by_the_record() {
             "{findings:#?}"
         );
     }
+}
+
+/// A batch of a journal that removes the content of the first task.
+fn forged(seqno: u64) -> Vec<u8> {
+    let key = key::task(1);
+    let item = [
+        &[2, 1, 0][..],
+        &(Space::Tasks as u64 + 1).to_le_bytes(),
+        &u16::try_from(key.len()).unwrap().to_le_bytes(),
+        &[0; 8],
+        &key,
+    ];
+    let item = item.concat();
+    let sum = xxhash_rust::xxh3::xxh3_64(&item).to_le_bytes();
+    let start = [&[1, 1, 0, 0, 0][..], &seqno.to_le_bytes()].concat();
+    [&start[..], &item, &[3], &sum, b"FJL\x03"].concat()
+}
+
+#[test]
+fn batches_in_a_payload_are_not_trusted_after_damage() {
+    let directory = Directory::new(false);
+    let before = directory.export();
+    let payload = [forged(1 << 30), forged((1 << 30) + 1)].concat();
+    directory.schedule(&payload);
+    let journal = Journal::read(0, &directory.journals()[0]).unwrap();
+    let at = memchr::memmem::find(journal.written(), &payload).unwrap();
+    let mut batches = journal.batches().map(|batch| batch.unwrap().range);
+    let batch = batches.find(|range| range.contains(&at));
+    flip(journal.path(), batch.unwrap().start + 20);
+    let read = Journal::read(0, journal.path()).unwrap();
+    let seqnos = read.batches().flatten().map(|batch| batch.seqno);
+    assert!(
+        seqnos.max() > Some(1 << 30),
+        "the forged batches can be read"
+    );
+    let (repaired, tasks) = directory.repair();
+    assert_saved(&repaired, &tasks, &before);
+    assert_eq!(repaired.lost, 0);
 }

@@ -94,6 +94,28 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
     assert_ne!(ledger.apply(&op, now).unwrap(), Outcome::Moved(false));
 }
 
+/// Schedules a task in a store and returns its sequence number.
+pub(super) fn schedule(directory: &Path, payload: &[u8]) -> u64 {
+    let store = Arc::new(Embedded::open(directory).unwrap());
+    let mut ledger = Ledger::open(store, 1_000).unwrap();
+    let order = Order {
+        route: "north".into(),
+        id: "new".into(),
+        named: true,
+        at: 2_000_000,
+        fire_at: 2_000_000,
+        compression: Compression::None,
+        payload: payload.into(),
+        replace: false,
+    };
+    let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
+    ledger.commit(Durability::Synced, 1_000_000).unwrap();
+    let Outcome::Scheduled { seq, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    seq
+}
+
 impl Directory {
     /// Makes a store with one half of the tasks in tables and one in the journal, or all in tables.
     pub(super) fn new(is_all_in_tables: bool) -> Self {
@@ -167,6 +189,10 @@ impl Directory {
             }
         }
         files
+    }
+
+    pub(super) fn schedule(&self, payload: &[u8]) {
+        schedule(self.path(), payload);
     }
 
     pub(super) fn verify(&self) -> Vec<String> {

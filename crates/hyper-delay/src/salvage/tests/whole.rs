@@ -1,17 +1,16 @@
-use std::{ops::ControlFlow, path::Path, sync::Arc};
+use std::ops::ControlFlow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 
-use super::stopped_store::{Directory, EACH, ROUTES};
+use super::stopped_store::{Directory, EACH, ROUTES, schedule};
 use crate::{
-    ledger::{Ledger, Op, Order, Outcome},
     protocol::Compression,
     record::{self, Name, Place, Task},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
     },
-    store::{Durability, Embedded, Space, Store as _},
+    store::{Embedded, Space, Store as _},
 };
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
@@ -127,28 +126,6 @@ fn a_store_in_use_and_a_missing_store_are_refused() {
     assert!(matches!(exists, SalvageError::Exists(_)), "{exists}");
 }
 
-/// Schedules a task in a store and returns its sequence number.
-fn schedule(directory: &Path) -> u64 {
-    let store = Arc::new(Embedded::open(directory).unwrap());
-    let mut ledger = Ledger::open(store, 1_000).unwrap();
-    let order = Order {
-        route: "north".into(),
-        id: "new".into(),
-        named: true,
-        at: 2_000_000,
-        fire_at: 2_000_000,
-        compression: Compression::None,
-        payload: Box::default(),
-        replace: false,
-    };
-    let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
-    ledger.commit(Durability::Synced, 1_000_000).unwrap();
-    let Outcome::Scheduled { seq, .. } = outcome else {
-        panic!("{outcome:?}");
-    };
-    seq
-}
-
 #[test]
 fn a_repaired_store_gives_no_sequence_number_twice() {
     let directory = Directory::new(false);
@@ -162,7 +139,7 @@ fn a_repaired_store_gives_no_sequence_number_twice() {
     drop(store);
     let to = directory.path().join("repaired");
     repair(directory.path(), &to).unwrap();
-    assert!(schedule(&to) > last);
+    assert!(schedule(&to, b"") > last);
 }
 
 #[test]
