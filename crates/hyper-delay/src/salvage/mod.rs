@@ -3,7 +3,7 @@
 //!
 //! The store keeps each task three times: its content in `tasks`, its state in `names` and its
 //! entry in `waiting`, `parked` or `dead`. The readers skip what is damaged, block by block and
-//! batch by batch; [`Join`](join::Join) collects by sequence number what is left of each task.
+//! batch by batch; `Join` collects by sequence number what is left of each task.
 //!
 //! ```text
 //! journal ──┐
