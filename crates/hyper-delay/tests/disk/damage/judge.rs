@@ -18,8 +18,9 @@ use super::fixture::{Expected, Name, ROUTES, start};
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// The names that a message can give what is damaged.
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 14] = [
     ".jnl",
+    "store/lock",
     "keyspaces",
     "record",
     "version",
