@@ -29,6 +29,9 @@ mod outbox;
 mod server;
 
 #[doc(hidden)]
+pub mod salvage;
+
+#[doc(hidden)]
 pub mod load;
 
 pub use server::{ServeError, ServeOptions, run, run_reloadable, run_with};

@@ -1,6 +1,6 @@
 use std::{error::Error, io, net::SocketAddr};
 
-use hyper_delay::{ServeError, config::ConfigError, load::LoadError};
+use hyper_delay::{ServeError, config::ConfigError, load::LoadError, salvage::SalvageError};
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError};
 
 /// The error of a command.
@@ -46,6 +46,13 @@ pub(crate) enum Failure {
     NoTask { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
     NoDeadLetter { route: String, id: String },
+    #[error(transparent)]
+    Salvage(SalvageError),
+    #[error(
+        "{findings} findings, {tasks} tasks are whole: `hyper-delay repair` saves what is readable \
+         in a new directory"
+    )]
+    Damaged { findings: u64, tasks: u64 },
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }
@@ -58,6 +65,15 @@ impl Failure {
             Self::Listen(error) => chain(error),
             Self::Request(error) => chain(error),
             _ => self.to_string(),
+        }
+    }
+}
+
+impl From<SalvageError> for Failure {
+    fn from(error: SalvageError) -> Self {
+        match error {
+            SalvageError::Output(error) => Self::Output(error),
+            error => Self::Salvage(error),
         }
     }
 }

@@ -17,6 +17,10 @@ mod ping;
 mod schedule;
 mod stats;
 
+mod export;
+mod repair;
+mod verify;
+
 mod bench;
 
 use std::{io, process::ExitCode};
@@ -49,6 +53,9 @@ enum Command {
     Stats(stats::Stats),
     Dead(dead::Dead),
     Ping(ping::Ping),
+    Verify(verify::Verify),
+    Repair(repair::Repair),
+    Export(export::Export),
     Bench(bench::Bench),
 }
 
@@ -65,6 +72,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Stats(stats) => remote::block_on(stats.run()),
         Command::Dead(dead) => remote::block_on(dead.run()),
         Command::Ping(ping) => remote::block_on(ping.run()),
+        Command::Verify(verify) => verify.run(),
+        Command::Repair(repair) => repair.run(),
+        Command::Export(export) => export.run(),
         Command::Bench(bench) => remote::block_on(bench.run()),
     };
     match done {

@@ -44,7 +44,15 @@ pub(super) async fn stats<S: Store>(
             let input = Input::Stats(Box::new(asked));
             let _ = shared.events.send(Event::Input(input));
         }
-        _ => unreadable(shared, outbox, reply_to.weight),
+        Ok(Err(error)) => unreadable(shared, outbox, reply_to.weight, error),
+        Err(error) => {
+            unreadable(
+                shared,
+                outbox,
+                reply_to.weight,
+                StoreError::new("read", error),
+            );
+        }
     }
 }
 
@@ -115,7 +123,10 @@ pub(super) async fn dead<S: Store>(
                 outbox.wake();
             }
         }
-        _ => unreadable(shared, outbox, weight),
+        Ok(Err(error)) => unreadable(shared, outbox, weight, error),
+        Err(error) => {
+            unreadable(shared, outbox, weight, StoreError::new("read", error));
+        }
     }
 }
 
@@ -248,8 +259,7 @@ fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
 }
 
 /// The store cannot be read: the server ends.
-fn unreadable<S>(shared: &Arc<Shared<S>>, outbox: &Outbox, weight: u32) {
-    let error = StoreError::new("read", "a request could not be answered");
+fn unreadable<S>(shared: &Arc<Shared<S>>, outbox: &Outbox, weight: u32, error: StoreError) {
     let _ = shared.events.send(Event::Failed(error));
     outbox.give(weight);
 }

@@ -1,9 +1,7 @@
 use crate::{
-    record,
+    record::{self, key},
     store::{Batch, Space, Store, StoreError},
 };
-
-const KEY: &[u8] = b"low-water";
 
 /// A time before which nothing waits, on disk: a start reads from there, and need not step over the remains of
 /// all that was ever removed.
@@ -14,7 +12,7 @@ pub(super) struct LowWater {
 
 impl LowWater {
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
-        let at = match store.get(Space::Meta, KEY)? {
+        let at = match store.get(Space::Meta, key::LOW_WATER)? {
             Some(value) => record::decode(&value)?,
             None => 0,
         };
@@ -41,6 +39,6 @@ impl LowWater {
 
     fn set(&mut self, at: u64, batch: &mut Batch) {
         self.at = at;
-        batch.put(Space::Meta, KEY, record::encode(&at));
+        batch.put(Space::Meta, key::LOW_WATER, record::encode(&at));
     }
 }

@@ -3,11 +3,9 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    record::{self, Digest, Done},
+    record::{self, Digest, Done, key},
     store::{Batch, Space, Store, StoreError},
 };
-
-const KEY: &[u8] = b"memory";
 
 /// Which tasks were done lately.
 ///
@@ -50,7 +48,7 @@ impl Turn {
 
 impl Memory {
     pub(super) fn open(store: &impl Store, keep: u64) -> Result<Self, StoreError> {
-        let turn = match store.get(Space::Meta, KEY)? {
+        let turn = match store.get(Space::Meta, key::MEMORY)? {
             Some(value) => record::decode(&value)?,
             None => Turn {
                 odd: false,
@@ -136,7 +134,7 @@ impl Memory {
             odd: !self.turn.odd,
             since: now,
         };
-        batch.put(Space::Meta, KEY, record::encode(&self.turn));
+        batch.put(Space::Meta, key::MEMORY, record::encode(&self.turn));
         Ok(())
     }
 }

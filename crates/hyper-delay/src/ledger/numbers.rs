@@ -1,9 +1,7 @@
 use crate::{
-    record,
+    record::{self, key},
     store::{Batch, Space, Store, StoreError},
 };
-
-const KEY: &[u8] = b"numbers";
 
 /// Numbers are set aside so many at a time; what a crash leaves unused is lost, of 2<sup>64</sup>.
 const BLOCK: u64 = 1 << 16;
@@ -19,7 +17,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
-        let next = match store.get(Space::Meta, KEY)? {
+        let next = match store.get(Space::Meta, key::NUMBERS)? {
             Some(value) => record::decode(&value)?,
             None => 1,
         };
@@ -43,7 +41,7 @@ impl Numbers {
     pub(super) fn write(&mut self, batch: &mut Batch) {
         if self.written < self.limit {
             self.written = self.limit;
-            batch.put(Space::Meta, KEY, record::encode(&self.limit));
+            batch.put(Space::Meta, key::NUMBERS, record::encode(&self.limit));
         }
     }
 }

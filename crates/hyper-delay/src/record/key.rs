@@ -1,7 +1,16 @@
-//! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before it, so that no
-//! route is the beginning of another's keys.
+//! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before
+//! it, so that no route is the beginning of another's keys.
 
 use crate::store::{Bytes, StoreError};
+
+/// The key in `meta` of the first sequence number that is not set aside.
+pub(crate) const NUMBERS: &[u8] = b"numbers";
+
+/// The key in `meta` of the time before which nothing waits.
+pub(crate) const LOW_WATER: &[u8] = b"low-water";
+
+/// The key in `meta` of the generation of finished names that is written to.
+pub(crate) const MEMORY: &[u8] = b"memory";
 
 /// The content of a task.
 #[must_use]

@@ -119,6 +119,16 @@ impl Embedded {
         Ok(())
     }
 
+    /// Writes all memtables to tables and returns when they are written.
+    #[cfg(test)]
+    pub(crate) fn flush_all(&self) {
+        for space in &self.spaces {
+            if !space.tree.active_memtable().is_empty() {
+                space.rotate_memtable_and_wait().unwrap();
+            }
+        }
+    }
+
     fn space(&self, space: Space) -> &Keyspace {
         &self.spaces[space as usize]
     }

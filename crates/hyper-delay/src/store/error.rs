@@ -82,7 +82,7 @@ impl StoreError {
     }
 
     /// Returns what went wrong, without what to do about it.
-    pub(super) fn reason(&self) -> &Source {
+    pub(crate) fn reason(&self) -> &Source {
         &self.source
     }
 

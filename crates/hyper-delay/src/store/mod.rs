@@ -2,7 +2,7 @@
 
 mod aside;
 mod batch;
-mod commits;
+pub(crate) mod commits;
 mod disk;
 mod embedded;
 mod error;
@@ -11,7 +11,7 @@ pub(crate) mod fake;
 mod inspect;
 pub mod journal;
 mod marker;
-mod place;
+pub(crate) mod place;
 
 use std::ops::ControlFlow;
 

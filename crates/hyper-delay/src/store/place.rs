@@ -5,13 +5,13 @@ use std::{
 };
 
 /// What a data directory has the store in.
-const STORE: &str = "store";
+pub(crate) const STORE: &str = "store";
 
 /// A store that is being made.
 const UNFINISHED: &str = "store.new";
 
 /// Locked by the process that has the directory.
-const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 
 /// A data directory that no other process has.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Place {
 }
 
 /// Brings the names in a directory to the disk, where that is a thing to do.
-pub(super) fn sync(directory: &Path) -> Result<(), io::Error> {
+pub(crate) fn sync(directory: &Path) -> Result<(), io::Error> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;
     }

@@ -1,7 +1,8 @@
 use crate::process::alone;
 
-const COMMANDS: [&str; 8] = [
-    "serve", "schedule", "listen", "cancel", "stats", "dead", "ping", "bench",
+const COMMANDS: [&str; 11] = [
+    "serve", "schedule", "listen", "cancel", "stats", "dead", "ping", "verify", "repair", "export",
+    "bench",
 ];
 
 #[test]

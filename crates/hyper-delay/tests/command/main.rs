@@ -12,3 +12,4 @@ mod load;
 mod log;
 mod reload;
 mod round_trip;
+mod salvage;

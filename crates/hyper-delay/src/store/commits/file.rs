@@ -29,7 +29,7 @@ const SYNC: Duration = Duration::from_secs(1);
 
 /// What a data directory has for a commit record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Found {
+pub(crate) enum Found {
     /// No file.
     Missing,
     /// A file without a readable slot.
@@ -40,7 +40,7 @@ pub(in crate::store) enum Found {
 
 /// The file, open for writing.
 #[derive(Debug)]
-pub(in crate::store) struct CommitFile {
+pub(crate) struct CommitFile {
     shared: Arc<Shared>,
     turn: u64,
     syncs: Option<JoinHandle<()>>,
@@ -55,12 +55,12 @@ struct Shared {
 }
 
 impl CommitFile {
-    pub(in crate::store) fn path(directory: &Path) -> PathBuf {
+    pub(crate) fn path(directory: &Path) -> PathBuf {
         directory.join(NAME)
     }
 
     /// Reads the record of a data directory.
-    pub(in crate::store) fn read(directory: &Path) -> io::Result<Found> {
+    pub(crate) fn read(directory: &Path) -> io::Result<Found> {
         let bytes = match fs::read(Self::path(directory)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),

@@ -9,7 +9,7 @@
 mod file;
 mod slot;
 
-pub(super) use file::{CommitFile, Found};
+pub(crate) use file::{CommitFile, Found};
 
 use super::Space;
 

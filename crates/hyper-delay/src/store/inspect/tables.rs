@@ -10,6 +10,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::{Bytes, Marker, Space, StoreError};
 
+/// The content of the file `version` of a store.
+const FORMAT: &[u8] = b"FJL\x03";
+
 /// The sorted files of a space.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
@@ -73,6 +76,15 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     let version = store.join("version");
     if !version.try_exists().map_err(failed)? {
         return Ok(unusable(&version, "the file is missing"));
+    }
+    if fs::read(&version).map_err(failed)? != FORMAT {
+        let why = "the file does not name a format that this version reads";
+        return Err(StoreError::damage("open", why).in_folder(version));
+    }
+    let lock = store.join("lock");
+    if !lock.try_exists().map_err(failed)? {
+        let why = "the file is missing; an empty one in its place is enough";
+        return Err(StoreError::damage("open", why).in_folder(lock));
     }
     let keyspaces = store.join("keyspaces");
     let names = keyspaces.join("0");

@@ -244,6 +244,27 @@ fn deleted_table_is_refused_and_only_repair_helps() {
 }
 
 #[test]
+fn damaged_format_and_missing_lock_of_the_store_are_named() {
+    let closed = Closed::of(2, 10);
+    let copy = closed.copy();
+    copy.flip("store/version", 3, 0);
+    let message = copy.refused();
+    assert!(
+        message.contains("store/version): the file does not name"),
+        "{message}"
+    );
+    let copy = closed.copy();
+    fs::remove_file(copy.path("store/lock")).unwrap();
+    let message = copy.refused();
+    assert!(
+        message.contains("store/lock): the file is missing"),
+        "{message}"
+    );
+    fs::write(copy.path("store/lock"), b"").unwrap();
+    assert_eq!(closed.found(&copy.open().unwrap()), closed.all());
+}
+
+#[test]
 fn first_batch_with_an_older_sequence_number_is_refused() {
     let closed = flushed();
     let copy = closed.copy();

@@ -1,0 +1,35 @@
+use std::{
+    io::{self, BufWriter},
+    path::PathBuf,
+};
+
+use clap::Args;
+use hyper_delay::salvage;
+
+use super::{Failure, log};
+
+/// Print every readable task of a stopped server as a line of JSON.
+///
+/// Each line is a request that schedules the task, so a server accepts the output as it is. The
+/// fields state (waiting, parked or dead) and attempt are for filters: a server ignores them, and
+/// delivers a dead letter again. Damage is reported on standard error; the exit code is 0 also if
+/// tasks are lost.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay export data/db | nc -N 127.0.0.1 7000")]
+pub(super) struct Export {
+    /// The data_dir of the server.
+    dir: PathBuf,
+}
+
+impl Export {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        log::start(log::CLIENT);
+        let mut out = BufWriter::new(io::stdout().lock());
+        let exported = salvage::export(&self.dir, &mut out)?;
+        for fault in &exported.faults {
+            eprintln!("{fault}");
+        }
+        eprintln!("exported {}, lost {}", exported.tasks, exported.lost);
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use hyper_delay::salvage;
+
+use super::{Failure, log, remote::print};
+
+/// Save every readable task of a stopped server in a new directory.
+///
+/// The old directory does not change. The new one becomes the data_dir. It contains lost.jsonl, a
+/// line of JSON for each task that could not be saved. No task is delivered early; a task whose
+/// acknowledgement is lost is delivered again. The exit code is 0 also if tasks are lost.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay repair data/db --to data/repaired")]
+pub(super) struct Repair {
+    /// The data_dir of the server.
+    dir: PathBuf,
+    /// The directory to make.
+    #[arg(long, value_name = "NEW")]
+    to: PathBuf,
+}
+
+impl Repair {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        log::start(log::CLIENT);
+        let repaired = salvage::repair(&self.dir, &self.to)?;
+        for fault in &repaired.faults {
+            eprintln!("{fault}");
+        }
+        print(&format!(
+            "saved {}, lost {}, contents without a name {}, old revisions left out {}; {} lists \
+             what is lost",
+            repaired.saved,
+            repaired.lost,
+            repaired.nameless,
+            repaired.superseded,
+            repaired.list.display()
+        ))
+    }
+}

@@ -1,0 +1,37 @@
+use std::{
+    io::{self, BufWriter, Write as _},
+    path::PathBuf,
+};
+
+use clap::Args;
+use hyper_delay::salvage::{self, Verified};
+
+use super::{Failure, log};
+
+/// Check the store of a stopped server.
+///
+/// Reads everything and prints a line for each file, space and task that is damaged, missing or
+/// inconsistent. Writes nothing. The exit code is 0 only if all is well.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay verify data/db")]
+pub(super) struct Verify {
+    /// The data_dir of the server.
+    dir: PathBuf,
+}
+
+impl Verify {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        log::start(log::CLIENT);
+        let mut out = BufWriter::new(io::stdout().lock());
+        let Verified { tasks, findings } =
+            salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
+        if findings == 0 {
+            writeln!(out, "all is well: {tasks} tasks").map_err(Failure::Output)?;
+        }
+        out.flush().map_err(Failure::Output)?;
+        if findings > 0 {
+            return Err(Failure::Damaged { findings, tasks });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+use crate::{
+    record::{self, Digest, Entry, Name, Place, key},
+    store::{Space, StoreError},
+};
+
+use super::row::Live;
+
+/// What one row of `names`, `waiting`, `parked` or `dead` says about a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// Of the task.
+    pub(super) seq: u64,
+    pub(super) space: Space,
+    /// Of the commit that wrote the row.
+    pub(super) seqno: u64,
+    pub(super) route: Box<str>,
+    pub(super) id: Box<str>,
+    pub(super) place: Place,
+    pub(super) attempt: u32,
+    pub(super) failures: u32,
+    /// Only `names` has it.
+    pub(super) digest: Option<Digest>,
+    /// Only `dead` can have it.
+    pub(super) reason: Option<Box<str>>,
+}
+
+impl Claim {
+    /// The spaces whose rows are claims.
+    pub(super) const SPACES: [Space; 4] =
+        [Space::Names, Space::Waiting, Space::Parked, Space::Dead];
+
+    /// Reads a row of one of these spaces.
+    pub(super) fn read(space: Space, row: &Live) -> Result<Self, StoreError> {
+        if space == Space::Names {
+            return Self::of_name(row);
+        }
+        let (entry, reason): (Entry<'_>, _) = match space {
+            Space::Dead => record::decode_dead(&row.value)?,
+            _ => (record::decode(&row.value)?, None),
+        };
+        let (at, seq) = key::time_of(&row.key)?;
+        let (place, expected) = match space {
+            Space::Waiting => (Place::Waiting(at), key::time(at, seq).into()),
+            Space::Parked => (Place::Parked(at), key::route_time(entry.route, at, seq)),
+            _ => (Place::Dead(at), key::route_time(entry.route, at, seq)),
+        };
+        if *expected != *row.key {
+            let why = "it belongs to another key";
+            return Err(StoreError::damage("read an entry", why));
+        }
+        Ok(Self {
+            seq,
+            space,
+            seqno: row.seqno,
+            route: entry.route.into(),
+            id: entry.id.into(),
+            place,
+            attempt: entry.attempt,
+            failures: entry.failures,
+            digest: None,
+            reason: reason.map(Box::from),
+        })
+    }
+
+    fn of_name(row: &Live) -> Result<Self, StoreError> {
+        let name: Name = record::decode(&row.value)?;
+        let (route, id) = split(&row.key)
+            .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
+        Ok(Self {
+            seq: name.seq,
+            space: Space::Names,
+            seqno: row.seqno,
+            route: route.into(),
+            id: id.into(),
+            place: name.place,
+            attempt: name.attempt,
+            failures: name.failures,
+            digest: Some(name.digest),
+            reason: None,
+        })
+    }
+
+    /// Orders claims about one task: the newest counts, and of equally old ones that of `names`.
+    pub(super) fn rank(&self) -> (u64, bool) {
+        (self.seqno, self.space == Space::Names)
+    }
+
+    /// Whether another claim says the same about the task.
+    pub(super) fn agrees(&self, other: &Self) -> bool {
+        (&self.route, &self.id, self.place) == (&other.route, &other.id, other.place)
+            && (self.attempt, self.failures) == (other.attempt, other.failures)
+    }
+}
+
+fn split(key: &[u8]) -> Option<(&str, &str)> {
+    let (length, rest) = key.split_first()?;
+    let (route, id) = rest.split_at_checked(usize::from(*length))?;
+    Some((
+        std::str::from_utf8(route).ok()?,
+        std::str::from_utf8(id).ok()?,
+    ))
+}

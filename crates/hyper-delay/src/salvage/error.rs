@@ -1,0 +1,42 @@
+use std::{io, path::PathBuf};
+
+use crate::store::StoreError;
+
+/// Why a stopped store cannot be read, or a new one cannot be written. Damage is not among these.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SalvageError {
+    /// The directory has no store.
+    #[error("{} contains no store: give the data_dir of a server", .0.display())]
+    NoStore(PathBuf),
+    /// A server runs on it.
+    #[error("{} is in use by a server: stop it first", .0.display())]
+    InUse(PathBuf),
+    /// The directory for the new store has something in it.
+    #[error("{} exists already: give a new directory", .0.display())]
+    Exists(PathBuf),
+    /// A file system operation failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The new store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The output cannot be written.
+    #[error("the output cannot be written: {0}")]
+    Output(io::Error),
+}
+
+impl SalvageError {
+    /// Adds the path to an error of the file system.
+    pub(super) fn at(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

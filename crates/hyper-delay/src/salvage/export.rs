@@ -1,0 +1,91 @@
+use std::{collections::HashSet, io::Write, path::Path};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use serde::Serialize;
+
+use super::{SalvageError, faults::Faults, join::Join, stopped::Stopped, task::Saved};
+use crate::{
+    protocol::Compression,
+    record::{self, Place, Task},
+};
+
+/// What an export wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// Lines.
+    pub tasks: u64,
+    /// Tasks that are not readable.
+    pub lost: u64,
+    /// The parts of the store that cannot be read.
+    pub faults: Vec<String>,
+}
+
+/// A request of the protocol that schedules the task again. Servers ignore the last two fields.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    kind: &'static str,
+    id: &'a str,
+    route_key: &'a str,
+    fire_at: u64,
+    compression: Compression,
+    payload_base64: String,
+    /// Only if an older revision can be among the lines before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    replace: bool,
+    state: &'static str,
+    attempt: u32,
+}
+
+/// Writes every readable task of the stopped store in `directory` as a line of JSON.
+///
+/// # Errors
+///
+/// If there is no store or a server runs on it, or `out` fails. Damage is no error.
+pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory, &mut faults)?;
+    let (mut tasks, mut lost) = (0, 0);
+    // Tasks that `names` does not have: a line for a newer revision can follow.
+    let mut nameless = HashSet::new();
+    let mut join = Join::new(&store, &mut faults);
+    while let Some(joined) = join.next(&mut faults) {
+        let Ok(task) = joined.save() else {
+            lost += 1;
+            continue;
+        };
+        let key = record::key::name(&task.route, &task.id);
+        let replace = !task.is_named || nameless.contains(&key);
+        write(&task, replace, out)?;
+        if !task.is_named {
+            nameless.insert(key);
+        }
+        tasks += 1;
+    }
+    out.flush().map_err(SalvageError::Output)?;
+    Ok(Exported {
+        tasks,
+        lost,
+        faults: faults.into_lines(),
+    })
+}
+
+fn write(task: &Saved, replace: bool, out: &mut dyn Write) -> Result<(), SalvageError> {
+    let content: Task<'_> = record::decode(&task.content)?;
+    let line = Line {
+        kind: "schedule",
+        id: &task.id,
+        route_key: &task.route,
+        fire_at: content.fire_at,
+        compression: content.compression,
+        payload_base64: BASE64.encode(content.payload),
+        replace,
+        state: match task.name.place {
+            Place::Waiting(_) => "waiting",
+            Place::Parked(_) => "parked",
+            Place::Dead(_) => "dead",
+        },
+        attempt: task.name.attempt,
+    };
+    serde_json::to_writer(&mut *out, &line).map_err(|error| SalvageError::Output(error.into()))?;
+    out.write_all(b"\n").map_err(SalvageError::Output)
+}

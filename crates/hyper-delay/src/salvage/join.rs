@@ -1,0 +1,125 @@
+use std::{collections::BTreeMap, collections::btree_map::IntoIter, iter::Peekable};
+
+use super::{
+    claim::Claim,
+    faults::{Fault, Faults},
+    merge::Merge,
+    row::Live,
+    stopped::Stopped,
+};
+use crate::store::Space;
+
+/// The most tasks whose claims are in memory.
+const WINDOW: usize = 1 << 19;
+
+/// Everything that a store has of each task, by sequence number.
+///
+/// Contents are sorted by sequence number and read once. Claims are not: each pass over their
+/// spaces keeps those with the lowest sequence numbers and the next pass goes on after them, so
+/// that memory is bounded.
+#[derive(Debug)]
+pub(super) struct Join<'a> {
+    store: &'a Stopped,
+    contents: Merge,
+    /// The next content.
+    content: Option<(u64, Live)>,
+    claims: Peekable<IntoIter<u64, Vec<Claim>>>,
+    /// Claims from this sequence number on are not read yet.
+    rest: Option<u64>,
+    window: usize,
+}
+
+/// What a store has of one task. Either can be missing, but not both.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub(super) seq: u64,
+    pub(super) claims: Vec<Claim>,
+    pub(super) content: Option<Vec<u8>>,
+}
+
+impl<'a> Join<'a> {
+    pub(super) fn new(store: &'a Stopped, faults: &mut Faults) -> Self {
+        Self::with_window(store, WINDOW, faults)
+    }
+
+    pub(super) fn with_window(store: &'a Stopped, window: usize, faults: &mut Faults) -> Self {
+        let mut join = Self {
+            store,
+            contents: store.scan(Space::Tasks, faults),
+            content: None,
+            claims: BTreeMap::new().into_iter().peekable(),
+            rest: Some(0),
+            window,
+        };
+        join.read_content(faults);
+        join
+    }
+
+    /// Returns the next task.
+    pub(super) fn next(&mut self, faults: &mut Faults) -> Option<Joined> {
+        let content = self.content.as_ref().map(|(seq, _)| *seq);
+        while let Some(rest) = self.rest
+            && self.claims.peek().is_none()
+            && content.is_none_or(|seq| seq >= rest)
+        {
+            self.read_claims(rest, faults);
+        }
+        let claimed = self.claims.peek().map(|(seq, _)| *seq);
+        let seq = claimed.into_iter().chain(content).min()?;
+        let claims = self.claims.next_if(|(claimed, _)| *claimed == seq);
+        let content = match content {
+            Some(of) if of == seq => self.read_content(faults),
+            _ => None,
+        };
+        Some(Joined {
+            seq,
+            claims: claims.map_or_else(Vec::new, |(_, claims)| claims),
+            content,
+        })
+    }
+
+    /// Reads the next content and returns the one before it.
+    fn read_content(&mut self, faults: &mut Faults) -> Option<Vec<u8>> {
+        let mut next = None;
+        while let Some(row) = self.contents.next(faults) {
+            if let Ok(key) = row.key.as_slice().try_into() {
+                next = Some((u64::from_be_bytes(key), row));
+                break;
+            }
+            let what = format!("the key {} is no sequence number", row.key.escape_ascii());
+            faults.add(Fault::new(self.store.folder(Space::Tasks), what).of(Space::Tasks));
+        }
+        let before = std::mem::replace(&mut self.content, next);
+        before.map(|(_, row)| row.value)
+    }
+
+    /// Reads the claims with the lowest sequence numbers from `from` on.
+    fn read_claims(&mut self, from: u64, faults: &mut Faults) {
+        let mut found: BTreeMap<u64, Vec<Claim>> = BTreeMap::new();
+        self.rest = None;
+        for space in Claim::SPACES {
+            let mut rows = self.store.scan(space, faults);
+            while let Some(row) = rows.next(faults) {
+                let claim = match Claim::read(space, &row) {
+                    Ok(claim) => claim,
+                    Err(error) => {
+                        let key = row.key.escape_ascii();
+                        let what = format!("the value of key {key}: {}", error.reason());
+                        faults.add(Fault::new(self.store.folder(space), what).of(space));
+                        continue;
+                    }
+                };
+                if claim.seq < from || self.rest.is_some_and(|rest| claim.seq >= rest) {
+                    continue;
+                }
+                found.entry(claim.seq).or_default().push(claim);
+                if found.len() > self.window
+                    && let Some((dropped, _)) = found.pop_last()
+                {
+                    self.rest = Some(dropped);
+                }
+            }
+        }
+        self.claims = found.into_iter().peekable();
+    }
+}

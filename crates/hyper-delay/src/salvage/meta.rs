@@ -1,0 +1,33 @@
+use super::{faults::Faults, stopped::Stopped};
+use crate::{
+    record::{self, key},
+    store::Space,
+};
+
+/// The single values of a store.
+#[derive(Debug, Default)]
+pub(super) struct Meta {
+    /// Sequence numbers from here on are free.
+    pub(super) numbers: Option<u64>,
+    /// Nothing waits before this time.
+    pub(super) low_water: u64,
+    /// Which generation of finished names is written to, encoded.
+    pub(super) memory: Option<Vec<u8>>,
+}
+
+impl Meta {
+    pub(super) fn read(store: &Stopped, faults: &mut Faults) -> Self {
+        let mut meta = Self::default();
+        let mut rows = store.scan(Space::Meta, faults);
+        while let Some(row) = rows.next(faults) {
+            let number = record::decode(&row.value);
+            match row.key.as_slice() {
+                key::NUMBERS => meta.numbers = number.ok(),
+                key::LOW_WATER => meta.low_water = number.unwrap_or_default(),
+                key::MEMORY => meta.memory = Some(row.value),
+                _ => {}
+            }
+        }
+        meta
+    }
+}

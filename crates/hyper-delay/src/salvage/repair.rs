@@ -1,0 +1,135 @@
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    SalvageError, faults::Faults, join::Join, meta::Meta, stopped::Stopped, writer::Writer,
+};
+use crate::{
+    record::{self, Done},
+    store::{Space, place},
+};
+
+/// Lists what is lost, in the new directory.
+const LOST: &str = "lost.jsonl";
+
+/// What a repair saved and lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// Tasks in the new store.
+    pub saved: u64,
+    /// Tasks whose name is known and whose content is not there.
+    pub lost: u64,
+    /// Contents whose name is not known.
+    pub nameless: u64,
+    /// Old revisions of tasks in the new store, left out.
+    pub superseded: u64,
+    /// The parts of the store that cannot be read.
+    pub faults: Vec<String>,
+    /// The list of what is lost.
+    pub list: PathBuf,
+}
+
+/// Copies every readable task of the stopped store in `directory` into a new store in `to`.
+///
+/// Tasks keep their sequence numbers, states and attempts. The old store is only read. The new one
+/// is written beside `to` and renamed when it is complete.
+///
+/// # Errors
+///
+/// If there is no store or a server runs on it, `to` exists, or the new store cannot be written.
+/// Damage is no error.
+pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory, &mut faults)?;
+    let unfinished = unfinished(to);
+    for path in [to, &unfinished] {
+        if path.try_exists().map_err(SalvageError::at(path))? {
+            return Err(SalvageError::Exists(path.to_owned()));
+        }
+    }
+    let mut writer = Writer::new(&unfinished)?;
+    let list = unfinished.join(LOST);
+    let failed = || SalvageError::at(&list);
+    let mut lines = BufWriter::new(File::create_new(&list).map_err(failed())?);
+    let mut repaired = Repaired {
+        saved: 0,
+        lost: 0,
+        nameless: 0,
+        superseded: 0,
+        faults: Vec::new(),
+        list: to.join(LOST),
+    };
+    let meta = Meta::read(&store, &mut faults);
+    let mut next = meta.numbers.unwrap_or(1);
+    let mut join = Join::new(&store, &mut faults);
+    while let Some(joined) = join.next(&mut faults) {
+        next = next.max(joined.seq.saturating_add(1));
+        match joined.save() {
+            Ok(task) => {
+                let has_replaced = writer.task(&task)?;
+                repaired.saved += u64::from(!has_replaced);
+                repaired.superseded += u64::from(has_replaced);
+            }
+            Err(lost) => {
+                match lost.id {
+                    Some(_) => repaired.lost += 1,
+                    None => repaired.nameless += 1,
+                }
+                serde_json::to_writer(&mut lines, &lost).map_err(|error| failed()(error.into()))?;
+                lines.write_all(b"\n").map_err(failed())?;
+            }
+        }
+    }
+    copy_finished(&store, &meta, &mut writer, &mut faults)?;
+    writer.finish(next)?;
+    let lines = lines
+        .into_inner()
+        .map_err(|error| failed()(error.into_error()))?;
+    lines.sync_all().map_err(failed())?;
+    place::sync(&unfinished).map_err(SalvageError::at(&unfinished))?;
+    fs::rename(&unfinished, to).map_err(SalvageError::at(to))?;
+    let parent = to.canonicalize().map_err(SalvageError::at(to))?;
+    if let Some(parent) = parent.parent() {
+        place::sync(parent).map_err(SalvageError::at(parent))?;
+    }
+    repaired.faults = faults.into_lines();
+    Ok(repaired)
+}
+
+/// Copies the names of finished tasks, so that they are not done again.
+fn copy_finished(
+    store: &Stopped,
+    meta: &Meta,
+    writer: &mut Writer,
+    faults: &mut Faults,
+) -> Result<(), SalvageError> {
+    if let Some(memory) = &meta.memory {
+        writer.put(Space::Meta, record::key::MEMORY, memory)?;
+    }
+    for space in [Space::DoneEven, Space::DoneOdd] {
+        // Without the key a server writes to the odd generation next, and clears it first.
+        let to = if meta.memory.is_some() {
+            space
+        } else {
+            Space::DoneEven
+        };
+        let mut rows = store.scan(space, faults);
+        while let Some(row) = rows.next(faults) {
+            if record::decode::<Done>(&row.value).is_ok() {
+                writer.put(to, &row.key, &row.value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The directory while it is written.
+fn unfinished(to: &Path) -> PathBuf {
+    let mut path = OsString::from(to);
+    path.push(".unfinished");
+    path.into()
+}

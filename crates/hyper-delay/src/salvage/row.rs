@@ -1,0 +1,17 @@
+/// A put or a removal of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) key: Vec<u8>,
+    /// The commit that wrote it: of two rows of a key the higher counts.
+    pub(super) seqno: u64,
+    /// `None` for a removal.
+    pub(super) value: Option<Vec<u8>>,
+}
+
+/// The newest row of a key that is not removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Live {
+    pub(super) key: Vec<u8>,
+    pub(super) seqno: u64,
+    pub(super) value: Vec<u8>,
+}

@@ -1,0 +1,107 @@
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    SalvageError,
+    faults::{Fault, Faults},
+    journals::{Base, Journals},
+    merge::Merge,
+    spaces::Spaces,
+    version::{self, TableFile},
+};
+use crate::store::{Space, place};
+
+/// The store of a server that does not run.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    journals: Journals,
+    folders: [PathBuf; Space::ALL.len()],
+    tables: [Vec<TableFile>; Space::ALL.len()],
+    /// Keeps a server from starting. Without the lock file nothing is locked: making one is a
+    /// write.
+    _lock: Option<File>,
+}
+
+impl Stopped {
+    /// Takes the data directory's lock and reads the journals and the lists of tables.
+    pub(super) fn open(directory: &Path, faults: &mut Faults) -> Result<Self, SalvageError> {
+        let store = directory.join(place::STORE);
+        if !store.join("keyspaces").is_dir() {
+            return Err(SalvageError::NoStore(directory.to_owned()));
+        }
+        let lock = lock(directory)?;
+        for file in ["version", "lock"].map(|name| store.join(name)) {
+            if let Err(fault) = check_mark(&file) {
+                faults.add(fault);
+            }
+        }
+        let spaces = Spaces::read(&store, faults)?;
+        let tables = Space::ALL.map(|space| {
+            let mut found = Faults::default();
+            let tables = version::tables(&spaces.folder(space), &mut found);
+            faults.add_all(found, space);
+            tables
+        });
+        Ok(Self {
+            folders: Space::ALL.map(|space| spaces.folder(space)),
+            journals: Journals::read(&store, &spaces, faults)?,
+            tables,
+            _lock: lock,
+        })
+    }
+
+    /// Reads a space in the order of its keys.
+    pub(super) fn scan(&self, space: Space, faults: &mut Faults) -> Merge {
+        let tables = &self.tables[space as usize];
+        Merge::new(space, tables, self.journals.rows(space), faults)
+    }
+
+    /// Returns the folder with the tables of a space.
+    pub(super) fn folder(&self, space: Space) -> &Path {
+        &self.folders[space as usize]
+    }
+
+    /// Returns commits that the journals build on and do not have.
+    pub(super) fn bases(&self, space: Space) -> &[Base] {
+        self.journals.bases(space)
+    }
+
+    /// Compares every table with the checksum in its version file.
+    pub(super) fn check_tables(&self, faults: &mut Faults) {
+        for space in Space::ALL {
+            for table in &self.tables[space as usize] {
+                if let Err(fault) = table.check() {
+                    faults.add(fault.of(space));
+                }
+            }
+        }
+    }
+}
+
+fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
+    let path: PathBuf = directory.join(place::LOCK);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = File::open(&path).map_err(SalvageError::at(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(SalvageError::InUse(directory.to_owned())),
+        Err(TryLockError::Error(source)) => Err(SalvageError::Io { path, source }),
+    }
+}
+
+/// Checks a file that the store cannot be opened without: the mark of its format, and its own lock.
+fn check_mark(path: &Path) -> Result<(), Fault> {
+    const FORMAT: &[u8] = b"FJL\x03";
+    let bytes = std::fs::read(path).map_err(|error| Fault::new(path, error.to_string()))?;
+    if path.ends_with("version") && bytes != FORMAT {
+        return Err(Fault::new(
+            path,
+            "it does not name the format 3 of the store",
+        ));
+    }
+    Ok(())
+}

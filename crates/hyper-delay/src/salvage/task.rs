@@ -1,0 +1,112 @@
+use std::fmt;
+
+use serde::Serialize;
+
+use super::join::Joined;
+use crate::record::{self, Digest, Name, Place, Task};
+
+/// A task that can be saved.
+#[derive(Debug)]
+pub(super) struct Saved {
+    pub(super) route: Box<str>,
+    pub(super) id: Box<str>,
+    pub(super) name: Name,
+    /// Why it is dead, if not by failed rounds.
+    pub(super) reason: Option<Box<str>>,
+    /// Encoded.
+    pub(super) content: Vec<u8>,
+    /// Whether `names` has it. Without that it can be an old revision.
+    pub(super) is_named: bool,
+}
+
+/// A task of which not enough is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// The sequence number of the revision.
+    pub seq: u64,
+    /// The route, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_key: Option<Box<str>>,
+    /// The id, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<Box<str>>,
+    /// What is missing.
+    pub reason: String,
+    /// The time at which it is due, if only the content is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fire_at: Option<u64>,
+}
+
+impl Joined {
+    /// Puts a task together. The newest claim counts.
+    pub(super) fn save(self) -> Result<Saved, Lost> {
+        let Self {
+            seq,
+            claims,
+            content,
+        } = self;
+        let digest = claims.iter().find_map(|claim| claim.digest);
+        let reason = claims.iter().find_map(|claim| claim.reason.clone());
+        let Some(claim) = claims.into_iter().max_by_key(|claim| claim.rank()) else {
+            let content = content.as_deref().map(record::decode::<Task<'_>>);
+            return Err(Lost {
+                seq,
+                route_key: None,
+                id: None,
+                reason: "only its content is left: its name is not readable or it was removed"
+                    .to_owned(),
+                fire_at: content.and_then(|content| Some(content.ok()?.fire_at)),
+            });
+        };
+        let is_named = digest.is_some();
+        let (fire_at, digest) = match check(content.as_deref(), digest) {
+            Ok(found) => found,
+            Err(reason) => {
+                return Err(Lost {
+                    seq,
+                    route_key: Some(claim.route),
+                    id: Some(claim.id),
+                    reason,
+                    fire_at: None,
+                });
+            }
+        };
+        Ok(Saved {
+            name: Name {
+                seq,
+                fire_at,
+                place: claim.place,
+                attempt: claim.attempt,
+                failures: claim.failures,
+                digest,
+            },
+            reason: reason.filter(|_| matches!(claim.place, Place::Dead(_))),
+            is_named,
+            route: claim.route,
+            id: claim.id,
+            content: content.unwrap_or_default(),
+        })
+    }
+}
+
+/// Returns the time and the digest of a content, which must be readable and the one that is meant.
+fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest), String> {
+    let content = content.ok_or("its content is missing or not readable")?;
+    let task: Task<'_> = record::decode(content)
+        .map_err(|error| format!("its content is not readable: {}", error.reason()))?;
+    let found = task.digest();
+    if digest.is_some_and(|digest| digest != found) {
+        return Err("its content is not the one that was scheduled".to_owned());
+    }
+    Ok((task.fire_at, found))
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.route_key, &self.id) {
+            (Some(route), Some(id)) => write!(f, "task {id:?} of route {route:?}")?,
+            _ => f.write_str("a task")?,
+        }
+        write!(f, " (sequence number {}): {}", self.seq, self.reason)
+    }
+}

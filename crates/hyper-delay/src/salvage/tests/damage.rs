@@ -1,0 +1,195 @@
+//! The tools on damaged stores.
+
+use std::{fs, path::Path};
+
+use super::stopped_store::{Directory, Tasks};
+use crate::{
+    record::key,
+    salvage::Repaired,
+    store::{Space, journal::Journal},
+};
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 4;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Asserts that the tasks of a repaired store are those of the old one without the lost ones.
+#[track_caller]
+fn assert_saved(repaired: &Repaired, tasks: &Tasks, before: &Tasks) {
+    for (name, task) in tasks {
+        assert_eq!(Some(task), before.get(name), "{name:?}");
+    }
+    let missing = (before.len() - tasks.len()) as u64;
+    assert_eq!(repaired.saved, tasks.len() as u64);
+    assert_eq!(repaired.lost, missing, "{repaired:?}");
+}
+
+#[test]
+fn a_flipped_bit_in_a_table_costs_at_most_the_contents_of_its_block() {
+    let whole = Directory::new(true).without_journals();
+    let before = whole.export();
+    for space in [
+        Space::Tasks,
+        Space::Names,
+        Space::Waiting,
+        Space::Parked,
+        Space::Dead,
+        Space::Counts,
+        Space::Meta,
+    ] {
+        for table in 0..whole.tables(space).len() {
+            let directory = whole.copy();
+            let table = &directory.tables(space)[table];
+            flip(table, 100);
+            let findings = directory.verify();
+            let place = table.to_str().unwrap();
+            let is_named = |line: &String| line.contains(place) && line.contains(space.name());
+            assert!(findings.iter().any(is_named), "{findings:#?}");
+            let (repaired, tasks) = directory.repair();
+            assert_saved(&repaired, &tasks, &before);
+            assert_eq!(repaired.lost > 0, space == Space::Tasks, "{space:?}");
+            assert!(repaired.lost < 60, "{space:?} {repaired:?}");
+            assert_eq!(directory.export(), tasks);
+        }
+    }
+}
+
+#[test]
+fn a_lost_content_is_listed_by_name() {
+    let directory = Directory::new(true).without_journals();
+    flip(&directory.tables(Space::Tasks)[0], 100);
+    let to = directory.path().join("repaired");
+    let repaired = crate::salvage::repair(directory.path(), &to).unwrap();
+    let list = fs::read_to_string(&repaired.list).unwrap();
+    assert_eq!(list.lines().count() as u64, repaired.lost);
+    let first: serde_json::Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
+    assert_eq!(first["route_key"], "north");
+    assert!(
+        first["reason"].as_str().unwrap().contains("content"),
+        "{first}"
+    );
+}
+
+#[test]
+fn a_missing_table_of_names_costs_nothing() {
+    let directory = Directory::new(true).without_journals();
+    let before = directory.export();
+    for table in directory.tables(Space::Names) {
+        fs::remove_file(table).unwrap();
+    }
+    assert_ne!(directory.verify(), [""; 0]);
+    let (repaired, tasks) = directory.repair();
+    assert_saved(&repaired, &tasks, &before);
+    assert_eq!(repaired.lost, 0);
+}
+
+#[test]
+fn a_missing_current_costs_no_task() {
+    for space in [
+        None,
+        Some(Space::Tasks),
+        Some(Space::Names),
+        Some(Space::Waiting),
+    ] {
+        let directory = Directory::new(false);
+        let before = directory.export();
+        let folder = space.map_or(0, |space| space as usize + 1);
+        let current = directory
+            .path()
+            .join(format!("store/keyspaces/{folder}/current"));
+        fs::remove_file(&current).unwrap();
+        let findings = directory.verify();
+        let names_it = |line: &String| line.contains(current.to_str().unwrap());
+        assert!(findings.iter().any(names_it), "{findings:#?}");
+        let (repaired, tasks) = directory.repair();
+        assert_saved(&repaired, &tasks, &before);
+        assert_eq!(repaired.lost, 0);
+    }
+}
+
+#[test]
+fn batches_after_damage_in_a_journal_are_saved() {
+    let directory = Directory::new(false);
+    let before = directory.export();
+    let path = &directory.journals()[0];
+    let journal = Journal::read(0, path).unwrap();
+    let starts: Vec<usize> = journal
+        .batches()
+        .map(|batch| batch.unwrap().range.start)
+        .collect();
+    // Only batches of the second half are lost: tables have the first.
+    for batch in [starts.len() * 3 / 4, starts.len() - 1] {
+        let directory = directory.copy();
+        flip(&directory.journals()[0], starts[batch] + 20);
+        let findings = directory.verify();
+        assert!(
+            findings.iter().any(|line| line.contains(".jnl")),
+            "{findings:#?}"
+        );
+        let (_, tasks) = directory.repair();
+        // A lost batch leaves tasks in the state before it, and loses what it schedules.
+        let lost = before
+            .keys()
+            .filter(|name| !tasks.contains_key(*name))
+            .count();
+        assert!(lost <= 10, "{lost}");
+        let again = tasks
+            .keys()
+            .filter(|name| !before.contains_key(*name))
+            .count();
+        assert!(again <= 1, "{again}");
+    }
+}
+
+#[test]
+fn an_emptied_journal_is_found_by_the_record() {
+    let directory = Directory::new(false).without_journals();
+    let findings = directory.verify();
+    for space in [Space::Tasks, Space::Names, Space::Waiting] {
+        let what = format!("space {} ends at commit", space.name());
+        assert!(
+            findings.iter().any(|line| line.starts_with(&what)),
+            "{findings:#?}"
+        );
+    }
+}
+
+/// A batch of a journal that removes the content of the first task.
+fn forged(seqno: u64) -> Vec<u8> {
+    let key = key::task(1);
+    let item = [
+        &[2, 1, 0][..],
+        &(Space::Tasks as u64 + 1).to_le_bytes(),
+        &u16::try_from(key.len()).unwrap().to_le_bytes(),
+        &[0; 8],
+        &key,
+    ];
+    let item = item.concat();
+    let sum = xxhash_rust::xxh3::xxh3_64(&item).to_le_bytes();
+    let start = [&[1, 1, 0, 0, 0][..], &seqno.to_le_bytes()].concat();
+    [&start[..], &item, &[3], &sum, b"FJL\x03"].concat()
+}
+
+#[test]
+fn batches_in_a_payload_are_not_trusted_after_damage() {
+    let directory = Directory::new(false);
+    let before = directory.export();
+    let payload = [forged(1 << 30), forged((1 << 30) + 1)].concat();
+    directory.schedule(&payload);
+    let journal = Journal::read(0, &directory.journals()[0]).unwrap();
+    let at = memchr::memmem::find(journal.written(), &payload).unwrap();
+    let mut batches = journal.batches().map(|batch| batch.unwrap().range);
+    let batch = batches.find(|range| range.contains(&at));
+    flip(journal.path(), batch.unwrap().start + 20);
+    let read = Journal::read(0, journal.path()).unwrap();
+    let seqnos = read.batches().flatten().map(|batch| batch.seqno);
+    assert!(
+        seqnos.max() > Some(1 << 30),
+        "the forged batches can be read"
+    );
+    let (repaired, tasks) = directory.repair();
+    assert_saved(&repaired, &tasks, &before);
+    assert_eq!(repaired.lost, 0);
+}

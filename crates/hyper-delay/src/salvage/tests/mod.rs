@@ -1,0 +1,3 @@
+mod damage;
+mod stopped_store;
+mod whole;

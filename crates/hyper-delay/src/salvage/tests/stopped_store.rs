@@ -1,0 +1,242 @@
+//! The store of a ledger that is closed, and copies of it to damage.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    ledger::{Ledger, Op, Order, Outcome, Subject},
+    protocol::Compression,
+    salvage::{Repaired, export, repair, verify},
+    store::{Durability, Embedded, Space, Store as _},
+};
+
+pub(super) const ROUTES: [&str; 2] = ["north", "south"];
+
+/// Tasks of each state and route in each half.
+pub(super) const EACH: usize = 40;
+
+/// Tasks by route and id.
+pub(super) type Tasks = BTreeMap<(String, String), Value>;
+
+/// A data directory that no process uses.
+pub(super) struct Directory(TempDir);
+
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+/// Writes tasks in every state. A payload is longer than a block of a table at times.
+fn write(ledger: &mut Ledger<Embedded>, half: &str) {
+    let now = 1_000_000;
+    for number in 0..EACH {
+        for route in ROUTES {
+            for state in ["waiting", "parked", "dead", "finished", "cancelled"] {
+                task(
+                    ledger,
+                    route,
+                    &format!("{state}-{half}-{number:03}"),
+                    state,
+                    now,
+                );
+            }
+        }
+        ledger.commit(Durability::Written, now).unwrap();
+    }
+}
+
+fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: u64) {
+    let (route, id): (Arc<str>, Arc<str>) = (route.into(), id.into());
+    let size = 1 + usize::from(xxhash_rust::xxh3::xxh3_64(id.as_bytes()) as u8) * 5;
+    let fire_at = if state == "waiting" { now + 5_000 } else { now };
+    let order = Order {
+        route: route.clone(),
+        id: id.clone(),
+        named: true,
+        at: fire_at,
+        fire_at,
+        compression: Compression::Lz4,
+        payload: id.repeat(size / id.len() + 1).into_bytes().into(),
+        replace: false,
+    };
+    let Outcome::Scheduled { seq, .. } = ledger.apply(&Op::Schedule(order), now).unwrap() else {
+        panic!("{id} is new");
+    };
+    let subject = Subject {
+        route: route.clone(),
+        id: id.clone(),
+        seq,
+        attempt: 1,
+    };
+    let op = match state {
+        "waiting" => return,
+        "parked" => Op::Park(subject),
+        "dead" => Op::Bury {
+            subject,
+            at: now + 1,
+            attempt: 3,
+            failures: 2,
+            reason: id.ends_with('7').then(|| "a reason".into()),
+        },
+        "finished" => Op::Finish(subject),
+        _ => Op::Cancel { route, id },
+    };
+    // In a batch of its own: a removal is a row then.
+    ledger.commit(Durability::Written, now).unwrap();
+    assert_ne!(ledger.apply(&op, now).unwrap(), Outcome::Moved(false));
+}
+
+/// Schedules a task in a store and returns its sequence number.
+pub(super) fn schedule(directory: &Path, payload: &[u8]) -> u64 {
+    let store = Arc::new(Embedded::open(directory).unwrap());
+    let mut ledger = Ledger::open(store, 1_000).unwrap();
+    let order = Order {
+        route: "north".into(),
+        id: "new".into(),
+        named: true,
+        at: 2_000_000,
+        fire_at: 2_000_000,
+        compression: Compression::None,
+        payload: payload.into(),
+        replace: false,
+    };
+    let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
+    ledger.commit(Durability::Synced, 1_000_000).unwrap();
+    let Outcome::Scheduled { seq, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    seq
+}
+
+impl Directory {
+    /// Makes a store with one half of the tasks in tables and one in the journal, or all in tables.
+    pub(super) fn new(is_all_in_tables: bool) -> Self {
+        let directory = in_memory();
+        let store = Arc::new(Embedded::open(directory.path()).unwrap());
+        let mut ledger = Ledger::open(store.clone(), 1_000).unwrap();
+        write(&mut ledger, "one");
+        store.flush_all();
+        write(&mut ledger, "two");
+        if is_all_in_tables {
+            store.flush_all();
+        }
+        store.sync().unwrap();
+        Self(directory)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(super) fn copy(&self) -> Self {
+        let copy = in_memory();
+        for (name, content) in self.files() {
+            let to = copy.path().join(name);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::write(to, content).unwrap();
+        }
+        Self(copy)
+    }
+
+    /// Empties the journals, so that tables are all that is left.
+    pub(super) fn without_journals(self) -> Self {
+        for journal in self.journals() {
+            fs::write(journal, b"").unwrap();
+        }
+        self
+    }
+
+    pub(super) fn journals(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path().join("store")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jnl"))
+            .collect()
+    }
+
+    /// Returns the tables of a space.
+    pub(super) fn tables(&self, space: Space) -> Vec<PathBuf> {
+        let folder = format!("store/keyspaces/{}/tables", space as usize + 1);
+        let entries = fs::read_dir(self.path().join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// Returns every file with its content, without the zeros at the end of a journal.
+    pub(super) fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let mut bytes = fs::read(&path).unwrap();
+                    if path.extension().is_some_and(|extension| extension == "jnl") {
+                        let end = bytes.iter().rposition(|byte| *byte != 0);
+                        bytes.truncate(end.map_or(0, |end| end + 1));
+                    }
+                    files.insert(path.strip_prefix(self.path()).unwrap().to_owned(), bytes);
+                }
+            }
+        }
+        files
+    }
+
+    pub(super) fn schedule(&self, payload: &[u8]) {
+        schedule(self.path(), payload);
+    }
+
+    pub(super) fn verify(&self) -> Vec<String> {
+        verified(self.path())
+    }
+
+    pub(super) fn export(&self) -> Tasks {
+        exported(self.path())
+    }
+
+    /// Repairs it and returns the tasks of the new store, which must be consistent.
+    pub(super) fn repair(&self) -> (Repaired, Tasks) {
+        let new = in_memory();
+        let to = new.path().join("repaired");
+        let repaired = repair(self.path(), &to).unwrap();
+        assert_eq!(verified(&to), [""; 0]);
+        (repaired, exported(&to))
+    }
+}
+
+fn verified(directory: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    let verified = verify(directory, &mut |line| {
+        lines.push(line.to_owned());
+        Ok(())
+    });
+    assert_eq!(verified.unwrap().findings, lines.len() as u64);
+    lines
+}
+
+fn exported(directory: &Path) -> Tasks {
+    let mut out = Vec::new();
+    let exported = export(directory, &mut out).unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    let tasks: Tasks = lines
+        .lines()
+        .map(|line| {
+            let mut task: Value = serde_json::from_str(line).unwrap();
+            // Lines for tasks that `names` does not have are marked.
+            task.as_object_mut().unwrap().remove("replace");
+            let name = ["route_key", "id"].map(|field| task[field].as_str().unwrap().to_owned());
+            (name.into(), task)
+        })
+        .collect();
+    assert_eq!(exported.tasks, tasks.len() as u64);
+    tasks
+}

@@ -1,0 +1,183 @@
+use std::ops::ControlFlow;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+
+use super::stopped_store::{Directory, EACH, ROUTES, schedule};
+use crate::{
+    protocol::Compression,
+    record::{self, Name, Place, Task},
+    salvage::{
+        SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
+        verify, writer::Writer,
+    },
+    store::{Embedded, Space, Store as _},
+};
+
+type Rows = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn opened(directory: &Directory, space: Space) -> Rows {
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut rows = Rows::new();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        rows.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    store.scan(space, &[], &mut visit).unwrap();
+    rows
+}
+
+fn read(directory: &Directory, space: Space) -> Rows {
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory.path(), &mut faults).unwrap();
+    let mut scan = store.scan(space, &mut faults);
+    let mut rows = Rows::new();
+    while let Some(row) = scan.next(&mut faults) {
+        rows.push((row.key, row.value));
+    }
+    assert_eq!(faults.into_lines(), [""; 0]);
+    rows
+}
+
+#[test]
+fn the_rows_of_a_stopped_store_are_those_that_it_has_when_it_is_open() {
+    let half = Directory::new(false);
+    let tables = Directory::new(true).without_journals();
+    for space in Space::ALL {
+        for directory in [&half, &tables] {
+            let rows = read(directory, space);
+            assert_eq!(rows, opened(&directory.copy(), space), "{space:?}");
+            assert!(!rows.is_empty() || space == Space::DoneEven, "{space:?}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_store_verifies_and_no_tool_changes_it() {
+    let directory = Directory::new(false);
+    let files = directory.files();
+    assert_eq!(directory.verify(), [""; 0]);
+    let (repaired, tasks) = directory.repair();
+    assert_eq!(tasks, directory.export());
+    assert_eq!(
+        (repaired.saved, repaired.lost, repaired.nameless),
+        ((2 * 3 * EACH * ROUTES.len()) as u64, 0, 0)
+    );
+    assert_eq!(directory.files(), files);
+}
+
+#[test]
+fn an_exported_line_has_the_payload_and_the_state() {
+    let tasks = Directory::new(false).export();
+    for state in ["waiting", "parked", "dead"] {
+        let id = format!("{state}-two-005");
+        let task = &tasks[&("south".to_owned(), id.clone())];
+        assert_eq!(task["kind"], "schedule");
+        assert_eq!(task["state"], state);
+        assert_eq!(task["compression"], "lz4");
+        let payload = BASE64
+            .decode(task["payload_base64"].as_str().unwrap())
+            .unwrap();
+        assert!(payload.starts_with(id.as_bytes()));
+    }
+}
+
+#[test]
+fn a_small_window_joins_the_same_tasks() {
+    let directory = Directory::new(false);
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory.path(), &mut faults).unwrap();
+    let mut joined = |window| {
+        let mut join = Join::with_window(&store, window, &mut faults);
+        let mut tasks = Vec::new();
+        while let Some(task) = join.next(&mut faults) {
+            tasks.push((task.seq, task.claims, task.content));
+        }
+        tasks
+    };
+    let all = joined(usize::MAX);
+    assert_eq!(all.len(), 2 * 3 * EACH * ROUTES.len());
+    assert_eq!(joined(7), all);
+}
+
+#[test]
+fn a_repaired_store_remembers_finished_names() {
+    let directory = Directory::new(true);
+    let to = directory.path().join("repaired");
+    repair(directory.path(), &to).unwrap();
+    for space in [Space::DoneEven, Space::DoneOdd] {
+        let old = opened(&directory, space);
+        let store = Embedded::open(&to).unwrap();
+        for (key, value) in old {
+            assert_eq!(&*store.get(space, &key).unwrap().unwrap(), value);
+        }
+    }
+}
+
+#[test]
+fn a_store_in_use_and_a_missing_store_are_refused() {
+    let directory = Directory::new(false);
+    let server = Embedded::open(directory.path()).unwrap();
+    let in_use = export(directory.path(), &mut Vec::new()).unwrap_err();
+    assert!(matches!(in_use, SalvageError::InUse(_)), "{in_use}");
+    drop(server);
+    let nothing = export(&directory.path().join("nothing"), &mut Vec::new()).unwrap_err();
+    assert!(matches!(nothing, SalvageError::NoStore(_)), "{nothing}");
+    let exists = repair(directory.path(), directory.path()).unwrap_err();
+    assert!(matches!(exists, SalvageError::Exists(_)), "{exists}");
+}
+
+#[test]
+fn a_repaired_store_gives_no_sequence_number_twice() {
+    let directory = Directory::new(false);
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory.path(), &mut faults).unwrap();
+    let mut join = Join::new(&store, &mut faults);
+    let mut last = 0;
+    while let Some(task) = join.next(&mut faults) {
+        last = task.seq;
+    }
+    drop(store);
+    let to = directory.path().join("repaired");
+    repair(directory.path(), &to).unwrap();
+    assert!(schedule(&to, b"") > last);
+}
+
+#[test]
+fn of_two_revisions_the_later_one_is_written() {
+    for is_named in [[false, true], [true, false], [false, false]] {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("new");
+        let mut writer = Writer::new(&to).unwrap();
+        for (seq, is_named) in (1..).zip(is_named) {
+            let payload = [u8::try_from(seq).unwrap(); 10];
+            let content = Task {
+                fire_at: 1_000 * seq,
+                compression: Compression::None,
+                payload: &payload,
+            };
+            let task = Saved {
+                route: "north".into(),
+                id: "one".into(),
+                name: Name {
+                    seq,
+                    fire_at: content.fire_at,
+                    place: Place::Waiting(content.fire_at),
+                    attempt: 0,
+                    failures: 0,
+                    digest: content.digest(),
+                },
+                reason: None,
+                content: record::encode(&content).to_vec(),
+                is_named,
+            };
+            assert_eq!(writer.task(&task).unwrap(), seq == 2);
+        }
+        writer.finish(1).unwrap();
+        let verified = verify(&to, &mut |line| panic!("{line}")).unwrap();
+        assert_eq!(verified.tasks, 1);
+        let mut line = Vec::new();
+        export(&to, &mut line).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert!(line.contains(r#""fire_at":2000,"#), "{line}");
+    }
+}

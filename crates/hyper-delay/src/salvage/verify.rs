@@ -1,0 +1,197 @@
+use std::{collections::BTreeMap, io, path::Path};
+
+use super::{
+    SalvageError,
+    faults::Faults,
+    join::{Join, Joined},
+    meta::Meta,
+    stopped::Stopped,
+    writer::column,
+};
+use crate::{
+    record::{self, Counts, Place, key},
+    store::{
+        Bytes, Space,
+        commits::{CommitFile, Extent, Found},
+    },
+};
+
+/// What a check of a store found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// Whole tasks.
+    pub tasks: u64,
+    /// Lines that were reported.
+    pub findings: u64,
+}
+
+/// Reads the whole stopped store in `directory`, and reports every file, space and task that is
+/// damaged, missing or inconsistent, each in one line.
+///
+/// # Errors
+///
+/// If there is no store or a server runs on it, or `report` fails. Damage is no error.
+pub fn verify(
+    directory: &Path,
+    report: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> Result<Verified, SalvageError> {
+    let mut faults = Faults::default();
+    let store = Stopped::open(directory, &mut faults)?;
+    let mut audit = Audit {
+        meta: Meta::read(&store, &mut faults),
+        verified: Verified {
+            tasks: 0,
+            findings: 0,
+        },
+        counts: BTreeMap::new(),
+        report,
+    };
+    store.check_tables(&mut faults);
+    let mut join = Join::new(&store, &mut faults);
+    while let Some(joined) = join.next(&mut faults) {
+        audit.task(joined)?;
+    }
+    audit.compare_counts(&store, &mut faults)?;
+    audit.compare_record(directory, &store, &mut faults)?;
+    for fault in faults.into_lines() {
+        audit.find(&fault)?;
+    }
+    Ok(audit.verified)
+}
+
+struct Audit<'a> {
+    meta: Meta,
+    verified: Verified,
+    /// By the key of the route, as the tasks are. The empty route has the sums.
+    counts: BTreeMap<Bytes, Counts>,
+    report: &'a mut dyn FnMut(&str) -> io::Result<()>,
+}
+
+impl Audit<'_> {
+    fn find(&mut self, what: &str) -> Result<(), SalvageError> {
+        self.verified.findings += 1;
+        (self.report)(what).map_err(SalvageError::Output)
+    }
+
+    fn task(&mut self, joined: Joined) -> Result<(), SalvageError> {
+        let seq = joined.seq;
+        let mut defects = defects(&joined);
+        let task = match joined.save() {
+            Ok(task) => task,
+            Err(lost) => return self.find(&lost.to_string()),
+        };
+        if self.meta.numbers.is_some_and(|limit| seq >= limit) {
+            defects.push("its sequence number would be given again");
+        }
+        if let Place::Waiting(at) = task.name.place
+            && at < self.meta.low_water
+        {
+            defects.push("it waits before the low-water mark, where a start does not look");
+        }
+        for route in [&*task.route, ""] {
+            let counts = self.counts.entry(key::route(route)).or_default();
+            *column(counts, task.name.place) += 1;
+        }
+        for defect in &defects {
+            let (route, id) = (&task.route, &task.id);
+            self.find(&format!(
+                "task {id:?} of route {route:?} (sequence number {seq}): {defect}"
+            ))?;
+        }
+        self.verified.tasks += u64::from(defects.is_empty());
+        Ok(())
+    }
+
+    fn compare_counts(&mut self, store: &Stopped, faults: &mut Faults) -> Result<(), SalvageError> {
+        let mut expected = std::mem::take(&mut self.counts);
+        let mut rows = store.scan(Space::Counts, faults);
+        while let Some(row) = rows.next(faults) {
+            let counts = expected.remove(&*row.key).unwrap_or_default();
+            if record::decode::<Counts>(&row.value).ok() != Some(counts) {
+                self.find(&wrong_counts(&row.key))?;
+            }
+        }
+        for key in expected.keys() {
+            self.find(&wrong_counts(key))?;
+        }
+        Ok(())
+    }
+
+    /// Compares the last commit of each space with the commit record.
+    fn compare_record(
+        &mut self,
+        directory: &Path,
+        store: &Stopped,
+        faults: &mut Faults,
+    ) -> Result<(), SalvageError> {
+        let path = CommitFile::path(directory);
+        let found = CommitFile::read(directory).map_err(SalvageError::at(&path))?;
+        let mut newest = 0;
+        for space in Space::ALL {
+            let mut rows = store.scan(space, faults);
+            while rows.next(faults).is_some() {}
+            let (last, mut before) = rows.last();
+            newest = newest.max(last);
+            let extent = match &found {
+                Found::Read(record) => record.space(space),
+                _ => Extent::default(),
+            };
+            let name = space.name();
+            if last < extent.last {
+                let recorded = extent.last;
+                self.find(&format!(
+                    "space {name} ends at commit {last}, and the commit record says {recorded}"
+                ))?;
+            }
+            for base in store.bases(space) {
+                if base.before > before && base.commit > extent.floor {
+                    let (from, to) = (before, base.before);
+                    self.find(&format!(
+                        "space {name} lacks commits after {from} up to {to}"
+                    ))?;
+                }
+                before = before.max(base.commit);
+            }
+        }
+        match found {
+            Found::Unreadable => self.find(&format!(
+                "{}: both slots of the commit record are damaged",
+                path.display()
+            )),
+            // Without a commit number an older version, which kept no record, wrote the store.
+            Found::Missing if newest > 0 => {
+                self.find(&format!("{}: the commit record is missing", path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns where the claims about a task that can be saved differ.
+fn defects(joined: &Joined) -> Vec<&'static str> {
+    let mut defects = Vec::new();
+    let (names, entries): (Vec<_>, Vec<_>) = joined
+        .claims
+        .iter()
+        .partition(|claim| claim.space == Space::Names);
+    if names.is_empty() {
+        defects.push("space names does not have it");
+    }
+    match entries.as_slice() {
+        [] => defects.push("waiting, parked and dead do not have it"),
+        [entry] if names.iter().all(|name| name.agrees(entry)) => {}
+        [_] => defects.push("names and its entry differ"),
+        _ => defects.push("it has more than one entry"),
+    }
+    defects
+}
+
+fn wrong_counts(key: &[u8]) -> String {
+    match key.get(1..).unwrap_or_default() {
+        [] => "space counts: the counts over all routes are wrong".to_owned(),
+        route => format!(
+            "space counts: the counts of route \"{}\" are wrong",
+            route.escape_ascii()
+        ),
+    }
+}

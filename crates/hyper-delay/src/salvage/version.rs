@@ -1,0 +1,175 @@
+//! Which tables of a space count: the file `current` names the newest version file, and that lists
+//! the tables.
+//!
+//! ```text
+//! current      = version: u64, checksum of the version file: u128 (XXH3), 0
+//! version file = sections, "TOC!", sections: u32,
+//!                (at: u64, length: u64, name length: u16, name)*, trailer
+//! trailer      = "SFA!", 1, 0, checksum of the contents: u128, at: u64, length: u64
+//! tables       = levels: u8,
+//!                (runs: u8, (tables: u32, (id: u64, 0, checksum: u128, shift: u64)*)*)*
+//! ```
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use super::faults::{Fault, Faults};
+
+const TRAILER: usize = 38;
+
+/// A table that counts, as far as can be known.
+#[derive(Debug, Clone)]
+pub(super) struct TableFile {
+    pub(super) path: PathBuf,
+    /// Of the whole file.
+    checksum: Option<u128>,
+    /// Added to the sequence numbers in the file.
+    pub(super) shift: u64,
+}
+
+impl TableFile {
+    /// Compares the file with the checksum in the version file.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let Some(checksum) = self.checksum else {
+            return Ok(());
+        };
+        let found =
+            digest(&self.path).map_err(|error| Fault::new(&self.path, error.to_string()))?;
+        if found == checksum {
+            Ok(())
+        } else {
+            let what = "the checksum of the whole file does not match";
+            Err(Fault::new(&self.path, what))
+        }
+    }
+}
+
+fn digest(path: &Path) -> io::Result<u128> {
+    let mut file = File::open(path)?;
+    let mut hasher = Xxh3::new();
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut chunk)? {
+            0 => return Ok(hasher.digest128()),
+            read => hasher.update(&chunk[..read]),
+        }
+    }
+}
+
+/// Lists the tables in the folder of a space: those of its newest version or, if that is not
+/// readable, all.
+pub(super) fn tables(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
+    match newest(folder) {
+        Ok(tables) => tables,
+        Err(fault) => {
+            faults.add(fault);
+            every(folder, faults)
+        }
+    }
+}
+
+fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
+    let current = folder.join("current");
+    let read = |path: &Path| fs::read(path).map_err(|error| Fault::new(path, error.to_string()));
+    let bytes = read(&current)?;
+    let malformed = || Fault::new(&current, "it is malformed");
+    let (version, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
+    let (checksum, rest) = rest.split_first_chunk().ok_or_else(malformed)?;
+    if rest != [0] {
+        return Err(malformed());
+    }
+    let path = folder.join(format!("v{}", u64::from_le_bytes(*version)));
+    let bytes = read(&path)?;
+    if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) {
+        let what = "its checksum is not the one that the file current has";
+        return Err(Fault::new(&path, what));
+    }
+    let tables = section(&bytes, b"tables").and_then(|section| listed(section, folder));
+    tables.ok_or_else(|| Fault::new(&path, "it is malformed"))
+}
+
+/// The tables of a folder, whatever version they belong to. Removed rows can come back with them.
+fn every(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
+    let folder = folder.join("tables");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            faults.add(Fault::new(&folder, error.to_string()));
+            return Vec::new();
+        }
+    };
+    let mut tables: Vec<TableFile> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .map(|path| TableFile {
+            path,
+            checksum: None,
+            shift: 0,
+        })
+        .collect();
+    tables.sort_by(|one, other| one.path.cmp(&other.path));
+    tables
+}
+
+fn section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let trailer = bytes.len().checked_sub(TRAILER)?;
+    let (contents_at, _) = bytes[trailer..].get(22..30)?.split_first_chunk()?;
+    let contents_at = usize::try_from(u64::from_le_bytes(*contents_at)).ok()?;
+    let mut fields = Fields(bytes.get(contents_at..trailer)?.strip_prefix(b"TOC!")?);
+    for _ in 0..fields.u32()? {
+        let (at, length) = (fields.size()?, fields.size()?);
+        let name_length = u16::from_le_bytes(fields.array()?);
+        let found = fields.take(usize::from(name_length))?;
+        if found == name {
+            return bytes.get(at..at.checked_add(length)?);
+        }
+    }
+    None
+}
+
+fn listed(section: &[u8], folder: &Path) -> Option<Vec<TableFile>> {
+    let mut fields = Fields(section);
+    let mut tables = Vec::new();
+    let [levels] = fields.array()?;
+    for _ in 0..levels {
+        let [runs] = fields.array()?;
+        for _ in 0..runs {
+            for _ in 0..fields.u32()? {
+                let id = u64::from_le_bytes(fields.array()?);
+                let [_kind] = fields.array()?;
+                tables.push(TableFile {
+                    path: folder.join("tables").join(id.to_string()),
+                    checksum: Some(u128::from_le_bytes(fields.array()?)),
+                    shift: u64::from_le_bytes(fields.array()?),
+                });
+            }
+        }
+    }
+    Some(tables)
+}
+
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        usize::try_from(u64::from_le_bytes(self.array()?)).ok()
+    }
+}

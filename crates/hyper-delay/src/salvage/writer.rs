@@ -1,0 +1,145 @@
+use std::{collections::BTreeMap, path::Path};
+
+use super::task::Saved;
+use crate::{
+    record::{self, Counts, Entry, Name, Place, key},
+    store::{Batch, Bytes, Durability, Embedded, Space, Store as _, StoreError},
+};
+
+/// Writes tasks into a new store.
+#[derive(Debug)]
+pub(super) struct Writer {
+    store: Embedded,
+    batch: Batch,
+    /// Bytes in the batch.
+    bytes: usize,
+    /// By the key of the route. The empty route has the sums.
+    counts: BTreeMap<Bytes, Counts>,
+    /// The first sequence number after all that were written.
+    next: u64,
+    /// Whether a task was written that `names` did not have: another revision of it can follow.
+    has_nameless: bool,
+}
+
+impl Writer {
+    /// The bytes of one batch.
+    const BATCH: usize = 1 << 20;
+
+    pub(super) fn new(directory: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            store: Embedded::open(directory)?,
+            batch: Batch::new(),
+            bytes: 0,
+            counts: BTreeMap::new(),
+            next: 1,
+            has_nameless: false,
+        })
+    }
+
+    /// Writes a task. Tasks come in the order of their sequence numbers: of two revisions the later
+    /// stays. Returns whether it took the place of another revision.
+    pub(super) fn task(&mut self, task: &Saved) -> Result<bool, StoreError> {
+        let Saved {
+            route, id, name, ..
+        } = task;
+        let key = key::name(route, id);
+        self.has_nameless |= !task.is_named;
+        let replaced = if self.has_nameless {
+            self.take_out(route, &key)?
+        } else {
+            false
+        };
+        let entry = Entry {
+            route,
+            id,
+            attempt: name.attempt,
+            failures: name.failures,
+        };
+        let entry = match &task.reason {
+            Some(reason) => record::encode_dead(&entry, reason),
+            None => record::encode(&entry),
+        };
+        let (space, place) = place(route, name);
+        self.put(space, &place, &entry)?;
+        self.put(Space::Names, &key, &record::encode(name))?;
+        self.put(Space::Tasks, &key::task(name.seq), &task.content)?;
+        self.batch.count_schedule();
+        self.next = self.next.max(name.seq.saturating_add(1));
+        self.count(route, name.place, |count| *count += 1);
+        Ok(replaced)
+    }
+
+    /// Removes the revision of this name that was written before.
+    fn take_out(&mut self, route: &str, key: &[u8]) -> Result<bool, StoreError> {
+        let before = match self.batch.get(Space::Names, key) {
+            Some(value) => value.cloned(),
+            None => self.store.get(Space::Names, key)?,
+        };
+        let Some(before) = before else {
+            return Ok(false);
+        };
+        let name: Name = record::decode(&before)?;
+        let (space, place) = place(route, &name);
+        self.batch.remove(space, place);
+        self.batch.remove(Space::Tasks, key::task(name.seq));
+        self.batch.count_removal();
+        self.count(route, name.place, |count| *count -= 1);
+        Ok(true)
+    }
+
+    /// Writes a value as it is.
+    pub(super) fn put(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        // A task may span two batches: the store is not read before it is complete.
+        if self.bytes >= Self::BATCH {
+            self.commit()?;
+        }
+        self.bytes += key.len() + value.len();
+        self.batch.put(space, key, value);
+        Ok(())
+    }
+
+    /// Writes the counts and the sequence numbers, from `numbers` on at least, and closes the
+    /// store.
+    pub(super) fn finish(mut self, numbers: u64) -> Result<(), StoreError> {
+        for (route, counts) in std::mem::take(&mut self.counts) {
+            if !counts.is_empty() {
+                self.put(Space::Counts, &route, &record::encode(&counts))?;
+            }
+        }
+        let numbers = record::encode(&numbers.max(self.next));
+        self.put(Space::Meta, key::NUMBERS, &numbers)?;
+        self.commit()?;
+        self.store.sync()
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.bytes = 0;
+        let batch = std::mem::take(&mut self.batch);
+        self.store.commit(batch, Durability::Written)
+    }
+
+    fn count(&mut self, route: &str, place: Place, change: impl Fn(&mut u64)) {
+        for route in [route, ""] {
+            let counts = self.counts.entry(key::route(route)).or_default();
+            change(column(counts, place));
+        }
+    }
+}
+
+/// Returns the count that a task of this place belongs to.
+pub(super) const fn column(counts: &mut Counts, place: Place) -> &mut u64 {
+    match place {
+        Place::Waiting(_) => &mut counts.waiting,
+        Place::Parked(_) => &mut counts.parked,
+        Place::Dead(_) => &mut counts.dead,
+    }
+}
+
+/// Where the entry of a task is.
+fn place(route: &str, name: &Name) -> (Space, Bytes) {
+    match name.place {
+        Place::Waiting(at) => (Space::Waiting, key::time(at, name.seq).into()),
+        Place::Parked(at) => (Space::Parked, key::route_time(route, at, name.seq)),
+        Place::Dead(at) => (Space::Dead, key::route_time(route, at, name.seq)),
+    }
+}
