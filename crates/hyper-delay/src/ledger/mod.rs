@@ -4,8 +4,8 @@
 //! the batch in hand, so that operations of one batch see each other. Nothing of it counts before
 //! [`commit`](Ledger::commit) has returned.
 
+mod dedupe_window;
 mod low_water;
-mod memory;
 mod numbers;
 mod op;
 mod tally;
@@ -20,8 +20,8 @@ use crate::{
     record::{self, Digest, Done, Entry, Name, Place, Task, key},
     store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
+use dedupe_window::DedupeWindow;
 use low_water::LowWater;
-use memory::Memory;
 use numbers::Numbers;
 use tally::{Column, Tally};
 
@@ -32,7 +32,7 @@ pub struct Ledger<S> {
     batch: Batch,
     numbers: Numbers,
     low_water: LowWater,
-    memory: Memory,
+    dedupe_window: DedupeWindow,
     tally: Tally,
 }
 
@@ -46,7 +46,7 @@ impl<S: Store> Ledger<S> {
         Ok(Self {
             numbers: Numbers::open(&*store)?,
             low_water: LowWater::open(&*store)?,
-            memory: Memory::open(&*store, dedupe_millis)?,
+            dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             tally: Tally::default(),
             batch: Batch::new(),
             store,
@@ -125,7 +125,8 @@ impl<S: Store> Ledger<S> {
     pub fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
         self.tally.write(&*self.store, &mut self.batch)?;
         self.numbers.write(&mut self.batch);
-        self.memory.turn(&*self.store, &mut self.batch, now)?;
+        self.dedupe_window
+            .turn(&*self.store, &mut self.batch, now)?;
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
             return Ok(());
@@ -175,7 +176,7 @@ impl<S: Store> Ledger<S> {
             }
             Some(Holder::Done(done)) => {
                 attempt = done.attempt;
-                self.memory.forget(&mut self.batch, &key);
+                self.dedupe_window.forget(&mut self.batch, &key);
             }
             None => {}
         }
@@ -207,7 +208,7 @@ impl<S: Store> Ledger<S> {
             return Ok(Outcome::Moved(false));
         };
         self.remove(&subject.route, &name);
-        self.memory.remember(
+        self.dedupe_window.remember(
             &mut self.batch,
             &key,
             name.attempt.max(subject.attempt),
@@ -295,7 +296,9 @@ impl<S: Store> Ledger<S> {
         if let Some(name) = self.name(key)? {
             return Ok(Some(Holder::Task(name)));
         }
-        let done = self.memory.find(&*self.store, &self.batch, key, now)?;
+        let done = self
+            .dedupe_window
+            .find(&*self.store, &self.batch, key, now)?;
         Ok(done.map(Holder::Done))
     }
 

@@ -13,7 +13,7 @@ use crate::{
 /// to be remembered, all names in the other are old, and it is cleared at once and written to next. So forgetting
 /// costs nothing, whatever their number.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct DedupeWindow {
     turn: Turn,
     /// Whether there can be names in the even and in the odd generation: an empty one need not be asked.
     used: [bool; 2],
@@ -46,7 +46,7 @@ impl Turn {
     }
 }
 
-impl Memory {
+impl DedupeWindow {
     pub(super) fn open(store: &impl Store, keep: u64) -> Result<Self, StoreError> {
         let turn = match store.get(Space::Meta, key::MEMORY)? {
             Some(value) => record::decode(&value)?,
