@@ -10,7 +10,7 @@ pub(super) enum Reply {
     /// A route is bound.
     Registered,
     /// A task is on disk.
-    Ack(u32),
+    Scheduled(u32),
     /// A task is delivered.
     Delivery(Delivered),
     /// The removal of a task is on disk.
@@ -34,14 +34,15 @@ impl Reply {
     }
 }
 
-/// Parses acks and deliveries whose fields are in the order in which this server writes them.
+/// Parses replies to `schedule` and deliveries whose fields are in the order in which this server
+/// writes them.
 fn read_fast(line: &[u8]) -> Option<Reply> {
     let named = |after_kind: &'static [u8]| {
         let rest = line.strip_prefix(after_kind)?;
         ids::number(&rest[..memchr::memchr(b'"', rest)?])
     };
     if let Some(number) = named(br#"{"kind":"ack","id":""#) {
-        return Some(Reply::Ack(number));
+        return Some(Reply::Scheduled(number));
     }
     let number = named(br#"{"kind":"delivery","id":""#)?;
     let at = memchr::memrchr(b':', line)?;
@@ -65,7 +66,7 @@ fn read_any(line: &[u8]) -> Option<Reply> {
     let number = || ids::number(fields.id.as_ref()?.as_bytes());
     Some(match &*fields.kind {
         "registered" => Reply::Registered,
-        "ack" => Reply::Ack(number()?),
+        "ack" => Reply::Scheduled(number()?),
         "delivery" => Reply::Delivery(Delivered {
             number: number()?,
             attempt: fields.attempt?,
@@ -89,11 +90,11 @@ mod tests {
         for (line, wanted) in [
             (
                 r#"{"kind":"ack","id":"b-0001-0000000a","fire_at":7}"#,
-                Reply::Ack(10),
+                Reply::Scheduled(10),
             ),
             (
                 r#"{"fire_at":7,"id":"b-0001-0000000a","kind":"ack"}"#,
-                Reply::Ack(10),
+                Reply::Scheduled(10),
             ),
             (
                 r#"{"kind":"delivery","id":"b-0001-0000000a","attempt":3}"#,

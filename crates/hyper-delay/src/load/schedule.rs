@@ -1,5 +1,5 @@
-//! The load of [`Mode::Schedule`](super::Mode::Schedule): schedules for later and their acks, then
-//! cancels.
+//! The load of [`Mode::Schedule`](super::Mode::Schedule): schedules for later and their replies,
+//! then cancels.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ pub(super) async fn schedule(
         wire.exchange().await?;
         let now = nanos(begin);
         while let Some(reply) = wire.next() {
-            if let Reply::Ack(number) = reply?
+            if let Reply::Scheduled(number) = reply?
                 && let Some(sent) = sent.get(number as usize)
             {
                 took.push(now.saturating_sub(*sent));

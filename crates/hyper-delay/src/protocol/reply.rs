@@ -28,7 +28,7 @@ pub enum Reply {
     },
     /// A scheduled task is on disk. The reply to `schedule`: kind `ack`, or `scheduled` from
     /// protocol 2 on.
-    Ack {
+    Scheduled {
         /// Its id.
         id: Arc<str>,
         /// Its route.
@@ -142,7 +142,7 @@ impl Reply {
             Self::Hello(_) => "hello",
             Self::Registered { .. } => "registered",
             Self::Unregistered { .. } => "unregistered",
-            Self::Ack { .. } => match version {
+            Self::Scheduled { .. } => match version {
                 Version::V1 => "ack",
                 Version::V2 => "scheduled",
             },
@@ -170,7 +170,9 @@ impl Reply {
             Self::Unregistered { route, reason } => object
                 .field("route_key", &**route)
                 .field("reason", reason.as_str()),
-            Self::Ack { id, route, fire_at } => named(object, id, route).field("fire_at", fire_at),
+            Self::Scheduled { id, route, fire_at } => {
+                named(object, id, route).field("fire_at", fire_at)
+            }
             Self::Acked { id, route, removed } => object
                 .field("id", &**id)
                 .maybe("route_key", route.as_deref())

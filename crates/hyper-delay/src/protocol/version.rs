@@ -78,18 +78,18 @@ mod tests {
 
     #[test]
     fn a_hello_reply_changes_the_kind_of_later_schedule_replies() {
-        let ack = || Reply::Ack {
+        let scheduled = || Reply::Scheduled {
             id: "x".into(),
             route: "r".into(),
             fire_at: 1,
         };
         let replies = [
-            ack(),
+            scheduled(),
             Reply::Hello(Version::V2),
             Reply::Pong,
-            ack(),
+            scheduled(),
             Reply::Hello(Version::V1),
-            ack(),
+            scheduled(),
         ];
         assert_eq!(
             kinds(&replies),

@@ -87,7 +87,7 @@ impl<S: Store> Scheduler<S> {
             self.submit(op, Token::None);
         }
         let (id, route) = (task.id.clone(), task.route.clone());
-        self.answer(token, || Reply::Ack {
+        self.answer(token, || Reply::Scheduled {
             id,
             route,
             fire_at: order.fire_at,
@@ -97,7 +97,7 @@ impl<S: Store> Scheduler<S> {
 
     fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
         self.answer(token, || match outcome {
-            Outcome::Same => Reply::Ack {
+            Outcome::Same => Reply::Scheduled {
                 id: order.id,
                 route: order.route,
                 fire_at: order.fire_at,

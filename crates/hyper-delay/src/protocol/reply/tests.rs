@@ -42,7 +42,7 @@ fn replies_match_the_protocol() {
             r#"{"kind":"unregistered","route_key":"service-A","reason":"asked"}"#,
         ),
         (
-            Reply::Ack {
+            Reply::Scheduled {
                 id: id.clone(),
                 route: route.clone(),
                 fire_at: 1_732_616_400_000,

@@ -162,7 +162,7 @@ impl Client {
     fn hear(&mut self, world: &mut World) {
         for (_, reply) in world.replies.drain(..) {
             match reply {
-                Reply::Ack { id, route, .. } => self.known(&route, &id).acknowledged(),
+                Reply::Scheduled { id, route, .. } => self.known(&route, &id).acknowledged(),
                 Reply::Error(refusal) => {
                     let (route, id) = (refusal.route.unwrap(), refusal.id.unwrap());
                     self.known(&route, &id).pending.pop_front();
