@@ -30,7 +30,7 @@ pub(crate) enum Event {
     /// A connection has opened; its messages go to this outbox.
     Connected(ConsumerId, Arc<Outbox>),
     /// A connection has ended and takes no more messages.
-    Gone(ConsumerId),
+    Disconnected(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
     IsIdle(ConsumerId, oneshot::Sender<bool>),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
@@ -86,7 +86,7 @@ impl<S: Store> Driver<S> {
                         self.outboxes.insert(consumer, outbox);
                         self.scheduler.handle(Input::Opened(consumer), now);
                     }
-                    Event::Gone(consumer) => {
+                    Event::Disconnected(consumer) => {
                         self.outboxes.remove(&consumer);
                     }
                     Event::IsIdle(consumer, answer) => {

@@ -18,7 +18,7 @@ pub struct Wire {
 
 /// The connection is closed or cannot be made.
 #[derive(Debug)]
-pub struct Gone;
+pub struct Disconnected;
 
 impl Wire {
     /// Connects.
@@ -26,9 +26,9 @@ impl Wire {
     /// # Errors
     ///
     /// No server listens there.
-    pub fn to(address: SocketAddr) -> Result<Self, Gone> {
-        let stream = TcpStream::connect(address).map_err(|_| Gone)?;
-        stream.set_nodelay(true).map_err(|_| Gone)?;
+    pub fn to(address: SocketAddr) -> Result<Self, Disconnected> {
+        let stream = TcpStream::connect(address).map_err(|_| Disconnected)?;
+        stream.set_nodelay(true).map_err(|_| Disconnected)?;
         Ok(Self {
             stream,
             rest: Vec::new(),
@@ -40,8 +40,8 @@ impl Wire {
     /// # Errors
     ///
     /// The connection is closed.
-    pub fn send(&mut self, lines: &[u8]) -> Result<(), Gone> {
-        self.stream.write_all(lines).map_err(|_| Gone)
+    pub fn send(&mut self, lines: &[u8]) -> Result<(), Disconnected> {
+        self.stream.write_all(lines).map_err(|_| Disconnected)
     }
 
     /// Waits for the next lines, at most this long, and returns all that have arrived.
@@ -49,11 +49,11 @@ impl Wire {
     /// # Errors
     ///
     /// The connection is closed.
-    pub fn receive(&mut self, wait: Duration) -> Result<Vec<Value>, Gone> {
-        self.stream.set_read_timeout(Some(wait)).map_err(|_| Gone)?;
+    pub fn receive(&mut self, wait: Duration) -> Result<Vec<Value>, Disconnected> {
+        self.stream.set_read_timeout(Some(wait)).map_err(|_| Disconnected)?;
         let mut bytes = vec![0; 256 << 10];
         match self.stream.read(&mut bytes) {
-            Ok(0) => return Err(Gone),
+            Ok(0) => return Err(Disconnected),
             Ok(read) => self.rest.extend_from_slice(&bytes[..read]),
             // A read with a timeout is interrupted when the process is stopped and continued.
             Err(error)
@@ -61,7 +61,7 @@ impl Wire {
                     error.kind(),
                     ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
                 ) => {}
-            Err(_) => return Err(Gone),
+            Err(_) => return Err(Disconnected),
         }
         let Some(end) = self.rest.iter().rposition(|byte| *byte == b'\n') else {
             return Ok(Vec::new());

@@ -77,7 +77,7 @@ pub(crate) async fn serve<S: Store>(
     if shared.events.send(connected).is_err() {
         return;
     }
-    let _gone = Gone(&shared.events, id);
+    let _guard = DisconnectGuard(&shared.events, id);
     let mut writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
     let (why, written) = tokio::select! {
         why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
@@ -100,12 +100,12 @@ pub(crate) async fn serve<S: Store>(
 }
 
 /// Reports the end of a connection, also if its task panics.
-struct Gone<'a>(&'a Sender<Event>, ConsumerId);
+struct DisconnectGuard<'a>(&'a Sender<Event>, ConsumerId);
 
-impl Drop for Gone<'_> {
+impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
         let _ = self.0.send(Event::Input(Input::Closed(self.1)));
-        let _ = self.0.send(Event::Gone(self.1));
+        let _ = self.0.send(Event::Disconnected(self.1));
     }
 }
 

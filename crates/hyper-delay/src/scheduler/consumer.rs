@@ -252,9 +252,9 @@ impl Consumer {
         self.in_flight.iter()
     }
 
-    /// The connection is gone.
-    pub(super) fn into_parts(self) -> Gone {
-        Gone {
+    /// Ends the connection: returns what it held.
+    pub(super) fn into_parts(self) -> ClosedConsumer {
+        ClosedConsumer {
             routes: self.routes,
             own_route: self.own_route,
             unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
@@ -274,9 +274,9 @@ pub(super) enum Overdue {
     Late { forgotten: Option<u64> },
 }
 
-/// What a connection leaves when it is gone.
+/// The routes and copies that a closed connection held.
 #[derive(Debug)]
-pub(super) struct Gone {
+pub(super) struct ClosedConsumer {
     pub(super) routes: BTreeSet<Arc<str>>,
     pub(super) own_route: Option<Arc<str>>,
     pub(super) unanswered: Vec<(Arc<str>, Copy)>,

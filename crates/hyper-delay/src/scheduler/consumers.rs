@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     ConsumerId,
-    consumer::{Consumer, Copy, Gone, Overdue},
+    consumer::{ClosedConsumer, Consumer, Copy, Overdue},
 };
 use crate::protocol::Named;
 
@@ -31,12 +31,12 @@ impl Consumers {
         self.by_id.insert(consumer, Consumer::new(credit));
     }
 
-    pub(super) fn close(&mut self, consumer: ConsumerId) -> Option<Gone> {
-        let gone = self.by_id.remove(&consumer)?.into_parts();
-        for seq in &gone.late {
+    pub(super) fn close(&mut self, consumer: ConsumerId) -> Option<ClosedConsumer> {
+        let closed = self.by_id.remove(&consumer)?.into_parts();
+        for seq in &closed.late {
             self.forget_late(*seq);
         }
-        Some(gone)
+        Some(closed)
     }
 
     /// The number of open connections.
@@ -254,8 +254,8 @@ mod tests {
         let mut consumers = consumers();
         give(&mut consumers, 1, "a", 1);
         consumers.overdue(1, "a", 1, Tick::new(5));
-        let gone = consumers.close(1).unwrap();
-        assert_eq!(gone.late, [1]);
+        let closed = consumers.close(1).unwrap();
+        assert_eq!(closed.late, [1]);
         assert!(!consumers.is_late(1));
     }
 }

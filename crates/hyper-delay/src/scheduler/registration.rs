@@ -14,19 +14,19 @@ const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
     pub(super) fn closed(&mut self, consumer: ConsumerId) {
-        let Some(gone) = self.consumers.close(consumer) else {
+        let Some(closed) = self.consumers.close(consumer) else {
             return;
         };
-        if let Some(route) = &gone.own_route {
+        if let Some(route) = &closed.own_route {
             self.own_routes.remove(route);
         }
         if self.is_ending {
             // What it has in flight has not failed: the next start delivers it.
             return;
         }
-        self.routes.depart(consumer, gone.routes);
+        self.routes.depart(consumer, closed.routes);
         self.leave_departed();
-        for (_, copy) in gone.unanswered {
+        for (_, copy) in closed.unanswered {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }

@@ -34,7 +34,7 @@ fn the_server_ends_when_a_sync_fails_and_loses_no_acknowledged_task() {
             let id = format!("task-{number}");
             let sent = wire.send(&schedule(&id, fire_at, 300));
             match sent
-                .map_err(|gone| (gone, Vec::new()))
+                .map_err(|error| (error, Vec::new()))
                 .and_then(|()| acks(&mut wire, 1))
             {
                 Ok(ids) => acknowledged.extend(ids),

@@ -21,7 +21,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{
     PATIENCE, Server, Start, Wire,
-    wire::{Gone, line, text},
+    wire::{Disconnected, line, text},
 };
 
 /// The server with timeouts so short that retries happen within a test.
@@ -49,7 +49,7 @@ fn schedule(id: &str, fire_at: u64, size: usize) -> Vec<u8> {
 }
 
 /// Returns the ids of the next `count` acks, or of those before the connection broke.
-fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>)> {
+fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Disconnected, Vec<String>)> {
     let mut acks = Vec::new();
     while acks.len() < count {
         match wire.receive(PATIENCE) {
@@ -57,7 +57,7 @@ fn acks(wire: &mut Wire, count: usize) -> Result<Vec<String>, (Gone, Vec<String>
                 assert_eq!(text(reply, "kind"), "ack", "{reply}");
                 text(reply, "id").to_owned()
             })),
-            Err(gone) => return Err((gone, acks)),
+            Err(error) => return Err((error, acks)),
         }
     }
     Ok(acks)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{
     Wire,
     request::now,
-    wire::{Gone, line, text},
+    wire::{Disconnected, line, text},
 };
 
 use crate::{
@@ -38,7 +38,7 @@ impl Consumer {
         }
     }
 
-    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
+    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Disconnected> {
         for route in &self.routes {
             let credit = self.random.u16(1..300);
             let mode = if self.random.u8(0..20) == 0 {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testkit::{
     Wire,
     request::now,
-    wire::{Gone, line, text},
+    wire::{Disconnected, line, text},
 };
 
 use crate::{
@@ -82,7 +82,7 @@ impl Producer {
         }
     }
 
-    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Gone> {
+    fn talk(&mut self, life: Life, mut wire: Wire) -> Result<(), Disconnected> {
         for pending in self.unanswered.values_mut() {
             pending.resent = true;
         }

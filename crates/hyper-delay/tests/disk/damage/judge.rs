@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use testkit::{
     PATIENCE, Server, Wire,
-    wire::{Gone, line, text},
+    wire::{Disconnected, line, text},
 };
 
 use super::fixture::{Expected, Name, ROUTES, start};
@@ -85,9 +85,9 @@ pub(super) fn judge(directory: &Path, expected: &Expected) -> Verdict {
     };
     match take_all(&server, expected) {
         Ok(found) => compare(&found, expected),
-        Err(Gone) => {
-            let gone = Instant::now();
-            while gone.elapsed() < SILENCE && Wire::to(server.address).is_ok() {
+        Err(Disconnected) => {
+            let closed_at = Instant::now();
+            while closed_at.elapsed() < SILENCE && Wire::to(server.address).is_ok() {
                 std::thread::sleep(Duration::from_millis(50));
             }
             // A server that closes connections and runs on has refused nothing.
@@ -157,7 +157,7 @@ fn compare(found: &Found, expected: &Expected) -> Verdict {
 }
 
 /// Lists dead letters, takes and acknowledges deliveries until there are no more.
-pub(super) fn take_all(server: &Server, expected: &Expected) -> Result<Found, Gone> {
+pub(super) fn take_all(server: &Server, expected: &Expected) -> Result<Found, Disconnected> {
     let mut found = Found::default();
     let mut wire = Wire::to(server.address)?;
     list_dead(&mut wire, &mut found)?;
@@ -202,7 +202,7 @@ pub(super) fn take_all(server: &Server, expected: &Expected) -> Result<Found, Go
     }
 }
 
-fn list_dead(wire: &mut Wire, found: &mut Found) -> Result<(), Gone> {
+fn list_dead(wire: &mut Wire, found: &mut Found) -> Result<(), Disconnected> {
     for route in ROUTES {
         let mut request = json!({"kind": "dead", "route_key": route, "limit": 1_000});
         loop {
@@ -225,7 +225,7 @@ fn list_dead(wire: &mut Wire, found: &mut Found) -> Result<(), Gone> {
 }
 
 /// The next reply of this kind. Deliveries before it count.
-fn reply(wire: &mut Wire, kind: &str, found: &mut Found) -> Result<Value, Gone> {
+fn reply(wire: &mut Wire, kind: &str, found: &mut Found) -> Result<Value, Disconnected> {
     let asked = Instant::now();
     while asked.elapsed() < PATIENCE {
         let mut reply = None;
