@@ -7,38 +7,40 @@ use crate::{
     store::{Batch, Space, Store, StoreError},
 };
 
-/// Which tasks were done lately.
+/// Deduplication window: names of recently finished tasks.
 ///
-/// Two generations take turns: names go into the one, and once it has been written to for as long as names are
-/// to be remembered, all names in the other are old, and it is cleared at once and written to next. So forgetting
-/// costs nothing, whatever their number.
+/// There are two generations of names, each in a space of its own. New names go to the current
+/// generation. Once it has been current for the length of the window, all names in the previous
+/// generation have expired; it is cleared and becomes the current one. So expiry takes constant
+/// time for any number of names.
 #[derive(Debug)]
 pub(super) struct DedupeWindow {
-    turn: Turn,
-    /// Whether there can be names in the even and in the odd generation: an empty one need not be asked.
-    used: [bool; 2],
-    /// Milliseconds for which a name is remembered.
-    keep: u64,
+    generation: Generation,
+    /// Whether the even and the odd generation can contain names. Empty ones are not searched.
+    is_used: [bool; 2],
+    /// How long a name is kept, in milliseconds. With 0 no name is kept.
+    millis: u64,
 }
 
-/// Which generation is written to, since when.
+/// The current generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Turn {
-    odd: bool,
+struct Generation {
+    is_odd: bool,
+    /// The time it became the current one, in Unix milliseconds.
     since: u64,
 }
 
-impl Turn {
-    const fn young(self) -> Space {
-        if self.odd {
+impl Generation {
+    const fn space(self) -> Space {
+        if self.is_odd {
             Space::DoneOdd
         } else {
             Space::DoneEven
         }
     }
 
-    const fn old(self) -> Space {
-        if self.odd {
+    const fn previous_space(self) -> Space {
+        if self.is_odd {
             Space::DoneEven
         } else {
             Space::DoneOdd
@@ -47,22 +49,27 @@ impl Turn {
 }
 
 impl DedupeWindow {
-    pub(super) fn open(store: &impl Store, keep: u64) -> Result<Self, StoreError> {
-        let turn = match store.get(Space::Meta, key::MEMORY)? {
+    /// Reads the window of a store. Names are kept for `millis` milliseconds.
+    pub(super) fn open(store: &impl Store, millis: u64) -> Result<Self, StoreError> {
+        let generation = match store.get(Space::Meta, key::MEMORY)? {
             Some(value) => record::decode(&value)?,
-            None => Turn {
-                odd: false,
+            None => Generation {
+                is_odd: false,
                 since: 0,
             },
         };
-        let used = [
-            any_in(store, Space::DoneEven)?,
-            any_in(store, Space::DoneOdd)?,
+        let is_used = [
+            has_keys(store, Space::DoneEven)?,
+            has_keys(store, Space::DoneOdd)?,
         ];
-        Ok(Self { turn, used, keep })
+        Ok(Self {
+            generation,
+            is_used,
+            millis,
+        })
     }
 
-    /// What is remembered of a name.
+    /// Returns the finished task of a name, unless it has expired at `now`.
     pub(super) fn find(
         &self,
         store: &impl Store,
@@ -70,8 +77,8 @@ impl DedupeWindow {
         key: &[u8],
         now: u64,
     ) -> Result<Option<Done>, StoreError> {
-        for space in [self.turn.young(), self.turn.old()] {
-            if !self.used[usize::from(space == Space::DoneOdd)] {
+        for space in [self.generation.space(), self.generation.previous_space()] {
+            if !self.is_used[usize::from(space == Space::DoneOdd)] {
                 continue;
             }
             let done: Option<Done> = match batch.get(space, key) {
@@ -88,7 +95,8 @@ impl DedupeWindow {
         Ok(None)
     }
 
-    pub(super) fn remember(
+    /// Adds the name of a task that is finished at `now`.
+    pub(super) fn insert(
         &mut self,
         batch: &mut Batch,
         key: &[u8],
@@ -96,54 +104,55 @@ impl DedupeWindow {
         digest: Digest,
         now: u64,
     ) {
-        if self.keep == 0 {
+        if self.millis == 0 {
             return;
         }
         let done = Done {
-            until: now.saturating_add(self.keep),
+            until: now.saturating_add(self.millis),
             attempt,
             digest,
         };
-        batch.put(self.turn.young(), key, record::encode(&done));
-        self.used[usize::from(self.turn.odd)] = true;
+        batch.put(self.generation.space(), key, record::encode(&done));
+        self.is_used[usize::from(self.generation.is_odd)] = true;
     }
 
-    pub(super) fn forget(&self, batch: &mut Batch, key: &[u8]) {
-        batch.remove(self.turn.young(), key);
-        batch.remove(self.turn.old(), key);
+    /// Removes a name before it expires.
+    pub(super) fn remove(&self, batch: &mut Batch, key: &[u8]) {
+        batch.remove(self.generation.space(), key);
+        batch.remove(self.generation.previous_space(), key);
     }
 
-    /// Clears the old generation, if it is time, and turns.
+    /// Clears the previous generation and makes it the current one, if all its names have expired.
     ///
-    /// A name may outlive its time by as much again, and does not count then. If the wall clock was set back, names
-    /// live longer by that.
-    pub(super) fn turn(
+    /// An expired name can stay on disk for the length of the window once more. After the wall
+    /// clock was set back, names are kept longer by the size of that step.
+    pub(super) fn rotate(
         &mut self,
         store: &impl Store,
         batch: &mut Batch,
         now: u64,
     ) -> Result<(), StoreError> {
-        let is_ahead = self.turn.since > now.saturating_add(self.keep);
-        let is_young = now.saturating_sub(self.turn.since) < self.keep;
-        if self.keep == 0 || is_young && !is_ahead {
+        let is_in_future = self.generation.since > now.saturating_add(self.millis);
+        let is_young = now.saturating_sub(self.generation.since) < self.millis;
+        if self.millis == 0 || is_young && !is_in_future {
             return Ok(());
         }
-        store.clear(self.turn.old())?;
-        self.used[usize::from(!self.turn.odd)] = false;
-        self.turn = Turn {
-            odd: !self.turn.odd,
+        store.clear(self.generation.previous_space())?;
+        self.is_used[usize::from(!self.generation.is_odd)] = false;
+        self.generation = Generation {
+            is_odd: !self.generation.is_odd,
             since: now,
         };
-        batch.put(Space::Meta, key::MEMORY, record::encode(&self.turn));
+        batch.put(Space::Meta, key::MEMORY, record::encode(&self.generation));
         Ok(())
     }
 }
 
-fn any_in(store: &impl Store, space: Space) -> Result<bool, StoreError> {
-    let mut any = false;
+fn has_keys(store: &impl Store, space: Space) -> Result<bool, StoreError> {
+    let mut has_keys = false;
     store.scan(space, &[], &mut |_, _| {
-        any = true;
+        has_keys = true;
         ControlFlow::Break(())
     })?;
-    Ok(any)
+    Ok(has_keys)
 }

@@ -3,14 +3,16 @@ use crate::{
     store::{Batch, Space, Store, StoreError},
 };
 
-/// A time before which nothing waits, on disk: a start reads from there, and need not step over the remains of
-/// all that was ever removed.
+/// The low-water mark: no task waits for an earlier time. Stored on disk.
+///
+/// A start scans the waiting tasks from this mark, and so skips the tombstones of removed tasks.
 #[derive(Debug)]
 pub(super) struct LowWater {
     at: u64,
 }
 
 impl LowWater {
+    /// Reads the mark of a store. Default: 0.
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
         let at = match store.get(Space::Meta, key::LOW_WATER)? {
             Some(value) => record::decode(&value)?,
@@ -19,18 +21,19 @@ impl LowWater {
         Ok(Self { at })
     }
 
+    /// Returns the mark in Unix milliseconds.
     pub(super) const fn at(&self) -> u64 {
         self.at
     }
 
-    /// Something waits from `at` on: in the same batch as that.
+    /// Lowers the mark to `at` if it is later. `batch` is the one that adds a task due at `at`.
     pub(super) fn lower(&mut self, at: u64, batch: &mut Batch) {
         if at < self.at {
             self.set(at, batch);
         }
     }
 
-    /// Nothing waits before `at`.
+    /// Raises the mark to `at` if it is earlier. No task may be waiting for a time before `at`.
     pub(super) fn raise(&mut self, at: u64, batch: &mut Batch) {
         if at > self.at {
             self.set(at, batch);

@@ -1,8 +1,8 @@
-//! What can happen to a task on disk.
+//! The operations on stored tasks.
 //!
-//! The ledger takes one operation after another, looks up what the task is by then, and puts what follows into
-//! the batch in hand, so that operations of one batch see each other. Nothing of it counts before
-//! [`commit`](Ledger::commit) has returned.
+//! The ledger applies operations one after another. Each reads the state of its task, including the
+//! changes of the current batch, and adds its writes to that batch. They take effect when
+//! [`commit`](Ledger::commit) returns.
 
 mod dedupe_window;
 mod low_water;
@@ -25,7 +25,7 @@ use low_water::LowWater;
 use numbers::Numbers;
 use tally::{Column, Tally};
 
-/// The one writer of the store.
+/// The only writer of the store.
 #[derive(Debug)]
 pub struct Ledger<S> {
     store: Arc<S>,
@@ -37,11 +37,12 @@ pub struct Ledger<S> {
 }
 
 impl<S: Store> Ledger<S> {
-    /// Takes up what a store has. What is done is remembered for `dedupe_millis`.
+    /// Opens the ledger of a store. Names of finished tasks are kept for `dedupe_millis`
+    /// milliseconds; with 0 none is kept.
     ///
     /// # Errors
     ///
-    /// If the store cannot be read, or a newer server has written it.
+    /// If the store cannot be read, or a newer server wrote it.
     pub fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
         Ok(Self {
             numbers: Numbers::open(&*store)?,
@@ -53,17 +54,18 @@ impl<S: Store> Ledger<S> {
         })
     }
 
-    /// Unix milliseconds before which nothing waits.
+    /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.
     #[must_use]
     pub fn low_water(&self) -> u64 {
         self.low_water.at()
     }
 
-    /// Takes an operation into the batch. `now` is in Unix milliseconds.
+    /// Adds an operation to the current batch and returns its outcome. `now` is in Unix
+    /// milliseconds.
     ///
     /// # Errors
     ///
-    /// If the store cannot be read. The batch is not to be committed then.
+    /// If the store cannot be read. The batch must not be committed after that.
     pub fn apply(&mut self, op: &Op, now: u64) -> Result<Outcome, StoreError> {
         match op {
             Op::Schedule(order) => self.schedule(order, now),
@@ -73,13 +75,13 @@ impl<S: Store> Ledger<S> {
                 at,
                 attempt,
                 failures,
-            } => self.shift(subject, |name| Name {
+            } => self.update(subject, |name| Name {
                 place: Place::Waiting(*at),
                 attempt: *attempt,
                 failures: *failures,
                 ..name
             }),
-            Op::Park(subject) => self.shift(subject, |name| Name {
+            Op::Park(subject) => self.update(subject, |name| Name {
                 place: match name.place {
                     Place::Waiting(at) => Place::Parked(at),
                     other => other,
@@ -93,40 +95,41 @@ impl<S: Store> Ledger<S> {
                 failures,
                 reason,
             } => {
-                let outcome = self.shift(subject, |name| Name {
+                let outcome = self.update(subject, |name| Name {
                     place: Place::Dead(*at),
                     attempt: *attempt,
                     failures: *failures,
                     ..name
                 })?;
                 if let (Outcome::Moved(true), Some(reason)) = (outcome, reason) {
-                    self.note_reason(subject, *at, (*attempt, *failures), reason);
+                    self.set_reason(subject, *at, (*attempt, *failures), reason);
                 }
                 Ok(outcome)
             }
-            Op::Count { subject, attempt } => self.shift(subject, |name| Name {
+            Op::Count { subject, attempt } => self.update(subject, |name| Name {
                 attempt: name.attempt.max(*attempt),
                 ..name
             }),
             Op::Cancel { route, id } => self.cancel(route, id),
             Op::Kick { route, id, at } => self.kick(route, id, *at),
-            Op::NothingBefore(at) => {
+            Op::AdvanceLowWater(at) => {
                 self.low_water.raise(*at, &mut self.batch);
                 Ok(Outcome::Moved(true))
             }
         }
     }
 
-    /// Writes the batch. After an error nothing that was applied has happened, as far as anyone may be told.
+    /// Writes the current batch. `now` is in Unix milliseconds. After an error no outcome of the
+    /// batch may be reported.
     ///
     /// # Errors
     ///
-    /// If the store failed. There is no going on then.
+    /// If the store cannot be read or written. The ledger must not be used after that.
     pub fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
         self.tally.write(&*self.store, &mut self.batch)?;
         self.numbers.write(&mut self.batch);
         self.dedupe_window
-            .turn(&*self.store, &mut self.batch, now)?;
+            .rotate(&*self.store, &mut self.batch, now)?;
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
             return Ok(());
@@ -134,22 +137,22 @@ impl<S: Store> Ledger<S> {
         self.store.commit(batch, durability)
     }
 
-    /// Returns the outcome of a schedule for which the disk has no room. A schedule that repeats what
-    /// is stored is acknowledged. The batch does not change.
+    /// Returns the outcome of a schedule that the disk has no room for: [`Outcome::Same`] if the
+    /// same content is stored, and a refusal otherwise. The batch does not change.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
         let key = key::name(&order.route, &order.id);
-        Ok(match self.holder(order, &key, now)? {
-            Some(holder) if holder.digest() == content(order).digest() => Outcome::Same,
+        Ok(match self.existing(order, &key, now)? {
+            Some(existing) if existing.digest() == content(order).digest() => Outcome::Same,
             Some(_) if !order.replace => Outcome::Taken,
             _ => Outcome::DiskFull,
         })
     }
 
-    /// Returns the number of tasks in the store: waiting, parked and dead. The batch in hand is not
+    /// Returns the number of tasks in the store: waiting, parked and dead. The current batch is not
     /// counted.
     ///
     /// # Errors
@@ -166,17 +169,17 @@ impl<S: Store> Ledger<S> {
         let key = key::name(&order.route, &order.id);
         let mut attempt = 0;
         let mut replaced = None;
-        match self.holder(order, &key, now)? {
-            Some(holder) if holder.digest() == digest => return Ok(Outcome::Same),
+        match self.existing(order, &key, now)? {
+            Some(existing) if existing.digest() == digest => return Ok(Outcome::Same),
             Some(_) if !order.replace => return Ok(Outcome::Taken),
-            Some(Holder::Task(name)) => {
+            Some(Existing::Task(name)) => {
                 attempt = name.attempt;
                 replaced = Some(name.seq);
                 self.remove(&order.route, &name);
             }
-            Some(Holder::Done(done)) => {
+            Some(Existing::Done(done)) => {
                 attempt = done.attempt;
-                self.dedupe_window.forget(&mut self.batch, &key);
+                self.dedupe_window.remove(&mut self.batch, &key);
             }
             None => {}
         }
@@ -193,7 +196,7 @@ impl<S: Store> Ledger<S> {
         self.batch.put(
             Space::Tasks,
             key::task(seq),
-            record::encode_about(&content, order.payload.len()),
+            record::encode_with_hint(&content, order.payload.len()),
         );
         self.put(&order.route, &order.id, key, &name);
         Ok(Outcome::Scheduled {
@@ -208,7 +211,7 @@ impl<S: Store> Ledger<S> {
             return Ok(Outcome::Moved(false));
         };
         self.remove(&subject.route, &name);
-        self.dedupe_window.remember(
+        self.dedupe_window.insert(
             &mut self.batch,
             &key,
             name.attempt.max(subject.attempt),
@@ -238,7 +241,7 @@ impl<S: Store> Ledger<S> {
                     failures: 0,
                     ..name.clone()
                 };
-                self.unlist(route, &name);
+                self.remove_entry(route, &name);
                 self.put(route, id, key, &revived);
                 Ok(Outcome::Kicked(Some((name.seq, name.attempt))))
             }
@@ -246,22 +249,22 @@ impl<S: Store> Ledger<S> {
         }
     }
 
-    /// Moves a task to where `to` says, if it has the revision that is meant.
-    fn shift(
+    /// Changes the state of a task and moves its entry, if `subject` is its current revision.
+    fn update(
         &mut self,
         subject: &Subject,
-        to: impl FnOnce(Name) -> Name,
+        change: impl FnOnce(Name) -> Name,
     ) -> Result<Outcome, StoreError> {
         let Some((key, name)) = self.current(subject)? else {
             return Ok(Outcome::Moved(false));
         };
-        self.unlist(&subject.route, &name);
-        self.put(&subject.route, &subject.id, key, &to(name));
+        self.remove_entry(&subject.route, &name);
+        self.put(&subject.route, &subject.id, key, &change(name));
         Ok(Outcome::Moved(true))
     }
 
-    /// Adds to the entry of a dead letter why it is dead.
-    fn note_reason(
+    /// Rewrites the entry of a dead letter with the reason for its death.
+    fn set_reason(
         &mut self,
         subject: &Subject,
         at: u64,
@@ -279,7 +282,7 @@ impl<S: Store> Ledger<S> {
         self.batch.put(Space::Dead, key, value);
     }
 
-    /// The task by that name, if it has the revision that is meant.
+    /// Returns the key and the state of a task, if `subject` is its current revision.
     fn current(&self, subject: &Subject) -> Result<Option<(Bytes, Name)>, StoreError> {
         let key = key::name(&subject.route, &subject.id);
         let name = self.name(&key)?;
@@ -288,21 +291,27 @@ impl<S: Store> Ledger<S> {
             .map(|name| (key, name)))
     }
 
-    /// The task that has, or had lately, the name of an order.
-    fn holder(&self, order: &Order, key: &[u8], now: u64) -> Result<Option<Holder>, StoreError> {
+    /// Returns the stored or recently finished task with the name of an order. `None` if the server
+    /// made the id, which is unique.
+    fn existing(
+        &self,
+        order: &Order,
+        key: &[u8],
+        now: u64,
+    ) -> Result<Option<Existing>, StoreError> {
         if !order.named {
             return Ok(None);
         }
         if let Some(name) = self.name(key)? {
-            return Ok(Some(Holder::Task(name)));
+            return Ok(Some(Existing::Task(name)));
         }
         let done = self
             .dedupe_window
             .find(&*self.store, &self.batch, key, now)?;
-        Ok(done.map(Holder::Done))
+        Ok(done.map(Existing::Done))
     }
 
-    /// What the batch, or else the store, says of a name.
+    /// Returns the state of a task, from the batch or else from the store.
     fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
         match self.batch.get(Space::Names, key) {
             Some(value) => value.map(|value| record::decode(value)).transpose(),
@@ -313,9 +322,9 @@ impl<S: Store> Ledger<S> {
         }
     }
 
-    /// Enters a task under its name and at its place.
+    /// Writes the state of a task and its entry.
     fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
-        let (space, place, column) = listed(route, name);
+        let (space, place, column) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.batch);
         }
@@ -330,29 +339,29 @@ impl<S: Store> Ledger<S> {
         self.tally.add(route, column, 1);
     }
 
-    /// Takes a task from its place.
-    fn unlist(&mut self, route: &str, name: &Name) {
-        let (space, place, column) = listed(route, name);
+    /// Removes the entry of a task.
+    fn remove_entry(&mut self, route: &str, name: &Name) {
+        let (space, place, column) = entry_key(route, name);
         self.batch.remove(space, place);
         self.tally.add(route, column, -1);
     }
 
-    /// Takes a task from its place, and its content from the disk.
+    /// Removes the entry and the content of a task.
     fn remove(&mut self, route: &str, name: &Name) {
-        self.unlist(route, name);
+        self.remove_entry(route, name);
         self.batch.count_removal();
         self.batch.remove(Space::Tasks, key::task(name.seq));
     }
 }
 
-/// The task of a name.
-enum Holder {
+/// A task that has the name of a new one.
+enum Existing {
     Task(Name),
-    /// Finished, and remembered.
+    /// Finished, and still in the deduplication window.
     Done(Done),
 }
 
-impl Holder {
+impl Existing {
     const fn digest(&self) -> Digest {
         match self {
             Self::Task(name) => name.digest,
@@ -361,7 +370,7 @@ impl Holder {
     }
 }
 
-/// The revision that an order makes.
+/// Returns the content of the revision that an order makes.
 fn content(order: &Order) -> Task<'_> {
     Task {
         fire_at: order.fire_at,
@@ -370,8 +379,8 @@ fn content(order: &Order) -> Task<'_> {
     }
 }
 
-/// Where the entry of a task is, and as what it counts.
-fn listed(route: &str, name: &Name) -> (Space, Bytes, Column) {
+/// Returns the space and the key of a task's entry, and the count that includes it.
+fn entry_key(route: &str, name: &Name) -> (Space, Bytes, Column) {
     match name.place {
         Place::Waiting(at) => (
             Space::Waiting,

@@ -3,19 +3,21 @@ use crate::{
     store::{Batch, Space, Store, StoreError},
 };
 
-/// Numbers are set aside so many at a time; what a crash leaves unused is lost, of 2<sup>64</sup>.
+/// How many numbers are reserved on disk at a time. A crash wastes at most this many.
 const BLOCK: u64 = 1 << 16;
 
-/// The sequence numbers, of which none is ever given twice.
+/// Issues sequence numbers, each of them once.
 #[derive(Debug)]
 pub(super) struct Numbers {
     next: u64,
-    /// The first that is not set aside on disk.
+    /// The end of the reserved range.
     limit: u64,
+    /// The limit that was last added to a batch.
     written: u64,
 }
 
 impl Numbers {
+    /// Reads the end of the reserved range of a store. Default: 1.
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
         let next = match store.get(Space::Meta, key::NUMBERS)? {
             Some(value) => record::decode(&value)?,
@@ -28,6 +30,7 @@ impl Numbers {
         })
     }
 
+    /// Returns a new number. [`write`](Self::write) must follow before the batch is committed.
     pub(super) fn next(&mut self) -> u64 {
         let seq = self.next;
         self.next += 1;
@@ -37,7 +40,7 @@ impl Numbers {
         seq
     }
 
-    /// Puts the limit into the batch that uses numbers below it.
+    /// Adds the limit to the batch if it has changed.
     pub(super) fn write(&mut self, batch: &mut Batch) {
         if self.written < self.limit {
             self.written = self.limit;

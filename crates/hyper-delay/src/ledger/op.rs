@@ -2,122 +2,123 @@ use std::sync::Arc;
 
 use crate::protocol::Compression;
 
-/// What is to happen to a task.
+/// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// A new task, or a new revision of one.
+    /// Creates a task or a new revision of one.
     Schedule(Order),
-    /// It is done: it goes, and its name is remembered.
+    /// Removes a task that is done and keeps its name in the deduplication window.
     Finish(Subject),
-    /// A round has failed; the next is due at `at`.
+    /// Makes a task due at `at`, after a failed round.
     Retry {
-        /// Which task.
+        /// The revision.
         subject: Subject,
-        /// Unix milliseconds.
+        /// The next due time in Unix milliseconds.
         at: u64,
-        /// Rounds so far.
+        /// Number of rounds so far.
         attempt: u32,
-        /// Failures so far.
+        /// Number of failed rounds so far.
         failures: u32,
     },
-    /// It is due, and nobody can take it.
+    /// Parks a due task that no consumer can take.
     Park(Subject),
-    /// Its last round has failed, or its content cannot be read.
+    /// Makes a task a dead letter: its last round failed, or its content cannot be read.
     Bury {
-        /// Which task.
+        /// The revision.
         subject: Subject,
-        /// Unix milliseconds.
+        /// The time of death in Unix milliseconds.
         at: u64,
-        /// Rounds so far.
+        /// Number of rounds so far.
         attempt: u32,
-        /// Failures so far.
+        /// Number of failed rounds so far.
         failures: u32,
-        /// Why it is dead, if not by failed rounds.
+        /// Why the content cannot be read. `None` if the last round failed.
         reason: Option<Arc<str>>,
     },
-    /// It has had at least so many rounds.
+    /// Raises the stored number of rounds of a task to `attempt` if it is lower.
     Count {
-        /// Which task.
+        /// The revision.
         subject: Subject,
-        /// Rounds so far.
+        /// Number of rounds so far.
         attempt: u32,
     },
-    /// It goes, whatever its revision and state.
+    /// Removes a task in any state and revision.
     Cancel {
-        /// Its route.
+        /// The route of the task.
         route: Arc<str>,
-        /// Its id.
+        /// The id of the task.
         id: Arc<str>,
     },
-    /// If it is dead, it is due at `at`.
+    /// Makes a dead letter due at `at`.
     Kick {
-        /// Its route.
+        /// The route of the task.
         route: Arc<str>,
-        /// Its id.
+        /// The id of the task.
         id: Arc<str>,
-        /// Unix milliseconds.
+        /// The due time in Unix milliseconds.
         at: u64,
     },
-    /// All that waited before this time (Unix milliseconds) has left, as far as operations before this one go.
-    NothingBefore(u64),
+    /// Raises the low-water mark to this time in Unix milliseconds. After the operations before
+    /// this one, no task may be waiting for an earlier time.
+    AdvanceLowWater(u64),
 }
 
-/// One revision of a task.
+/// A revision of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
-    /// Its route.
+    /// The route of the task.
     pub route: Arc<str>,
-    /// Its id.
+    /// The id of the task.
     pub id: Arc<str>,
-    /// Its revision.
+    /// The sequence number of the revision.
     pub seq: u64,
-    /// The round in which this happened to it; what the ledger has may be behind.
+    /// The round that led to the operation. The stored number of rounds can be lower.
     pub attempt: u32,
 }
 
-/// A task to be.
+/// A task to schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Its route.
+    /// The route of the task.
     pub route: Arc<str>,
-    /// Its id.
+    /// The id of the task.
     pub id: Arc<str>,
-    /// Whether a client chose the id; one that the server made is new, and need not be looked up.
+    /// Whether the client chose the id. An id that the server made is unique and not looked up.
     pub named: bool,
-    /// When it is due, Unix milliseconds: `fire_at`, or now if that has passed.
+    /// The due time in Unix milliseconds: `fire_at`, or the current time if that is later.
     pub at: u64,
-    /// When it was scheduled for, Unix milliseconds.
+    /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
     /// The label of the payload.
     pub compression: Compression,
-    /// Opaque.
+    /// The payload, which the server does not interpret.
     pub payload: Box<[u8]>,
-    /// Whether it may take the place of another content.
+    /// Whether to replace a task that has the same name and other content.
     pub replace: bool,
 }
 
-/// What has happened, once the batch is committed.
+/// The effect of an operation once its batch is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is a new revision.
+    /// A new revision is stored.
     Scheduled {
         /// Its sequence number.
         seq: u64,
-        /// Rounds of revisions before it.
+        /// Number of rounds of the revisions before it.
         attempt: u32,
-        /// The revision that it took the place of.
+        /// The sequence number of the revision that it replaced.
         replaced: Option<u64>,
     },
-    /// The very same was there, or is done.
+    /// A task with this name and content is stored or was finished recently. Nothing has changed.
     Same,
-    /// The name is taken by another content.
+    /// The name belongs to a task with other content. Nothing has changed.
     Taken,
     /// The disk has no room for a new task. Nothing has changed.
     DiskFull,
-    /// Whether the revision was there.
+    /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
-    /// The revision that is gone, if there was one.
+    /// The sequence number of the removed revision, if the task existed.
     Cancelled(Option<u64>),
-    /// The revision that lives again and its rounds, if it was dead.
+    /// The sequence number and the number of rounds of the task, if it was a dead letter.
     Kicked(Option<(u64, u32)>),
 }

@@ -5,7 +5,7 @@ use crate::{
     store::{Batch, Bytes, Space, Store, StoreError},
 };
 
-/// Which count of a route.
+/// A count of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(super) enum Column {
@@ -14,13 +14,14 @@ pub(super) enum Column {
     Dead,
 }
 
-/// What a batch changes in the counts of routes: written once for each route, with the batch.
+/// The changes that a batch makes to the counts of routes. Each route is written once per batch.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     changes: HashMap<Box<str>, [i64; 3]>,
 }
 
 impl Tally {
+    /// Adds `by` to a count.
     pub(super) fn add(&mut self, route: &str, column: Column, by: i64) {
         let changes = match self.changes.get_mut(route) {
             Some(changes) => changes,
@@ -29,11 +30,12 @@ impl Tally {
         changes[column as usize] += by;
     }
 
-    /// The counts over all routes, as committed.
+    /// Returns the committed counts over all routes.
     pub(super) fn total(store: &impl Store) -> Result<Counts, StoreError> {
         read(store, &key::route(""))
     }
 
+    /// Adds the changed counts to the batch.
     pub(super) fn write(
         &mut self,
         store: &impl Store,

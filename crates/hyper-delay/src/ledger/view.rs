@@ -1,4 +1,4 @@
-//! Typed reads of what the ledger writes: only this module and the ledger know the layout of keys.
+//! Typed reads of what the ledger writes. Only this module and the ledger know the layout of keys.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -7,23 +7,23 @@ use crate::{
     store::{Space, Store, StoreError},
 };
 
-/// A place in an order of time.
+/// A position in a space that is ordered by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Unix milliseconds.
     pub at: u64,
-    /// Orders tasks of the same time.
+    /// The sequence number, which orders tasks of the same time.
     pub seq: u64,
 }
 
 impl Position {
-    /// The first position of a time.
+    /// Returns the first position of a time.
     #[must_use]
     pub const fn start_of(at: u64) -> Self {
         Self { at, seq: 0 }
     }
 
-    /// The position right after this one.
+    /// Returns the position after this one.
     #[must_use]
     pub const fn next(self) -> Self {
         Self {
@@ -33,31 +33,31 @@ impl Position {
     }
 }
 
-/// A task as the spaces ordered by time list it.
+/// A task as it is listed in a space that is ordered by time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// When it is due or, for a dead letter, when it died; and its sequence number.
+    /// The due time or, for a dead letter, the time of death; and the sequence number.
     pub position: Position,
-    /// Its route.
+    /// The route of the task.
     pub route: Arc<str>,
-    /// Its id.
+    /// The id of the task.
     pub id: Arc<str>,
-    /// Rounds so far, over all revisions.
+    /// Number of rounds so far, over all revisions.
     pub attempt: u32,
-    /// Rounds that failed since it was scheduled, replaced or kicked.
+    /// Number of rounds that failed since the task was scheduled, replaced or kicked.
     pub failures: u32,
 }
 
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The task; its position is the time of death.
+    /// The task. Its position is the time of death.
     pub task: Listed,
-    /// Why it died, if not by failed rounds.
+    /// Why its content cannot be read. `None` if it died of failed rounds.
     pub reason: Option<Arc<str>>,
 }
 
-/// Reads of the store in terms of tasks.
+/// Reads tasks from a store.
 #[derive(Debug)]
 pub struct View<S> {
     store: Arc<S>,
@@ -72,13 +72,13 @@ impl<S> Clone for View<S> {
 }
 
 impl<S: Store> View<S> {
-    /// Reads from `store`.
+    /// Creates a view of `store`.
     #[must_use]
     pub const fn new(store: Arc<S>) -> Self {
         Self { store }
     }
 
-    /// Visits the waiting tasks from a position on, in order of time, until `visit` breaks.
+    /// Visits the waiting tasks from a position on, ordered by due time, until `visit` breaks.
     ///
     /// # Errors
     ///
@@ -95,7 +95,8 @@ impl<S: Store> View<S> {
         })
     }
 
-    /// Visits the parked tasks of a route from a position on, in order of time, until `visit` breaks.
+    /// Visits the parked tasks of a route from a position on, ordered by due time, until `visit`
+    /// breaks.
     ///
     /// # Errors
     ///
@@ -136,7 +137,7 @@ impl<S: Store> View<S> {
         })
     }
 
-    /// Returns what is known of a task by its name.
+    /// Returns the state of a task. `None` if there is no task with this name.
     ///
     /// # Errors
     ///
@@ -146,8 +147,8 @@ impl<S: Store> View<S> {
         value.map(|value| record::decode(&value)).transpose()
     }
 
-    /// Visits the tasks of a route in order of id, those after `after` if it is given, until `visit`
-    /// breaks.
+    /// Visits the tasks of a route, ordered by id, until `visit` breaks. Starts after the id `after`
+    /// if it is given.
     ///
     /// # Errors
     ///
@@ -180,7 +181,8 @@ impl<S: Store> View<S> {
         result
     }
 
-    /// Returns what `read` makes of the content of a revision; `None` if the revision is gone.
+    /// Calls `read` with the content of a revision and returns its result. `None` if the revision
+    /// does not exist any more.
     ///
     /// # Errors
     ///

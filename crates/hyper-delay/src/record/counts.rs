@@ -1,18 +1,18 @@
 use serde::{Deserialize, Serialize};
 
-/// How many tasks a route has on disk.
+/// Number of stored tasks of a route, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// For a time, or in flight.
+    /// Waiting for their time, or in flight.
     pub waiting: u64,
-    /// Due, with nobody to take them.
+    /// Due, and without a consumer.
     pub parked: u64,
     /// Dead letters.
     pub dead: u64,
 }
 
 impl Counts {
-    /// Whether there is nothing to count.
+    /// Returns whether all counts are zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

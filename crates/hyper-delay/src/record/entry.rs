@@ -1,14 +1,14 @@
 use serde::{Deserialize, Serialize};
 
-/// What stands at a time: all that is needed to know of a task, but its content.
+/// A task as it is listed in a space that is ordered by time: everything but its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry<'a> {
-    /// Its route.
+    /// The route of the task.
     pub route: &'a str,
-    /// Its id.
+    /// The id of the task.
     pub id: &'a str,
-    /// Rounds so far, over all revisions.
+    /// Number of rounds so far, over all revisions.
     pub attempt: u32,
-    /// Rounds that failed since it was scheduled, replaced or kicked.
+    /// Number of rounds that failed since the task was scheduled, replaced or kicked.
     pub failures: u32,
 }

@@ -1,24 +1,26 @@
-//! Keys: numbers are big-endian, so that they sort as numbers do; a route has its length before
-//! it, so that no route is the beginning of another's keys.
+//! The keys of the store.
+//!
+//! Numbers are big-endian, so that keys sort by number. A route follows its length, so that the
+//! prefix of a route matches only keys of that route.
 
 use crate::store::{Bytes, StoreError};
 
-/// The key in `meta` of the first sequence number that is not set aside.
+/// The key in `meta` of the end of the reserved sequence numbers.
 pub(crate) const NUMBERS: &[u8] = b"numbers";
 
-/// The key in `meta` of the time before which nothing waits.
+/// The key in `meta` of the low-water mark.
 pub(crate) const LOW_WATER: &[u8] = b"low-water";
 
-/// The key in `meta` of the generation of finished names that is written to.
+/// The key in `meta` of the deduplication window's current generation.
 pub(crate) const MEMORY: &[u8] = b"memory";
 
-/// The content of a task.
+/// Returns the key of a revision's content.
 #[must_use]
 pub fn task(seq: u64) -> [u8; 8] {
     seq.to_be_bytes()
 }
 
-/// A place in the order of time.
+/// Returns the key of an entry in a space that is ordered by time.
 #[must_use]
 pub fn time(at: u64, seq: u64) -> [u8; 16] {
     let mut key = [0; 16];
@@ -27,7 +29,7 @@ pub fn time(at: u64, seq: u64) -> [u8; 16] {
     key
 }
 
-/// A task's name.
+/// Returns the key of a task's state.
 #[must_use]
 pub fn name(route: &str, id: &str) -> Bytes {
     let mut key = of_route(route, id.len());
@@ -35,13 +37,13 @@ pub fn name(route: &str, id: &str) -> Bytes {
     key.into()
 }
 
-/// What the keys of a route begin with.
+/// Returns the prefix of the keys of a route, which is also the key of its counts.
 #[must_use]
 pub fn route(route: &str) -> Bytes {
     of_route(route, 0).into()
 }
 
-/// A place in the order of time of one route.
+/// Returns the key of an entry in a space that is ordered by route and time.
 #[must_use]
 pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
     let mut key = of_route(route, 16);
@@ -49,13 +51,13 @@ pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
     key.into()
 }
 
-/// Time and sequence number, which a key ends with.
+/// Returns the time and the sequence number at the end of the key of an entry.
 ///
 /// # Errors
 ///
-/// If it is too short for that.
+/// If the key is too short.
 pub fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
-    let short = || StoreError::damage("read a key", "it is too short");
+    let short = || StoreError::damage("read a key", "the key is too short");
     let (rest, seq) = key.split_last_chunk().ok_or_else(short)?;
     let (_, at) = rest.split_last_chunk().ok_or_else(short)?;
     Ok((u64::from_be_bytes(*at), u64::from_be_bytes(*seq)))

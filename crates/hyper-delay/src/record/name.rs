@@ -2,41 +2,41 @@ use serde::{Deserialize, Serialize};
 
 use super::Digest;
 
-/// What is known of a task by its name.
+/// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
-    /// The revision: each has a sequence number of its own.
+    /// The sequence number of the revision.
     pub seq: u64,
-    /// When it was scheduled for, Unix milliseconds.
+    /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
-    /// Where its entry is.
+    /// The space and the time of its entry.
     pub place: Place,
-    /// Rounds so far, over all revisions.
+    /// Number of rounds so far, over all revisions.
     pub attempt: u32,
-    /// Rounds that failed since it was scheduled, replaced or kicked.
+    /// Number of rounds that failed since the task was scheduled, replaced or kicked.
     pub failures: u32,
-    /// Of the content.
+    /// The digest of the content.
     pub digest: Digest,
 }
 
-/// Which space has the entry of a task, and at which time.
+/// The space that lists a task, and the time it is listed under, in Unix milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// It is due then (Unix milliseconds).
+    /// The due time.
     Waiting(u64),
-    /// It was due then, and nobody could take it.
+    /// The due time, which has passed without a consumer.
     Parked(u64),
-    /// It died then.
+    /// The time of death.
     Dead(u64),
 }
 
-/// What is remembered of a task that is done, so that it is not done again.
+/// A finished task in the deduplication window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// Unix milliseconds until which it counts.
+    /// The time it expires, in Unix milliseconds.
     pub until: u64,
-    /// Rounds it took.
+    /// Number of rounds, over all revisions.
     pub attempt: u32,
-    /// Of the content.
+    /// The digest of the content.
     pub digest: Digest,
 }

@@ -3,23 +3,23 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::protocol::Compression;
 
-/// The content of a task: what a delivery is made of. It is written once, and never changed.
+/// The content of a revision, which its deliveries carry. It is written once and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task<'a> {
-    /// Unix milliseconds, as it was scheduled.
+    /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
-    /// The label that travels with the payload.
+    /// The label of the payload.
     pub compression: Compression,
-    /// Opaque.
+    /// The payload, which the server does not interpret.
     pub payload: &'a [u8],
 }
 
-/// Tells contents apart: XXH3 with 128 bits. Two contents of one name that collide by chance are not to be
-/// expected; a client could make such, and would deceive itself alone.
+/// A 128-bit XXH3 hash of a content. Only contents of the same name are compared: a chance collision
+/// is negligible, and a client that constructs one affects only its own task.
 pub type Digest = [u8; 16];
 
 impl Task<'_> {
-    /// The digest of this content.
+    /// Returns the digest of this content.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hasher = Xxh3::new();

@@ -62,7 +62,7 @@ impl<S: Store> Scheduler<S> {
                 let found = kicked.is_some();
                 self.answer(token, || Reply::Kicked { id, route, found });
             }
-            (Op::Count { .. } | Op::NothingBefore(_), _)
+            (Op::Count { .. } | Op::AdvanceLowWater(_), _)
             | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
         }
     }

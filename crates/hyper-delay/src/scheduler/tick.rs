@@ -80,7 +80,7 @@ impl<S: Store> Scheduler<S> {
         ];
         let mark = earliest.into_iter().flatten().min().unwrap_or_default();
         if self.low_water.raise(mark) {
-            self.submit(Op::NothingBefore(mark), Token::None);
+            self.submit(Op::AdvanceLowWater(mark), Token::None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What must be true of a store at any instant, whatever has happened.
+//! The invariants of a store, which hold after every commit and every power loss.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     store::{Space, Store, fake::Fake},
 };
 
-/// Checks that the spaces of a store agree with each other, and gives the tasks they have.
+/// Checks that the spaces of a store agree with each other, and returns their tasks.
 pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
     let mut tasks = BTreeMap::new();
     let mut counts: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
         assert_eq!(content.fire_at, name.fire_at);
         assert!(
             name.seq < next,
-            "the number {} would be given again",
+            "the number {} would be issued again",
             name.seq
         );
         for counted in [key::route(&route), key::route("")] {

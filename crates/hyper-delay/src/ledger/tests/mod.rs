@@ -1,7 +1,7 @@
-//! The ledger over a disk that loses its power.
+//! The ledger on a disk that can lose its power.
 
 mod audit;
-mod cuts;
 mod model;
+mod power_loss;
 mod random;
 mod world;

@@ -1,4 +1,4 @@
-//! The ledger as it would be if it had nothing to do with a disk.
+//! A model of the ledger without a disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,18 +7,18 @@ use crate::{
     record::Place,
 };
 
-/// Milliseconds for which what is done is remembered.
+/// The deduplication window in milliseconds.
 pub(super) const KEEP: u64 = 1_000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Model {
     pub(super) tasks: BTreeMap<(String, String), Task>,
     done: BTreeMap<(String, String), Done>,
-    /// All that were ever given.
+    /// All sequence numbers that were issued.
     pub(super) numbers: BTreeSet<u64>,
 }
 
-/// What is remembered of a task, and until when.
+/// A finished task in the deduplication window.
 #[derive(Debug, Clone)]
 struct Done {
     until: u64,
@@ -38,7 +38,7 @@ pub(super) struct Task {
 }
 
 impl Model {
-    /// Takes what the ledger said has come of an operation, if that is what should.
+    /// Applies an operation, and checks the outcome that the ledger returned.
     pub(super) fn apply(&mut self, op: &Op, now: u64, outcome: Outcome) {
         match op {
             Op::Schedule(order) => self.schedule(order, now, outcome),
@@ -62,11 +62,11 @@ impl Model {
                 at,
                 attempt,
                 failures,
-            } => self.shift(subject, outcome, |task| {
+            } => self.update(subject, outcome, |task| {
                 task.place = Place::Waiting(*at);
                 (task.attempt, task.failures) = (*attempt, *failures);
             }),
-            Op::Park(subject) => self.shift(subject, outcome, |task| {
+            Op::Park(subject) => self.update(subject, outcome, |task| {
                 if let Place::Waiting(at) = task.place {
                     task.place = Place::Parked(at);
                 }
@@ -77,16 +77,16 @@ impl Model {
                 attempt,
                 failures,
                 ..
-            } => self.shift(subject, outcome, |task| {
+            } => self.update(subject, outcome, |task| {
                 task.place = Place::Dead(*at);
                 (task.attempt, task.failures) = (*attempt, *failures);
             }),
-            Op::Count { subject, attempt } => self.shift(subject, outcome, |task| {
+            Op::Count { subject, attempt } => self.update(subject, outcome, |task| {
                 task.attempt = task.attempt.max(*attempt);
             }),
             Op::Cancel { route, id } => {
-                let gone = self.tasks.remove(&named(route, id));
-                assert_eq!(outcome, Outcome::Cancelled(gone.map(|task| task.seq)));
+                let removed = self.tasks.remove(&named(route, id));
+                assert_eq!(outcome, Outcome::Cancelled(removed.map(|task| task.seq)));
             }
             Op::Kick { route, id, at } => {
                 let dead = self.tasks.get_mut(&named(route, id));
@@ -98,11 +98,11 @@ impl Model {
                 });
                 assert_eq!(outcome, Outcome::Kicked(kicked));
             }
-            Op::NothingBefore(_) => assert_eq!(outcome, Outcome::Moved(true)),
+            Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Moved(true)),
         }
     }
 
-    /// The earliest time for which something waits.
+    /// Returns the earliest due time of the waiting tasks.
     pub(super) fn earliest(&self) -> Option<u64> {
         let waiting = self.tasks.values().filter_map(|task| match task.place {
             Place::Waiting(at) => Some(at),
@@ -137,10 +137,10 @@ impl Model {
             replaced,
         } = outcome
         else {
-            panic!("it was to be scheduled, and is {outcome:?}");
+            panic!("the order was not scheduled: {outcome:?}");
         };
         assert_eq!((attempt, replaced), (before, old));
-        assert!(self.numbers.insert(seq), "{seq} was given before");
+        assert!(self.numbers.insert(seq), "{seq} was issued before");
         self.done.remove(&name);
         let task = Task {
             seq,
@@ -153,11 +153,11 @@ impl Model {
         self.tasks.insert(name, task);
     }
 
-    fn shift(&mut self, subject: &Subject, outcome: Outcome, by: impl FnOnce(&mut Task)) {
+    fn update(&mut self, subject: &Subject, outcome: Outcome, change: impl FnOnce(&mut Task)) {
         let task = self.current(subject);
         assert_eq!(outcome, Outcome::Moved(task.is_some()));
         if let Some(task) = task {
-            by(task);
+            change(task);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Any history, in groups of any size, cut anywhere.
+//! Random histories in batches of random sizes, with a power loss after each write.
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -8,7 +8,7 @@ use crate::{
     store::Durability,
 };
 
-/// One thing that happens.
+/// A step of a history.
 #[derive(Debug, Clone)]
 enum Step {
     Op {
@@ -22,8 +22,9 @@ enum Step {
     Commit {
         synced: bool,
     },
+    /// Milliseconds pass.
     Wait(u64),
-    /// The power goes, and so many of a thousand of the unsynced writes stay.
+    /// A power loss that keeps this share of the unsynced writes, in thousandths.
     PowerLoss(usize),
 }
 
@@ -96,7 +97,7 @@ fn op(world: &World, step: &Step) -> Option<Op> {
             route: route.into(),
             id: id.into(),
         },
-        _ if stale => Op::NothingBefore(world.model.earliest().unwrap_or(at).min(at)),
+        _ if stale => Op::AdvanceLowWater(world.model.earliest().unwrap_or(at).min(at)),
         _ => Op::Kick {
             route: route.into(),
             id: id.into(),
@@ -109,7 +110,7 @@ proptest! {
     #![proptest_config(crate::cases(400))]
 
     #[test]
-    fn every_history_is_consistent_wherever_it_is_cut(steps in vec(step(), 1..120)) {
+    fn every_history_is_consistent_after_every_power_loss(steps in vec(step(), 1..120)) {
         let mut world = World::new();
         for step in &steps {
             match *step {
@@ -128,6 +129,6 @@ proptest! {
             }
         }
         world.commit(Durability::Written);
-        world.survives_every_cut();
+        world.survives_every_power_loss();
     }
 }

@@ -1,4 +1,4 @@
-//! A ledger on a fake disk, and a model beside it that remembers what was true after each write.
+//! A ledger on a fake disk, and the states of the model after each write.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) struct World {
     ledger: Ledger<Fake>,
     pub(super) model: Model,
     pub(super) now: u64,
-    /// What was true when everything was synced, and after each write since.
+    /// The model at the last sync, and after each write since then.
     since_sync: Vec<Model>,
 }
 
@@ -51,7 +51,8 @@ impl World {
                 self.since_sync = vec![self.model.clone()];
             }
             _ => {
-                // Writes before the last were of the generations of what is done: no task is changed by them.
+                // Writes before the last one clear generations of the deduplication window, which
+                // changes no task.
                 let last = self.store.unsynced();
                 let before = self.since_sync.last().unwrap().clone();
                 self.since_sync.resize(last.max(1), before);
@@ -62,7 +63,7 @@ impl World {
         }
     }
 
-    /// The world as it would be if the power went now, with so many of the writes that were not synced.
+    /// Returns the world after a power loss that keeps the first `more` unsynced writes.
     pub(super) fn after_power_loss(&self, more: usize) -> Self {
         let store = self.store.power_loss(more);
         let model = self.since_sync[more].clone();
@@ -70,19 +71,19 @@ impl World {
         Self::over(store, model, self.now)
     }
 
-    /// Loses the power in every way there is, and goes on a little each time.
-    pub(super) fn survives_every_cut(&self) {
+    /// Checks every possible power loss, and that the ledger works after each.
+    pub(super) fn survives_every_power_loss(&self) {
         for more in 0..=self.store.unsynced() {
             let mut after = self.after_power_loss(more);
             for id in ["a", "b", "new"] {
-                after.apply(&schedule("r", id, 77_777, b"after the cut", true));
+                after.apply(&schedule("r", id, 77_777, b"after the loss", true));
             }
             after.commit(Durability::Synced);
             after.after_power_loss(0);
         }
     }
 
-    /// The revision of a task by that name, or one that never was.
+    /// Returns the current revision of a task, or one that does not exist.
     pub(super) fn subject(&self, route: &str, id: &str) -> Subject {
         let task = self.model.tasks.get(&named(route, id));
         Subject {

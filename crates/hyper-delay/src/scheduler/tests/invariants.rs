@@ -142,6 +142,6 @@ fn seq_of(op: &Op) -> Option<u64> {
         Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
             Some(subject.seq)
         }
-        Op::Schedule(_) | Op::Cancel { .. } | Op::Kick { .. } | Op::NothingBefore(_) => None,
+        Op::Schedule(_) | Op::Cancel { .. } | Op::Kick { .. } | Op::AdvanceLowWater(_) => None,
     }
 }

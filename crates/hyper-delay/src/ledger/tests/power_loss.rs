@@ -1,4 +1,4 @@
-//! A history with everything in it, cut everywhere.
+//! A fixed history with every operation, and a power loss after each write.
 
 use super::world::{World, schedule};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     store::{Durability, fake::Syncs},
 };
 
-/// One operation after another, each with what is true before it.
+/// The operations in order. Some depend on the state of the world before them.
 fn history() -> Vec<fn(&World) -> Op> {
     vec![
         |_| schedule("r", "a", 20_000, b"first", false),
@@ -14,7 +14,7 @@ fn history() -> Vec<fn(&World) -> Op> {
         |_| schedule("other", "a", 20_000, b"same id", false),
         |_| schedule("r", "a", 20_000, b"first", false),
         |_| schedule("r", "a", 21_000, b"taken", false),
-        |_| Op::NothingBefore(19_000),
+        |_| Op::AdvanceLowWater(19_000),
         |_| schedule("r", "a", 15_000, b"second", true),
         |world| Op::Park(world.subject("r", "a")),
         |world| Op::Count {
@@ -27,7 +27,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             attempt: 4,
             failures: 1,
         },
-        |_| Op::NothingBefore(20_000),
+        |_| Op::AdvanceLowWater(20_000),
         |world| Op::Bury {
             subject: world.subject("r", "a"),
             at: 31_000,
@@ -58,7 +58,7 @@ fn history() -> Vec<fn(&World) -> Op> {
             id: "a".into(),
         },
         |_| schedule("other", "a", 50_000, b"free again", false),
-        |world| Op::Finish(world.subject("r", "nobody")),
+        |world| Op::Finish(world.subject("r", "unknown")),
         |world| Op::Park(world.subject("other", "a")),
         |_| schedule("other", "a", 60_000, b"from parked", true),
         |world| Op::Finish(world.subject("r", "a")),
@@ -67,7 +67,8 @@ fn history() -> Vec<fn(&World) -> Op> {
     ]
 }
 
-/// Plays the history in groups of `group`, of which one in `synced` is synced, and loses the power after each.
+/// Plays the history in batches of `group` operations and checks every power loss after each. Every
+/// `synced`th batch is synced.
 fn play(group: usize, synced: usize) {
     let mut world = World::new();
     for (number, ops) in history().chunks(group).enumerate() {
@@ -81,20 +82,20 @@ fn play(group: usize, synced: usize) {
             _ => Durability::Written,
         };
         world.commit(durability);
-        world.survives_every_cut();
+        world.survives_every_power_loss();
     }
     assert!(world.model.tasks.is_empty());
 }
 
 #[test]
-fn what_was_synced_holds_whenever_the_power_goes() {
+fn synced_batches_survive_every_power_loss() {
     for group in [1, 2, 3, 5, 100] {
         play(group, 1);
     }
 }
 
 #[test]
-fn what_was_only_written_is_there_up_to_some_batch_whenever_the_power_goes() {
+fn a_power_loss_keeps_a_prefix_of_the_unsynced_batches() {
     for group in [1, 2, 3, 5] {
         for synced in [2, 4, 100] {
             play(group, synced);
@@ -103,7 +104,7 @@ fn what_was_only_written_is_there_up_to_some_batch_whenever_the_power_goes() {
 }
 
 #[test]
-fn a_batch_that_was_not_committed_has_not_happened() {
+fn an_uncommitted_batch_has_no_effect() {
     let mut world = World::new();
     world.apply(&schedule("r", "a", 20_000, b"", false));
     world.commit(Durability::Synced);
@@ -117,7 +118,7 @@ fn a_batch_that_was_not_committed_has_not_happened() {
 }
 
 #[test]
-fn a_number_is_not_given_again_after_any_number_of_restarts() {
+fn sequence_numbers_are_not_reused_after_restarts() {
     let mut world = World::new();
     for round in 0..10 {
         let id = format!("task {round}");
@@ -130,7 +131,7 @@ fn a_number_is_not_given_again_after_any_number_of_restarts() {
 }
 
 #[test]
-fn numbers_beyond_those_set_aside_are_not_given_again() {
+fn sequence_numbers_beyond_the_reserved_range_are_not_reused() {
     let mut world = World::new();
     for number in 0..140_000_u32 {
         let op = schedule("r", "a", 20_000, &number.to_be_bytes(), true);
@@ -146,7 +147,7 @@ fn numbers_beyond_those_set_aside_are_not_given_again() {
 }
 
 #[test]
-fn a_disk_that_lies_is_consistent_and_has_lost_what_it_was_told_to_keep() {
+fn a_sync_without_effect_loses_whole_batches_and_leaves_the_store_consistent() {
     let mut world = World::new();
     world.apply(&schedule("r", "a", 20_000, b"", false));
     world.commit(Durability::Synced);
@@ -155,5 +156,5 @@ fn a_disk_that_lies_is_consistent_and_has_lost_what_it_was_told_to_keep() {
     world.commit(Durability::Synced);
     assert_eq!(world.model.tasks.len(), 2);
     assert_eq!(world.after_power_loss(0).model.tasks.len(), 1);
-    world.survives_every_cut();
+    world.survives_every_power_loss();
 }
