@@ -6,35 +6,35 @@ use std::{
 
 use super::place::sync;
 
-/// Begins the names of folders with journals whose end was cut and contained nothing recorded.
+/// The prefix of folders with journals whose end was cut off and contained no recorded commit.
 const CUT: &str = "cut-";
 
-/// Begins the names of folders with what is missing since a loss was accepted.
+/// The prefix of folders with data that was removed when a loss was accepted.
 const LOST: &str = "lost-";
 
-/// Folders of cut journals that are kept; the oldest goes when there is one more.
+/// Maximum number of folders of cut journals. The oldest is removed when there is one more.
 const MOST: usize = 8;
 
-/// A folder in the data directory for what opening the store would cut off or delete.
+/// A folder in the data directory for data that opening the store would cut off or delete.
 ///
-/// Each is named by its time in UTC: `cut-20260131T235959Z`.
+/// Its name contains the time in UTC: `cut-20260131T235959Z`.
 #[derive(Debug)]
 pub(super) struct Aside {
     folder: PathBuf,
-    /// Copies of journals, and where they came from.
+    /// Copies of journals with their original paths.
     copies: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Aside {
-    /// Makes a folder for journals that are cut, and removes the oldest such folders if there are too
-    /// many.
+    /// Creates a folder for cut journals, and removes the oldest such folders if there are too many.
     pub(super) fn of_cut(directory: &Path) -> io::Result<Self> {
         let made = Self::make(directory, CUT)?;
         remove_oldest(directory)?;
         Ok(made)
     }
 
-    /// Makes a folder for what goes because its loss is accepted. It is never removed.
+    /// Creates a folder for data that is removed because its loss is accepted. The server never
+    /// deletes it.
     pub(super) fn of_accepted_loss(directory: &Path) -> io::Result<Self> {
         Self::make(directory, LOST)
     }
@@ -66,7 +66,7 @@ impl Aside {
         &self.folder
     }
 
-    /// Copies the first `written` bytes of a journal. They are on the disk when this returns.
+    /// Copies the first `written` bytes of a journal and syncs the copy.
     pub(super) fn copy(&mut self, journal: &Path, written: u64) -> io::Result<()> {
         let copy = self.folder.join(name(journal)?);
         let mut file = File::create_new(&copy)?;
@@ -83,7 +83,7 @@ impl Aside {
         sync(&self.folder)
     }
 
-    /// Puts the copies of journals back to where they came from.
+    /// Writes the copies of the journals back to their original paths.
     pub(super) fn restore(&self) -> io::Result<()> {
         for (copy, journal) in &self.copies {
             fs::copy(copy, journal)?;
@@ -98,7 +98,7 @@ fn name(path: &Path) -> io::Result<&std::ffi::OsStr> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no name"))
 }
 
-/// Names sort by time.
+/// Removes the oldest folders of cut journals beyond the maximum number. Their names sort by time.
 fn remove_oldest(directory: &Path) -> io::Result<()> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copy_is_put_back_as_it_was() {
+    fn restore_writes_back_the_copied_bytes() {
         let directory = tempfile::tempdir().unwrap();
         let journal = directory.path().join("7.jnl");
         fs::write(&journal, b"written and more\0\0\0").unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_bounded_in_number_and_the_oldest_goes() {
+    fn the_oldest_folder_is_removed_when_there_are_too_many() {
         let directory = tempfile::tempdir().unwrap();
         let path = |number| {
             directory

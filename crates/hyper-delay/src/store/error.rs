@@ -4,13 +4,13 @@ use super::Space;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// The store could not do what it was asked to do.
+/// An operation of the store failed.
 ///
-/// After an error in writing there is no going on: memory and disk may differ. An error in reading
-/// with [`is_damage`](Self::is_damage) concerns what was read and nothing else.
+/// After a failed write the store must be opened again, because memory and disk may differ. A failed
+/// read with [`is_damage`](Self::is_damage) concerns only the data that was read.
 #[derive(Debug)]
 pub struct StoreError {
-    what: &'static str,
+    action: &'static str,
     kind: Kind,
     space: Option<Space>,
     folder: Option<PathBuf>,
@@ -19,40 +19,40 @@ pub struct StoreError {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The disk refused, or something else outside of the store's files.
+    /// The disk or the operating system failed.
     Disk,
-    /// The files were read and are not what was written.
+    /// The files do not contain what was written.
     Damage,
-    /// Acknowledged commits are missing, and the message says all of it.
+    /// Acknowledged commits are missing. The source is the complete message.
     Loss,
 }
 
 impl StoreError {
-    pub(crate) fn new(what: &'static str, source: impl Into<Source>) -> Self {
-        Self::of(Kind::Disk, what, source.into())
+    pub(crate) fn new(action: &'static str, source: impl Into<Source>) -> Self {
+        Self::of(Kind::Disk, action, source.into())
     }
 
-    pub(crate) fn damage(what: &'static str, source: impl Into<Source>) -> Self {
-        Self::of(Kind::Damage, what, source.into())
+    pub(crate) fn damage(action: &'static str, source: impl Into<Source>) -> Self {
+        Self::of(Kind::Damage, action, source.into())
     }
 
     pub(crate) fn loss(source: impl Into<Source>) -> Self {
         Self::of(Kind::Loss, "open", source.into())
     }
 
-    /// Takes an error of the library, which is damage or a failing disk.
-    pub(super) fn of_library(what: &'static str, error: fjall::Error) -> Self {
+    /// Converts an error of the library to damage or a failing disk.
+    pub(super) fn of_library(action: &'static str, error: fjall::Error) -> Self {
         let kind = if is_damage(&error) {
             Kind::Damage
         } else {
             Kind::Disk
         };
-        Self::of(kind, what, reason(error))
+        Self::of(kind, action, reason(error))
     }
 
-    fn of(kind: Kind, what: &'static str, source: Source) -> Self {
+    fn of(kind: Kind, action: &'static str, source: Source) -> Self {
         Self {
-            what,
+            action,
             kind,
             space: None,
             folder: None,
@@ -60,33 +60,33 @@ impl StoreError {
         }
     }
 
-    /// Names the space that was read.
+    /// Adds the space that was read.
     #[must_use]
     pub(crate) fn in_space(mut self, space: Space) -> Self {
         self.space = Some(space);
         self
     }
 
-    /// Names the folder with the files of the space.
+    /// Adds the folder with the files of the space.
     #[must_use]
     pub(crate) fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Returns whether the store's files are damaged: a checksum does not match, a file is missing or
-    /// too short, or a value cannot be decoded. Otherwise the disk itself failed.
+    /// Returns whether the files of the store are damaged: a checksum does not match, a file is
+    /// missing or too short, or a value cannot be decoded. If not, the disk failed.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.kind != Kind::Disk
     }
 
-    /// Returns what went wrong, without what to do about it.
+    /// Returns the cause, without the operation and the cure.
     pub(crate) fn reason(&self) -> &Source {
         &self.source
     }
 
-    /// Returns the space that was read, if one was.
+    /// Returns the space that was read, if it is known.
     #[must_use]
     pub const fn space(&self) -> Option<Space> {
         self.space
@@ -96,9 +96,9 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.kind == Kind::Loss {
-            return write!(f, "the store failed to {}: {}", self.what, self.source);
+            return write!(f, "the store failed to {}: {}", self.action, self.source);
         }
-        write!(f, "the store failed to {}", self.what)?;
+        write!(f, "the store failed to {}", self.action)?;
         if let Some(space) = self.space {
             write!(f, " in space {}", space.name())?;
         }
@@ -137,19 +137,18 @@ fn is_damage(error: &fjall::Error) -> bool {
     }
 }
 
-/// Whether a file of the store is too short, missing or nonsense.
+/// Returns whether a file of the store is too short, missing or malformed.
 fn is_damaged_file(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
     matches!(error.kind(), UnexpectedEof | NotFound | InvalidData)
 }
 
-/// An error of the library in words.
+/// Returns the cause of an error of the library in plain words.
 fn reason(error: fjall::Error) -> Source {
     match error {
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => error.into(),
         fjall::Error::Poisoned => {
-            "an earlier write in the background failed and was logged then; the disk may be full or \
-             failing"
+            "an earlier write in the background failed, see the log; the disk may be full or failing"
                 .into()
         }
         other => other.into(),
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_and_a_failing_disk_are_told_apart() {
+    fn damage_and_a_failing_disk_have_different_cures() {
         let io = |kind| fjall::Error::Io(io::Error::from(kind));
         for error in [
             fjall::Error::Unrecoverable,

@@ -1,4 +1,4 @@
-//! A store on a disk that can lose its power, for tests.
+//! A store in memory that simulates power failures, for tests.
 
 use std::{
     collections::BTreeMap,
@@ -8,45 +8,45 @@ use std::{
 
 use super::{Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit};
 
-/// In memory, on a disk that keeps what was synced and forgets the rest when the power goes.
+/// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Fake {
     state: Mutex<State>,
 }
 
-/// What a sync does.
+/// The behaviour of syncs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Syncs {
-    /// It brings everything to the disk.
+    /// A sync succeeds.
     #[default]
     Work,
-    /// It says that it failed; so does every write from then on.
+    /// A sync fails, and so does every later write.
     Fail,
-    /// It says that it is done, and is not.
+    /// A sync reports success and syncs nothing.
     Lie,
 }
 
-/// What was asked of a store so far.
+/// The numbers of calls so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Batches.
+    /// Commits.
     pub(crate) commits: usize,
-    /// Syncs, those of batches too.
+    /// Syncs, including those of commits.
     pub(crate) syncs: usize,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What reads see.
+    /// The contents that reads see.
     shown: Spaces,
-    /// What the disk has for certain.
+    /// The contents at the last sync.
     synced: Spaces,
-    /// What was written since, in order: the disk may have some of it.
+    /// The writes since the last sync, in order.
     unsynced: Vec<Write>,
     syncs: Syncs,
     broken: bool,
     asked: Asked,
-    /// `None`: ample.
+    /// `None` for [`Room::AMPLE`].
     room: Option<Room>,
 }
 
@@ -59,8 +59,7 @@ enum Write {
 }
 
 impl Fake {
-    /// The power goes, and comes again: the disk has what was synced, and the first `more` of the batches written
-    /// since then.
+    /// Returns the store after a power failure, with the first `more` unsynced writes.
     pub(crate) fn power_loss(&self, more: usize) -> Self {
         let state = self.state();
         let mut kept = state.synced.clone();
@@ -76,27 +75,27 @@ impl Fake {
         }
     }
 
-    /// How many writes are not on the disk for certain.
+    /// Returns the number of unsynced writes.
     pub(crate) fn unsynced(&self) -> usize {
         self.state().unsynced.len()
     }
 
-    /// What syncs do from now on.
+    /// Sets the behaviour of syncs.
     pub(crate) fn syncs(&self, syncs: Syncs) {
         self.state().syncs = syncs;
     }
 
-    /// Sets the room on its disk.
+    /// Sets the room on the disk.
     pub(crate) fn room_is(&self, room: Room) {
         self.state().room = Some(room);
     }
 
-    /// What was asked of it.
+    /// Returns the numbers of calls so far.
     pub(crate) fn asked(&self) -> Asked {
         self.state().asked
     }
 
-    /// All of a space.
+    /// Returns all keys and values of a space.
     pub(crate) fn all(&self, space: Space) -> Vec<(Vec<u8>, Bytes)> {
         let state = self.state();
         let all = state.shown[space as usize].iter();
@@ -112,7 +111,7 @@ impl Fake {
 impl State {
     fn write(&mut self, write: Write) -> Result<(), StoreError> {
         if self.broken {
-            return Err(StoreError::new("write", "a sync has failed before"));
+            return Err(StoreError::new("write", "an earlier sync failed"));
         }
         write.apply(&mut self.shown);
         self.unsynced.push(write);
@@ -211,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_synced_is_gone_with_the_power_or_its_end_is() {
+    fn a_power_loss_keeps_synced_writes_and_a_prefix_of_the_others() {
         let store = Fake::default();
         put(&store, b"1", Durability::Synced).unwrap();
         put(&store, b"2", Durability::Written).unwrap();
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_sync_that_failed_nothing_is_written() {
+    fn writes_fail_after_a_failed_sync() {
         let store = Fake::default();
         store.syncs(Syncs::Fail);
         put(&store, b"1", Durability::Synced).unwrap_err();
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_that_lies_keeps_nothing() {
+    fn a_lying_sync_keeps_nothing() {
         let store = Fake::default();
         store.syncs(Syncs::Lie);
         put(&store, b"1", Durability::Synced).unwrap();

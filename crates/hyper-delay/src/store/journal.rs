@@ -1,4 +1,4 @@
-//! Reads the journal files of the embedded store and never writes.
+//! Reads the journal files of the embedded store without changing them.
 //!
 //! A journal is a sequence of batches in a file that may be preallocated with zeros. All integers
 //! are little-endian.
@@ -11,9 +11,9 @@
 //! end    = 3, checksum: u64 (XXH3 over the bytes of all items and clears), "FJL", 3
 //! ```
 //!
-//! The checksum does not cover the start. Its item count must match; its sequence number must be
-//! greater than that of the last batch with items, by a plausible step. After a restart the store
-//! uses the numbers of clears at the end again.
+//! The checksum does not cover the start. The item count must match. The sequence number must be
+//! greater than that of the last batch with items, by a plausible step. After a restart the library
+//! can reuse the sequence numbers of clears at the end of a journal.
 
 mod parse;
 
@@ -27,7 +27,7 @@ use std::{
 
 use parse::Failure;
 
-/// A step between two sequence numbers that no sequence of writes makes.
+/// A step between two sequence numbers that writes cannot cause.
 const IMPLAUSIBLE_STEP: u64 = 1 << 40;
 
 /// One journal file, in memory.
@@ -38,16 +38,16 @@ pub struct Journal {
     bytes: Vec<u8>,
 }
 
-/// A whole batch whose checksum is correct.
+/// A complete batch with a correct checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalBatch<'a> {
-    /// Where it is in the file.
+    /// The position in the file.
     pub range: Range<usize>,
-    /// Orders batches with items over all journals of a store.
+    /// The sequence number, which orders batches with items over all journals of a store.
     pub seqno: u64,
     /// Keys that are put or removed.
     pub items: Vec<JournalItem<'a>>,
-    /// Keyspaces that lose all their keys, after `items`.
+    /// Keyspaces that are cleared after `items`.
     pub clears: Vec<u64>,
 }
 
@@ -58,51 +58,51 @@ pub struct JournalItem<'a> {
     pub keyspace: u64,
     /// The key.
     pub key: &'a [u8],
-    /// The value, or nothing for a removal.
+    /// The value. `None` for a removal.
     pub value: Option<&'a [u8]>,
 }
 
-/// Bytes of a journal that are no batch.
+/// Bytes of a journal that are not a readable batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Where they are: up to the next readable batch, or to the last byte that is not zero.
+    /// The position in the file, up to the next readable batch or the last byte that is not zero.
     pub range: Range<usize>,
-    /// What is wrong with the batch that begins there.
+    /// The damage to the batch that begins there.
     pub reason: Reason,
-    /// Whether no readable batch follows: a crash can leave this.
+    /// Whether no readable batch follows. A crash can cause this.
     pub is_tail: bool,
 }
 
-/// What is wrong with a batch.
+/// The damage to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
     /// The file ends before the batch does.
     #[error("the file ends in the middle of a batch")]
     Cut,
-    /// A byte that must be a certain tag is not.
-    #[error("byte {found:#04x} is not a tag that can stand there")]
+    /// A tag has an unexpected value.
+    #[error("byte {found:#04x} is not an expected tag")]
     Tag {
         /// The byte that was found.
         found: u8,
     },
-    /// The number of items differs from the batch's start.
+    /// The number of items differs from the number in the start of the batch.
     #[error("the batch announces {announced} items and has {found}")]
     ItemCount {
-        /// What the start says.
+        /// Number of items in the start.
         announced: u32,
-        /// Items before the end.
+        /// Number of items before the end.
         found: u32,
     },
-    /// The bytes are not those that were written.
+    /// The checksum of the items and clears is wrong.
     #[error("the checksum does not match")]
     Checksum,
-    /// The sequence number does not follow the one before.
+    /// The sequence number is not greater than the one before by a plausible step.
     #[error("sequence number {found} cannot follow {before}")]
     Seqno {
-        /// Of the batch before, or 0.
+        /// The sequence number of the batch before. 0 if there is none.
         before: u64,
-        /// Of this batch.
+        /// The sequence number of this batch.
         found: u64,
     },
 }
@@ -132,11 +132,11 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// If it cannot be read.
+    /// If the file cannot be read.
     pub fn read(id: u64, path: &Path) -> io::Result<Self> {
         let mut bytes = read_up_to_zeros(File::open(path)?)?;
         let end = bytes.iter().rposition(|byte| *byte != 0);
-        // A batch ends with a byte that is not zero: the rest is preallocated.
+        // A batch ends with a byte that is not zero. The zeros after it are preallocated.
         bytes.truncate(end.map_or(0, |end| end + 1));
         Ok(Self {
             id,
@@ -145,7 +145,7 @@ impl Journal {
         })
     }
 
-    /// Returns the number that the file is named by.
+    /// Returns the number in the name of the file.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -157,16 +157,16 @@ impl Journal {
         &self.path
     }
 
-    /// Returns the written bytes: all but the zeros at the end.
+    /// Returns the written bytes, without the zeros at the end.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Yields every readable batch in order, and an error for each stretch of other bytes.
+    /// Yields every readable batch in order, and an error for each range of other bytes.
     ///
-    /// A batch that follows damage is one by its checksum alone: a payload can contain bytes that
-    /// look like a batch. Trust it only if what follows it continues it.
+    /// After damage a batch is recognized by its checksum alone, and a payload can contain bytes of
+    /// a valid batch. Trust such a batch only if the batches after it continue it.
     #[must_use]
     pub const fn batches(&self) -> Batches<'_> {
         Batches {
@@ -192,12 +192,12 @@ impl<'a> Batches<'a> {
             Failure::End => Reason::Cut,
             Failure::Reason(reason) => reason,
         })?;
-        // The first batch of a journal follows one that is not here.
-        let most = match self.before {
+        // The batch before the first one of a journal is in another journal.
+        let limit = match self.before {
             0 => 1 << 56,
             before => before.saturating_add(IMPLAUSIBLE_STEP),
         };
-        let follows = (self.before == 0 || batch.seqno > self.before) && batch.seqno < most;
+        let follows = (self.before == 0 || batch.seqno > self.before) && batch.seqno < limit;
         if !follows {
             return Err(Reason::Seqno {
                 before: self.before,
@@ -236,7 +236,7 @@ impl<'a> Iterator for Batches<'a> {
     }
 }
 
-/// Reads a file without the blocks of zeros at its end.
+/// Reads a file, except for blocks of zeros at its end.
 fn read_up_to_zeros(mut file: File) -> io::Result<Vec<u8>> {
     const BLOCK: usize = 64 << 10;
     let zeros = vec![0; BLOCK];

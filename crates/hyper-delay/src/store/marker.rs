@@ -3,21 +3,21 @@ use serde::{Deserialize, Serialize};
 use super::{Bytes, StoreError};
 use crate::record;
 
-/// The number of the last commit that changed a space: every batch writes one into each space that
-/// it touches.
+/// The number of the last commit that changed a space. Every batch writes a marker into each space
+/// that it changes.
 ///
-/// Each marker names the one before it. So a journal that lost a batch, or a missing journal, shows
-/// as a marker that does not follow what is there.
+/// Each marker names the one before it, so a missing batch or journal shows as a marker that does
+/// not follow the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Marker {
     /// The number of the commit.
     pub commit: u64,
-    /// The commit before it that touched the same space; 0 if there was none since the space was
-    /// empty.
+    /// The number of the commit before it that changed the same space. 0 if there was none since the
+    /// space was empty.
     pub before: u64,
-    /// Tasks and revisions scheduled in all commits up to this one.
+    /// Number of revisions that were scheduled, in all commits up to this one.
     pub schedules: u64,
-    /// Tasks and revisions removed in all commits up to this one.
+    /// Number of revisions that were removed, in all commits up to this one.
     pub removals: u64,
 }
 
@@ -30,11 +30,11 @@ impl Marker {
         record::encode(self)
     }
 
-    /// Reads the value of a marker.
+    /// Decodes a marker.
     ///
     /// # Errors
     ///
-    /// If it is not one.
+    /// If the value is not a marker.
     pub fn decode(value: &[u8]) -> Result<Self, StoreError> {
         record::decode(value)
     }

@@ -1,4 +1,4 @@
-//! What is on disk, as the rest of the server sees it: sorted spaces of keys, written in atomic batches.
+//! Storage: sorted spaces of keys on a disk, written in atomic batches.
 
 mod aside;
 mod batch;
@@ -28,26 +28,26 @@ pub use marker::Marker;
 pub enum Space {
     /// Sequence number to content.
     Tasks,
-    /// Route and id to where the task is.
+    /// Route and id to the state of the task.
     Names,
-    /// Time and sequence number to an entry: what waits.
+    /// Due time and sequence number to the entry of a waiting task.
     Waiting,
-    /// Route, time and sequence number to an entry: what is due and has nobody to take it.
+    /// Route, due time and sequence number to the entry of a parked task.
     Parked,
-    /// Route, time of death and sequence number to an entry.
+    /// Route, time of death and sequence number to the entry of a dead letter.
     Dead,
-    /// Names of tasks that are done, in two generations that take turns.
+    /// Route and id to a finished task: one generation of the deduplication window.
     DoneEven,
-    /// The other generation.
+    /// The other generation of the deduplication window.
     DoneOdd,
-    /// Route to how many tasks it has in each state.
+    /// Route to its counts of tasks by state.
     Counts,
-    /// Sequence numbers, the low-water mark, the version.
+    /// The reserved sequence numbers, the low-water mark, the state of the deduplication window.
     Meta,
 }
 
 impl Space {
-    /// All, in the order of their numbers.
+    /// All spaces, in the order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::Tasks,
         Self::Names,
@@ -75,39 +75,39 @@ impl Space {
     }
 }
 
-/// How far a batch has to go before [`Store::commit`] returns.
+/// What a batch survives once [`Store::commit`] has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// To the operating system: it survives the end of the process.
+    /// The end of the process: the batch is written to the operating system.
     Written,
-    /// To the disk: it survives the loss of power.
+    /// A power failure: the batch is synced to the disk.
     Synced,
 }
 
-/// A key or a value, as the store keeps it: short ones in place, long ones shared.
+/// A key or a value. Short ones are stored inline, long ones are shared between clones.
 pub type Bytes = fjall::Slice;
 
-/// What gets each key and value of a scan, and says whether to go on.
+/// The callback of a scan: receives each key and value, and breaks to end the scan.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// Sorted spaces of keys on a disk.
 ///
 /// Implementations must:
 ///
-/// - apply a batch whole or not at all, also over a crash;
-/// - keep the order of batches over a crash: if one is there, so are all before it;
-/// - have what is `Synced` on the disk when `commit` returns, with all that was committed before it;
-/// - show what is committed to every read that starts later, from any thread;
-/// - after an error in writing, refuse to write.
+/// - apply each batch completely or not at all, also after a crash;
+/// - keep the order of batches after a crash: if a batch is present, so are all batches before it;
+/// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
+/// - show a committed batch to every read that starts later, on any thread;
+/// - refuse all writes after a failed write.
 pub trait Store: Send + Sync + 'static {
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
     /// If the disk cannot be read.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError>;
 
-    /// Visits the keys from `from` on, in their order, until there are no more or `visit` breaks.
+    /// Visits the keys of a space from `from` on, in order, until `visit` breaks.
     ///
     /// # Errors
     ///
@@ -118,33 +118,33 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If it could not be written, or synced. It may be there after the next start, or not.
+    /// If the batch cannot be written or synced. It can still be present after the next start.
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError>;
 
-    /// Removes every key of a space, in constant time. It need not be atomic with any batch.
+    /// Removes all keys of a space in constant time. This need not be atomic with any batch.
     ///
     /// # Errors
     ///
-    /// If the disk failed.
+    /// If the disk fails.
     fn clear(&self, space: Space) -> Result<(), StoreError>;
 
-    /// Makes room on the disk for the next batch, and returns how much there is. `tasks` is the
-    /// number of tasks in the store: room to finish them is kept.
+    /// Makes room on the disk for the next batch and returns the room for it. `tasks` is the number
+    /// of tasks in the store; room to finish them is kept.
     ///
     /// Default: [`Room::AMPLE`], for a store without a disk of its own.
     ///
     /// # Errors
     ///
-    /// If the disk failed.
+    /// If the disk fails.
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {
         let _ = tasks;
         Ok(Room::AMPLE)
     }
 
-    /// Brings all that was committed to the disk.
+    /// Syncs all committed batches to the disk.
     ///
     /// # Errors
     ///
-    /// If the disk failed.
+    /// If the disk fails.
     fn sync(&self) -> Result<(), StoreError>;
 }

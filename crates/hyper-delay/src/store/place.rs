@@ -4,16 +4,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a data directory has the store in.
+/// The folder of the store in a data directory.
 pub(crate) const STORE: &str = "store";
 
-/// A store that is being made.
+/// The folder of a store that is being created.
 const UNFINISHED: &str = "store.new";
 
-/// Locked by the process that has the directory.
+/// The file that the process which uses the directory holds a lock on.
 pub(crate) const LOCK: &str = "lock";
 
-/// A data directory that no other process has.
+/// A data directory that this process has locked.
 #[derive(Debug)]
 pub(super) struct Place {
     directory: PathBuf,
@@ -21,9 +21,13 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Makes the directory if there is none, and takes it until this is dropped, or the process ends in whatever
-    /// way.
-    pub(super) fn take(directory: &Path) -> Result<Self, fjall::Error> {
+    /// Creates the directory if it does not exist, and locks it until this is dropped or the process
+    /// ends.
+    ///
+    /// # Errors
+    ///
+    /// `Locked` if another process uses the directory; otherwise the error of the file system.
+    pub(super) fn lock(directory: &Path) -> Result<Self, fjall::Error> {
         fs::create_dir_all(directory)?;
         let lock = File::create(directory.join(LOCK))?;
         lock.try_lock().map_err(|error| match error {
@@ -36,7 +40,7 @@ impl Place {
         })
     }
 
-    /// Where the store is, or will be.
+    /// Returns the path of the store, which may not exist yet.
     pub(super) fn store(&self) -> PathBuf {
         self.directory.join(STORE)
     }
@@ -45,21 +49,21 @@ impl Place {
         self.store().try_exists()
     }
 
-    /// Makes the store under another name, and moves it to its place when it is whole. So a crash on the way
-    /// leaves nothing behind that the next start would have to make sense of.
-    pub(super) fn make(
+    /// Creates the store with `create` in a temporary folder and renames that folder when it is
+    /// complete. After a crash in between, the next call starts over.
+    pub(super) fn create(
         &self,
-        make: impl FnOnce(&Path) -> Result<(), fjall::Error>,
+        create: impl FnOnce(&Path) -> Result<(), fjall::Error>,
     ) -> Result<(), fjall::Error> {
         let unfinished = self.directory.join(UNFINISHED);
         match fs::remove_dir_all(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        make(&unfinished)?;
+        create(&unfinished)?;
         fs::rename(&unfinished, self.store())?;
         sync(&self.directory)?;
-        // The directory itself may be new, and those around it; what cannot be opened is not.
+        // The directory and its parents may be new. One that cannot be opened is not.
         for around in self.directory.canonicalize()?.ancestors().skip(1) {
             let _ = sync(around);
         }
@@ -67,7 +71,7 @@ impl Place {
     }
 }
 
-/// Brings the names in a directory to the disk, where that is a thing to do.
+/// Syncs the names in a directory to the disk, on systems that need it.
 pub(crate) fn sync(directory: &Path) -> Result<(), io::Error> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;
@@ -85,28 +89,28 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_was_left_half_made_is_made_anew() {
+    fn an_unfinished_store_is_created_again() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path().join("new/and new");
-        let place = Place::take(&directory).unwrap();
-        let crashed = place.make(|unfinished| {
+        let place = Place::lock(&directory).unwrap();
+        let crashed = place.create(|unfinished| {
             write_a_store(unfinished)?;
             Err(fjall::Error::Unrecoverable)
         });
         crashed.unwrap_err();
         assert!(!place.has_store().unwrap());
-        place.make(write_a_store).unwrap();
+        place.create(write_a_store).unwrap();
         assert!(place.has_store().unwrap());
         assert!(!directory.join(UNFINISHED).exists());
     }
 
     #[test]
-    fn a_directory_can_be_taken_once_at_a_time() {
+    fn a_directory_is_locked_by_one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::take(directory.path()).unwrap();
-        let error = Place::take(directory.path()).unwrap_err();
+        let place = Place::lock(directory.path()).unwrap();
+        let error = Place::lock(directory.path()).unwrap_err();
         assert!(matches!(error, fjall::Error::Locked));
         drop(place);
-        Place::take(directory.path()).unwrap();
+        Place::lock(directory.path()).unwrap();
     }
 }

@@ -73,7 +73,7 @@ fn a_data_directory_of_another_server_is_reported_with_a_cure() {
     let server = Server::start(json!({}));
     let error = server.run(&["serve"]).failed(1);
     assert!(error.contains("data_dir data/db"), "{error}");
-    assert!(error.contains("another process has it"), "{error}");
+    assert!(error.contains("another process uses it"), "{error}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Blocks of files, where the system has calls for them.
+//! Allocates blocks of files in advance, on systems that support it.
 
 use std::{
     fs::{File, Metadata},
     io,
 };
 
-/// The bytes of a file's blocks.
+/// Returns the size of a file's allocated blocks in bytes. 0 where the system does not tell.
 #[cfg(unix)]
 pub(super) fn allocated(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
@@ -17,7 +17,7 @@ pub(super) fn allocated(_: &Metadata) -> u64 {
     0
 }
 
-/// The bytes that any program may take of a file's disk; `None` where that cannot be asked.
+/// Returns the free bytes on a file's disk. `None` where the system does not tell.
 #[cfg(unix)]
 pub(super) fn free(file: &File) -> io::Result<Option<u64>> {
     let disk = rustix::fs::fstatvfs(file)?;
@@ -29,14 +29,14 @@ pub(super) fn free(_: &File) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Allocates the blocks of a range, and enlarges the file to its end.
+/// Allocates the blocks of a range and extends the file to its end.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn enlarge(file: &File, from: u64, to: u64) -> io::Result<()> {
     let mode = rustix::fs::FallocateFlags::empty();
     Ok(rustix::fs::fallocate(file, mode, from, to - from)?)
 }
 
-/// Allocates the blocks of a range, and leaves the size of the file.
+/// Allocates the blocks of a range and keeps the size of the file.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) fn behind_the_end(file: &File, from: u64, to: u64) -> io::Result<()> {
     let mode = rustix::fs::FallocateFlags::KEEP_SIZE;

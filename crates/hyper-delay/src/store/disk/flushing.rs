@@ -1,33 +1,33 @@
-//! When a store on a disk with little room flushes its memtables.
+//! Decides when a store on an almost full disk flushes its memtables.
 //!
-//! What finished tasks leave on disk is dropped by compactions, and a compaction of a space needs
-//! some new tables in it. New tasks make these on a disk with room. On a full disk there are none,
-//! and their place is taken by flushes whenever an eighth of the tasks is finished.
+//! Compactions free the space of finished tasks, and the library compacts a space only after some
+//! new tables. With room on the disk, new tasks cause new tables. On a full disk there are no new
+//! tasks, so the store flushes whenever an eighth of the tasks is finished.
 
 use std::time::{Duration, Instant};
 
 use super::room::Room;
 
-/// With less room than this for new tasks, the store flushes as tasks are finished.
+/// Below this room for new tasks, in bytes, the store flushes as tasks are finished.
 const SHORT: u64 = 64 << 20;
 
-/// The least time between two flushes.
+/// Minimum time between two flushes.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Flushes until the library compacts, and then until it deletes the files that were compacted.
+/// Number of flushes until the library compacts, and then until it deletes the compacted files.
 const FLUSHES: u32 = 4 + 2;
 
 /// Decides when to flush.
 #[derive(Debug, Default)]
 pub(super) struct Flushing {
-    /// The most tasks since the last decision to flush.
+    /// Maximum number of tasks since the last decision to flush.
     tasks: u64,
     last: Option<Instant>,
     left: u32,
 }
 
 impl Flushing {
-    /// Returns whether a store with this room and this number of tasks flushes now.
+    /// Returns whether to flush now, with this room and number of tasks.
     pub(super) fn is_due(&mut self, room: Room, tasks: u64, now: Instant) -> bool {
         self.tasks = self.tasks.max(tasks);
         if room.new_tasks() >= SHORT {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn flushes_keep_their_distance() {
+    fn flushes_are_at_least_a_second_apart() {
         let mut flushing = Flushing::default();
         let short = Room::for_new_tasks(0);
         let start = Instant::now();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_with_room_needs_no_flush_and_one_without_any_bears_none() {
+    fn a_disk_with_ample_room_or_none_is_not_flushed() {
         let mut flushing = Flushing::default();
         let now = Instant::now();
         assert!(!flushing.is_due(Room::for_new_tasks(SHORT), 100, now));

@@ -1,4 +1,4 @@
-//! Room for the next batch in the journal, which no other program can take.
+//! Allocates the journal blocks of the next batch in advance.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Blocks that are allocated in the newest journal beyond what is written.
+/// Allocated blocks of the newest journal after its written part.
 ///
-/// The library makes journals sparse and ends when a write into one fails. Allocating first moves
-/// that failure to a place where waiting is possible. The size and the bytes of the file stay as
-/// they are.
+/// The library makes journals sparse and stops working when a write into one fails. If allocating
+/// in advance fails, the committer can wait instead. Allocating changes neither the size nor the
+/// bytes of the file.
 #[derive(Debug)]
 pub(super) struct JournalRoom {
     store: PathBuf,
@@ -21,14 +21,14 @@ pub(super) struct JournalRoom {
 struct Journal {
     path: PathBuf,
     file: File,
-    /// The end of what is written, or a place after it.
+    /// An upper bound of the end of the written bytes.
     written: u64,
-    /// All blocks before this are allocated.
+    /// The end of the allocated blocks.
     allocated: u64,
 }
 
 impl JournalRoom {
-    /// Of the store in this folder.
+    /// Watches the journals of the store in this folder.
     pub(super) const fn new(store: PathBuf) -> Self {
         Self {
             store,
@@ -36,11 +36,11 @@ impl JournalRoom {
         }
     }
 
-    /// Makes sure that the next `bytes` fit into the newest journal.
+    /// Allocates blocks for the next `bytes` bytes of the newest journal, unless it has them.
     ///
     /// # Errors
     ///
-    /// The disk has no room, or allocates nothing in advance.
+    /// If the disk has no room, or the file system cannot allocate in advance.
     pub(super) fn ensure(&mut self, bytes: u64) -> io::Result<()> {
         let Some(journal) = self.newest()? else {
             return Ok(());
@@ -53,7 +53,7 @@ impl JournalRoom {
         Ok(())
     }
 
-    /// Notes that at most `bytes` bytes were written.
+    /// Records that at most `bytes` bytes were written.
     pub(super) fn wrote(&mut self, bytes: u64) {
         if let Some(journal) = &mut self.journal {
             journal.written += bytes;
@@ -78,7 +78,7 @@ impl JournalRoom {
     }
 }
 
-/// The journal with the highest number.
+/// Returns the path of the journal with the highest number.
 fn newest(store: &Path) -> io::Result<Option<PathBuf>> {
     let mut newest: Option<(u64, PathBuf)> = None;
     for entry in fs::read_dir(store)? {
@@ -102,7 +102,7 @@ mod tests {
     use crate::store::disk::allocate::allocated;
 
     #[test]
-    fn the_newest_journal_gets_blocks_and_keeps_its_size() {
+    fn blocks_are_allocated_in_the_newest_journal_without_changing_its_size() {
         let store = tempfile::tempdir().unwrap();
         for (name, size) in [("9.jnl", 0), ("10.jnl", 10_000), ("11.other", 0)] {
             fs::write(store.path().join(name), vec![7; size]).unwrap();

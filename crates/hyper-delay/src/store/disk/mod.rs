@@ -1,4 +1,4 @@
-//! The disk below a store: the room on it, and the reserve.
+//! The disk of a store: the room on it, and the reserve for a full disk.
 
 mod allocate;
 mod flushing;
@@ -24,21 +24,21 @@ use room::{COPIES, Plan};
 /// How long the reserve does not grow after it gave room, or could not grow.
 const REST: Duration = Duration::from_secs(1);
 
-/// With this much free, the store is looked at only once per [`LOOK`]: no batches of that time take
-/// so much.
+/// With at least this many free bytes, the disk is checked only once per [`LOOK`]. Batches of that
+/// time take less.
 const PLENTY: u64 = 4 << 30;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// With less free, the journal gets its blocks in advance.
+/// With fewer free bytes than this, the blocks of the journal are allocated in advance.
 const TIGHT: u64 = 256 << 20;
 
-/// The most journal that is allocated for the new tasks of a batch.
+/// Maximum number of bytes that are allocated in the journal for the new tasks of a batch.
 const NEW_TASKS: u64 = 16 << 20;
 
-/// What the reserve gives at a time when the journal gets none.
+/// Bytes by which the reserve shrinks at a time when the journal cannot be allocated.
 const STEP: u64 = 1 << 20;
 
-/// Opening a store may take this much: it flushes what the journals have.
+/// Bytes that opening a store may write, because it flushes the contents of the journals.
 const OPENING: u64 = 256 << 20;
 
 /// Watches the room on the disk of a store, and keeps the reserve.
@@ -49,9 +49,9 @@ pub(super) struct Disk {
 
 #[derive(Debug)]
 struct State {
-    /// `None` if the disk cannot be watched; it counts as ample then.
+    /// `None` if the disk cannot be watched. Its room counts as ample then.
     reserve: Option<Reserve>,
-    /// The most that the reserve may have.
+    /// Maximum size of the reserve in bytes.
     most: u64,
     looked: Option<Instant>,
     rests_until: Option<Instant>,
@@ -60,8 +60,8 @@ struct State {
 }
 
 impl Disk {
-    /// Looks at the disk of a data directory, whose store is in the folder `store`. The reserve
-    /// gives its room to the opening of the store if the disk has little.
+    /// Opens the reserve of a data directory whose store is in the folder `store`. On an almost full
+    /// disk it frees the reserve for the opening of the store.
     pub(super) fn open(directory: &Path, store: PathBuf) -> Self {
         let opened = Reserve::open(directory).and_then(|mut reserve| {
             if reserve.free()?.is_some_and(|free| free < OPENING) {
@@ -87,8 +87,8 @@ impl Disk {
         self.with(|state| state.most = most);
     }
 
-    /// Gives the next batch room from the reserve, or lets the reserve grow. Returns the room, and
-    /// whether to flush the store so that there is more.
+    /// Resizes the reserve for the next batch. Returns the room for the batch, and whether to flush
+    /// the store to free more.
     pub(super) fn room(&self, usage: impl FnOnce() -> Usage) -> (Room, bool) {
         const AMPLE: (Room, bool) = (Room::AMPLE, false);
         self.with(|state| {
@@ -108,7 +108,7 @@ impl Disk {
         })
     }
 
-    /// Notes that a batch took at most `bytes` bytes of the journal.
+    /// Records that a batch took at most `bytes` bytes of the journal.
     pub(super) fn wrote(&self, bytes: u64) {
         self.with(|state| state.journal.wrote(bytes));
     }
@@ -141,8 +141,8 @@ impl State {
             reserve.resize(plan.reserve)?;
             self.rests_until = Some(now + REST);
         } else if plan.reserve > reserve.size() && !rests {
-            // The disk may have filled since, or allocate nothing in advance: then there is less
-            // reserve.
+            // The reserve stays smaller if the disk has filled up meanwhile or the file system
+            // cannot allocate in advance.
             if let Err(error) = reserve.resize(plan.reserve) {
                 tracing::debug!(%error, "the reserve cannot grow");
                 self.rests_until = Some(now + REST);
@@ -152,14 +152,14 @@ impl State {
         if free < TIGHT {
             room = self.allocate(reserve, room, usage)?;
         }
-        // Where others filled the disk there is little to gain.
+        // Flushing gains little if other files fill the disk.
         let is_own = usage.tables >= (free + reserve.size()) / 4;
         let flush = is_own && self.flushing.is_due(room, usage.tasks, now);
         Ok(Some((room, flush)))
     }
 
-    /// Allocates the journal of the next batch, out of the reserve if the disk has nothing else.
-    /// Returns the room for that batch.
+    /// Allocates the journal blocks of the next batch, and shrinks the reserve if the disk has no
+    /// other room. Returns the room for that batch.
     fn allocate(&mut self, reserve: &mut Reserve, room: Room, usage: Usage) -> io::Result<Room> {
         let mut new_tasks = (room.new_tasks() / COPIES / 2).min(NEW_TASKS);
         loop {
@@ -177,7 +177,7 @@ impl State {
     }
 }
 
-/// A store works without a reserve, until its disk is full.
+/// Warns that there is no reserve. The store works without one until its disk is full.
 fn unwatched(error: &io::Error) {
     tracing::warn!(
         %error,

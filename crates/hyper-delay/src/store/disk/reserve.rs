@@ -1,4 +1,4 @@
-//! A file that holds room on the disk against other programs.
+//! A file that reserves room on the disk, which other programs cannot take.
 
 use std::{
     fs::{File, OpenOptions},
@@ -8,10 +8,10 @@ use std::{
 
 use super::allocate;
 
-/// The file in the data directory.
+/// The name of the file in the data directory.
 const NAME: &str = "reserve";
 
-/// A file whose blocks are allocated, not sparse. Shrinking it gives room to the store.
+/// A file with allocated blocks. Shrinking it frees room for the store.
 #[derive(Debug)]
 pub(super) struct Reserve {
     file: File,
@@ -19,7 +19,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Opens the reserve of a data directory. On a disk without room for a new file it is empty.
+    /// Opens the reserve of a data directory, or creates an empty one.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let file = OpenOptions::new()
             .create(true)
@@ -38,20 +38,22 @@ impl Reserve {
         Ok(reserve)
     }
 
+    /// Returns the size in bytes.
     pub(super) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes that are free on its disk for any program; `None` where that cannot be asked.
+    /// Returns the free bytes on its disk. `None` where the system does not tell.
     pub(super) fn free(&self) -> io::Result<Option<u64>> {
         allocate::free(&self.file)
     }
 
-    /// Sets the size. Growing it allocates the blocks.
+    /// Sets the size in bytes. Growing allocates the blocks.
     ///
     /// # Errors
     ///
-    /// The disk has no room, or allocates nothing in advance. The size is as before then.
+    /// If the disk has no room, or the file system cannot allocate in advance. The size does not
+    /// change then.
     pub(super) fn resize(&mut self, size: u64) -> io::Result<()> {
         if size < self.size {
             return self.shrink(size);
@@ -85,7 +87,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn its_blocks_are_allocated_and_given_back() {
+    fn growing_allocates_blocks_and_shrinking_frees_them() {
         let directory = tempfile::tempdir().unwrap();
         let mut reserve = Reserve::open(directory.path()).unwrap();
         reserve.resize(4 << 20).unwrap();
@@ -99,7 +101,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_sparse_copy_of_it_holds_nothing() {
+    fn a_sparse_copy_is_opened_empty() {
         let directory = tempfile::tempdir().unwrap();
         let file = File::create(directory.path().join(NAME)).unwrap();
         file.set_len(4 << 20).unwrap();
@@ -109,7 +111,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_disk_has_free_bytes() {
+    fn free_bytes_of_the_disk_are_known() {
         let directory = tempfile::tempdir().unwrap();
         let reserve = Reserve::open(directory.path()).unwrap();
         assert!(reserve.free().unwrap().is_some());

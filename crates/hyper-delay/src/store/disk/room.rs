@@ -1,39 +1,39 @@
-//! How much of a disk new tasks may take.
+//! Computes how much of a disk new tasks may take.
 //!
-//! A full disk must still take the acks, retries and dead letters of the tasks that it holds. So a
-//! new task is admitted only if everything that finishing the stored tasks writes fits beside it:
-//! memtables that are to be flushed, the copy that a compaction makes, and the journal records and
-//! tombstones of each stored task.
+//! A full disk must still take the acks, retries and dead letters of its tasks. So new tasks are
+//! admitted only while the disk also has room for finishing the stored ones: for flushing the
+//! memtables, for the copy that a compaction makes, and for the journal records and tombstones of
+//! each stored task.
 
 const MIB: u64 = 1 << 20;
 
-/// Journal record, memtable entries and their share of a compaction, for one ack, retry or dead
-/// letter of a task with long names.
+/// Bytes for one ack, retry or dead letter of a task with long names: the journal record, the
+/// memtable entries and their share of a compaction.
 const PER_TASK: u64 = 2 << 10;
 
-/// A new task is written to the journal, to a table, and to the table of a compaction.
+/// How often a new task is written: to the journal, to a table, and to the table of a compaction.
 pub(super) const COPIES: u64 = 3;
 
-/// The most that the changes of stored tasks take, however many there are: journals are deleted
-/// once they are flushed, and compactions drop what has been finished.
+/// Maximum number of bytes for finishing stored tasks, for any number of tasks: journals are deleted
+/// once they are flushed, and compactions drop finished tasks.
 const FINISHING_MAX: u64 = 512 * MIB;
 
-/// The most that one compaction copies: a first level of 256 MiB and the tables above it.
+/// Maximum number of bytes that a compaction copies: a first level of 256 MiB and the tables above.
 const COMPACTION_MAX: u64 = 384 * MIB;
 
-/// Manifests, directories, the head of a new journal.
+/// Bytes for manifests, directories and the start of a new journal.
 const SLACK: u64 = MIB;
 
-/// The changes of one batch.
+/// Maximum number of bytes for the changes of one batch to stored tasks.
 const BATCH: u64 = 8 * MIB;
 
-/// The new tasks of one batch, at most an eighth of a small disk's room.
+/// Bytes for the new tasks of one batch. An eighth of the room on a small disk, if that is less.
 const NEW_TASKS: u64 = 32 * MIB;
 
-/// Sizes of the reserve are multiples of this.
+/// The size of the reserve is a multiple of this many bytes.
 const STEP: u64 = MIB;
 
-/// The most that the reserve grows by at a time, so that a batch does not wait long for it.
+/// Maximum number of bytes by which the reserve grows at a time. It bounds the wait of a batch.
 const GROWTH_MAX: u64 = 64 * MIB;
 
 /// Room on the disk of a store.
@@ -59,7 +59,7 @@ impl Room {
         }
     }
 
-    /// No room for anything, not even an ack.
+    /// No room, not even for an ack.
     #[must_use]
     pub const fn none() -> Self {
         Self {
@@ -68,19 +68,19 @@ impl Room {
         }
     }
 
-    /// Bytes for new tasks.
+    /// Returns the number of bytes for new tasks.
     #[must_use]
     pub const fn new_tasks(self) -> u64 {
         self.new_tasks
     }
 
-    /// Whether there is no room for changes of stored tasks either.
+    /// Returns whether there is no room for changes of stored tasks either.
     #[must_use]
     pub const fn is_exhausted(self) -> bool {
         self.exhausted
     }
 
-    /// The same room with at most `new_tasks` bytes for new tasks.
+    /// Limits the room for new tasks to `new_tasks` bytes.
     #[must_use]
     pub(super) fn with_at_most(self, new_tasks: u64) -> Self {
         Self {
@@ -89,35 +89,36 @@ impl Room {
         }
     }
 
-    /// What a new task takes, until it is finished: its journal record, its table, the copy of that
-    /// in a compaction, and the room to finish it.
+    /// Returns the number of bytes that a new task takes until it is finished: the journal record,
+    /// the table, the copy in a compaction, and the room to finish it. `payload` and `names` are
+    /// lengths in bytes.
     #[must_use]
     pub const fn cost(payload: usize, names: usize) -> u64 {
         COPIES * (payload as u64 + 3 * names as u64 + 400) + PER_TASK
     }
 }
 
-/// What a store holds.
+/// The contents of a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::store) struct Usage {
-    /// Bytes in memtables, which are to be written to tables.
+    /// Bytes in memtables, which will be written to tables.
     pub(in crate::store) unflushed: u64,
     /// Bytes in tables.
     pub(in crate::store) tables: u64,
-    /// Bytes of the largest space, memtables included.
+    /// Bytes of the largest space, including its memtables.
     pub(in crate::store) largest: u64,
-    /// Tasks, in whatever state.
+    /// Number of tasks in any state.
     pub(in crate::store) tasks: u64,
 }
 
 impl Usage {
-    /// What the changes of one batch take in the journal.
+    /// Returns the number of journal bytes that one batch may need for changes of stored tasks.
     pub(super) fn changes(self) -> u64 {
         (self.tasks.saturating_mul(PER_TASK) / 2).min(BATCH) + SLACK / 8
     }
 }
 
-/// What a store is going to write even if no task is added.
+/// The bytes that a store will write even if no task is added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Demand {
     flushes: u64,
@@ -134,7 +135,7 @@ impl Demand {
         }
     }
 
-    /// What the next batch may set off.
+    /// Returns the bytes that the next batch may cause to be written.
     fn at_once(self) -> u64 {
         self.flushes + self.compaction + self.finishing.min(BATCH)
     }
@@ -144,20 +145,19 @@ impl Demand {
     }
 }
 
-/// A decision about the reserve, and the room that there is then.
+/// The next size of the reserve and the room for the next batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// The size that the reserve is to have.
+    /// The next size of the reserve in bytes.
     pub(super) reserve: u64,
     pub(super) room: Room,
 }
 
 impl Plan {
-    /// Decides for a disk with `free` bytes besides a reserve of `reserve` bytes, which may have up
-    /// to `most`.
+    /// Plans for a disk with `free` free bytes and a reserve of `reserve` bytes, at most `most`.
     ///
-    /// The reserve shrinks by what the next batch may need and the disk does not have. It grows out
-    /// of what no batch needs soon, up to all that the stored tasks need.
+    /// The reserve shrinks by the bytes that the next batch may need and that are not free. It grows
+    /// into free bytes that the next batches do not need, up to the demand of the stored tasks.
     pub(super) fn of(free: u64, reserve: u64, most: u64, usage: Usage) -> Self {
         let demand = Demand::of(usage);
         let all = free.saturating_add(reserve);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn new_tasks_get_what_the_stored_ones_leave() {
+    fn new_tasks_get_the_room_that_stored_ones_do_not_need() {
         let plan = Plan::of(100 * MIB, 0, 0, usage(8, 20, 10 * 512));
         assert_eq!(plan.room.new_tasks(), (100 - 8 - 20 - 10 - 1) * MIB);
         assert!(!plan.room.is_exhausted());
@@ -215,16 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_counts_as_room_and_gives_it_batch_by_batch() {
+    fn the_reserve_counts_as_room_and_shrinks_batch_by_batch() {
         let usage = usage(8, 20, 10 * 512);
         let plan = Plan::of(8 * MIB, 92 * MIB, GIB, usage);
-        // The next batch needs 8 + 1 + 20 + 8, and may have new tasks in an eighth of the room.
+        // The next batch needs 8 + 1 + 20 + 8, and an eighth of the room for new tasks.
         assert_eq!(plan.reserve, 50 * MIB);
         assert_eq!(plan.room.new_tasks(), 13 * MIB);
     }
 
     #[test]
-    fn new_tasks_get_no_more_than_is_free_beside_the_reserve() {
+    fn new_tasks_get_at_most_the_free_bytes() {
         let usage = usage(3, 9, 700);
         for (free, reserve) in (0..200).flat_map(|free| (0..200).map(move |size| (free, size))) {
             let plan = Plan::of(free * MIB, reserve * MIB, GIB, usage);
@@ -238,13 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn millions_of_tasks_need_no_more_than_about_a_gibibyte() {
+    fn the_demand_of_any_number_of_tasks_is_below_a_gibibyte() {
         let plan = Plan::of(2 * GIB, 0, 0, usage(60, 20_000, 1_000_000_000));
         assert_eq!(plan.room.new_tasks(), 2 * GIB - (60 + 1 + 384 + 512) * MIB);
     }
 
     #[test]
-    fn the_reserve_gives_what_the_next_batch_lacks() {
+    fn the_reserve_shrinks_by_the_bytes_that_the_next_batch_lacks() {
         // The next batch needs 8 + 1 + 20 + 8.
         let usage = usage(8, 20, 50 * 512);
         let plan = Plan::of(30 * MIB, 49 * MIB, 200 * MIB, usage);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_grows_to_all_that_is_needed() {
+    fn the_reserve_grows_up_to_the_demand() {
         let usage = usage(8, 20, 50 * 512);
         let plan = Plan::of(10 * GIB, 0, GIB, usage);
         assert_eq!(plan.reserve, 64 * MIB);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_reserve_gave_it_does_not_take_back_at_once() {
+    fn a_shrunk_reserve_does_not_grow_again_at_once() {
         let usage = usage(8, 20, 50 * 512);
         for size in 0..200 {
             let given = Plan::of(20 * MIB, size * MIB, GIB, usage).reserve;
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reserve_shrinks_when_the_tasks_are_gone() {
+    fn the_reserve_shrinks_when_no_tasks_are_stored() {
         let plan = Plan::of(GIB, 500 * MIB, GIB, usage(1, 1, 0));
         assert_eq!(plan.reserve, 3 * MIB);
         let plan = Plan::of(GIB, 10 * MIB, GIB, usage(1, 1, 0));
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_for_the_next_flush_there_is_none_at_all() {
+    fn room_is_exhausted_if_the_next_flush_does_not_fit() {
         assert!(
             Plan::of(4 * MIB, 4 * MIB, GIB, usage(8, 8, 1))
                 .room

@@ -22,12 +22,12 @@ use crate::store::{
 /// How [`Embedded::open_with`] opens a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenOptions {
-    /// Goes on with what is left if acknowledged commits are missing. Default: false.
+    /// Opens the store also if acknowledged commits are missing. Default: false.
     pub accept_loss: bool,
 }
 
 pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
-    let place = Place::take(directory).map_err(|error| failed(directory, error))?;
+    let place = Place::lock(directory).map_err(|error| failed(directory, error))?;
     let opening = Opening {
         directory,
         place: &place,
@@ -59,7 +59,7 @@ impl Opening<'_> {
         let record = self.io(CommitFile::read(self.directory))?;
         let has_store = self.io(self.place.has_store())?;
         if !has_store && record == Found::Missing {
-            return self.make();
+            return self.create();
         }
         let store = self.place.store();
         let inspection = if has_store {
@@ -78,7 +78,7 @@ impl Opening<'_> {
         let aside = self.io(self.carry_out(&cure, loss.is_some()))?;
         let contents = inspection.contents(loss.is_some());
         if cure.replaces_store {
-            let (database, spaces, _) = self.make()?;
+            let (database, spaces, _) = self.create()?;
             return Ok((database, spaces, contents));
         }
         let opened = open_spaces(&store).map_err(|error| failed(self.directory, error));
@@ -86,7 +86,7 @@ impl Opening<'_> {
         let checked = check(&spaces, &contents);
         let checked = checked.and_then(|loss| loss.map_or(Ok(()), |loss| Err(self.refuse(&loss))));
         if checked.is_err() {
-            // The journals are closed before they are put back.
+            // The journals must be closed before they are restored.
             drop((spaces, database));
             return Err(self
                 .or_restore(aside.as_ref(), checked)
@@ -95,15 +95,15 @@ impl Opening<'_> {
         Ok((database, spaces, contents))
     }
 
-    /// Makes a new store.
-    fn make(&self) -> Result<Opened, StoreError> {
-        let made = self.place.make(create_spaces);
-        let opened = made.and_then(|()| open_spaces(&self.place.store()));
+    /// Creates a new store.
+    fn create(&self) -> Result<Opened, StoreError> {
+        let created = self.place.create(create_spaces);
+        let opened = created.and_then(|()| open_spaces(&self.place.store()));
         let (database, spaces) = opened.map_err(|error| failed(self.directory, error))?;
         Ok((database, spaces, Commits::default()))
     }
 
-    /// Copies or moves what the store would cut off or delete, and cuts it off.
+    /// Copies or moves the data that the store would cut off or delete, and cuts it off.
     fn carry_out(&self, cure: &Cure<'_>, is_loss: bool) -> io::Result<Option<Aside>> {
         if cure.cuts.is_empty() && cure.folders.is_empty() && !cure.replaces_store {
             return Ok(None);
@@ -164,7 +164,8 @@ impl Opening<'_> {
     }
 }
 
-/// Compares what an open store contains with what it was found to contain before.
+/// Compares the last commit of each space of the open store with `contents`, which were computed
+/// before it was opened.
 fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreError> {
     let mut loss = Loss::default();
     for (space, keyspace) in Space::ALL.into_iter().zip(spaces) {
@@ -181,8 +182,7 @@ fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreE
 fn failed(directory: &Path, error: fjall::Error) -> StoreError {
     if matches!(error, fjall::Error::Locked) {
         let why = format!(
-            "data_dir {}: another process has it; stop that one, or give this one a data_dir of its \
-             own",
+            "data_dir {}: another process uses it; stop that process or set another data_dir",
             directory.display()
         );
         return StoreError::new("open", why);

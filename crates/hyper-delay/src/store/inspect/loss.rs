@@ -6,7 +6,7 @@ use super::{
 };
 use crate::store::{Marker, Space, commits::Commits};
 
-/// What is missing from a store, in words.
+/// Describes the acknowledged data that is missing from a store.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Loss {
     findings: Vec<String>,
@@ -23,7 +23,7 @@ impl Loss {
         self.findings.is_empty()
     }
 
-    /// Compares the last commit of a space with the record.
+    /// Adds a finding if the last commit of a space is older than the recorded one.
     pub(in crate::store) fn compare(&mut self, space: Space, last: u64, wanted: u64) {
         if last < wanted {
             let space = space.name();
@@ -42,7 +42,7 @@ impl Loss {
                 journal,
             } = gap;
             format!(
-                "space {} lacks commits after {from} up to {to}, on which {} builds",
+                "space {} lacks commits after {from} up to {to}, before those in {}",
                 space.name(),
                 journal.display()
             )
@@ -66,7 +66,8 @@ impl Loss {
         }));
     }
 
-    /// Compares the counters of the newest commit that is there with the record.
+    /// Adds the number of recorded commits, schedules and removals after the newest commit of the
+    /// store.
     pub(super) fn totals(&mut self, record: &Commits, newest: &Marker) {
         let schedules = record.schedules.saturating_sub(newest.schedules);
         let removals = record.removals.saturating_sub(newest.removals);
@@ -75,14 +76,15 @@ impl Loss {
             return;
         }
         self.findings.push(format!(
-            "by the commit record, {commits} commits with {schedules} schedules and {removals} \
-             removals follow the newest commit that is left"
+            "the commit record counts {commits} commits with {schedules} schedules and {removals} \
+             removals after the newest commit of the store"
         ));
     }
 
-    pub(super) fn record(&mut self, what: &str) {
+    /// Adds a finding about the commit record itself.
+    pub(super) fn record(&mut self, fault: &str) {
         let record = "the commit record (the file commits beside the store)";
-        self.findings.push(format!("{record} {what}"));
+        self.findings.push(format!("{record} {fault}"));
     }
 }
 
@@ -91,8 +93,8 @@ impl fmt::Display for Loss {
         write!(
             f,
             "{}. The store was not opened. `hyper-delay verify` shows what is damaged; `hyper-delay \
-             repair` saves all that is readable and `hyper-delay export` writes it out; with \
-             --accept-loss the server starts with what is left",
+             repair` saves the readable tasks in a new directory, and `hyper-delay export` prints \
+             them; --accept-loss starts the server with the tasks that remain",
             self.findings.join("; ")
         )
     }

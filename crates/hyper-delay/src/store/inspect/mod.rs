@@ -1,9 +1,9 @@
 //! Inspects a store before it is opened, because opening it destroys evidence.
 //!
 //! The library truncates a journal where it stops reading, and deletes the folder of a space whose
-//! `current` or name is missing. So this reads the tables and the journals first and compares what
-//! the store will contain with the commit record. Each commit leaves a [`Marker`] in every space that
-//! it touches, so only the last block of each space and the journals are read.
+//! file `current` or name is missing. So the inspection reads the tables and the journals first and
+//! compares them with the commit record. Each commit writes a [`Marker`] into every space that it
+//! changes, so it is enough to read the last block of each space and the journals.
 
 mod loss;
 mod replay;
@@ -20,38 +20,38 @@ pub(super) use loss::Loss;
 use replay::Replay;
 use tables::{Broken, Lost};
 
-/// What a store contains and lacks.
+/// The contents of a store, and the damage to it.
 #[derive(Debug)]
 pub(super) struct Inspection {
     record: Found,
-    /// Missing if nothing of the store can be used.
+    /// `None` if no part of the store can be used.
     replay: Option<Replay>,
     broken: Vec<Broken>,
 }
 
-/// What must be done before the store is opened.
+/// The steps to take before the store is opened.
 #[derive(Debug, Default)]
 pub(super) struct Cure<'a> {
-    /// Nothing of the store can be used.
+    /// Whether to replace the store by a new one, because no part of it can be used.
     pub(super) replaces_store: bool,
-    /// Folders that the store would delete.
+    /// Folders to move away, which the library would delete.
     pub(super) folders: Vec<&'a Path>,
-    /// Journals that the store would cut.
+    /// Journals to copy, which the library would truncate.
     pub(super) cuts: Vec<Cut<'a>>,
 }
 
-/// The end of a journal that cannot be read.
+/// A journal whose end cannot be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cut<'a> {
     pub(super) journal: &'a Path,
-    /// The bytes that stay.
+    /// Number of readable bytes at the start.
     pub(super) kept: u64,
-    /// The bytes that were written.
+    /// Number of written bytes.
     pub(super) written: u64,
 }
 
 impl Inspection {
-    /// Reads what is in a store folder.
+    /// Inspects the store in a folder.
     pub(super) fn of(store: &Path, record: Found) -> Result<Self, StoreError> {
         let (tables, broken) = tables::read(store)?;
         let replay = tables.map(|tables| Replay::over(tables, commits(&record)));
@@ -66,7 +66,7 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// A store that is not there at all.
+    /// Returns the inspection of a store whose folder is missing.
     pub(super) fn of_nothing(store: &Path, record: Found) -> Self {
         Self {
             record,
@@ -84,7 +84,7 @@ impl Inspection {
         Ok(())
     }
 
-    /// Returns which acknowledged commits are missing, if any are.
+    /// Returns the acknowledged commits that are missing. `None` if there are none.
     pub(super) fn loss(&self) -> Option<Loss> {
         let mut loss = Loss::new(&self.broken);
         let Some(replay) = &self.replay else {
@@ -100,7 +100,7 @@ impl Inspection {
                     loss.totals(record, &replay.newest());
                 }
             }
-            // A store with markers had a record; a store of an older version has neither.
+            // A store with markers had a record. A store of an older version has neither.
             Found::Missing if replay.newest().commit == 0 => {
                 if replay.stops.iter().any(|stop| stop.batches > 0) {
                     loss.stops(&replay.stops);
@@ -116,11 +116,11 @@ impl Inspection {
         Some(loss)
     }
 
-    /// Returns what must be done before the store is opened.
+    /// Returns the steps to take before the store is opened.
     ///
     /// # Errors
     ///
-    /// If a space cannot be opened: only a repair helps, whatever loss is accepted.
+    /// If a space cannot be opened. Only a repair helps then, even if a loss is accepted.
     pub(super) fn cure(&self) -> Result<Cure<'_>, StoreError> {
         let mut cure = Cure::default();
         for broken in &self.broken {
@@ -140,8 +140,8 @@ impl Inspection {
         Ok(cure)
     }
 
-    /// Returns what the store will contain when it is open. `accepts_loss` excuses all that is
-    /// missing.
+    /// Returns the contents of the store once it is open. With `accepts_loss`, missing commits are
+    /// no loss at the next start.
     pub(super) fn contents(&self, accepts_loss: bool) -> Commits {
         let mut contents = commits(&self.record).copied().unwrap_or_default();
         let newest = match &self.replay {

@@ -1,4 +1,4 @@
-//! What the store will contain when it has replayed its journals.
+//! Simulates the replay of the journals at the opening of the store.
 
 use std::{ops::Range, path::PathBuf};
 
@@ -9,31 +9,32 @@ use crate::store::{
     journal::{Damage, Journal, JournalBatch, Reason},
 };
 
-/// The spaces as they will be, and where the journals are not whole.
+/// The last commit of each space after the replay, and the damage to the journals.
 #[derive(Debug)]
 pub(super) struct Replay {
     tables: [Tables; Space::ALL.len()],
     /// The last commit of each space.
     last: [u64; Space::ALL.len()],
-    /// Which spaces are cleared by the journals: their tables do not count.
+    /// Whether a journal clears the space. Its tables are ignored from there on.
     is_cleared: [bool; Space::ALL.len()],
+    /// Commits up to these may be missing.
     floor: [u64; Space::ALL.len()],
-    /// The newest marker.
+    /// The newest marker of all spaces.
     newest: Marker,
-    /// Where a journal stops being readable.
+    /// The first damage of each damaged journal.
     pub(super) stops: Vec<Stop>,
-    /// Commits that the next ones presuppose and that are not there.
+    /// Missing commits before later ones.
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Where a journal stops being readable: the store cuts it there.
+/// The first damage of a journal. The library truncates the journal there.
 #[derive(Debug)]
 pub(super) struct Stop {
     pub(super) journal: PathBuf,
     /// The bytes that are cut off.
     pub(super) range: Range<usize>,
     pub(super) reason: Reason,
-    /// Readable batches in those bytes.
+    /// Number of readable batches in the range.
     pub(super) batches: usize,
 }
 
@@ -41,15 +42,16 @@ pub(super) struct Stop {
 #[derive(Debug)]
 pub(super) struct Gap {
     pub(super) space: Space,
-    /// The last commit that is there.
+    /// The last commit before the missing ones.
     pub(super) from: u64,
-    /// The commit that must follow it, and does not.
+    /// The last missing commit.
     pub(super) to: u64,
+    /// The journal with the commit that follows the missing ones.
     pub(super) journal: PathBuf,
 }
 
 impl Replay {
-    /// Begins with the tables. `record` excuses commits that need not be there.
+    /// Starts from the tables. The floors of `record` name commits that may be missing.
     pub(super) fn over(tables: [Tables; Space::ALL.len()], record: Option<&Commits>) -> Self {
         let floor = Space::ALL.map(|space| record.map_or(0, |record| record.space(space).floor));
         let markers = Space::ALL.map(|space| tables[space as usize].marker.unwrap_or_default());
@@ -67,17 +69,17 @@ impl Replay {
         }
     }
 
-    /// The last commit of a space.
+    /// Returns the last commit of a space.
     pub(super) const fn last(&self, space: Space) -> u64 {
         self.last[space as usize]
     }
 
-    /// The newest marker of all spaces.
+    /// Returns the newest marker of all spaces.
     pub(super) const fn newest(&self) -> Marker {
         self.newest
     }
 
-    /// Replays the journals in their order, each up to its first damage, as the store does.
+    /// Replays the next journal up to its first damage, as the library does.
     pub(super) fn read(&mut self, journal: &Journal) {
         let mut batches = journal.batches();
         for piece in batches.by_ref() {
@@ -127,7 +129,7 @@ impl Replay {
         if marker.commit <= last {
             return;
         }
-        // The store replays what is newer than its tables, by sequence number.
+        // The library skips batches whose sequence number is not newer than its tables.
         let in_tables = self.tables[index].seqno.filter(|_| !self.is_cleared[index]);
         let is_skipped = in_tables.is_some_and(|tables| seqno <= tables);
         let follows = marker.before <= last && !is_skipped;

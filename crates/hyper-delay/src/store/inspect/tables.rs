@@ -1,4 +1,4 @@
-//! What the sorted files of each space contain, read before the store is opened.
+//! Reads the sorted files (tables) of each space before the store is opened.
 
 use std::{
     fmt, fs, io,
@@ -13,14 +13,14 @@ use crate::store::{Bytes, Marker, Space, StoreError};
 /// The content of the file `version` of a store.
 const FORMAT: &[u8] = b"FJL\x03";
 
-/// The sorted files of a space.
+/// The tables of a space.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
-    /// The name of its folder; 0 if the store will not open it.
+    /// The name of its folder. 0 if the library will not open it.
     pub(super) keyspace: u64,
-    /// The last commit in them.
+    /// The last commit in the tables.
     pub(super) marker: Option<Marker>,
-    /// The last sequence number in them: the journals are replayed from there.
+    /// The last sequence number in the tables. The library replays the journals after it.
     pub(super) seqno: Option<u64>,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Broken {
     why: String,
 }
 
-/// What is lost if the store is opened nevertheless.
+/// The extent of the loss if the store is opened nevertheless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// Everything.
+    /// The whole store.
     Store,
-    /// A folder, which the store would delete.
+    /// The contents of a folder, which the library would delete.
     Folder,
-    /// A space, which has no folder any more.
+    /// A space whose folder is missing.
     Space,
-    /// A space has damaged files, and the store cannot be opened.
+    /// Unknown: a space has damaged files, and the library does not open the store.
     Part,
 }
 
@@ -65,11 +65,11 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The tables of all spaces, if the store can be opened at all, and what is broken.
+/// The tables of all spaces, or `None` if no part of the store can be used, and the damage.
 type Read = (Option<[Tables; Space::ALL.len()]>, Vec<Broken>);
 
-/// Reads the tables of all spaces. Changes nothing, except that it deletes files that the list of
-/// tables of a space does not name, as opening the store would.
+/// Reads the tables of all spaces. Deletes files that are not in the list of tables of their space,
+/// as opening the store would, and changes nothing else.
 pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     let failed = |error: io::Error| StoreError::new("inspect", error).in_folder(store);
     let unusable = |path: &Path, why: &str| (None, vec![Broken::new(path, Lost::Store, why)]);
@@ -78,12 +78,12 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
         return Ok(unusable(&version, "the file is missing"));
     }
     if fs::read(&version).map_err(failed)? != FORMAT {
-        let why = "the file does not name a format that this version reads";
+        let why = "the file does not name a format that this server reads";
         return Err(StoreError::damage("open", why).in_folder(version));
     }
     let lock = store.join("lock");
     if !lock.try_exists().map_err(failed)? {
-        let why = "the file is missing; an empty one in its place is enough";
+        let why = "the file is missing; create an empty one";
         return Err(StoreError::damage("open", why).in_folder(lock));
     }
     let keyspaces = store.join("keyspaces");
@@ -101,7 +101,7 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     let mut broken = Vec::new();
     for (keyspace, folder, space) in folders {
         let Some(space) = space else {
-            let why = "no space is known to have this folder";
+            let why = "the folder belongs to no known space";
             broken.push(Broken::new(folder, Lost::Folder, why));
             continue;
         };
@@ -129,13 +129,13 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     Ok((Some(tables), broken))
 }
 
-/// The folders of spaces with their numbers, and their spaces if they have a name.
+/// Returns the number, the path and, if its name is known, the space of each folder.
 fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>, StoreError> {
-    const WHAT: &str = "read the names of spaces";
-    let names = open(&keyspaces.join("0"), WHAT)?;
+    const ACTION: &str = "read the names of spaces";
+    let names = open(&keyspaces.join("0"), ACTION)?;
     let mut folders = Vec::new();
-    for entry in fs::read_dir(keyspaces).map_err(|error| StoreError::new(WHAT, error))? {
-        let entry = entry.map_err(|error| StoreError::new(WHAT, error))?;
+    for entry in fs::read_dir(keyspaces).map_err(|error| StoreError::new(ACTION, error))? {
+        let entry = entry.map_err(|error| StoreError::new(ACTION, error))?;
         let id = entry
             .file_name()
             .to_str()
@@ -146,7 +146,7 @@ fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>,
         let name = get(
             &names,
             &[b"n", u64::to_be_bytes(id).as_slice()].concat(),
-            WHAT,
+            ACTION,
         )?;
         let space = name.and_then(|name| {
             let mut spaces = Space::ALL.into_iter();
@@ -158,7 +158,8 @@ fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>,
     Ok(folders)
 }
 
-/// Checks the file `current` of a folder and the list of tables that it names.
+/// Checks the file `current` of a folder and the list of tables that it names. The inner error is a
+/// description of the damage.
 fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
     /// Version, checksum, type of checksum.
     const LENGTH: usize = 8 + 16 + 1;
@@ -173,7 +174,9 @@ fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
         Err(why) => return Ok(Err(why)),
     };
     let Ok(current) = <[u8; LENGTH]>::try_from(current) else {
-        return Ok(Err("the file current has not its length".to_owned()));
+        return Ok(Err(format!(
+            "the file current does not have {LENGTH} bytes"
+        )));
     };
     let (version, rest) = current.split_first_chunk().expect("it is long enough");
     let (checksum, _) = rest.split_first_chunk().expect("it is long enough");
@@ -192,9 +195,9 @@ fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
 
 impl Tables {
     fn read(keyspace: u64, folder: &Path) -> Result<Self, StoreError> {
-        const WHAT: &str = "read the tables";
-        let tree = open(folder, WHAT)?;
-        let marker = get(&tree, Marker::KEY, WHAT)?;
+        const ACTION: &str = "read the tables";
+        let tree = open(folder, ACTION)?;
+        let marker = get(&tree, Marker::KEY, ACTION)?;
         Ok(Self {
             keyspace,
             marker: marker.map(|value| Marker::decode(&value)).transpose()?,
@@ -203,13 +206,13 @@ impl Tables {
     }
 }
 
-fn open(folder: &Path, what: &'static str) -> Result<AnyTree, StoreError> {
+fn open(folder: &Path, action: &'static str) -> Result<AnyTree, StoreError> {
     let (seqno, visible) = Default::default();
     let tree = lsm_tree::Config::new(folder, seqno, visible).open();
-    tree.map_err(|error| StoreError::of_library(what, error.into()))
+    tree.map_err(|error| StoreError::of_library(action, error.into()))
 }
 
-fn get(tree: &AnyTree, key: &[u8], what: &'static str) -> Result<Option<Bytes>, StoreError> {
+fn get(tree: &AnyTree, key: &[u8], action: &'static str) -> Result<Option<Bytes>, StoreError> {
     tree.get(key, SeqNo::MAX)
-        .map_err(|error| StoreError::of_library(what, error.into()))
+        .map_err(|error| StoreError::of_library(action, error.into()))
 }

@@ -1,4 +1,4 @@
-//! The format of one batch.
+//! Parses one batch.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -9,13 +9,14 @@ const ITEM: u8 = 2;
 const END: u8 = 3;
 const CLEAR: u8 = 4;
 
-/// Ends the end of a batch.
+/// The last bytes of a batch.
 const TRAILER: [u8; 4] = *b"FJL\x03";
 
-/// Why there is no batch at a place.
+/// The reason why a position is not the start of a batch.
 pub(super) enum Failure {
-    /// The bytes end first.
+    /// The bytes end before the batch does.
     End,
+    /// The bytes are not a batch.
     Reason(Reason),
 }
 
@@ -64,7 +65,7 @@ pub(super) fn batch(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Failure
     }
 }
 
-/// Places from `from` on where a batch may begin.
+/// Yields the positions from `from` on where a batch may begin.
 pub(super) fn starts(bytes: &[u8], from: usize) -> impl Iterator<Item = usize> {
     /// The length of a start.
     const LENGTH: usize = 13;
@@ -81,14 +82,13 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn item(&mut self) -> Result<JournalItem<'a>, Failure> {
-        /// The kind of a put; removals follow.
         const PUT: u8 = 0;
         const REMOVALS: [u8; 2] = [1, 2];
         let kind = self.byte()?;
         if kind != PUT && !REMOVALS.contains(&kind) {
             return Err(Reason::Tag { found: kind }.into());
         }
-        // The only compression that the store is built with is none.
+        // The store is built without compression.
         self.expect(0)?;
         let keyspace = u64::from_le_bytes(self.array()?);
         let key = usize::from(u16::from_le_bytes(self.array()?));
@@ -126,7 +126,7 @@ impl<'a> Cursor<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Failure> {
         let taken = self.take(N)?.first_chunk();
-        Ok(*taken.expect("so many were taken"))
+        Ok(*taken.expect("`take` returns N bytes"))
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], Failure> {

@@ -1,4 +1,4 @@
-//! Journals written by the library itself, whole, flipped and cut.
+//! Journals written by the library itself: undamaged, with flipped bits, and cut.
 
 use std::fs::{self, File};
 
@@ -12,7 +12,7 @@ struct Written {
     bytes: Vec<u8>,
 }
 
-/// A journal of eight batches of one put and one removal each, and a clear before the last.
+/// Writes a journal of eight batches with one put and one removal each, and a clear before the last.
 fn written() -> Written {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::builder(directory.path().join("store"))
@@ -55,7 +55,7 @@ impl Written {
     }
 }
 
-/// Where the batches of a journal are, and its damage.
+/// Returns the positions of the batches of a journal, and its damage.
 fn read(journal: &Journal) -> (Vec<Range<usize>>, Vec<Damage>) {
     let (mut batches, mut damage) = (Vec::new(), Vec::new());
     for piece in journal.batches() {
@@ -118,7 +118,7 @@ fn journal_cut_anywhere_has_a_torn_tail_unless_cut_between_batches() {
 }
 
 #[test]
-fn flipped_bit_is_named_and_costs_one_batch() {
+fn flipped_bit_is_reported_and_costs_one_batch() {
     let written = written();
     let (batches, _) = read(&written.journal(&written.bytes, 0));
     for at in 0..written.bytes.len() {
@@ -132,7 +132,7 @@ fn flipped_bit_is_named_and_costs_one_batch() {
             .unwrap();
         let in_seqno = (5..13).contains(&(at - batches[hit].start));
         if in_seqno && damage.is_empty() {
-            // The order of the batches is the same.
+            // The changed sequence number keeps the order of the batches.
             assert_eq!(found, batches);
             continue;
         }
@@ -172,7 +172,7 @@ fn hole_of_zeros_is_damage_in_the_middle() {
 }
 
 #[test]
-fn files_that_are_no_journals_are_not_listed() {
+fn other_files_are_not_listed() {
     let written = written();
     let store = written.directory.path().join("store");
     for name in ["10.jnl", "9.jnl", "x.jnl", "9.jnl.old"] {

@@ -29,7 +29,7 @@ fn directory_of_another_process_is_refused() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let wanted = format!(
-        "data_dir {}: another process has it",
+        "data_dir {}: another process uses it",
         directory.path().display()
     );
     assert!(said.contains(&wanted), "{said}");
