@@ -12,7 +12,7 @@ use super::{Failure, log};
 ///
 /// Each line is a request that schedules the task, so a server accepts the output as it is. The
 /// fields state (waiting, parked or dead) and attempt are for filters: a server ignores them, and
-/// delivers a dead letter again. Damage is reported on standard error; the exit code is 0 also if
+/// delivers a dead letter again. Damage is reported on standard error; the exit code is 0 even if
 /// tasks are lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay export data/db | nc -N 127.0.0.1 7000")]

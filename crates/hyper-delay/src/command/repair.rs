@@ -7,15 +7,15 @@ use super::{Failure, log, remote::print};
 
 /// Save every readable task of a stopped server in a new directory.
 ///
-/// The old directory does not change. The new one becomes the data_dir. It contains lost.jsonl, a
-/// line of JSON for each task that could not be saved. No task is delivered early; a task whose
-/// acknowledgement is lost is delivered again. The exit code is 0 also if tasks are lost.
+/// The old directory does not change. Use the new one as data_dir. Its file lost.jsonl has a line
+/// of JSON for each task that could not be saved. No task is delivered early; a task whose
+/// acknowledgement is lost is delivered again. The exit code is 0 even if tasks are lost.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay repair data/db --to data/repaired")]
 pub(super) struct Repair {
     /// The data_dir of the server.
     dir: PathBuf,
-    /// The directory to make.
+    /// The directory to create.
     #[arg(long, value_name = "NEW")]
     to: PathBuf,
 }

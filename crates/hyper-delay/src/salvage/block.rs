@@ -1,4 +1,4 @@
-//! Blocks of a table file.
+//! Decodes the blocks of a table file.
 //!
 //! A block is a header and its data. Integers are little-endian; `int` is a number in LEB128.
 //!
@@ -66,7 +66,7 @@ const fn low_half(sum: u128) -> u32 {
     sum as u32
 }
 
-/// Decodes the rows of a data block, or nothing if it is malformed.
+/// Decodes the rows of a data block. `None` if the block is malformed.
 pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
     let trailer = data.len().checked_sub(TRAILER)?;
     let interval = usize::from(data[trailer]);

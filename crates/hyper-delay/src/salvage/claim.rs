@@ -5,27 +5,27 @@ use crate::{
 
 use super::row::Live;
 
-/// What one row of `names`, `waiting`, `parked` or `dead` says about a task.
+/// The state of a task according to one row of `names`, `waiting`, `parked` or `dead`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// Of the task.
+    /// The sequence number of the task.
     pub(super) seq: u64,
     pub(super) space: Space,
-    /// Of the commit that wrote the row.
+    /// The sequence number of the commit that wrote the row.
     pub(super) seqno: u64,
     pub(super) route: Box<str>,
     pub(super) id: Box<str>,
     pub(super) place: Place,
     pub(super) attempt: u32,
     pub(super) failures: u32,
-    /// Only `names` has it.
+    /// The digest of the content. `None` unless the row is in `names`.
     pub(super) digest: Option<Digest>,
-    /// Only `dead` can have it.
+    /// The reason for its death. `None` unless the row is in `dead`.
     pub(super) reason: Option<Box<str>>,
 }
 
 impl Claim {
-    /// The spaces whose rows are claims.
+    /// The spaces whose rows are claims about tasks.
     pub(super) const SPACES: [Space; 4] =
         [Space::Names, Space::Waiting, Space::Parked, Space::Dead];
 
@@ -80,12 +80,13 @@ impl Claim {
         })
     }
 
-    /// Orders claims about one task: the newest counts, and of equally old ones that of `names`.
+    /// Returns the rank of a claim about a task. The newest claim ranks highest; among equally new
+    /// ones, that of `names`.
     pub(super) fn rank(&self) -> (u64, bool) {
         (self.seqno, self.space == Space::Names)
     }
 
-    /// Whether another claim says the same about the task.
+    /// Returns whether both claims give the task the same name and state.
     pub(super) fn agrees(&self, other: &Self) -> bool {
         (&self.route, &self.id, self.place) == (&other.route, &other.id, other.place)
             && (self.attempt, self.failures) == (other.attempt, other.failures)

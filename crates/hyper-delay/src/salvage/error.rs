@@ -2,17 +2,17 @@ use std::{io, path::PathBuf};
 
 use crate::store::StoreError;
 
-/// Why a stopped store cannot be read, or a new one cannot be written. Damage is not among these.
+/// A stopped store cannot be read, or the output cannot be written. Damage is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
-    /// The directory has no store.
+    /// The directory contains no store.
     #[error("{} contains no store: give the data_dir of a server", .0.display())]
     NoStore(PathBuf),
-    /// A server runs on it.
+    /// A server uses the directory.
     #[error("{} is in use by a server: stop it first", .0.display())]
     InUse(PathBuf),
-    /// The directory for the new store has something in it.
+    /// The directory for the new store exists already.
     #[error("{} exists already: give a new directory", .0.display())]
     Exists(PathBuf),
     /// A file system operation failed.
@@ -20,7 +20,7 @@ pub enum SalvageError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// The error of the file system.
         source: io::Error,
     },
     /// The new store failed.

@@ -9,12 +9,12 @@ use crate::{
     record::{self, Place, Task},
 };
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// Lines.
+    /// Number of exported tasks, one line each.
     pub tasks: u64,
-    /// Tasks that are not readable.
+    /// Number of tasks that are not readable.
     pub lost: u64,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
@@ -29,7 +29,7 @@ struct Line<'a> {
     fire_at: u64,
     compression: Compression,
     payload_base64: String,
-    /// Only if an older revision can be among the lines before.
+    /// True if an earlier line can contain an older revision.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replace: bool,
     state: &'static str,
@@ -40,12 +40,12 @@ struct Line<'a> {
 ///
 /// # Errors
 ///
-/// If there is no store or a server runs on it, or `out` fails. Damage is no error.
+/// If there is no store, a server uses it, or `out` fails. Damage is not an error.
 pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
     let mut faults = Faults::default();
     let store = Stopped::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);
-    // Tasks that `names` does not have: a line for a newer revision can follow.
+    // Tasks without a readable row in `names`. A line for a newer revision can follow.
     let mut nameless = HashSet::new();
     let mut join = Join::new(&store, &mut faults);
     while let Some(joined) = join.next(&mut faults) {

@@ -41,7 +41,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults of a store. A file that is read again adds nothing.
+/// The faults of a store, each once, even if a file is read again.
 #[derive(Debug, Default)]
 pub(super) struct Faults(BTreeSet<Fault>);
 
@@ -54,7 +54,7 @@ impl Faults {
         self.0.iter().map(ToString::to_string).collect()
     }
 
-    /// Takes over the faults of a space.
+    /// Adds the faults of a space.
     pub(super) fn add_all(&mut self, faults: Self, space: Space) {
         self.0
             .extend(faults.0.into_iter().map(|fault| fault.of(space)));

@@ -9,14 +9,14 @@ use super::{
 };
 use crate::store::Space;
 
-/// The most tasks whose claims are in memory.
+/// Maximum number of tasks whose claims are in memory.
 const WINDOW: usize = 1 << 19;
 
-/// Everything that a store has of each task, by sequence number.
+/// Collects the readable parts of each task, ordered by sequence number.
 ///
-/// Contents are sorted by sequence number and read once. Claims are not: each pass over their
-/// spaces keeps those with the lowest sequence numbers and the next pass goes on after them, so
-/// that memory is bounded.
+/// Contents are sorted by sequence number and read once. Claims are not sorted by it. To bound the
+/// memory, each pass over their spaces keeps those with the lowest sequence numbers, and the next
+/// pass continues after them.
 #[derive(Debug)]
 pub(super) struct Join<'a> {
     store: &'a Stopped,
@@ -24,12 +24,12 @@ pub(super) struct Join<'a> {
     /// The next content.
     content: Option<(u64, Live)>,
     claims: Peekable<IntoIter<u64, Vec<Claim>>>,
-    /// Claims from this sequence number on are not read yet.
+    /// The first sequence number whose claims are not read yet. `None` if all are.
     rest: Option<u64>,
     window: usize,
 }
 
-/// What a store has of one task. Either can be missing, but not both.
+/// The readable parts of a task: its claims, its content, or both.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) seq: u64,

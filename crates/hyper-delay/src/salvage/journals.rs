@@ -11,16 +11,16 @@ use crate::store::{
     journal::{Journal, JournalBatch},
 };
 
-/// The rows of all journals by space, in memory: journals have a bounded size.
+/// The rows of all journals by space. They fit in memory, because journals have a bounded size.
 #[derive(Debug)]
 pub(super) struct Journals {
-    /// Sorted by key, with the newest row of each.
+    /// Sorted by key. Contains only the newest row of each key.
     rows: [Rc<Vec<Row>>; Space::ALL.len()],
-    /// Commits that a journal builds on and that no journal has.
+    /// Commits whose predecessor is in no journal.
     bases: [Vec<Base>; Space::ALL.len()],
 }
 
-/// A commit that builds on one that no journal has.
+/// A commit whose predecessor is in no journal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Base {
     pub(super) before: u64,
@@ -79,8 +79,8 @@ impl Collected {
                     continue;
                 }
             };
-            // A payload can contain bytes that look like a batch: what follows damage must continue
-            // the commits of every space that it changes, and must not lead into damage again.
+            // A payload can contain bytes of a valid batch. So a batch after damage is accepted only
+            // if it continues the commits of its spaces and no damage follows it.
             let is_followed = !matches!(batches.peek(), Some(Err(_)));
             is_sure = is_sure || is_followed && self.continues(&batch, spaces);
             if is_sure {
@@ -160,7 +160,7 @@ impl Collected {
         Journals {
             rows: self.rows.map(|mut rows| {
                 rows.sort_by(|one, other| (&one.key, other.seqno).cmp(&(&other.key, one.seqno)));
-                // Of equal keys the first, which is the newest, stays.
+                // The first of equal keys is the newest.
                 rows.dedup_by(|later, first| later.key == first.key);
                 Rc::new(rows)
             }),

@@ -8,15 +8,15 @@ use super::{
 };
 use crate::store::{Marker, Space};
 
-/// The newest row of each key of a space, in the order of keys, from its tables and the journals.
+/// Merges the tables and the journals of a space into the newest row of each key, ordered by key.
 #[derive(Debug)]
 pub(super) struct Merge {
     space: Space,
     sources: Vec<Source>,
     heads: BinaryHeap<Head>,
-    /// The last commit that was found.
+    /// The last commit that was read.
     last: u64,
-    /// The last commit that was found in a table.
+    /// The last commit that was read from a table.
     last_in_tables: u64,
 }
 
@@ -26,7 +26,7 @@ enum Source {
     Journal(Rc<Vec<Row>>, usize),
 }
 
-/// The next row of a source. The greatest has the lowest key, and of that key the newest row.
+/// The next row of a source. The greatest head has the lowest key, and the newest row of that key.
 #[derive(Debug)]
 struct Head {
     row: Row,
@@ -60,7 +60,7 @@ impl Merge {
         merge
     }
 
-    /// Returns the next key that is not removed. The marker of the space is left out.
+    /// Returns the next key that is not removed, except for the marker of the space.
     pub(super) fn next(&mut self, faults: &mut Faults) -> Option<Live> {
         loop {
             let row = self.pop(faults)?;
@@ -83,8 +83,8 @@ impl Merge {
         }
     }
 
-    /// Returns the last commits in the space and in its tables. Only known after the last key,
-    /// which is the marker's.
+    /// Returns the last commit in the space and the last one in its tables. Valid only after `next`
+    /// has returned `None`, because the marker has the last key.
     pub(super) const fn last(&self) -> (u64, u64) {
         (self.last, self.last_in_tables)
     }

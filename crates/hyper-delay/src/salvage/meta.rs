@@ -4,14 +4,14 @@ use crate::{
     store::Space,
 };
 
-/// The single values of a store.
+/// The values in the space `meta`.
 #[derive(Debug, Default)]
 pub(super) struct Meta {
-    /// Sequence numbers from here on are free.
+    /// The end of the reserved sequence numbers.
     pub(super) numbers: Option<u64>,
-    /// Nothing waits before this time.
+    /// The low-water mark: no task waits for an earlier time.
     pub(super) low_water: u64,
-    /// Which generation of finished names is written to, encoded.
+    /// The current generation of the deduplication window, encoded.
     pub(super) memory: Option<Vec<u8>>,
 }
 

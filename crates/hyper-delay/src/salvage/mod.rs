@@ -1,9 +1,8 @@
-//! Reads the store of a stopped server, damaged or not, without opening it and without writing to
-//! it.
+//! Reads the store of a stopped server, damaged or not, without opening or changing it.
 //!
 //! The store keeps each task three times: its content in `tasks`, its state in `names` and its
-//! entry in `waiting`, `parked` or `dead`. The readers skip what is damaged, block by block and
-//! batch by batch; `Join` collects by sequence number what is left of each task.
+//! entry in `waiting`, `parked` or `dead`. The readers skip damaged blocks and batches; `Join`
+//! collects the readable parts of each task by sequence number.
 //!
 //! ```text
 //! journal ──┐

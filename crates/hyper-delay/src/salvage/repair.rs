@@ -13,35 +13,35 @@ use crate::{
     store::{Space, place},
 };
 
-/// Lists what is lost, in the new directory.
+/// The list of lost tasks in the new directory.
 const LOST: &str = "lost.jsonl";
 
-/// What a repair saved and lost.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// Tasks in the new store.
+    /// Number of tasks in the new store.
     pub saved: u64,
-    /// Tasks whose name is known and whose content is not there.
+    /// Number of tasks with a known name and without a readable content.
     pub lost: u64,
-    /// Contents whose name is not known.
+    /// Number of contents without a known name.
     pub nameless: u64,
-    /// Old revisions of tasks in the new store, left out.
+    /// Number of older revisions of saved tasks, which are left out.
     pub superseded: u64,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
-    /// The list of what is lost.
+    /// The path of the list of lost tasks.
     pub list: PathBuf,
 }
 
 /// Copies every readable task of the stopped store in `directory` into a new store in `to`.
 ///
-/// Tasks keep their sequence numbers, states and attempts. The old store is only read. The new one
-/// is written beside `to` and renamed when it is complete.
+/// Tasks keep their sequence numbers, states and attempts. The old store does not change. The new
+/// one is written beside `to` and renamed when it is complete.
 ///
 /// # Errors
 ///
-/// If there is no store or a server runs on it, `to` exists, or the new store cannot be written.
-/// Damage is no error.
+/// If there is no store, a server uses it, `to` exists, or the new store cannot be written. Damage
+/// is not an error.
 pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
     let mut faults = Faults::default();
     let store = Stopped::open(directory, &mut faults)?;
@@ -100,7 +100,7 @@ pub fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageError> {
     Ok(repaired)
 }
 
-/// Copies the names of finished tasks, so that they are not done again.
+/// Copies the deduplication window, so that finished tasks are not scheduled again.
 fn copy_finished(
     store: &Stopped,
     meta: &Meta,
@@ -111,7 +111,8 @@ fn copy_finished(
         writer.put(Space::Meta, record::key::MEMORY, memory)?;
     }
     for space in [Space::DoneEven, Space::DoneOdd] {
-        // Without the key a server writes to the odd generation next, and clears it first.
+        // Without the key the server starts with the even generation, and clears the odd one
+        // before it writes to it.
         let to = if meta.memory.is_some() {
             space
         } else {
@@ -127,7 +128,7 @@ fn copy_finished(
     Ok(())
 }
 
-/// The directory while it is written.
+/// Returns the path of the directory while it is being written.
 fn unfinished(to: &Path) -> PathBuf {
     let mut path = OsString::from(to);
     path.push(".unfinished");

@@ -2,7 +2,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) key: Vec<u8>,
-    /// The commit that wrote it: of two rows of a key the higher counts.
+    /// The sequence number of the commit that wrote it. The highest one of a key is the newest.
     pub(super) seqno: u64,
     /// `None` for a removal.
     pub(super) value: Option<Vec<u8>>,

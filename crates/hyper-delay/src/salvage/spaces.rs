@@ -1,4 +1,4 @@
-//! Which folder has which space. Folder 0 has the list, in tables of its own.
+//! Maps spaces to folders. The list is in the tables of folder 0.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::store::Space;
 
-/// The folder of each space, by its number.
+/// The number of each space's folder.
 #[derive(Debug)]
 pub(super) struct Spaces {
     ids: [u64; Space::ALL.len()],
@@ -21,7 +21,7 @@ pub(super) struct Spaces {
 }
 
 impl Spaces {
-    /// Reads the list. A space that it does not have is looked for where a new store puts it.
+    /// Reads the list. A space that is not in it has the folder that it has in a new store.
     pub(super) fn read(store: &Path, faults: &mut Faults) -> Result<Self, SalvageError> {
         let keyspaces = store.join("keyspaces");
         let list = keyspaces.join("0");
@@ -64,7 +64,7 @@ impl Spaces {
         Ok(spaces)
     }
 
-    /// Names folders that belong to no space.
+    /// Reports folders that belong to no space.
     fn find_strays(&self, faults: &mut Faults) -> Result<(), SalvageError> {
         let failed = SalvageError::at(&self.keyspaces);
         for entry in fs::read_dir(&self.keyspaces).map_err(failed)? {

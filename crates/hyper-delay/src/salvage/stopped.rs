@@ -13,19 +13,19 @@ use super::{
 };
 use crate::store::{Space, place};
 
-/// The store of a server that does not run.
+/// The store of a stopped server.
 #[derive(Debug)]
 pub(super) struct Stopped {
     journals: Journals,
     folders: [PathBuf; Space::ALL.len()],
     tables: [Vec<TableFile>; Space::ALL.len()],
-    /// Keeps a server from starting. Without the lock file nothing is locked: making one is a
-    /// write.
+    /// Prevents a server from starting. `None` if there is no lock file, because creating one would
+    /// change the directory.
     _lock: Option<File>,
 }
 
 impl Stopped {
-    /// Takes the data directory's lock and reads the journals and the lists of tables.
+    /// Locks the data directory and reads the journals and the lists of tables.
     pub(super) fn open(directory: &Path, faults: &mut Faults) -> Result<Self, SalvageError> {
         let store = directory.join(place::STORE);
         if !store.join("keyspaces").is_dir() {
@@ -63,7 +63,7 @@ impl Stopped {
         &self.folders[space as usize]
     }
 
-    /// Returns commits that the journals build on and do not have.
+    /// Returns the commits of a space whose predecessor is in no journal.
     pub(super) fn bases(&self, space: Space) -> &[Base] {
         self.journals.bases(space)
     }
@@ -93,7 +93,7 @@ fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
     }
 }
 
-/// Checks a file that the store cannot be opened without: the mark of its format, and its own lock.
+/// Checks a file that the library needs for opening the store: `version` or `lock`.
 fn check_mark(path: &Path) -> Result<(), Fault> {
     const FORMAT: &[u8] = b"FJL\x03";
     let bytes = std::fs::read(path).map_err(|error| Fault::new(path, error.to_string()))?;

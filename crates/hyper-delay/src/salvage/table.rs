@@ -11,18 +11,18 @@ use super::{
     row::Row,
 };
 
-/// What follows the last block of a table.
+/// The start of the table of contents, which follows the last block.
 const CONTENTS: [u8; 4] = *b"TOC!";
 
-/// The rows of a table file, in the order of their keys, read block after block.
+/// Reads the rows of a table file block by block, ordered by key.
 ///
-/// The index and the table of contents are not needed. A damaged block costs only its own rows: the
-/// next block begins where the checksum of a header is correct.
+/// It does not need the index and the table of contents. A damaged block costs only its own rows:
+/// the reader continues at the next header with a correct checksum.
 #[derive(Debug)]
 pub(super) struct Table {
     path: PathBuf,
     file: BufReader<File>,
-    /// Where the next block begins.
+    /// The position of the next block.
     at: u64,
     length: u64,
     has_ended: bool,
@@ -45,7 +45,7 @@ impl Table {
         })
     }
 
-    /// Returns the next row, or what cannot be read.
+    /// Returns the next row, or the next range that cannot be read.
     pub(super) fn next(&mut self) -> Option<Result<Row, Fault>> {
         loop {
             if let Some(row) = self.rows.pop_front() {
@@ -70,7 +70,7 @@ impl Table {
         Fault::new(&self.path, format!("bytes {from} to {}: {what}", self.at))
     }
 
-    /// Reads the block at hand, and returns what is wrong with it.
+    /// Reads the next block, and returns its damage if there is any.
     fn block(&mut self) -> io::Result<Option<&'static str>> {
         let Some(header) = self.header()? else {
             let found = self.bytes_at::<4>(self.at)?;
@@ -115,7 +115,7 @@ impl Table {
         Ok(bytes.and_then(|bytes| Header::read(&bytes)))
     }
 
-    /// Whether the version of the table is here: a byte in front of the last block.
+    /// Returns whether the next byte is the version of the table, which precedes the last block.
     fn is_version(&mut self) -> io::Result<bool> {
         const VERSION: u8 = 3;
         let bytes = self.bytes_at::<{ 1 + Header::LENGTH }>(self.at)?;
@@ -159,7 +159,7 @@ impl Table {
         Ok(self.length)
     }
 
-    /// Whether the table of contents begins here: its first section begins at 0.
+    /// Returns whether the table of contents begins at `at`. Its first section begins at 0.
     fn is_contents(&mut self, at: u64) -> io::Result<bool> {
         let bytes: Option<[u8; 16]> = self.bytes_at(at)?;
         Ok(bytes.is_some_and(|bytes| bytes[8..] == [0; 8]))
@@ -175,7 +175,7 @@ impl Table {
         Ok(Some(bytes))
     }
 
-    /// Moves without giving up the buffer if it has the place.
+    /// Moves to a position and keeps the buffer if it contains that position.
     fn seek(&mut self, to: u64) -> io::Result<()> {
         let now = self.file.stream_position()?;
         match i64::try_from(i128::from(to) - i128::from(now)) {

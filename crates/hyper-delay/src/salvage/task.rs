@@ -11,15 +11,15 @@ pub(super) struct Saved {
     pub(super) route: Box<str>,
     pub(super) id: Box<str>,
     pub(super) name: Name,
-    /// Why it is dead, if not by failed rounds.
+    /// The reason for its death, if it is a dead letter whose content could not be read.
     pub(super) reason: Option<Box<str>>,
-    /// Encoded.
+    /// The encoded content.
     pub(super) content: Vec<u8>,
-    /// Whether `names` has it. Without that it can be an old revision.
+    /// Whether `names` has a readable row of it. If not, it can be an old revision.
     pub(super) is_named: bool,
 }
 
-/// A task of which not enough is left.
+/// A task that cannot be saved, because too little of it is readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lost {
     /// The sequence number of the revision.
@@ -30,15 +30,15 @@ pub struct Lost {
     /// The id, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<Box<str>>,
-    /// What is missing.
+    /// Which part is missing.
     pub reason: String,
-    /// The time at which it is due, if only the content is left.
+    /// The scheduled time in Unix milliseconds, if only the content is readable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fire_at: Option<u64>,
 }
 
 impl Joined {
-    /// Puts a task together. The newest claim counts.
+    /// Assembles a task from its newest claim and its content.
     pub(super) fn save(self) -> Result<Saved, Lost> {
         let Self {
             seq,
@@ -89,7 +89,7 @@ impl Joined {
     }
 }
 
-/// Returns the time and the digest of a content, which must be readable and the one that is meant.
+/// Returns the scheduled time and the digest of a content. It must be readable and match `digest`.
 fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest), String> {
     let content = content.ok_or("its content is missing or not readable")?;
     let task: Task<'_> = record::decode(content)

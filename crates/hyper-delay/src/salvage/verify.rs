@@ -16,21 +16,21 @@ use crate::{
     },
 };
 
-/// What a check of a store found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
-    /// Whole tasks.
+    /// Number of undamaged tasks.
     pub tasks: u64,
-    /// Lines that were reported.
+    /// Number of reported lines.
     pub findings: u64,
 }
 
-/// Reads the whole stopped store in `directory`, and reports every file, space and task that is
-/// damaged, missing or inconsistent, each in one line.
+/// Reads the whole stopped store in `directory` and reports every file, space and task that is
+/// damaged, missing or inconsistent, in one line each.
 ///
 /// # Errors
 ///
-/// If there is no store or a server runs on it, or `report` fails. Damage is no error.
+/// If there is no store, a server uses it, or `report` fails. Damage is not an error.
 pub fn verify(
     directory: &Path,
     report: &mut dyn FnMut(&str) -> io::Result<()>,
@@ -62,7 +62,7 @@ pub fn verify(
 struct Audit<'a> {
     meta: Meta,
     verified: Verified,
-    /// By the key of the route, as the tasks are. The empty route has the sums.
+    /// The expected counts by key of the route. The empty route has the sums.
     counts: BTreeMap<Bytes, Counts>,
     report: &'a mut dyn FnMut(&str) -> io::Result<()>,
 }
@@ -158,7 +158,7 @@ impl Audit<'_> {
                 "{}: both slots of the commit record are damaged",
                 path.display()
             )),
-            // Without a commit number an older version, which kept no record, wrote the store.
+            // A store without commit numbers was written by an older version, which has no record.
             Found::Missing if newest > 0 => {
                 self.find(&format!("{}: the commit record is missing", path.display()))
             }
@@ -167,7 +167,7 @@ impl Audit<'_> {
     }
 }
 
-/// Returns where the claims about a task that can be saved differ.
+/// Returns the inconsistencies between the claims about a task.
 fn defects(joined: &Joined) -> Vec<&'static str> {
     let mut defects = Vec::new();
     let (names, entries): (Vec<_>, Vec<_>) = joined

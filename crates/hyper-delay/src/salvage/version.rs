@@ -1,5 +1,5 @@
-//! Which tables of a space count: the file `current` names the newest version file, and that lists
-//! the tables.
+//! Lists the current tables of a space. The file `current` names the newest version file, which
+//! lists the tables.
 //!
 //! ```text
 //! current      = version: u64, checksum of the version file: u128 (XXH3), 0
@@ -22,11 +22,11 @@ use super::faults::{Fault, Faults};
 
 const TRAILER: usize = 38;
 
-/// A table that counts, as far as can be known.
+/// A table that belongs to the newest version, or may belong to it.
 #[derive(Debug, Clone)]
 pub(super) struct TableFile {
     pub(super) path: PathBuf,
-    /// Of the whole file.
+    /// The checksum of the whole file, if it is known.
     checksum: Option<u128>,
     /// Added to the sequence numbers in the file.
     pub(super) shift: u64,
@@ -61,8 +61,8 @@ fn digest(path: &Path) -> io::Result<u128> {
     }
 }
 
-/// Lists the tables in the folder of a space: those of its newest version or, if that is not
-/// readable, all.
+/// Lists the tables of a space's newest version or, if that is not readable, all tables in its
+/// folder.
 pub(super) fn tables(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
     match newest(folder) {
         Ok(tables) => tables,
@@ -93,7 +93,7 @@ fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
     tables.ok_or_else(|| Fault::new(&path, "it is malformed"))
 }
 
-/// The tables of a folder, whatever version they belong to. Removed rows can come back with them.
+/// Lists all tables of a folder. They can contain rows that were removed in the newest version.
 fn every(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
     let folder = folder.join("tables");
     let entries = match fs::read_dir(&folder) {

@@ -11,18 +11,18 @@ use crate::{
 pub(super) struct Writer {
     store: Embedded,
     batch: Batch,
-    /// Bytes in the batch.
+    /// Number of bytes in the batch.
     bytes: usize,
-    /// By the key of the route. The empty route has the sums.
+    /// The counts by key of the route. The empty route has the sums.
     counts: BTreeMap<Bytes, Counts>,
-    /// The first sequence number after all that were written.
+    /// The sequence number after the highest one that was written.
     next: u64,
-    /// Whether a task was written that `names` did not have: another revision of it can follow.
+    /// Whether a task without a row in `names` was written. Another revision of it can follow.
     has_nameless: bool,
 }
 
 impl Writer {
-    /// The bytes of one batch.
+    /// Target size of a batch in bytes.
     const BATCH: usize = 1 << 20;
 
     pub(super) fn new(directory: &Path) -> Result<Self, StoreError> {
@@ -36,8 +36,8 @@ impl Writer {
         })
     }
 
-    /// Writes a task. Tasks come in the order of their sequence numbers: of two revisions the later
-    /// stays. Returns whether it took the place of another revision.
+    /// Writes a task. Tasks must be written in the order of their sequence numbers, so that the
+    /// latest revision of a name remains. Returns whether it replaced another revision.
     pub(super) fn task(&mut self, task: &Saved) -> Result<bool, StoreError> {
         let Saved {
             route, id, name, ..
@@ -89,7 +89,7 @@ impl Writer {
 
     /// Writes a value as it is.
     pub(super) fn put(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        // A task may span two batches: the store is not read before it is complete.
+        // A task may span two batches. The store is read only after the task is complete.
         if self.bytes >= Self::BATCH {
             self.commit()?;
         }
@@ -98,8 +98,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the counts and the sequence numbers, from `numbers` on at least, and closes the
-    /// store.
+    /// Writes the counts and the next sequence number, at least `numbers`, and closes the store.
     pub(super) fn finish(mut self, numbers: u64) -> Result<(), StoreError> {
         for (route, counts) in std::mem::take(&mut self.counts) {
             if !counts.is_empty() {
@@ -126,7 +125,7 @@ impl Writer {
     }
 }
 
-/// Returns the count that a task of this place belongs to.
+/// Returns the count that includes a task of this state.
 pub(super) const fn column(counts: &mut Counts, place: Place) -> &mut u64 {
     match place {
         Place::Waiting(_) => &mut counts.waiting,
@@ -135,7 +134,7 @@ pub(super) const fn column(counts: &mut Counts, place: Place) -> &mut u64 {
     }
 }
 
-/// Where the entry of a task is.
+/// Returns the space and the key of a task's entry.
 fn place(route: &str, name: &Name) -> (Space, Bytes) {
     match name.place {
         Place::Waiting(at) => (Space::Waiting, key::time(at, name.seq).into()),
