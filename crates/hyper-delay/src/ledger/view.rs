@@ -147,8 +147,8 @@ impl<S: Store> View<S> {
         value.map(|value| record::decode(&value)).transpose()
     }
 
-    /// Visits the tasks of a route, ordered by id, until `visit` breaks. Starts after the id `after`
-    /// if it is given.
+    /// Visits the tasks of a route, ordered by id, until `visit` breaks. Starts after the id
+    /// `after` if it is given.
     ///
     /// # Errors
     ///

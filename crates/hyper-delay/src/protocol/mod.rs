@@ -1,8 +1,9 @@
 //! The line protocol as pure functions from bytes to values and back: no sockets, no clock, no
 //! configuration.
 //!
-//! `PROTOCOL.md` is normative. [`Lines`] splits bytes into lines, [`parse`] turns a line into a
-//! [`Line`] or a [`Refusal`], and [`Encoder`] and [`Delivery`] write the lines of the server:
+//! `PROTOCOL.md` is normative. [`Lines`] splits bytes into lines, [`parse`](fn@parse) turns a line
+//! into a [`Line`] or a [`Refusal`], and [`Encoder`] and [`Delivery`] write the lines of the
+//! server:
 //!
 //! ```
 //! use hyper_delay::protocol::{Encoder, Lines, Reply, Request, parse};

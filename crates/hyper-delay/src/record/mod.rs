@@ -1,7 +1,7 @@
 //! The keys and the values of the store.
 //!
-//! A value is one byte for its version, then its fields in the format of the crate `postcard`, which
-//! is specified and stable. A server reads every released version and writes the newest.
+//! A value is one byte for its version, then its fields in the format of the crate `postcard`,
+//! which is specified and stable. A server reads every released version and writes the newest.
 
 mod counts;
 mod entry;

@@ -14,8 +14,8 @@ pub struct Task<'a> {
     pub payload: &'a [u8],
 }
 
-/// A 128-bit XXH3 hash of a content. Only contents of the same name are compared: a chance collision
-/// is negligible, and a client that constructs one affects only its own task.
+/// A 128-bit XXH3 hash of a content. Only contents of the same name are compared: a chance
+/// collision is negligible, and a client that constructs one affects only its own task.
 pub type Digest = [u8; 16];
 
 impl Task<'_> {

@@ -79,8 +79,8 @@ impl Collected {
                     continue;
                 }
             };
-            // A payload can contain bytes of a valid batch. So a batch after damage is accepted only
-            // if it continues the commits of its spaces and no damage follows it.
+            // A payload can contain bytes of a valid batch. So a batch after damage is accepted
+            // only if it continues the commits of its spaces and no damage follows it.
             let is_followed = !matches!(batches.peek(), Some(Err(_)));
             is_sure = is_sure || is_followed && self.continues(&batch, spaces);
             if is_sure {

@@ -90,8 +90,8 @@ impl<S: Store> Scheduler<S> {
         self.dispatch_for(consumer);
     }
 
-    /// If an answer names a copy whose task another consumer has acknowledged, it is ignored, and the
-    /// id is free. Returns whether it does.
+    /// If an answer names a copy whose task another consumer has acknowledged, it is ignored, and
+    /// the id is free. Returns whether it does.
     fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
         let copy = self.consumers.answered_lost(consumer, named);
         let found = copy.is_some();

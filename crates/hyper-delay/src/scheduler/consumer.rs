@@ -22,14 +22,15 @@ pub(super) struct Consumer {
     /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
     /// the id is exact.
     in_flight: HashMap<Arc<str>, Copy>,
-    /// Copies of tasks that another consumer has acknowledged. They take no credit, and an answer is
-    /// ignored. Until it comes, or the round would have ended, no other copy of the id is given.
+    /// Copies of tasks that another consumer has acknowledged. They take no credit, and an answer
+    /// is ignored. Until it comes, or the round would have ended, no other copy of the id is given.
     lost: HashMap<Arc<str>, Copy>,
     /// Copies it left unanswered, oldest first.
     late: VecDeque<(Arc<str>, Copy)>,
     /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
     suspect_until: Option<Tick>,
-    /// The routes that have something for it, in the order in which they are served when it has room.
+    /// The routes that have something for it, in the order in which they are served when it has
+    /// room.
     waiting: VecDeque<Arc<str>>,
     is_waiting: HashSet<Arc<str>>,
 }

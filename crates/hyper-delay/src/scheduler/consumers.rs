@@ -55,8 +55,8 @@ impl Consumers {
     /// Chooses the consumer of a task with that id among `candidates`. Returns it with its place
     /// among them.
     ///
-    /// The first one with the fewest deliveries in flight of those that have room and no copy of the
-    /// id; `avoid` and those that left a copy unanswered come last, in this order.
+    /// The first one with the fewest deliveries in flight of those that have room and no copy of
+    /// the id; `avoid` and those that left a copy unanswered come last, in this order.
     pub(super) fn choose(
         &self,
         candidates: impl Iterator<Item = ConsumerId>,

@@ -1,10 +1,10 @@
 //! The near future in memory.
 //!
-//! What waits on disk is read up to a *horizon*, a position in the order of time. Only the scheduler
-//! moves it: it reads in chunks, and the horizon is where the last chunk ended. Every commit is
-//! reported to the scheduler, which takes what is near. A task that arrives both ways is known by
-//! its sequence number. So no task is missed: what was committed before a chunk was read is in it,
-//! and what was committed after is reported after.
+//! What waits on disk is read up to a *horizon*, a position in the order of time. Only the
+//! scheduler moves it: it reads in chunks, and the horizon is where the last chunk ended. Every
+//! commit is reported to the scheduler, which takes what is near. A task that arrives both ways is
+//! known by its sequence number. So no task is missed: what was committed before a chunk was read
+//! is in it, and what was committed after is reported after.
 
 use crate::{clock::Now, ledger::Position};
 

@@ -1,8 +1,8 @@
 //! Which task is delivered to which consumer, and when.
 //!
-//! The scheduler is a state machine without threads, sockets and clock. It is told what has happened
-//! ([`Input`]) and what time it is, and returns what is to be done ([`Effects`]): jobs for the
-//! committer, messages to connections. It reads the store, and never writes to it.
+//! The scheduler is a state machine without threads, sockets and clock. It is told what has
+//! happened ([`Input`]) and what time it is, and returns what is to be done ([`Effects`]): jobs for
+//! the committer, messages to connections. It reads the store, and never writes to it.
 //!
 //! What it holds in memory is bounded: the tasks of the near future, those that wait for a consumer
 //! to have room, and those in flight. The disk holds all.

@@ -57,8 +57,8 @@ impl Route {
         self.consumers.len()
     }
 
-    /// Registers a consumer. Returns those that lose the route for that, and whether the consumer is
-    /// new to it.
+    /// Registers a consumer. Returns those that lose the route for that, and whether the consumer
+    /// is new to it.
     pub(super) fn register(
         &mut self,
         consumer: ConsumerId,

@@ -39,8 +39,8 @@ impl Routes {
         self.by_name.get_mut(name)
     }
 
-    /// Registers a consumer. Returns those that lose the route for that, and whether the consumer is
-    /// new to it. `hedge` is the delay of a route that had no consumer.
+    /// Registers a consumer. Returns those that lose the route for that, and whether the consumer
+    /// is new to it. `hedge` is the delay of a route that had no consumer.
     pub(super) fn register(
         &mut self,
         name: &Arc<str>,
@@ -61,7 +61,8 @@ impl Routes {
         (losers, is_new)
     }
 
-    /// Removes a consumer from a route. Returns the route if it was the last one; the route is gone.
+    /// Removes a consumer from a route. Returns the route if it was the last one; the route is
+    /// gone.
     pub(super) fn unregister(&mut self, name: &str, consumer: ConsumerId) -> Option<Route> {
         match self.by_name.get_mut(name)?.unregister(consumer) {
             Unregistered::Unknown => None,

@@ -39,8 +39,8 @@ impl Settings {
         self.config.hedge_of(route)
     }
 
-    /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with each,
-    /// and is drawn from the upper half of that.
+    /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with
+    /// each, and is drawn from the upper half of that.
     pub(super) fn backoff(&self, failures: u32, random: &mut fastrand::Rng) -> u64 {
         let doublings = failures.saturating_sub(1).min(63);
         let most = self

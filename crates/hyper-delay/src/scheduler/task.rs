@@ -25,8 +25,8 @@ pub(super) struct Task {
 /// The state of a task in memory. [`Tasks`](super::tasks::Tasks) has a method for each change.
 #[derive(Debug)]
 pub(super) enum State {
-    /// Its time has come, and it is about to be queued or parked. No task is due between two calls of
-    /// the scheduler.
+    /// Its time has come, and it is about to be queued or parked. No task is due between two calls
+    /// of the scheduler.
     Due,
     /// Due later.
     Waiting { timer: Key, due: Due },

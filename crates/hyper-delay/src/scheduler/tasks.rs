@@ -81,8 +81,8 @@ impl Tasks {
         self.waiting += 1;
     }
 
-    /// The timer of a waiting task has expired. Returns whether its time has come; if the wall clock
-    /// was set back since, it waits on.
+    /// The timer of a waiting task has expired. Returns whether its time has come; if the wall
+    /// clock was set back since, it waits on.
     pub(super) fn come_due(&mut self, seq: u64, now: Now, timers: &mut Timers) -> bool {
         let Some((task, state)) = self.by_seq.get_mut(&seq) else {
             return false;

@@ -26,7 +26,8 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// Creates a folder for cut journals, and removes the oldest such folders if there are too many.
+    /// Creates a folder for cut journals, and removes the oldest such folders if there are too
+    /// many.
     pub(super) fn of_cut(directory: &Path) -> io::Result<Self> {
         let made = Self::make(directory, CUT)?;
         remove_oldest(directory)?;

@@ -6,8 +6,8 @@ type Source = Box<dyn Error + Send + Sync>;
 
 /// An operation of the store failed.
 ///
-/// After a failed write the store must be opened again, because memory and disk may differ. A failed
-/// read with [`is_damage`](Self::is_damage) concerns only the data that was read.
+/// After a failed write the store must be opened again, because memory and disk may differ. A
+/// failed read with [`is_damage`](Self::is_damage) concerns only the data that was read.
 #[derive(Debug)]
 pub struct StoreError {
     action: &'static str,
@@ -148,7 +148,8 @@ fn reason(error: fjall::Error) -> Source {
     match error {
         fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => error.into(),
         fjall::Error::Poisoned => {
-            "an earlier write in the background failed, see the log; the disk may be full or failing"
+            "an earlier write in the background failed, see the log; the disk may be full or \
+             failing"
                 .into()
         }
         other => other.into(),

@@ -12,8 +12,8 @@ use crate::record;
 pub struct Marker {
     /// The number of the commit.
     pub commit: u64,
-    /// The number of the commit before it that changed the same space. 0 if there was none since the
-    /// space was empty.
+    /// The number of the commit before it that changed the same space. 0 if there was none since
+    /// the space was empty.
     pub before: u64,
     /// Number of revisions that were scheduled, in all commits up to this one.
     pub schedules: u64,

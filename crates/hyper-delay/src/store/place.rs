@@ -21,8 +21,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Creates the directory if it does not exist, and locks it until this is dropped or the process
-    /// ends.
+    /// Creates the directory if it does not exist, and locks it until this is dropped or the
+    /// process ends.
     ///
     /// # Errors
     ///

@@ -133,7 +133,7 @@ fn receive(server: &Server, wire: &mut Wire) -> Vec<Value> {
     })
 }
 
-/// Takes deliveries and acknowledges so many of them; the ids whose acks were confirmed.
+/// Acknowledges `count` deliveries, and returns the ids whose acks were confirmed.
 pub(crate) fn finish(server: &Server, count: usize) -> Ids {
     let mut wire = Wire::to(server.address).unwrap();
     let register = json!({"kind": "register", "route_key": "r", "credit": 100});

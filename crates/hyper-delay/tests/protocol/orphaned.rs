@@ -1,15 +1,16 @@
-//! Tasks whose route the server made for a connection that is gone.
+//! Orphaned tasks: the server made their route for a connection that is closed.
 
 use serde_json::{Value, json};
 use testkit::request::later;
 
 use crate::server::Server;
 
-/// Schedules a task without a route, due now, and one for later; then the connection is gone.
+/// Schedules a task that is due and one for later on a connection's own route, closes the
+/// connection, and returns the route.
 fn orphans(server: &Server) -> String {
     let mut peer = server.peer();
-    let ack = peer.ask(r#"{"kind":"schedule","id":"due","fire_at":1}"#);
-    let route = ack["route_key"]
+    let reply = peer.ask(r#"{"kind":"schedule","id":"due","fire_at":1}"#);
+    let route = reply["route_key"]
         .as_str()
         .expect("it has a route")
         .to_owned();
@@ -19,7 +20,7 @@ fn orphans(server: &Server) -> String {
 }
 
 #[test]
-fn stats_and_dead_list_them_as_orphaned() {
+fn stats_and_dead_mark_orphaned_tasks() {
     let server = Server::start(json!({"retry_delay_ms": 1}));
     let mut operator = server.peer();
     operator.due("a", "other");
@@ -55,7 +56,7 @@ fn stats_and_dead_list_them_as_orphaned() {
 }
 
 #[test]
-fn a_consumer_that_registers_their_route_gets_them() {
+fn orphaned_tasks_are_delivered_to_a_consumer_of_their_route() {
     let server = Server::start(json!({"retry_delay_ms": 1}));
     let route = orphans(&server);
     let mut consumer = server.consumer(&route);
@@ -65,7 +66,7 @@ fn a_consumer_that_registers_their_route_gets_them() {
 }
 
 #[test]
-fn they_can_be_cancelled() {
+fn orphaned_tasks_can_be_cancelled() {
     let server = Server::start(json!({}));
     let route = orphans(&server);
     let mut operator = server.peer();

@@ -1,4 +1,4 @@
-//! The edge of the window: what is committed while the horizon moves must not fall in between.
+//! The edge of the window: no task that is committed while the horizon moves is missed.
 
 use super::{
     Step, World,
@@ -8,8 +8,9 @@ use crate::store::Space;
 
 const MILLIS: u64 = 100;
 
-/// Everything that can meet at the edge of a window of 100 ms: a task just before the half at which more is read,
-/// at the edge, one beyond it; a commit; its news; a look at the clock; time, up to the edge and beyond.
+/// The steps that interact at the edge of a window of 100 ms: schedules for its middle, where the
+/// next part is read, and just before, at and after its edge; a commit; the notice of a commit; a
+/// tick; and time that passes.
 const STEPS: [Step; 8] = [
     Step::Schedule(MILLIS / 2),
     Step::Schedule(MILLIS - 1),
@@ -21,8 +22,8 @@ const STEPS: [Step; 8] = [
     Step::Pass(MILLIS / 2),
 ];
 
-/// Every order of so many steps.
-fn every_order(length: u32, window_tasks: usize) {
+/// Plays every sequence of `length` steps and checks that each task is delivered exactly once.
+fn play_every_sequence(length: u32, window_tasks: usize) {
     let count = (STEPS.len() as u64).pow(length);
     for number in 0..count {
         let mut world = World::new(MILLIS, window_tasks, 8);
@@ -51,24 +52,24 @@ fn every_order(length: u32, window_tasks: usize) {
 }
 
 #[test]
-fn nothing_falls_between_a_commit_and_a_refill() {
-    every_order(5, 1000);
+fn tasks_committed_during_a_refill_are_delivered_once() {
+    play_every_sequence(5, 1000);
 }
 
 #[test]
-fn nothing_falls_between_when_the_window_is_full_too() {
-    every_order(5, 1);
+fn tasks_committed_during_a_refill_of_a_full_window_are_delivered_once() {
+    play_every_sequence(5, 1);
 }
 
 #[test]
-#[ignore = "two million orders: some minutes in release"]
-fn nothing_falls_between_in_longer_orders() {
-    every_order(7, 1000);
-    every_order(7, 2);
+#[ignore = "two million sequences: some minutes in release"]
+fn longer_sequences_deliver_each_task_once() {
+    play_every_sequence(7, 1000);
+    play_every_sequence(7, 2);
 }
 
 #[test]
-fn a_full_window_comes_back_to_what_it_dropped() {
+fn tasks_dropped_from_a_full_window_are_read_again() {
     let mut world = World::new(60_000, 10, 100);
     world.acking = true;
     world.connect(&["route"]);
@@ -86,7 +87,7 @@ fn a_full_window_comes_back_to_what_it_dropped() {
 }
 
 #[test]
-fn a_start_reads_what_waits_and_delivers_it_in_time() {
+fn waiting_tasks_are_delivered_on_time_after_a_restart() {
     let mut world = World::new(60_000, 1000, 100);
     for task in 0..50 {
         world.schedule(&format!("{task}"), START + task * 7000);

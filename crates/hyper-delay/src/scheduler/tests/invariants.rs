@@ -15,8 +15,8 @@ use crate::{
     store::{Space, fake::Fake},
 };
 
-/// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy and
-/// a timer of its own.
+/// Checks the promise: every task on disk is waiting, parked, dead, or in flight with a live copy
+/// and a timer of its own.
 pub(super) fn check(world: &World) {
     let scheduler = &world.scheduler;
     let unreported = unreported(world);

@@ -149,8 +149,8 @@ struct Client {
     known: BTreeMap<Name, Known>,
     /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
     gone: BTreeSet<u64>,
-    /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock is
-    /// set back.
+    /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock
+    /// is set back.
     latest: u64,
 }
 

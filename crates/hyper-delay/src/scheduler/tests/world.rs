@@ -75,8 +75,8 @@ pub(super) enum Step {
 }
 
 impl World {
-    /// With a window of `window_millis` that holds `window_tasks`, and routes that queue `ready` due
-    /// tasks.
+    /// With a window of `window_millis` that holds `window_tasks`, and routes that queue `ready`
+    /// due tasks.
     pub(super) fn new(window_millis: u64, window_tasks: usize, ready: usize) -> Self {
         Self::with(Config::default(), window_millis, window_tasks, ready)
     }

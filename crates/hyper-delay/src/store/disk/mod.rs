@@ -60,8 +60,8 @@ struct State {
 }
 
 impl Disk {
-    /// Opens the reserve of a data directory whose store is in the folder `store`. On an almost full
-    /// disk it frees the reserve for the opening of the store.
+    /// Opens the reserve of a data directory whose store is in the folder `store`. On an almost
+    /// full disk it frees the reserve for the opening of the store.
     pub(super) fn open(directory: &Path, store: PathBuf) -> Self {
         let opened = Reserve::open(directory).and_then(|mut reserve| {
             if reserve.free()?.is_some_and(|free| free < OPENING) {

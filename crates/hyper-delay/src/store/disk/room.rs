@@ -14,8 +14,8 @@ const PER_TASK: u64 = 2 << 10;
 /// How often a new task is written: to the journal, to a table, and to the table of a compaction.
 pub(super) const COPIES: u64 = 3;
 
-/// Maximum number of bytes for finishing stored tasks, for any number of tasks: journals are deleted
-/// once they are flushed, and compactions drop finished tasks.
+/// Maximum number of bytes for finishing stored tasks, for any number of tasks: journals are
+/// deleted once they are flushed, and compactions drop finished tasks.
 const FINISHING_MAX: u64 = 512 * MIB;
 
 /// Maximum number of bytes that a compaction copies: a first level of 256 MiB and the tables above.
@@ -156,8 +156,9 @@ pub(super) struct Plan {
 impl Plan {
     /// Plans for a disk with `free` free bytes and a reserve of `reserve` bytes, at most `most`.
     ///
-    /// The reserve shrinks by the bytes that the next batch may need and that are not free. It grows
-    /// into free bytes that the next batches do not need, up to the demand of the stored tasks.
+    /// The reserve shrinks by the bytes that the next batch may need and that are not free. It
+    /// grows into free bytes that the next batches do not need, up to the demand of the stored
+    /// tasks.
     pub(super) fn of(free: u64, reserve: u64, most: u64, usage: Usage) -> Self {
         let demand = Demand::of(usage);
         let all = free.saturating_add(reserve);

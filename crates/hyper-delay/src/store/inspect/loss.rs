@@ -58,7 +58,8 @@ impl Loss {
                 batches,
             } = stop;
             format!(
-                "{} cannot be read from byte {} to {}: {reason}; {batches} batches after it can be read",
+                "{} cannot be read from byte {} to {}: {reason}; {batches} batches after it can be \
+                 read",
                 journal.display(),
                 range.start,
                 range.end,
@@ -92,9 +93,10 @@ impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}. The store was not opened. `hyper-delay verify` shows what is damaged; `hyper-delay \
-             repair` saves the readable tasks in a new directory, and `hyper-delay export` prints \
-             them; --accept-loss starts the server with the tasks that remain",
+            "{}. The store was not opened. `hyper-delay verify` shows what is damaged; \
+             `hyper-delay repair` saves the readable tasks in a new directory, and \
+             `hyper-delay export` prints them; --accept-loss starts the server with the tasks that \
+             remain",
             self.findings.join("; ")
         )
     }

@@ -12,7 +12,8 @@ struct Written {
     bytes: Vec<u8>,
 }
 
-/// Writes a journal of eight batches with one put and one removal each, and a clear before the last.
+/// Writes a journal of eight batches with one put and one removal each, and a clear before the
+/// last.
 fn written() -> Written {
     let directory = tempfile::tempdir().unwrap();
     let database = Database::builder(directory.path().join("store"))

@@ -1,7 +1,7 @@
 //! One fault at a time in each kind of file of a stopped store: no task is lost without a word.
 //!
 //! Default: a few faults over all kinds of files. `HYPER_DELAY_FAULTS=all` draws 200 flipped bits,
-//! 50 cuts and deletions for each kind of file, a number draws so many flips; `HYPER_DELAY_SEED`
+//! 50 cuts and deletions for each kind of file, a number draws that many flips; `HYPER_DELAY_SEED`
 //! repeats a run.
 
 mod fault;

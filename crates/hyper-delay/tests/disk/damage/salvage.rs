@@ -70,7 +70,7 @@ pub(super) fn salvage(directory: &Path, case: &Case, expected: &Expected) -> Opt
         .map(|name| format!("{name:?} is finished and was saved"))
 }
 
-/// The most tasks of one commit: the fixture sends so many requests at a time.
+/// Maximum number of tasks in one commit: the fixture's number of requests in flight.
 const BATCH: usize = 200;
 
 fn lost(list: &Path) -> BTreeSet<Name> {

@@ -5,8 +5,8 @@ use std::fs;
 use super::tool::{Closed, Copy, batch};
 use crate::store::{Durability, Space, Store};
 
-/// Accepts the loss, checks that some of the batches or none are left, and that the store works from
-/// then on.
+/// Accepts the loss, checks that some of the batches or none are left, and that the store works
+/// from then on.
 fn goes_on(copy: &Copy) {
     let store = copy.accept_loss().unwrap();
     store.commit(batch(9, 40), Durability::Synced).unwrap();

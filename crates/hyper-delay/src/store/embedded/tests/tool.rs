@@ -1,4 +1,4 @@
-//! A closed store, and copies of it to damage.
+//! A closed store, and copies of it that tests damage.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ pub(super) fn key(batch: usize, place: u8) -> Vec<u8> {
     format!("batch {batch} key {place}").into_bytes()
 }
 
-/// A batch over two spaces, with a removal and a value of `size` bytes.
+/// Returns a batch for two spaces, with a removal and a value of `size` bytes.
 pub(super) fn batch(number: usize, size: usize) -> Batch {
     let mut batch = Batch::new();
     batch.count_schedule();
@@ -27,7 +27,7 @@ pub(super) fn batch(number: usize, size: usize) -> Batch {
     batch
 }
 
-/// Returns which batches a store has; each must be there whole or not at all.
+/// Returns the batches that a store has. Each must be complete or absent.
 pub(super) fn found(store: &Embedded, batches: usize, size: usize) -> Vec<usize> {
     let get = |space, number, place| store.get(space, &key(number, place)).unwrap();
     let there: Vec<usize> = (1..=batches)
@@ -50,9 +50,9 @@ pub(super) fn found(store: &Embedded, batches: usize, size: usize) -> Vec<usize>
 /// A store that was closed after some batches.
 pub(super) struct Closed {
     directory: TempDir,
-    /// The journal's written bytes.
+    /// The written bytes of the journal.
     pub(super) bytes: Vec<u8>,
-    /// Where each batch begins in the journal.
+    /// The position of each batch in the journal.
     pub(super) starts: Vec<usize>,
     /// The commit record before all batches, and after each.
     records: Vec<Vec<u8>>,
@@ -79,7 +79,7 @@ impl Closed {
         }
     }
 
-    /// Takes a directory whose store is closed.
+    /// Wraps a directory with a closed store.
     pub(super) fn of_directory(directory: Copy, batches: usize, size: usize) -> Self {
         let journal = Journal::read(0, &directory.path("store/0.jnl")).unwrap();
         Self {
@@ -95,7 +95,7 @@ impl Closed {
         }
     }
 
-    /// Returns the place of the last batch in the journal.
+    /// Returns the range of the last batch in the journal.
     pub(super) fn last(&self) -> std::ops::Range<usize> {
         *self.starts.last().unwrap()..self.bytes.len()
     }
@@ -104,8 +104,8 @@ impl Closed {
         Copy::of(self.directory.path())
     }
 
-    /// Returns a copy with these bytes in its journal and so many zeros after them, and the record as
-    /// it was after `recorded` batches.
+    /// Returns a copy with `bytes` and then `zeros` zeros in its journal, and with the commit
+    /// record after `recorded` batches.
     pub(super) fn with_journal(&self, bytes: &[u8], zeros: u64, recorded: usize) -> Copy {
         let copy = self.copy();
         copy.write_journal(0, bytes, zeros);
@@ -122,11 +122,11 @@ impl Closed {
     }
 }
 
-/// A data directory to be damaged and opened.
+/// A data directory that a test damages and opens.
 pub(super) struct Copy(TempDir);
 
 impl Copy {
-    /// Copies a data directory, as if its process had been killed now if it is open.
+    /// Copies a data directory. The copy of an open one looks as if its process was killed.
     pub(super) fn of(directory: &Path) -> Self {
         let copy = in_memory();
         walk(directory, &mut |path| {
@@ -173,7 +173,7 @@ impl Copy {
         Embedded::open_with(self.root(), OpenOptions { accept_loss: true })
     }
 
-    /// Opens it, which must be refused and change nothing, and returns the message.
+    /// Asserts that opening is refused and changes nothing, and returns the message.
     pub(super) fn refused(&self) -> String {
         let before = self.files();
         let error = self.open().unwrap_err();
@@ -181,7 +181,7 @@ impl Copy {
         let message = error.to_string();
         let after = self.files();
         for (name, content) in &before {
-            // Lists of tables that `current` no longer names are no loss.
+            // Opening may delete lists of tables that `current` does not name.
             let is_old_list = name.contains("/v") && !after.contains_key(name);
             let is_same = after.get(name) == Some(content);
             assert!(is_same || is_old_list, "{name} was changed: {message}");
@@ -190,7 +190,7 @@ impl Copy {
         message
     }
 
-    /// Returns every file with its content.
+    /// Returns the content of each file by its path.
     pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         walk(self.root(), &mut |path| {
@@ -203,7 +203,7 @@ impl Copy {
         files
     }
 
-    /// Returns the folders of copies.
+    /// Returns the folders in the data directory whose names start with `prefix`.
     pub(super) fn asides(&self, prefix: &str) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.root()).unwrap();
         let entries = entries.map(|entry| entry.unwrap());
@@ -214,14 +214,14 @@ impl Copy {
     }
 }
 
-/// A directory for what is opened a thousand times: syncs cost nothing there.
+/// Returns a directory in memory, where syncs cost nothing, if there is one.
 pub(super) fn in_memory() -> TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
 }
 
-/// Visits folders before what is in them.
+/// Visits all files and folders, each folder before its contents.
 fn walk(directory: &Path, visit: &mut dyn FnMut(&Path)) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
