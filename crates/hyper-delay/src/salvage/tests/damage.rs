@@ -1,4 +1,4 @@
-//! The tools on damaged stores.
+//! The tools applied to damaged stores.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Asserts that the tasks of a repaired store are those of the old one without the lost ones.
+/// Asserts that a repaired store has the tasks of the old one except for the lost ones.
 #[track_caller]
 fn assert_saved(repaired: &Repaired, tasks: &Tasks, before: &Tasks) {
     for (name, task) in tasks {
@@ -119,7 +119,7 @@ fn batches_after_damage_in_a_journal_are_saved() {
         .batches()
         .map(|batch| batch.unwrap().range.start)
         .collect();
-    // Only batches of the second half are lost: tables have the first.
+    // Only batches of the second half are lost, because the first half is in tables.
     for batch in [starts.len() * 3 / 4, starts.len() - 1] {
         let directory = directory.copy();
         flip(&directory.journals()[0], starts[batch] + 20);
@@ -129,7 +129,7 @@ fn batches_after_damage_in_a_journal_are_saved() {
             "{findings:#?}"
         );
         let (_, tasks) = directory.repair();
-        // A lost batch leaves tasks in the state before it, and loses what it schedules.
+        // A lost batch leaves its tasks in their earlier state and loses the new ones.
         let lost = before
             .keys()
             .filter(|name| !tasks.contains_key(*name))

@@ -1,4 +1,4 @@
-//! The store of a ledger that is closed, and copies of it to damage.
+//! The store of a closed ledger, and copies of it that tests damage.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];
 
-/// Tasks of each state and route in each half.
+/// Number of tasks per state, route and half.
 pub(super) const EACH: usize = 40;
 
 /// Tasks by route and id.
@@ -34,7 +34,7 @@ fn in_memory() -> TempDir {
         .unwrap()
 }
 
-/// Writes tasks in every state. A payload is longer than a block of a table at times.
+/// Writes tasks in every state. Some payloads are longer than a block of a table.
 fn write(ledger: &mut Ledger<Embedded>, half: &str) {
     let now = 1_000_000;
     for number in 0..EACH {
@@ -89,7 +89,7 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
         "finished" => Op::Finish(subject),
         _ => Op::Cancel { route, id },
     };
-    // In a batch of its own: a removal is a row then.
+    // In a batch of its own, so that a removal is a row.
     ledger.commit(Durability::Written, now).unwrap();
     assert_ne!(ledger.apply(&op, now).unwrap(), Outcome::Moved(false));
 }
@@ -117,7 +117,7 @@ pub(super) fn schedule(directory: &Path, payload: &[u8]) -> u64 {
 }
 
 impl Directory {
-    /// Makes a store with one half of the tasks in tables and one in the journal, or all in tables.
+    /// Creates a store with all tasks in tables, or one half in tables and one in the journal.
     pub(super) fn new(is_all_in_tables: bool) -> Self {
         let directory = in_memory();
         let store = Arc::new(Embedded::open(directory.path()).unwrap());
@@ -146,7 +146,7 @@ impl Directory {
         Self(copy)
     }
 
-    /// Empties the journals, so that tables are all that is left.
+    /// Empties the journals, so that only the tables contain data.
     pub(super) fn without_journals(self) -> Self {
         for journal in self.journals() {
             fs::write(journal, b"").unwrap();
@@ -169,7 +169,7 @@ impl Directory {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Returns every file with its content, without the zeros at the end of a journal.
+    /// Returns the content of each file, without the zeros at the end of a journal.
     pub(super) fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.path().to_owned()];
@@ -203,7 +203,7 @@ impl Directory {
         exported(self.path())
     }
 
-    /// Repairs it and returns the tasks of the new store, which must be consistent.
+    /// Repairs the store, checks the new one, and returns its tasks.
     pub(super) fn repair(&self) -> (Repaired, Tasks) {
         let new = in_memory();
         let to = new.path().join("repaired");
@@ -231,7 +231,7 @@ fn exported(directory: &Path) -> Tasks {
         .lines()
         .map(|line| {
             let mut task: Value = serde_json::from_str(line).unwrap();
-            // Lines for tasks that `names` does not have are marked.
+            // Lines of tasks without a row in `names` have `replace`.
             task.as_object_mut().unwrap().remove("replace");
             let name = ["route_key", "id"].map(|field| task[field].as_str().unwrap().to_owned());
             (name.into(), task)

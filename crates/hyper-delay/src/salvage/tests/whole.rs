@@ -39,7 +39,7 @@ fn read(directory: &Directory, space: Space) -> Rows {
 }
 
 #[test]
-fn the_rows_of_a_stopped_store_are_those_that_it_has_when_it_is_open() {
+fn a_stopped_store_has_the_same_rows_as_an_open_one() {
     let half = Directory::new(false);
     let tables = Directory::new(true).without_journals();
     for space in Space::ALL {
@@ -52,7 +52,7 @@ fn the_rows_of_a_stopped_store_are_those_that_it_has_when_it_is_open() {
 }
 
 #[test]
-fn a_whole_store_verifies_and_no_tool_changes_it() {
+fn an_undamaged_store_verifies_and_no_tool_changes_it() {
     let directory = Directory::new(false);
     let files = directory.files();
     assert_eq!(directory.verify(), [""; 0]);
@@ -100,7 +100,7 @@ fn a_small_window_joins_the_same_tasks() {
 }
 
 #[test]
-fn a_repaired_store_remembers_finished_names() {
+fn a_repaired_store_keeps_the_deduplication_window() {
     let directory = Directory::new(true);
     let to = directory.path().join("repaired");
     repair(directory.path(), &to).unwrap();
@@ -127,7 +127,7 @@ fn a_store_in_use_and_a_missing_store_are_refused() {
 }
 
 #[test]
-fn a_repaired_store_gives_no_sequence_number_twice() {
+fn a_repaired_store_does_not_reuse_sequence_numbers() {
     let directory = Directory::new(false);
     let mut faults = Faults::default();
     let store = Stopped::open(directory.path(), &mut faults).unwrap();
@@ -143,7 +143,7 @@ fn a_repaired_store_gives_no_sequence_number_twice() {
 }
 
 #[test]
-fn of_two_revisions_the_later_one_is_written() {
+fn the_later_of_two_revisions_is_written() {
     for is_named in [[false, true], [true, false], [false, false]] {
         let directory = tempfile::tempdir().unwrap();
         let to = directory.path().join("new");

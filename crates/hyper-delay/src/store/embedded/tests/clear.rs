@@ -1,4 +1,4 @@
-//! Clearing a space is no loss, wherever a crash cuts it short.
+//! Clearing a space is no loss, even if a crash interrupts it.
 
 use super::tool::{Closed, Copy, batch};
 use crate::store::{Batch, Durability, Embedded, Space, Store, journal::Journal};
@@ -16,7 +16,7 @@ fn remembers(store: &Embedded, name: &[u8]) -> bool {
     store.get(SPACE, name).unwrap().is_some()
 }
 
-/// Opens it, writes to the space and to others, and opens it again.
+/// Opens the store, writes to the space and to others, and opens it again.
 fn works(copy: &Copy) {
     for round in 0..3_u8 {
         let store = copy.open().unwrap();
@@ -27,7 +27,7 @@ fn works(copy: &Copy) {
     assert!((0..3).all(|round| remembers(&store, &[b'x', round])));
 }
 
-/// A store in which the space has names in its tables and in the journal.
+/// Returns a store with names of the space in its tables and in the journal.
 fn store(is_flushed: bool) -> (Copy, Embedded) {
     let copy = Closed::of(3, 40).copy();
     let store = copy.open().unwrap();
@@ -67,7 +67,7 @@ fn crash_after_the_clear_is_no_loss() {
 }
 
 #[test]
-fn clear_that_the_journal_lost_with_the_power_is_no_loss() {
+fn clear_that_a_power_failure_removed_from_the_journal_is_no_loss() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
         store.clear(SPACE).unwrap();
@@ -82,7 +82,7 @@ fn clear_that_the_journal_lost_with_the_power_is_no_loss() {
 }
 
 #[test]
-fn names_written_after_a_clear_are_missed() {
+fn loss_of_names_written_after_a_clear_is_refused() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
         store.clear(SPACE).unwrap();

@@ -1,4 +1,4 @@
-//! Directories that are taken, older or newer.
+//! Directories of another process, and of older and newer versions.
 
 use std::{path::Path, process::Command, sync::Arc};
 
@@ -27,12 +27,12 @@ fn directory_of_another_process_is_refused() {
         .env(VARIABLE, directory.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let output = String::from_utf8_lossy(&output.stdout);
     let wanted = format!(
         "data_dir {}: another process uses it",
         directory.path().display()
     );
-    assert!(said.contains(&wanted), "{said}");
+    assert!(output.contains(&wanted), "{output}");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn value_of_a_newer_version_is_refused() {
     assert!(!error.is_damage(), "{error}");
 }
 
-/// Writes a store as versions without a commit record did.
+/// Writes a store without a commit record, as older versions did.
 fn write_older_version(directory: &Path, batches: usize) {
     let store = directory.join("store");
     create_spaces(&store).unwrap();

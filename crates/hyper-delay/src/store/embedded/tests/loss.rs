@@ -1,4 +1,4 @@
-//! Files that no crash damages: each loss is refused, names what is lost, and can be accepted.
+//! Damage that no crash causes: the server refuses it, names the missing data, and can accept it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::store::{Durability, Space, Store};
 
 /// Accepts the loss, checks that some of the batches or none are left, and that the store works
 /// from then on.
-fn goes_on(copy: &Copy) {
+fn continues_with_loss(copy: &Copy) {
     let store = copy.accept_loss().unwrap();
     store.commit(batch(9, 40), Durability::Synced).unwrap();
     drop(store);
@@ -16,7 +16,7 @@ fn goes_on(copy: &Copy) {
     assert_eq!(value.unwrap().len(), 40);
 }
 
-/// What is done to a store, and what the refusal says.
+/// A name, a damage to a store, and a part of the expected message.
 type Damage = (&'static str, fn(&Copy), &'static str);
 
 #[test]
@@ -93,12 +93,12 @@ fn deleted_and_damaged_files_are_refused_and_their_loss_can_be_accepted() {
         ),
     ];
     let closed = Closed::of(3, 40);
-    for (what, damage, said) in damages {
+    for (name, damage, expected) in damages {
         let copy = closed.copy();
         damage(&copy);
         let message = copy.refused();
-        assert!(message.contains(said), "{what}: {message}");
-        goes_on(&copy);
+        assert!(message.contains(expected), "{name}: {message}");
+        continues_with_loss(&copy);
     }
 }
 
@@ -125,7 +125,7 @@ fn any_flipped_bit_of_a_list_of_tables_is_refused() {
             for at in (0..bytes.len()).step_by(17) {
                 let copy = closed.copy();
                 copy.flip(name, at, at % 8);
-                // The last byte of `current` is the type of the checksum, of which there is one.
+                // The last byte of `current` is the type of the checksum. There is only one type.
                 if name.ends_with("current") && at == 24 {
                     continue;
                 }
@@ -135,7 +135,7 @@ fn any_flipped_bit_of_a_list_of_tables_is_refused() {
     }
 }
 
-/// The journal as two files, of which the first is no longer written to.
+/// Splits the journal into two files. The first one is sealed.
 fn split(closed: &Closed, batches: usize) -> Copy {
     let copy = closed.copy();
     let (sealed, active) = closed.bytes.split_at(closed.starts[batches]);
@@ -163,7 +163,7 @@ fn older_journal_that_lost_batches_is_refused() {
         let message = copy.refused();
         let gap = format!("space names lacks commits after {kept} up to 3");
         assert!(message.contains(&gap), "{message}");
-        goes_on(&copy);
+        continues_with_loss(&copy);
     }
     let copy = split(&closed, 3);
     fs::remove_file(copy.path("store/0.jnl")).unwrap();
@@ -179,14 +179,14 @@ fn older_journal_with_a_flipped_bit_is_refused() {
         let copy = split(&closed, 2);
         copy.flip("store/0.jnl", at, at % 8);
         match copy.open() {
-            // The order of the batches is the same.
+            // The changed sequence number keeps the order of the batches.
             Ok(store) => assert_eq!(closed.found(&store), closed.all(), "flip at {at}"),
             Err(_) => drop(copy.refused()),
         }
     }
 }
 
-/// A store whose first three batches are in tables, and the next two in the journal.
+/// Returns a store with its first three batches in tables and the next two in the journal.
 fn flushed() -> Closed {
     let closed = Closed::of(3, 40);
     let store = closed.copy();
@@ -269,7 +269,7 @@ fn first_batch_with_an_older_sequence_number_is_refused() {
     let closed = flushed();
     let copy = closed.copy();
     let mut bytes = closed.bytes[closed.starts[3]..].to_vec();
-    // Below what the tables have: the library would skip the batch.
+    // The library skips a batch whose sequence number is not newer than the tables.
     bytes[5..13].copy_from_slice(&1_u64.to_le_bytes());
     copy.write_journal(0, &bytes, 0);
     drop(copy.refused());

@@ -1,4 +1,4 @@
-//! The end of a journal, which a crash can leave in any state.
+//! Damage to the end of a journal, which a crash can cause.
 
 use super::tool::{Closed, batch, found};
 use crate::store::{Durability, Space, Store};
@@ -43,7 +43,7 @@ fn journal_cut_in_a_recorded_batch_is_refused() {
 }
 
 #[test]
-fn batches_written_after_a_cut_are_there_after_the_next_start() {
+fn batches_written_after_a_cut_survive_the_next_start() {
     let closed = Closed::of(3, 40);
     for cut in closed.last().step_by(37) {
         for zeros in [0, 100_000] {
@@ -58,9 +58,9 @@ fn batches_written_after_a_cut_are_there_after_the_next_start() {
     }
 }
 
-/// When the power goes, the pages of a write may have reached the disk in any order.
+/// A power failure can lose any of the pages of a write.
 #[test]
-fn unrecorded_batch_with_a_hole_is_cut_off_and_kept_aside() {
+fn unrecorded_batch_with_a_hole_is_copied_and_cut_off() {
     let closed = Closed::of(3, 9_000);
     let last = closed.last();
     for hole in last.clone().step_by(700) {
@@ -112,7 +112,7 @@ fn recorded_batch_with_a_flipped_bit_is_refused_or_whole() {
     }
 }
 
-/// Where not every commit is synced, the record is behind.
+/// The record is older than the last commit if not every commit is synced.
 #[test]
 fn damage_after_the_last_recorded_batch_cuts_off_all_that_follows() {
     let closed = Closed::of(4, 40);
@@ -141,7 +141,7 @@ fn record_names_a_commit_only_once_it_is_synced() {
 }
 
 #[test]
-fn markers_are_not_seen_by_scans() {
+fn scans_skip_markers() {
     let closed = Closed::of(2, 40);
     let copy = closed.copy();
     let store = copy.open().unwrap();
