@@ -50,7 +50,9 @@ impl Wire {
     ///
     /// The connection is closed.
     pub fn receive(&mut self, wait: Duration) -> Result<Vec<Value>, Disconnected> {
-        self.stream.set_read_timeout(Some(wait)).map_err(|_| Disconnected)?;
+        self.stream
+            .set_read_timeout(Some(wait))
+            .map_err(|_| Disconnected)?;
         let mut bytes = vec![0; 256 << 10];
         match self.stream.read(&mut bytes) {
             Ok(0) => return Err(Disconnected),

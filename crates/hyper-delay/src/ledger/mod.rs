@@ -5,6 +5,7 @@
 //! [`commit`](Ledger::commit) returns.
 
 mod dedupe_window;
+mod existing;
 mod low_water;
 mod numbers;
 mod op;
@@ -17,10 +18,11 @@ pub use op::{Op, Order, Outcome, Subject};
 pub use view::{DeadLetter, Listed, Position, View};
 
 use crate::{
-    record::{self, Digest, Done, Entry, Name, Place, Task, key},
+    record::{self, Entry, Name, Place, Task, key},
     store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
 use dedupe_window::DedupeWindow;
+use existing::Existing;
 use low_water::LowWater;
 use numbers::Numbers;
 use tally::{Column, Tally};
@@ -351,22 +353,6 @@ impl<S: Store> Ledger<S> {
         self.remove_entry(route, name);
         self.batch.count_removal();
         self.batch.remove(Space::Tasks, key::task(name.seq));
-    }
-}
-
-/// A task that has the name of a new one.
-enum Existing {
-    Task(Name),
-    /// Finished, and still in the deduplication window.
-    Done(Done),
-}
-
-impl Existing {
-    const fn digest(&self) -> Digest {
-        match self {
-            Self::Task(name) => name.digest,
-            Self::Done(done) => done.digest,
-        }
     }
 }
 
