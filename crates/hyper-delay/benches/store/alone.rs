@@ -9,7 +9,7 @@ use std::{
 use hyper_delay::{
     ledger::{Ledger, Op, Order},
     protocol::Compression,
-    store::{Durability, Embedded},
+    store::{Durability, Embedded, Store as _},
 };
 
 use crate::{Failure, median::median, raw::Raw, written::written};
@@ -62,7 +62,9 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 /// Commits batches of schedules, one after another.
 struct Commits {
+    store: Arc<Embedded>,
     ledger: Ledger<Embedded>,
+    commits: u64,
     batch: usize,
     next: u64,
 }
@@ -72,7 +74,9 @@ impl Commits {
         const REMEMBERED: u64 = 300_000;
         let store = Arc::new(Embedded::open(&directory.join("db"))?);
         Ok(Self {
-            ledger: Ledger::open(store, REMEMBERED)?,
+            ledger: Ledger::open(store.clone(), REMEMBERED)?,
+            store,
+            commits: 0,
             batch,
             next: 0,
         })
@@ -95,7 +99,10 @@ impl Commits {
             };
             self.ledger.apply(&Op::Schedule(order), NOW)?;
         }
-        self.ledger.commit(Durability::Synced, NOW)?;
+        let batch = self.ledger.take_batch(NOW)?;
+        self.store.commit(batch, Durability::Synced)?;
+        self.commits += 1;
+        self.ledger.committed(self.commits);
         Ok(())
     }
 

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 use crate::config::Sync;
 
 /// Oldest unsynced write (interval mode only).
+#[derive(Debug)]
 pub(super) struct Dirty {
     interval: Option<Duration>,
     since: Option<Instant>,

@@ -1,132 +1,37 @@
-//! Group commit: one thread writes for all connections.
+//! Group commit: all jobs that arrive while a batch is written share the next one.
 //!
-//! It writes all jobs that arrived during the last commit as one batch, syncs once, and then
-//! reports them as committed. So a single client waits for one sync, and many clients share one.
+//! Two threads work at the same time. The [`Applier`] applies jobs to the ledger and collects their
+//! changes in a group; the [`Writer`] writes the group before it as one batch, syncs once, and then
+//! reports its jobs as committed. So a single client waits for one sync, many clients share one, and
+//! neither the processor nor the disk waits for the other.
 
 mod admission;
+mod applier;
 mod dirty;
+mod group;
+mod handover;
 mod hold;
-mod pace;
+mod writer;
 
-use std::{
-    sync::mpsc::{Receiver, RecvTimeoutError},
-    time::Duration,
-};
+use std::sync::{Arc, mpsc::Receiver};
 
-use crate::{
-    clock::Clock,
-    config::Sync,
-    ledger::{Ledger, Op, Outcome},
-    scheduler::{Committed, Job},
-    store::{Durability, Store, StoreError},
-};
-use admission::Admission;
-use dirty::Dirty;
-use pace::Pace;
+use crate::{clock::Clock, config::Sync, ledger::Ledger, scheduler::Job, store::Store};
+pub(crate) use applier::Applier;
+use handover::Handover;
+pub(crate) use writer::Writer;
 
-/// A batch with this many jobs takes no further group of jobs.
-const GROUP: usize = 4096;
-
-/// A batch with this many payload bytes takes no further group of jobs.
-const GROUP_BYTES: usize = 4 << 20;
-
-/// Commits jobs until all senders are gone, then syncs in every mode.
-///
-/// # Errors
-///
-/// The store failed. Jobs that were not reported may be on disk at the next start, or not.
-pub(crate) fn run<S: Store>(
-    store: &S,
-    mut ledger: Ledger<S>,
+/// Returns the two halves of a committer.
+pub(crate) fn committer<S: Store>(
+    store: Arc<S>,
+    ledger: Ledger<S>,
     sync: Sync,
-    jobs: &Receiver<Vec<Job>>,
-    clock: &dyn Clock,
-    mut tell: impl FnMut(Vec<Committed>),
-) -> Result<(), StoreError> {
-    let durability = match sync {
-        Sync::Always => Durability::Synced,
-        Sync::Interval(_) | Sync::Never => Durability::Written,
-    };
-    let mut dirty = Dirty::new(sync);
-    let mut pace = Pace::default();
-    let mut admission = Admission::default();
-    // The reserve starts to grow before another program can fill the disk.
-    store.room(ledger.tasks()?)?;
-    loop {
-        let first = match dirty.wait() {
-            None => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(wait) => jobs.recv_timeout(wait),
-        };
-        let mut first = match first {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => {
-                store.sync()?;
-                dirty.synced();
-                continue;
-            }
-            Err(RecvTimeoutError::Disconnected) => break,
-        };
-        let mut room = store.room(ledger.tasks()?)?;
-        if room.is_exhausted() && !first.iter().all(is_schedule) {
-            first = hold::until_room(store, &ledger, first, jobs, &mut tell)?;
-            room = store.room(ledger.tasks()?)?;
-        }
-        admission.begin(room);
-        let now = clock.now().wall_millis();
-        let mut committed = Vec::with_capacity(first.len());
-        let mut bytes = 0;
-        let mut group = Some(first);
-        while let Some(jobs_of_one) = group {
-            for job in jobs_of_one {
-                bytes += weight(&job.op);
-                committed.push(apply(&mut ledger, &mut admission, job, now)?);
-            }
-            if committed.len() >= GROUP || bytes >= GROUP_BYTES || room.is_exhausted() {
-                break;
-            }
-            group = pace.next(jobs, committed.len());
-        }
-        pace.begins(committed.len());
-        ledger.commit(durability, now)?;
-        pace.ended();
-        admission.end();
-        dirty.written();
-        tracing::trace!(jobs = committed.len(), bytes, "committed");
-        tell(committed);
-        if dirty.wait() == Some(Duration::ZERO) {
-            store.sync()?;
-            dirty.synced();
-        }
-    }
-    store.sync()
-}
-
-fn apply<S: Store>(
-    ledger: &mut Ledger<S>,
-    admission: &mut Admission,
-    job: Job,
-    now: u64,
-) -> Result<Committed, StoreError> {
-    let Job { mut op, token } = job;
-    let outcome: Outcome = match &op {
-        Op::Schedule(order) if !admission.admits(order) => ledger.refuse(order, now)?,
-        op => ledger.apply(op, now)?,
-    };
-    if let Op::Schedule(order) = &mut op {
-        order.payload = Box::default();
-    }
-    Ok(Committed { op, token, outcome })
-}
-
-const fn is_schedule(job: &Job) -> bool {
-    matches!(job.op, Op::Schedule(_))
-}
-
-fn weight(op: &Op) -> usize {
-    match op {
-        Op::Schedule(order) => order.payload.len(),
-        _ => 0,
-    }
+    jobs: Receiver<Vec<Job>>,
+    clock: Arc<dyn Clock>,
+) -> (Applier<S>, Writer<S>) {
+    let handover = Arc::new(Handover::default());
+    let writer = Writer::new(store.clone(), sync, handover.clone());
+    let applier = Applier::new(store, ledger, jobs, clock, handover);
+    (applier, writer)
 }
 
 #[cfg(test)]

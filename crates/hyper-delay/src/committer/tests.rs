@@ -11,14 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::*;
+use super::{group::Group, *};
 use crate::{
     clock::SystemClock,
-    ledger::Order,
+    ledger::{Op, Order},
     protocol::Compression,
-    scheduler::Token,
+    scheduler::{Committed, Token},
     store::{
-        Space,
+        Space, StoreError,
         fake::{Asked, Fake, Syncs},
     },
 };
@@ -47,10 +47,9 @@ fn job(id: usize) -> Job {
     }
 }
 
-fn over(store: &Arc<Fake>, sync: Sync, jobs: &Receiver<Vec<Job>>) -> Run {
-    let ledger = Ledger::open(store.clone(), 0).unwrap();
+fn over(store: &Arc<Fake>, sync: Sync, jobs: Receiver<Vec<Job>>) -> Run {
     let (mut told, mut unsynced) = (Vec::new(), Vec::new());
-    let result = run(&**store, ledger, sync, jobs, &SystemClock::new(), |group| {
+    let result = run(store, sync, jobs, |group| {
         unsynced.push(store.unsynced());
         told.push(group);
     });
@@ -61,6 +60,20 @@ fn over(store: &Arc<Fake>, sync: Sync, jobs: &Receiver<Vec<Job>>) -> Run {
     }
 }
 
+/// Runs the writer here and the applier in a thread, which ends when the writer or the jobs do.
+fn run(
+    store: &Arc<Fake>,
+    sync: Sync,
+    jobs: Receiver<Vec<Job>>,
+    tell: impl FnMut(Vec<Committed>),
+) -> Result<(), StoreError> {
+    let ledger = Ledger::open(store.clone(), 0).unwrap();
+    let clock = Arc::new(SystemClock::new());
+    let (applier, writer) = committer(store.clone(), ledger, sync, jobs, clock);
+    thread::spawn(|| applier.run());
+    writer.run(tell)
+}
+
 /// Runs over jobs that are all queued, `each` in a group.
 fn all_at_once(store: &Arc<Fake>, sync: Sync, count: usize, each: usize) -> Run {
     let (sender, receiver) = mpsc::channel();
@@ -69,7 +82,7 @@ fn all_at_once(store: &Arc<Fake>, sync: Sync, count: usize, each: usize) -> Run 
         sender.send(jobs).unwrap();
     }
     drop(sender);
-    over(store, sync, &receiver)
+    over(store, sync, receiver)
 }
 
 fn sizes(run: &Run) -> Vec<usize> {
@@ -93,16 +106,16 @@ fn queued_jobs_share_one_sync() {
 #[test]
 fn a_group_has_a_maximum_size() {
     let store = Arc::new(Fake::default());
-    let run = all_at_once(&store, Sync::Always, 2 * GROUP, 64);
+    let run = all_at_once(&store, Sync::Always, 2 * Group::JOBS, 64);
     run.result.as_ref().unwrap();
-    assert_eq!(sizes(&run), [GROUP, GROUP]);
+    assert_eq!(sizes(&run), [Group::JOBS, Group::JOBS]);
     assert_eq!(store.asked().syncs, 3);
 }
 
 #[test]
 fn jobs_are_reported_after_their_sync() {
     let store = Arc::new(Fake::default());
-    let run = all_at_once(&store, Sync::Always, 3 * GROUP, GROUP);
+    let run = all_at_once(&store, Sync::Always, 3 * Group::JOBS, Group::JOBS);
     run.result.unwrap();
     assert_eq!(run.unsynced, [0, 0, 0]);
 }
@@ -139,7 +152,7 @@ fn jobs_reported_before_a_failed_sync_are_on_disk() {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         let disk = &store;
-        let running = scope.spawn(move || over(disk, Sync::Always, &receiver));
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
         sender.send(vec![job(1)]).unwrap();
         wait_until(|| store.asked().syncs == 1);
         store.syncs(Syncs::Fail);
@@ -158,7 +171,7 @@ fn a_failed_interval_sync_ends_the_committer() {
     let sync = Sync::Interval(Duration::from_millis(1));
     let (sender, receiver) = mpsc::channel();
     sender.send(vec![job(1)]).unwrap();
-    let run = over(&store, sync, &receiver);
+    let run = over(&store, sync, receiver);
     run.result.unwrap_err();
     assert_eq!(run.told.len(), 1);
     drop(sender);
@@ -208,7 +221,7 @@ fn the_end_syncs_in_interval_mode() {
 #[test]
 fn in_never_mode_only_the_end_syncs() {
     let store = Arc::new(Fake::default());
-    let run = all_at_once(&store, Sync::Never, 3 * GROUP, GROUP);
+    let run = all_at_once(&store, Sync::Never, 3 * Group::JOBS, Group::JOBS);
     run.result.unwrap();
     assert_eq!(run.unsynced, [1, 2, 3]);
     assert_eq!((store.asked().syncs, store.unsynced()), (1, 0));
@@ -217,7 +230,7 @@ fn in_never_mode_only_the_end_syncs() {
 fn with_interval(store: &Arc<Fake>, interval: Duration, act: impl FnOnce(Sender<Vec<Job>>)) {
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        let running = scope.spawn(move || over(store, Sync::Interval(interval), &receiver));
+        let running = scope.spawn(move || over(store, Sync::Interval(interval), receiver));
         act(sender);
         running.join().unwrap().result.unwrap();
     });

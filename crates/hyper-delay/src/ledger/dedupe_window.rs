@@ -2,9 +2,10 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use super::writes::Writes;
 use crate::{
     record::{self, Digest, Done, key},
-    store::{Batch, Space, Store, StoreError},
+    store::{Space, Store, StoreError},
 };
 
 /// Deduplication window: names of recently finished tasks.
@@ -72,8 +73,7 @@ impl DedupeWindow {
     /// Returns the finished task of a name, unless it has expired at `now`.
     pub(super) fn find(
         &self,
-        store: &impl Store,
-        batch: &Batch,
+        writes: &Writes<impl Store>,
         key: &[u8],
         now: u64,
     ) -> Result<Option<Done>, StoreError> {
@@ -81,13 +81,10 @@ impl DedupeWindow {
             if !self.is_used[usize::from(space == Space::DoneOdd)] {
                 continue;
             }
-            let done: Option<Done> = match batch.get(space, key) {
-                Some(value) => value.map(|value| record::decode(value)).transpose()?,
-                None => match store.get(space, key)? {
-                    Some(value) => Some(record::decode(&value)?),
-                    None => None,
-                },
-            };
+            let value = writes.get(space, key)?;
+            let done = value
+                .map(|value| record::decode::<Done>(&value))
+                .transpose()?;
             if let Some(done) = done.filter(|done| now < done.until) {
                 return Ok(Some(done));
             }
@@ -98,7 +95,7 @@ impl DedupeWindow {
     /// Adds the name of a task that is finished at `now`.
     pub(super) fn insert(
         &mut self,
-        batch: &mut Batch,
+        writes: &mut Writes<impl Store>,
         key: &[u8],
         attempt: u32,
         digest: Digest,
@@ -112,14 +109,14 @@ impl DedupeWindow {
             attempt,
             digest,
         };
-        batch.put(self.generation.space(), key, record::encode(&done));
+        writes.put(self.generation.space(), key, record::encode(&done));
         self.is_used[usize::from(self.generation.is_odd)] = true;
     }
 
     /// Removes a name before it expires.
-    pub(super) fn remove(&self, batch: &mut Batch, key: &[u8]) {
-        batch.remove(self.generation.space(), key);
-        batch.remove(self.generation.previous_space(), key);
+    pub(super) fn remove(&self, writes: &mut Writes<impl Store>, key: &[u8]) {
+        writes.remove(self.generation.space(), key);
+        writes.remove(self.generation.previous_space(), key);
     }
 
     /// Clears the previous generation and makes it the current one, if all its names have expired.
@@ -128,8 +125,7 @@ impl DedupeWindow {
     /// clock was set back, names are kept longer by the size of that step.
     pub(super) fn rotate(
         &mut self,
-        store: &impl Store,
-        batch: &mut Batch,
+        writes: &mut Writes<impl Store>,
         now: u64,
     ) -> Result<(), StoreError> {
         let is_in_future = self.generation.since > now.saturating_add(self.millis);
@@ -137,13 +133,13 @@ impl DedupeWindow {
         if self.millis == 0 || is_young && !is_in_future {
             return Ok(());
         }
-        store.clear(self.generation.previous_space())?;
+        writes.clear(self.generation.previous_space())?;
         self.is_used[usize::from(!self.generation.is_odd)] = false;
         self.generation = Generation {
             is_odd: !self.generation.is_odd,
             since: now,
         };
-        batch.put(Space::Meta, key::MEMORY, record::encode(&self.generation));
+        writes.put(Space::Meta, key::MEMORY, record::encode(&self.generation));
         Ok(())
     }
 }

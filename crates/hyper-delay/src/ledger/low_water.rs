@@ -1,6 +1,7 @@
+use super::writes::Writes;
 use crate::{
     record::{self, key},
-    store::{Batch, Space, Store, StoreError},
+    store::{Space, Store, StoreError},
 };
 
 /// The low-water mark: no task waits for an earlier time. Stored on disk.
@@ -27,21 +28,21 @@ impl LowWater {
     }
 
     /// Lowers the mark to `at` if it is later. `batch` is the one that adds a task due at `at`.
-    pub(super) fn lower(&mut self, at: u64, batch: &mut Batch) {
+    pub(super) fn lower(&mut self, at: u64, writes: &mut Writes<impl Store>) {
         if at < self.at {
-            self.set(at, batch);
+            self.set(at, writes);
         }
     }
 
     /// Raises the mark to `at` if it is earlier. No task may be waiting for a time before `at`.
-    pub(super) fn raise(&mut self, at: u64, batch: &mut Batch) {
+    pub(super) fn raise(&mut self, at: u64, writes: &mut Writes<impl Store>) {
         if at > self.at {
-            self.set(at, batch);
+            self.set(at, writes);
         }
     }
 
-    fn set(&mut self, at: u64, batch: &mut Batch) {
+    fn set(&mut self, at: u64, writes: &mut Writes<impl Store>) {
         self.at = at;
-        batch.put(Space::Meta, key::LOW_WATER, record::encode(&at));
+        writes.put(Space::Meta, key::LOW_WATER, record::encode(&at));
     }
 }

@@ -2,15 +2,17 @@
 //!
 //! The ledger applies operations one after another. Each reads the state of its task, including the
 //! changes of the current batch, and adds its writes to that batch. They take effect when
-//! [`commit`](Ledger::commit) returns.
+//! the batch is committed.
 
 mod dedupe_window;
 mod existing;
 mod low_water;
 mod numbers;
 mod op;
+mod recent;
 mod tally;
 mod view;
+mod writes;
 
 use std::sync::Arc;
 
@@ -19,19 +21,19 @@ pub use view::{DeadLetter, Listed, Position, View};
 
 use crate::{
     record::{self, Entry, Name, Place, Task, key},
-    store::{Batch, Bytes, Durability, Space, Store, StoreError},
+    store::{Batch, Bytes, Space, Store, StoreError},
 };
 use dedupe_window::DedupeWindow;
 use existing::Existing;
 use low_water::LowWater;
 use numbers::Numbers;
 use tally::{Column, Tally};
+use writes::Writes;
 
 /// The only writer of the store.
 #[derive(Debug)]
 pub struct Ledger<S> {
-    store: Arc<S>,
-    batch: Batch,
+    writes: Writes<S>,
     numbers: Numbers,
     low_water: LowWater,
     dedupe_window: DedupeWindow,
@@ -51,8 +53,7 @@ impl<S: Store> Ledger<S> {
             low_water: LowWater::open(&*store)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             tally: Tally::default(),
-            batch: Batch::new(),
-            store,
+            writes: Writes::new(store),
         })
     }
 
@@ -115,28 +116,35 @@ impl<S: Store> Ledger<S> {
             Op::Cancel { route, id } => self.cancel(route, id),
             Op::Kick { route, id, at } => self.kick(route, id, *at),
             Op::AdvanceLowWater(at) => {
-                self.low_water.raise(*at, &mut self.batch);
+                self.low_water.raise(*at, &mut self.writes);
                 Ok(Outcome::Moved(true))
             }
         }
     }
 
-    /// Writes the current batch. `now` is in Unix milliseconds. After an error no outcome of the
-    /// batch may be reported.
+    /// Ends the current batch and returns it. `now` is in Unix milliseconds.
+    ///
+    /// Batches must be committed in the order in which they were taken; no outcome of a batch may be
+    /// reported before that. Operations of the next batch see the changes of this one.
     ///
     /// # Errors
     ///
     /// If the store cannot be read or written. The ledger must not be used after that.
-    pub fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
-        self.tally.write(&*self.store, &mut self.batch)?;
-        self.numbers.write(&mut self.batch);
-        self.dedupe_window
-            .rotate(&*self.store, &mut self.batch, now)?;
-        let batch = std::mem::take(&mut self.batch);
-        if batch.is_empty() {
-            return Ok(());
-        }
-        self.store.commit(batch, durability)
+    pub fn take_batch(&mut self, now: u64) -> Result<Batch, StoreError> {
+        self.tally.write(&mut self.writes)?;
+        self.numbers.write(&mut self.writes);
+        self.dedupe_window.rotate(&mut self.writes, now)?;
+        Ok(self.writes.take())
+    }
+
+    /// Makes the batch that was taken last the current one again.
+    pub fn resume(&mut self, batch: Batch) {
+        self.writes.resume(batch);
+    }
+
+    /// Notes that the first `batches` batches that were taken are committed.
+    pub fn committed(&mut self, batches: u64) {
+        self.writes.committed(batches);
     }
 
     /// Returns the outcome of a schedule that the disk has no room for: [`Outcome::Same`] if the
@@ -154,14 +162,14 @@ impl<S: Store> Ledger<S> {
         })
     }
 
-    /// Returns the number of tasks in the store: waiting, parked and dead. The current batch is not
-    /// counted.
+    /// Returns the number of tasks in the store: waiting, parked and dead. Changes since the last
+    /// batch was taken are not counted.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub fn tasks(&self) -> Result<u64, StoreError> {
-        let counts = Tally::total(&*self.store)?;
+        let counts = Tally::total(&self.writes)?;
         Ok(counts.waiting + counts.parked + counts.dead)
     }
 
@@ -181,7 +189,7 @@ impl<S: Store> Ledger<S> {
             }
             Some(Existing::Done(done)) => {
                 attempt = done.attempt;
-                self.dedupe_window.remove(&mut self.batch, &key);
+                self.dedupe_window.remove(&mut self.writes, &key);
             }
             None => {}
         }
@@ -194,8 +202,8 @@ impl<S: Store> Ledger<S> {
             failures: 0,
             digest,
         };
-        self.batch.count_schedule();
-        self.batch.put(
+        self.writes.count_schedule();
+        self.writes.put(
             Space::Tasks,
             key::task(seq),
             record::encode_with_hint(&content, order.payload.len()),
@@ -214,13 +222,13 @@ impl<S: Store> Ledger<S> {
         };
         self.remove(&subject.route, &name);
         self.dedupe_window.insert(
-            &mut self.batch,
+            &mut self.writes,
             &key,
             name.attempt.max(subject.attempt),
             name.digest,
             now,
         );
-        self.batch.remove(Space::Names, key);
+        self.writes.remove(Space::Names, key);
         Ok(Outcome::Moved(true))
     }
 
@@ -230,7 +238,7 @@ impl<S: Store> Ledger<S> {
             return Ok(Outcome::Cancelled(None));
         };
         self.remove(route, &name);
-        self.batch.remove(Space::Names, key);
+        self.writes.remove(Space::Names, key);
         Ok(Outcome::Cancelled(Some(name.seq)))
     }
 
@@ -281,7 +289,7 @@ impl<S: Store> Ledger<S> {
         };
         let key = key::route_time(&subject.route, at, subject.seq);
         let value = record::encode_dead(&entry, reason);
-        self.batch.put(Space::Dead, key, value);
+        self.writes.put(Space::Dead, key, value);
     }
 
     /// Returns the key and the state of a task, if `subject` is its current revision.
@@ -307,28 +315,21 @@ impl<S: Store> Ledger<S> {
         if let Some(name) = self.name(key)? {
             return Ok(Some(Existing::Task(name)));
         }
-        let done = self
-            .dedupe_window
-            .find(&*self.store, &self.batch, key, now)?;
+        let done = self.dedupe_window.find(&self.writes, key, now)?;
         Ok(done.map(Existing::Done))
     }
 
-    /// Returns the state of a task, from the batch or else from the store.
+    /// Returns the state of a task.
     fn name(&self, key: &[u8]) -> Result<Option<Name>, StoreError> {
-        match self.batch.get(Space::Names, key) {
-            Some(value) => value.map(|value| record::decode(value)).transpose(),
-            None => match self.store.get(Space::Names, key)? {
-                Some(value) => record::decode(&value).map(Some),
-                None => Ok(None),
-            },
-        }
+        let value = self.writes.get(Space::Names, key)?;
+        value.map(|value| record::decode(&value)).transpose()
     }
 
     /// Writes the state of a task and its entry.
     fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
         let (space, place, column) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
-            self.low_water.lower(at, &mut self.batch);
+            self.low_water.lower(at, &mut self.writes);
         }
         let entry = Entry {
             route,
@@ -336,23 +337,23 @@ impl<S: Store> Ledger<S> {
             attempt: name.attempt,
             failures: name.failures,
         };
-        self.batch.put(space, place, record::encode(&entry));
-        self.batch.put(Space::Names, key, record::encode(name));
+        self.writes.put(space, place, record::encode(&entry));
+        self.writes.put(Space::Names, key, record::encode(name));
         self.tally.add(route, column, 1);
     }
 
     /// Removes the entry of a task.
     fn remove_entry(&mut self, route: &str, name: &Name) {
         let (space, place, column) = entry_key(route, name);
-        self.batch.remove(space, place);
+        self.writes.remove(space, place);
         self.tally.add(route, column, -1);
     }
 
     /// Removes the entry and the content of a task.
     fn remove(&mut self, route: &str, name: &Name) {
         self.remove_entry(route, name);
-        self.batch.count_removal();
-        self.batch.remove(Space::Tasks, key::task(name.seq));
+        self.writes.count_removal();
+        self.writes.remove(Space::Tasks, key::task(name.seq));
     }
 }
 

@@ -1,6 +1,7 @@
+use super::writes::Writes;
 use crate::{
     record::{self, key},
-    store::{Batch, Space, Store, StoreError},
+    store::{Space, Store, StoreError},
 };
 
 /// How many numbers are reserved on disk at a time. A crash wastes at most this many.
@@ -41,10 +42,10 @@ impl Numbers {
     }
 
     /// Adds the limit to the batch if it has changed.
-    pub(super) fn write(&mut self, batch: &mut Batch) {
+    pub(super) fn write(&mut self, writes: &mut Writes<impl Store>) {
         if self.written < self.limit {
             self.written = self.limit;
-            batch.put(Space::Meta, key::NUMBERS, record::encode(&self.limit));
+            writes.put(Space::Meta, key::NUMBERS, record::encode(&self.limit));
         }
     }
 }

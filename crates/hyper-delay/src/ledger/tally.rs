@@ -1,8 +1,9 @@
 use std::collections::HashMap;
 
+use super::writes::Writes;
 use crate::{
     record::{self, Counts, key},
-    store::{Batch, Bytes, Space, Store, StoreError},
+    store::{Bytes, Space, Store, StoreError},
 };
 
 /// A count of a route.
@@ -14,7 +15,7 @@ pub(super) enum Column {
     Dead,
 }
 
-/// The changes that a batch makes to the counts of routes. Each route is written once per batch.
+/// The changes that a batch makes to the counts of routes. Each route is written once per writes.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     changes: HashMap<Box<str>, [i64; 3]>,
@@ -31,52 +32,47 @@ impl Tally {
     }
 
     /// Returns the committed counts over all routes.
-    pub(super) fn total(store: &impl Store) -> Result<Counts, StoreError> {
-        read(store, &key::route(""))
+    pub(super) fn total(writes: &Writes<impl Store>) -> Result<Counts, StoreError> {
+        read(writes, &key::route(""))
     }
 
-    /// Adds the changed counts to the batch.
-    pub(super) fn write(
-        &mut self,
-        store: &impl Store,
-        batch: &mut Batch,
-    ) -> Result<(), StoreError> {
+    /// Adds the changed counts to the writes.
+    pub(super) fn write(&mut self, writes: &mut Writes<impl Store>) -> Result<(), StoreError> {
         let mut sum = [0; 3];
         for (route, changes) in self.changes.drain() {
             for (sum, change) in sum.iter_mut().zip(changes) {
                 *sum += change;
             }
-            apply(store, batch, key::route(&route), changes)?;
+            apply(writes, key::route(&route), changes)?;
         }
-        apply(store, batch, key::route(""), sum)
+        apply(writes, key::route(""), sum)
     }
 }
 
 fn apply(
-    store: &impl Store,
-    batch: &mut Batch,
+    writes: &mut Writes<impl Store>,
     key: Bytes,
     [waiting, parked, dead]: [i64; 3],
 ) -> Result<(), StoreError> {
     if (waiting, parked, dead) == (0, 0, 0) {
         return Ok(());
     }
-    let before = read(store, &key)?;
+    let before = read(writes, &key)?;
     let after = Counts {
         waiting: before.waiting.saturating_add_signed(waiting),
         parked: before.parked.saturating_add_signed(parked),
         dead: before.dead.saturating_add_signed(dead),
     };
     if after.is_empty() {
-        batch.remove(Space::Counts, key);
+        writes.remove(Space::Counts, key);
     } else {
-        batch.put(Space::Counts, key, record::encode(&after));
+        writes.put(Space::Counts, key, record::encode(&after));
     }
     Ok(())
 }
 
-fn read(store: &impl Store, key: &[u8]) -> Result<Counts, StoreError> {
-    match store.get(Space::Counts, key)? {
+fn read(writes: &Writes<impl Store>, key: &[u8]) -> Result<Counts, StoreError> {
+    match writes.get(Space::Counts, key)? {
         Some(value) => record::decode(&value),
         None => Ok(Counts::default()),
     }

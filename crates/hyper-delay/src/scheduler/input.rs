@@ -104,6 +104,12 @@ pub struct Job {
     pub token: Token,
 }
 
+impl Job {
+    pub(crate) const fn is_schedule(&self) -> bool {
+        matches!(self.op, Op::Schedule(_))
+    }
+}
+
 /// An operation that is on disk.
 #[derive(Debug)]
 pub struct Committed {

@@ -19,6 +19,7 @@ pub use options::ServeOptions;
 
 use crate::{
     clock::{Clock, SystemClock},
+    committer::committer,
     config::Config,
     connection::{Shared, Unfinished},
     descriptors::{self, Descriptors},
@@ -148,14 +149,12 @@ async fn serve<S: Store>(
         clock: clock.clone(),
         outboxes: HashMap::new(),
     };
-    let mut committer = threads::committer(
-        store.clone(),
-        ledger,
-        config.sync,
-        queue,
-        clock,
-        events.clone(),
-    )?;
+    let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
+    let mut writer = threads::writer(writer, events.clone())?;
+    let mut applier = Running::start("applier", move || {
+        applier.run();
+        Ok(())
+    })?;
     let mut scheduler = Running::start("scheduler", move || driver.run())?;
     tracing::info!(address = %listener.local_addr()?, "listening");
 
@@ -179,5 +178,6 @@ async fn serve<S: Store>(
     tracing::info!("stopping: no more is accepted, what was read is committed and answered");
     shutdown::settle(&events, &end, acceptor.into_connections()).await;
     scheduler.ended().await?;
-    committer.ended().await
+    applier.ended().await?;
+    writer.ended().await
 }

@@ -1,24 +1,14 @@
 //! The threads of the scheduler and of the committer.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        mpsc::{Receiver, Sender},
-    },
-    thread,
-};
+use std::{io, sync::mpsc::Sender, thread};
 
 use tokio::sync::oneshot;
 
 use super::ServeError;
 use crate::{
-    clock::Clock,
-    committer,
-    config::Sync,
+    committer::Writer,
     driver::Event,
-    ledger::Ledger,
-    scheduler::{Input, Job},
+    scheduler::Input,
     store::{Store, StoreError},
 };
 
@@ -52,24 +42,37 @@ impl Running {
     }
 }
 
-/// Starts the committer. It sends what is committed to the scheduler, and its error if it fails.
-pub(super) fn committer<S: Store>(
-    store: Arc<S>,
-    ledger: Ledger<S>,
-    sync: Sync,
-    jobs: Receiver<Vec<Job>>,
-    clock: Arc<dyn Clock>,
+/// Starts the thread that writes. It sends the committed jobs to the scheduler, and its error if it
+/// fails.
+pub(super) fn writer<S: Store>(
+    writer: Writer<S>,
     events: Sender<Event>,
 ) -> Result<Running, io::Error> {
-    Running::start("committer", move || {
-        let told = |committed| {
-            let _ = events.send(Event::Input(Input::Committed(committed)));
-        };
-        let result = committer::run(&*store, ledger, sync, &jobs, &*clock, told);
+    Running::start("writer", move || {
+        let events = Reporter(events);
+        let result = writer.run(|committed| events.send(Event::Input(Input::Committed(committed))));
         if let Err(error) = result {
             tracing::error!(%error, "the store failed");
-            let _ = events.send(Event::Failed(error));
+            events.send(Event::Failed(error));
         }
         Ok(())
     })
+}
+
+/// Reports to the scheduler, a panic too.
+struct Reporter(Sender<Event>);
+
+impl Reporter {
+    fn send(&self, event: Event) {
+        let _ = self.0.send(event);
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let error = StoreError::new("write", "the thread that writes has panicked");
+            self.send(Event::Failed(error));
+        }
+    }
 }

@@ -1,11 +1,16 @@
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher},
+};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{Bytes, Space};
 
 /// Puts and removals that take effect together. The last one of a key counts.
 #[derive(Debug, Default)]
 pub struct Batch {
-    writes: [HashMap<Bytes, Option<Bytes>>; Space::ALL.len()],
+    writes: [HashMap<Bytes, Option<Bytes>, KeyHash>; Space::ALL.len()],
     schedules: u64,
     removals: u64,
 }
@@ -67,5 +72,46 @@ impl Batch {
             .into_iter()
             .zip(&mut self.writes)
             .flat_map(|(space, writes)| writes.drain().map(move |(key, value)| (space, key, value)))
+    }
+}
+
+/// Hashes keys with XXH3 and a random seed. It takes a quarter of the time of the standard
+/// library's hash, and clients that choose ids cannot tell which of them collide.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyHash {
+    seed: u64,
+}
+
+impl Default for KeyHash {
+    fn default() -> Self {
+        Self {
+            seed: fastrand::u64(..),
+        }
+    }
+}
+
+impl BuildHasher for KeyHash {
+    type Hasher = KeyHasher;
+
+    fn build_hasher(&self) -> KeyHasher {
+        KeyHasher(self.seed)
+    }
+}
+
+/// The hash of the bytes so far.
+#[derive(Debug)]
+pub struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.0 = self.0.wrapping_add(length as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }

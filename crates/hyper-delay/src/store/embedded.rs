@@ -33,6 +33,9 @@ const CACHE: u64 = 16 << 20;
 /// the next start. The library's minimum.
 const JOURNALS: u64 = 64 << 20;
 
+/// Whether the tables of a level are few and small; the last value is that of all deeper levels.
+const SMALL_LEVELS: [bool; 2] = [true, false];
+
 /// The most bytes that the journal adds to a key and its value, and to a batch.
 const FRAME: u64 = 64;
 
@@ -168,8 +171,9 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
     Ok((database, spaces))
 }
 
-/// Filters only in spaces that are asked for absent keys; indexes and filters in blocks that can leave
-/// memory.
+/// Filters only in spaces that are asked for absent keys. The new tables of the first level, which every
+/// read asks, keep their indexes and filters in memory; those of deeper levels are in blocks that can
+/// leave it.
 fn options(space: Space) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {
@@ -181,10 +185,10 @@ fn options(space: Space) -> KeyspaceCreateOptions {
         .max_memtable_size(MEMTABLE)
         .data_block_size_policy(BlockSizePolicy::all(8 << 10))
         .filter_policy(FilterPolicy::all(filter))
-        .filter_block_partitioning_policy(PartitioningPolicy::all(true))
-        .index_block_partitioning_policy(PartitioningPolicy::all(true))
-        .filter_block_pinning_policy(PinningPolicy::all(false))
-        .index_block_pinning_policy(PinningPolicy::all(false))
+        .filter_block_partitioning_policy(PartitioningPolicy::new(SMALL_LEVELS.map(|small| !small)))
+        .index_block_partitioning_policy(PartitioningPolicy::new(SMALL_LEVELS.map(|small| !small)))
+        .filter_block_pinning_policy(PinningPolicy::new(SMALL_LEVELS))
+        .index_block_pinning_policy(PinningPolicy::new(SMALL_LEVELS))
 }
 
 impl Store for Embedded {

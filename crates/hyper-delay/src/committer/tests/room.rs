@@ -3,7 +3,10 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{ledger::Subject, store::Room};
+use crate::{
+    ledger::{Outcome, Subject},
+    store::Room,
+};
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);
@@ -34,7 +37,7 @@ fn with_room(store: &Arc<Fake>, room: Room, groups: Vec<Vec<Job>>) -> Vec<Outcom
         sender.send(jobs).unwrap();
     }
     drop(sender);
-    let run = over(store, Sync::Always, &receiver);
+    let run = over(store, Sync::Always, receiver);
     run.result.unwrap();
     let told = run.told.into_iter().flatten();
     told.map(|committed| committed.outcome).collect()
@@ -142,9 +145,7 @@ fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
     thread::scope(|scope| {
         let (disk, all) = (&store, &told);
         let running = scope.spawn(move || {
-            let ledger = Ledger::open(disk.clone(), 0).unwrap();
-            let clock = SystemClock::new();
-            run(&**disk, ledger, Sync::Always, &receiver, &clock, |group| {
+            run(disk, Sync::Always, receiver, |group| {
                 let outcomes = group.into_iter().map(|committed| committed.outcome);
                 all.lock().unwrap().extend(outcomes);
             })
@@ -176,7 +177,7 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
             sender.send(end).unwrap();
         }
         drop(sender);
-        let run = over(&store, Sync::Always, &receiver);
+        let run = over(&store, Sync::Always, receiver);
         let error = run.result.unwrap_err().to_string();
         assert!(
             error.contains("2 acks and retries are not written"),

@@ -1,0 +1,211 @@
+use std::{
+    mem,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+};
+
+use super::{
+    admission::Admission,
+    group::Group,
+    handover::{Handover, WriterEnded},
+    hold::Hold,
+};
+use crate::{
+    clock::Clock,
+    ledger::{Ledger, Op, Outcome},
+    scheduler::{Committed, Job},
+    store::{Room, Store, StoreError},
+};
+
+/// With less room than this for new tasks, a group is applied only after the one before it is
+/// written, so that the measured room is exact.
+const EXACT: u64 = 256 << 20;
+
+/// Applies jobs to the ledger, in order, while the group before is written.
+pub(crate) struct Applier<S> {
+    store: Arc<S>,
+    ledger: Ledger<S>,
+    jobs: Receiver<Vec<Job>>,
+    clock: Arc<dyn Clock>,
+    admission: Admission,
+    handover: Arc<Handover>,
+}
+
+/// Why the applier ends.
+enum End {
+    /// The writer has ended, and has reported why.
+    Writer,
+    Failed(StoreError),
+}
+
+impl From<WriterEnded> for End {
+    fn from(_: WriterEnded) -> Self {
+        Self::Writer
+    }
+}
+
+impl From<StoreError> for End {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl<S: Store> Applier<S> {
+    pub(super) fn new(
+        store: Arc<S>,
+        ledger: Ledger<S>,
+        jobs: Receiver<Vec<Job>>,
+        clock: Arc<dyn Clock>,
+        handover: Arc<Handover>,
+    ) -> Self {
+        Self {
+            store,
+            ledger,
+            jobs,
+            clock,
+            admission: Admission::default(),
+            handover,
+        }
+    }
+
+    /// Applies jobs until all senders are gone or the writer has ended. The writer reports the
+    /// errors.
+    pub(crate) fn run(mut self) {
+        let result = match self.apply_all() {
+            Ok(()) => Ok(()),
+            Err(End::Writer) => return,
+            Err(End::Failed(error)) => Err(error),
+        };
+        self.handover.end_applier(result);
+    }
+
+    fn apply_all(&mut self) -> Result<(), End> {
+        // The reserve starts to grow before another program can fill the disk.
+        self.room()?;
+        while let Ok(mut jobs) = self.jobs.recv() {
+            let mut group = self.reopen()?;
+            let mut room = self.room()?;
+            if room.new_tasks() < EXACT {
+                group = self.written(group)?;
+                room = self.room()?;
+            }
+            if room.is_exhausted() && !jobs.iter().all(Job::is_schedule) {
+                jobs = self.hold(jobs)?;
+                room = self.room()?;
+            }
+            self.apply(jobs, room, &mut group)?;
+            self.handover.offer(group);
+        }
+        Ok(())
+    }
+
+    /// Applies these jobs, and those that have arrived meanwhile.
+    fn apply(&mut self, jobs: Vec<Job>, room: Room, group: &mut Group) -> Result<(), StoreError> {
+        let now = self.clock.now().wall_millis();
+        self.admission.begin(room);
+        let mut next = Some(jobs);
+        while let Some(jobs) = next {
+            for job in jobs {
+                self.apply_one(job, now, group)?;
+            }
+            let is_last = group.is_full() || room.is_exhausted();
+            next = if is_last {
+                None
+            } else {
+                self.jobs.try_recv().ok()
+            };
+        }
+        self.admission.end();
+        group.batch = self.ledger.take_batch(now)?;
+        Ok(())
+    }
+
+    fn apply_one(&mut self, job: Job, now: u64, group: &mut Group) -> Result<(), StoreError> {
+        let Job { mut op, token } = job;
+        let outcome: Outcome = match &op {
+            Op::Schedule(order) if !self.admission.admits(order) => {
+                self.ledger.refuse(order, now)?
+            }
+            op => self.ledger.apply(op, now)?,
+        };
+        if let Op::Schedule(order) = &mut op {
+            group.bytes += mem::take(&mut order.payload).len();
+        }
+        group.committed.push(Committed { op, token, outcome });
+        Ok(())
+    }
+
+    /// Takes the waiting group back, or begins one.
+    fn reopen(&mut self) -> Result<Group, WriterEnded> {
+        let (group, written) = self.handover.reopen()?;
+        self.ledger.committed(written);
+        Ok(match group {
+            Some(mut group) => {
+                self.ledger.resume(mem::take(&mut group.batch));
+                group
+            }
+            None => Group::default(),
+        })
+    }
+
+    /// Waits until a group that was reopened, and all before it, are written. Returns a new one.
+    fn written(&mut self, mut group: Group) -> Result<Group, End> {
+        if !group.committed.is_empty() {
+            group.batch = self.ledger.take_batch(self.clock.now().wall_millis())?;
+            self.handover.offer(group);
+        }
+        let written = self.handover.flush()?;
+        self.ledger.committed(written);
+        Ok(Group::default())
+    }
+
+    /// Keeps changes of stored tasks until the disk has room for them, and refuses schedules
+    /// meanwhile, at once: whether they repeat what is stored depends on the changes that wait.
+    ///
+    /// Returns the changes, in order.
+    fn hold(&mut self, jobs: Vec<Job>) -> Result<Vec<Job>, End> {
+        let mut hold = Hold::default();
+        let mut next = jobs;
+        loop {
+            let refused = hold.add(next);
+            if !refused.is_empty() {
+                self.report(refused)?;
+            }
+            if !self.room()?.is_exhausted() {
+                return Ok(hold.into_changes());
+            }
+            hold.log();
+            next = match self.jobs.recv_timeout(Hold::LOOK) {
+                Ok(jobs) if jobs.is_empty() => return Err(hold.ending().into()),
+                Ok(jobs) => jobs,
+                Err(RecvTimeoutError::Timeout) => Vec::new(),
+                Err(RecvTimeoutError::Disconnected) => return Err(hold.ending().into()),
+            };
+        }
+    }
+
+    /// Reports jobs that change nothing.
+    fn report(&mut self, committed: Vec<Committed>) -> Result<(), End> {
+        self.handover.flush()?;
+        self.handover.offer(Group {
+            batch: self.ledger.take_batch(self.clock.now().wall_millis())?,
+            committed,
+            bytes: 0,
+        });
+        Ok(())
+    }
+
+    fn room(&self) -> Result<Room, StoreError> {
+        self.store.room(self.ledger.tasks()?)
+    }
+}
+
+impl<S> Drop for Applier<S> {
+    /// Ends the writer, too, if the applier has panicked or never ran.
+    fn drop(&mut self) {
+        let error = StoreError::new("write", "the applier has not ended well");
+        self.handover.end_applier(Err(error));
+    }
+}

@@ -1,0 +1,163 @@
+//! Where the applier leaves a group for the writer.
+
+use std::{
+    mem,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use super::group::Group;
+use crate::store::StoreError;
+
+/// One group that waits to be written. It can grow until the writer takes it.
+#[derive(Debug, Default)]
+pub(super) struct Handover {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Option<Group>,
+    is_writing: bool,
+    /// The number of written groups.
+    written: u64,
+    applier: Applier,
+    has_writer_ended: bool,
+    /// Threads that wait for a change. A notification is a system call, so it needs one.
+    sleepers: usize,
+}
+
+/// Whether more groups will come.
+#[derive(Debug, Default)]
+enum Applier {
+    #[default]
+    Runs,
+    /// It has ended, with this error if it failed.
+    Ended(Option<StoreError>),
+}
+
+/// What the writer gets.
+#[derive(Debug)]
+pub(super) enum Taken {
+    Group(Group),
+    /// No group came in time.
+    Nothing,
+    /// No group will come any more.
+    End(Result<(), StoreError>),
+}
+
+/// The writer has ended: no group is written any more.
+#[derive(Debug)]
+pub(super) struct WriterEnded;
+
+impl Handover {
+    /// Returns the waiting group, if it can grow, and the number of written groups. Waits while a
+    /// full group waits.
+    pub(super) fn reopen(&self) -> Result<(Option<Group>, u64), WriterEnded> {
+        let is_full = |state: &State| state.waiting.as_ref().is_some_and(Group::is_full);
+        let mut state = self.wait_for_writer(is_full)?;
+        Ok((state.waiting.take(), state.written))
+    }
+
+    /// Leaves a group for the writer. No other group may wait.
+    pub(super) fn offer(&self, group: Group) {
+        let mut state = self.state();
+        debug_assert!(state.waiting.is_none(), "a group would be lost");
+        state.waiting = Some(group);
+        self.notify(&state);
+    }
+
+    /// Waits until all groups are written. Returns their number.
+    pub(super) fn flush(&self) -> Result<u64, WriterEnded> {
+        let is_busy = |state: &State| state.waiting.is_some() || state.is_writing;
+        Ok(self.wait_for_writer(is_busy)?.written)
+    }
+
+    /// Ends the applier: the writer writes the waiting group, and then ends with this result. Only
+    /// the first call has an effect.
+    pub(super) fn end_applier(&self, result: Result<(), StoreError>) {
+        let mut state = self.state();
+        if let Applier::Runs = state.applier {
+            state.applier = Applier::Ended(result.err());
+            self.notify(&state);
+        }
+    }
+
+    /// Takes the waiting group, or waits for one, for at most `wait` if that is given. The group
+    /// taken before counts as written.
+    pub(super) fn take(&self, wait: Option<Duration>) -> Taken {
+        let mut state = self.state();
+        if mem::take(&mut state.is_writing) {
+            state.written += 1;
+            self.notify(&state);
+        }
+        let mut state = self.wait_while(state, wait, |state| {
+            state.waiting.is_none() && matches!(state.applier, Applier::Runs)
+        });
+        if let Some(group) = state.waiting.take() {
+            state.is_writing = true;
+            self.notify(&state);
+            return Taken::Group(group);
+        }
+        match &mut state.applier {
+            Applier::Runs => Taken::Nothing,
+            Applier::Ended(error) => Taken::End(error.take().map_or(Ok(()), Err)),
+        }
+    }
+
+    /// Ends the writer: the waiting group is not written.
+    pub(super) fn end_writer(&self) {
+        let mut state = self.state();
+        state.has_writer_ended = true;
+        self.notify(&state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notify(&self, state: &State) {
+        if state.sleepers > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait_for_writer(
+        &self,
+        condition: impl Fn(&State) -> bool,
+    ) -> Result<MutexGuard<'_, State>, WriterEnded> {
+        let state = self.wait_while(self.state(), None, |state| {
+            !state.has_writer_ended && condition(state)
+        });
+        match state.has_writer_ended {
+            true => Err(WriterEnded),
+            false => Ok(state),
+        }
+    }
+
+    fn wait_while<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        wait: Option<Duration>,
+        condition: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        if !condition(&state) {
+            return state;
+        }
+        state.sleepers += 1;
+        let condition = |state: &mut State| condition(state);
+        let mut state = match wait {
+            None => self
+                .changed
+                .wait_while(state, condition)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(wait) => {
+                let woken = self.changed.wait_timeout_while(state, wait, condition);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.sleepers -= 1;
+        state
+    }
+}

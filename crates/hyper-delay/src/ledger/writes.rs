@@ -1,0 +1,102 @@
+use std::sync::Arc;
+
+use super::recent::Recent;
+use crate::store::{Batch, Bytes, Space, Store, StoreError};
+
+/// The batch in hand, and reads that see it and every batch before it, whether the store has it yet
+/// or not.
+#[derive(Debug)]
+pub(super) struct Writes<S> {
+    store: Arc<S>,
+    batch: Batch,
+    recent: Recent,
+    /// The number of the batch in hand; the first is 1.
+    number: u64,
+}
+
+impl<S: Store> Writes<S> {
+    pub(super) fn new(store: Arc<S>) -> Self {
+        Self {
+            store,
+            batch: Batch::new(),
+            recent: Recent::default(),
+            number: 1,
+        }
+    }
+
+    /// Returns the value of a key. The space must be one of [`Recent::SPACES`].
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        match self.recent.get(space, key) {
+            Some(value) => Ok(value.cloned()),
+            None => self.store.get(space, key),
+        }
+    }
+
+    /// Sets a key.
+    pub(super) fn put(&mut self, space: Space, key: impl Into<Bytes>, value: Bytes) {
+        let key = key.into();
+        let number = self.number;
+        self.recent
+            .insert(space, number, || (key.clone(), Some(value.clone())));
+        self.batch.put(space, key, value);
+    }
+
+    /// Removes a key if it is there.
+    pub(super) fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
+        let key = key.into();
+        self.recent
+            .insert(space, self.number, || (key.clone(), None));
+        self.batch.remove(space, key);
+    }
+
+    /// Removes all keys of a space at once, ahead of the batch in hand.
+    pub(super) fn clear(&mut self, space: Space) -> Result<(), StoreError> {
+        self.store.clear(space)?;
+        self.recent.clear(space);
+        Ok(())
+    }
+
+    /// Counts a task, or a revision of one, that the batch schedules.
+    pub(super) fn count_schedule(&mut self) {
+        self.batch.count_schedule();
+    }
+
+    /// Counts a task, or a revision of one, that the batch removes.
+    pub(super) fn count_removal(&mut self) {
+        self.batch.count_removal();
+    }
+
+    /// Returns the batch in hand and begins the next one.
+    pub(super) fn take(&mut self) -> Batch {
+        self.number += 1;
+        std::mem::take(&mut self.batch)
+    }
+
+    /// Takes the last batch back. The one in hand must be empty.
+    pub(super) fn resume(&mut self, batch: Batch) {
+        debug_assert!(self.batch.is_empty(), "the batch in hand would be lost");
+        self.number -= 1;
+        self.batch = batch;
+    }
+
+    /// Notes that the first `batches` batches are in the store.
+    pub(super) fn committed(&mut self, batches: u64) {
+        self.recent.committed(batches);
+    }
+}
+
+#[cfg(test)]
+impl<S: Store> Writes<S> {
+    /// Commits the batch that was taken last. All others must be committed.
+    pub(super) fn commit(
+        &mut self,
+        batch: Batch,
+        durability: crate::store::Durability,
+    ) -> Result<(), StoreError> {
+        if !batch.is_empty() {
+            self.store.commit(batch, durability)?;
+        }
+        self.committed(self.number - 1);
+        Ok(())
+    }
+}
