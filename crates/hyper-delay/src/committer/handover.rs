@@ -24,6 +24,8 @@ struct State {
     written: u64,
     applier: Applier,
     has_writer_ended: bool,
+    /// The number of jobs that the writer waits for.
+    wanted: usize,
     /// Threads that wait for a change. A notification is a system call, so it needs one.
     sleepers: usize,
 }
@@ -51,6 +53,15 @@ pub(super) enum Taken {
 #[derive(Debug)]
 pub(super) struct WriterEnded;
 
+impl State {
+    /// Whether the group that waits, or that the applier has taken back, lacks jobs that may come.
+    fn has_fewer_than(&self, jobs: usize) -> bool {
+        let waiting = self.waiting.as_ref();
+        matches!(self.applier, Applier::Runs)
+            && waiting.is_none_or(|group| group.committed.len() < jobs && !group.is_full())
+    }
+}
+
 impl Handover {
     /// Returns the waiting group, if it can grow, and the number of written groups. Waits while a
     /// full group waits.
@@ -64,8 +75,11 @@ impl Handover {
     pub(super) fn offer(&self, group: Group) {
         let mut state = self.state();
         debug_assert!(state.waiting.is_none(), "a group would be lost");
+        let is_wanted = group.committed.len() >= state.wanted;
         state.waiting = Some(group);
-        self.notify(&state);
+        if is_wanted {
+            self.notify(&state);
+        }
     }
 
     /// Waits until all groups are written. Returns their number.
@@ -84,9 +98,14 @@ impl Handover {
         }
     }
 
-    /// Takes the waiting group, or waits for one, for at most `wait` if that is given. The group
-    /// taken before counts as written.
-    pub(super) fn take(&self, wait: Option<Duration>) -> Taken {
+    /// Takes the waiting group, or waits for one, for at most `wait` if that is given. A group with
+    /// fewer than `jobs` jobs has the time `patience` to grow. The group taken before counts as
+    /// written.
+    pub(super) fn take(
+        &self,
+        wait: Option<Duration>,
+        (jobs, patience): (usize, Duration),
+    ) -> Taken {
         let mut state = self.state();
         if mem::take(&mut state.is_writing) {
             state.written += 1;
@@ -95,6 +114,15 @@ impl Handover {
         let mut state = self.wait_while(state, wait, |state| {
             state.waiting.is_none() && matches!(state.applier, Applier::Runs)
         });
+        if state.waiting.is_some() && state.has_fewer_than(jobs) {
+            state.wanted = jobs;
+            state = self.wait_while(state, Some(patience), |state| state.has_fewer_than(jobs));
+            state.wanted = 0;
+            // The applier may have it at this moment, and gives it back.
+            state = self.wait_while(state, None, |state| {
+                state.waiting.is_none() && matches!(state.applier, Applier::Runs)
+            });
+        }
         if let Some(group) = state.waiting.take() {
             state.is_writing = true;
             self.notify(&state);

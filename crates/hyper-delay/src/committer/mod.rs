@@ -11,6 +11,7 @@ mod dirty;
 mod group;
 mod handover;
 mod hold;
+mod pace;
 mod writer;
 
 use std::sync::{Arc, mpsc::Receiver};

@@ -14,7 +14,7 @@ use std::{
 use super::{group::Group, *};
 use crate::{
     clock::SystemClock,
-    ledger::{Op, Order},
+    ledger::{Op, Order, Outcome},
     protocol::Compression,
     scheduler::{Committed, Token},
     store::{
@@ -41,6 +41,17 @@ fn job(id: usize) -> Job {
         payload: vec![0; 100].into(),
         replace: false,
     });
+    Job {
+        op,
+        token: Token::None,
+    }
+}
+
+fn cancel(id: &str) -> Job {
+    let op = Op::Cancel {
+        route: "r".into(),
+        id: id.into(),
+    };
     Job {
         op,
         token: Token::None,
@@ -134,6 +145,54 @@ fn jobs_are_reported_in_order() {
         .collect();
     assert!(ids.is_sorted());
     assert_eq!(ids.len(), 10_000_usize.next_multiple_of(70));
+}
+
+#[test]
+fn jobs_that_arrive_during_a_sync_share_the_next_one_and_see_the_first() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Hang);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().commits == 1);
+        for id in [2, 1, 3] {
+            sender.send(vec![job(id)]).unwrap();
+        }
+        sender.send(vec![cancel("1"), job(1), cancel("2")]).unwrap();
+        drop(sender);
+        // The applier gets some time to apply them while the sync hangs.
+        thread::sleep(Duration::from_millis(20));
+        store.syncs(Syncs::Work);
+        let run = running.join().unwrap();
+        run.result.unwrap();
+        assert_eq!(run.told[0].len(), 1);
+        let outcomes: Vec<Outcome> = run.told[1..]
+            .iter()
+            .flatten()
+            .map(|committed| committed.outcome)
+            .collect();
+        let scheduled = |seq| Outcome::Scheduled {
+            seq,
+            attempt: 0,
+            replaced: None,
+        };
+        assert_eq!(
+            outcomes,
+            [
+                scheduled(2),
+                Outcome::Same,
+                scheduled(3),
+                Outcome::Cancelled(Some(1)),
+                scheduled(4),
+                Outcome::Cancelled(Some(2)),
+            ]
+        );
+    });
+    // The first, the others, and the end.
+    assert_eq!(store.asked().syncs, 3);
+    assert_eq!(store.all(Space::Names).len(), 2);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{
     dirty::Dirty,
     group::Group,
     handover::{Handover, Taken},
+    pace::Pace,
 };
 use crate::{
     config::Sync,
@@ -16,6 +17,7 @@ pub(crate) struct Writer<S> {
     store: Arc<S>,
     durability: Durability,
     dirty: Dirty,
+    pace: Pace,
     handover: Arc<Handover>,
 }
 
@@ -28,6 +30,7 @@ impl<S: Store> Writer<S> {
                 Sync::Interval(_) | Sync::Never => Durability::Written,
             },
             dirty: Dirty::new(sync),
+            pace: Pace::default(),
             handover,
         }
     }
@@ -40,7 +43,7 @@ impl<S: Store> Writer<S> {
     /// start, or not.
     pub(crate) fn run(mut self, mut tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
         loop {
-            match self.handover.take(self.dirty.wait()) {
+            match self.handover.take(self.dirty.wait(), self.pace.patience()) {
                 Taken::Group(group) => tell(self.commit(group)?),
                 Taken::Nothing => {}
                 Taken::End(result) => {
@@ -61,10 +64,12 @@ impl<S: Store> Writer<S> {
             committed,
             bytes,
         } = group;
+        self.pace.begins(committed.len());
         if !batch.is_empty() {
             self.store.commit(batch, self.durability)?;
             self.dirty.written();
         }
+        self.pace.ended();
         tracing::trace!(jobs = committed.len(), bytes, "committed");
         Ok(committed)
     }

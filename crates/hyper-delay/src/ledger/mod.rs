@@ -6,6 +6,7 @@
 
 mod dedupe_window;
 mod existing;
+mod key_hash;
 mod low_water;
 mod numbers;
 mod op;

@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 
-use crate::store::{Bytes, KeyHash, Space};
+use super::key_hash::KeyHash;
+use crate::store::{Bytes, Space};
 
 /// Values of one generation; a generation may go over this by a batch or two.
-const MAX: usize = 16 << 10;
+const MAX: usize = if cfg!(test) { 4 } else { 16 << 10 };
 
 /// The last values of the keys that were written recently, those of uncommitted batches included.
 ///
@@ -47,7 +48,9 @@ impl Recent {
             return;
         };
         if self.young.len() >= MAX && self.old.last <= self.committed {
-            self.old = std::mem::take(&mut self.young);
+            // The cleared maps keep their memory.
+            std::mem::swap(&mut self.old, &mut self.young);
+            self.young.spaces.iter_mut().for_each(HashMap::clear);
         }
         let (key, value) = write();
         self.young.spaces[index].insert(key, value);

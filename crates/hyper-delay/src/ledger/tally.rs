@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::writes::Writes;
+use super::{key_hash::KeyHash, writes::Writes};
 use crate::{
     record::{self, Counts, key},
     store::{Bytes, Space, Store, StoreError},
@@ -18,7 +18,7 @@ pub(super) enum Column {
 /// The changes that a batch makes to the counts of routes. Each route is written once per writes.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    changes: HashMap<Box<str>, [i64; 3]>,
+    changes: HashMap<Box<str>, [i64; 3], KeyHash>,
 }
 
 impl Tally {

@@ -69,7 +69,8 @@ impl<S: Store> Writes<S> {
     /// Returns the batch in hand and begins the next one.
     pub(super) fn take(&mut self) -> Batch {
         self.number += 1;
-        std::mem::take(&mut self.batch)
+        let next = Batch::sized_like(&self.batch);
+        std::mem::replace(&mut self.batch, next)
     }
 
     /// Takes the last batch back. The one in hand must be empty.

@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
 
 use super::task::Saved;
 use crate::{
@@ -11,6 +14,8 @@ use crate::{
 pub(super) struct Writer {
     store: Embedded,
     batch: Batch,
+    /// The names in the batch, once there can be another revision of one.
+    names: HashMap<Bytes, Bytes>,
     /// Number of bytes in the batch.
     bytes: usize,
     /// The counts by key of the route. The empty route has the sums.
@@ -29,6 +34,7 @@ impl Writer {
         Ok(Self {
             store: Embedded::open(directory)?,
             batch: Batch::new(),
+            names: HashMap::new(),
             bytes: 0,
             counts: BTreeMap::new(),
             next: 1,
@@ -43,7 +49,11 @@ impl Writer {
             route, id, name, ..
         } = task;
         let key = key::name(route, id);
-        self.has_nameless |= !task.is_named;
+        if !task.is_named && !self.has_nameless {
+            // The earlier names must be in the store: the batch does not keep them.
+            self.commit()?;
+            self.has_nameless = true;
+        }
         let replaced = if self.has_nameless {
             self.take_out(route, &key)?
         } else {
@@ -61,7 +71,11 @@ impl Writer {
         };
         let (space, place) = place(route, name);
         self.put(space, &place, &entry)?;
-        self.put(Space::Names, &key, &record::encode(name))?;
+        let state = record::encode(name);
+        self.put(Space::Names, &key, &state)?;
+        if self.has_nameless {
+            self.names.insert(key, state);
+        }
         self.put(Space::Tasks, &key::task(name.seq), &task.content)?;
         self.batch.count_schedule();
         self.next = self.next.max(name.seq.saturating_add(1));
@@ -71,8 +85,8 @@ impl Writer {
 
     /// Removes the revision of this name that was written before.
     fn take_out(&mut self, route: &str, key: &[u8]) -> Result<bool, StoreError> {
-        let before = match self.batch.get(Space::Names, key) {
-            Some(value) => value.cloned(),
+        let before = match self.names.get(key) {
+            Some(value) => Some(value.clone()),
             None => self.store.get(Space::Names, key)?,
         };
         let Some(before) = before else {
@@ -113,6 +127,7 @@ impl Writer {
 
     fn commit(&mut self) -> Result<(), StoreError> {
         self.bytes = 0;
+        self.names.clear();
         let batch = std::mem::take(&mut self.batch);
         self.store.commit(batch, Durability::Written)
     }

@@ -1,16 +1,9 @@
-use std::{
-    collections::HashMap,
-    hash::{BuildHasher, Hasher},
-};
-
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use super::{Bytes, Space};
 
 /// Puts and removals that take effect together. The last one of a key counts.
 #[derive(Debug, Default)]
 pub struct Batch {
-    writes: [HashMap<Bytes, Option<Bytes>, KeyHash>; Space::ALL.len()],
+    writes: [Vec<(Bytes, Option<Bytes>)>; Space::ALL.len()],
     schedules: u64,
     removals: u64,
 }
@@ -22,14 +15,23 @@ impl Batch {
         Self::default()
     }
 
+    /// Creates an empty batch with room for as many writes as `other` has.
+    #[must_use]
+    pub fn sized_like(other: &Self) -> Self {
+        Self {
+            writes: std::array::from_fn(|space| Vec::with_capacity(other.writes[space].len())),
+            ..Self::default()
+        }
+    }
+
     /// Sets a key.
     pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.writes[space as usize].insert(key.into(), Some(value.into()));
+        self.writes[space as usize].push((key.into(), Some(value.into())));
     }
 
     /// Removes a key if it is there.
     pub fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
-        self.writes[space as usize].insert(key.into(), None);
+        self.writes[space as usize].push((key.into(), None));
     }
 
     /// Counts a task, or a revision of one, that the batch schedules.
@@ -48,16 +50,10 @@ impl Batch {
         (self.schedules, self.removals)
     }
 
-    /// Returns what the batch does to a key: puts a value, removes it, or nothing.
-    #[must_use]
-    pub fn get(&self, space: Space, key: &[u8]) -> Option<Option<&Bytes>> {
-        self.writes[space as usize].get(key).map(Option::as_ref)
-    }
-
     /// Returns whether there is nothing to write.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.writes.iter().all(HashMap::is_empty)
+        self.writes.iter().all(Vec::is_empty)
     }
 
     /// Returns whether the batch changes a space.
@@ -66,52 +62,62 @@ impl Batch {
         !self.writes[space as usize].is_empty()
     }
 
-    /// Yields everything, space by space. The batch keeps its memory.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
+    /// Returns an upper limit for the number of its writes.
+    pub(super) fn len(&self) -> usize {
+        self.writes.iter().map(Vec::len).sum()
+    }
+
+    /// Returns the last write of each key, space by space, in the order of the keys: a sorted store
+    /// takes neighbours faster than strangers.
+    pub(crate) fn into_writes(self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
         Space::ALL
             .into_iter()
-            .zip(&mut self.writes)
-            .flat_map(|(space, writes)| writes.drain().map(move |(key, value)| (space, key, value)))
+            .zip(self.writes)
+            .flat_map(|(space, mut writes)| {
+                // Stable, so the writes of one key keep their order.
+                writes.sort_by(|(one, _), (other, _)| one[..].cmp(&other[..]));
+                writes.dedup_by(|later, kept| {
+                    let is_same = later.0 == kept.0;
+                    if is_same {
+                        std::mem::swap(later, kept);
+                    }
+                    is_same
+                });
+                writes
+                    .into_iter()
+                    .map(move |(key, value)| (space, key, value))
+            })
     }
 }
 
-/// Hashes keys with XXH3 and a random seed. It takes a quarter of the time of the standard
-/// library's hash, and clients that choose ids cannot tell which of them collide.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyHash {
-    seed: u64,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Default for KeyHash {
-    fn default() -> Self {
-        Self {
-            seed: fastrand::u64(..),
+    #[test]
+    fn the_last_write_of_each_key_remains_in_the_order_of_keys() {
+        let mut batch = Batch::new();
+        for (key, value) in [("b", "1"), ("a", "1"), ("b", "2"), ("c", "1"), ("b", "3")] {
+            batch.put(Space::Names, key.as_bytes(), value.as_bytes());
         }
-    }
-}
-
-impl BuildHasher for KeyHash {
-    type Hasher = KeyHasher;
-
-    fn build_hasher(&self) -> KeyHasher {
-        KeyHasher(self.seed)
-    }
-}
-
-/// The hash of the bytes so far.
-#[derive(Debug)]
-pub struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
-    }
-
-    fn write_usize(&mut self, length: usize) {
-        self.0 = self.0.wrapping_add(length as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
+        batch.remove(Space::Names, *b"c");
+        batch.remove(Space::Names, *b"a");
+        batch.put(Space::Names, *b"a", *b"2");
+        batch.put(Space::Meta, *b"a", *b"meta");
+        let writes: Vec<_> = batch.into_writes().collect();
+        let expected = [
+            (Space::Names, "a", Some("2")),
+            (Space::Names, "b", Some("3")),
+            (Space::Names, "c", None),
+            (Space::Meta, "a", Some("meta")),
+        ];
+        let expected = expected.map(|(space, key, value)| {
+            (
+                space,
+                key.as_bytes().into(),
+                value.map(|value| value.as_bytes().into()),
+            )
+        });
+        assert_eq!(writes, expected);
     }
 }

@@ -9,7 +9,8 @@ use std::{
 };
 
 use fjall::{
-    AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch as WriteBatch,
+    PersistMode,
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
 
@@ -210,18 +211,20 @@ impl Store for Embedded {
         Ok(())
     }
 
-    fn commit(&self, mut batch: Batch, durability: Durability) -> Result<(), StoreError> {
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
         let mut progress = self.progress();
         let (commits, markers) = progress.number(&batch);
-        let mut writes = self.database.batch().durability(Some(match durability {
+        let room = batch.len() + markers.len();
+        let writes = WriteBatch::with_capacity(self.database.clone(), room);
+        let mut writes = writes.durability(Some(match durability {
             Durability::Written => PersistMode::Buffer,
             Durability::Synced => PersistMode::SyncData,
         }));
         let mut bytes = FRAME;
-        for (space, key, value) in batch.drain() {
+        for (space, key, value) in batch.into_writes() {
             bytes += FRAME + (key.len() + value.as_ref().map_or(0, |value| value.len())) as u64;
             match value {
                 Some(value) => writes.insert(self.space(space), key, value),

@@ -4,6 +4,8 @@ use std::{
     collections::BTreeMap,
     ops::ControlFlow,
     sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
 };
 
 use super::{Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit};
@@ -24,6 +26,8 @@ pub(crate) enum Syncs {
     Fail,
     /// A sync reports success and syncs nothing.
     Lie,
+    /// A sync takes until syncs do something else.
+    Hang,
 }
 
 /// The numbers of calls so far.
@@ -128,7 +132,7 @@ impl State {
                 Ok(())
             }
             Syncs::Lie => Ok(()),
-            Syncs::Work | Syncs::Fail => {
+            Syncs::Work | Syncs::Fail | Syncs::Hang => {
                 self.broken = true;
                 Err(StoreError::new("sync", "the disk has failed"))
             }
@@ -168,13 +172,16 @@ impl Store for Fake {
         Ok(())
     }
 
-    fn commit(&self, mut batch: Batch, durability: Durability) -> Result<(), StoreError> {
+    fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         let mut state = self.state();
         state.asked.commits += 1;
-        state.write(Write::Batch(batch.drain().collect()))?;
+        state.write(Write::Batch(batch.into_writes().collect()))?;
         match durability {
             Durability::Written => Ok(()),
-            Durability::Synced => state.sync(),
+            Durability::Synced => {
+                drop(state);
+                self.sync()
+            }
         }
     }
 
@@ -187,7 +194,14 @@ impl Store for Fake {
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.state().sync()
+        loop {
+            let mut state = self.state();
+            if state.syncs != Syncs::Hang {
+                return state.sync();
+            }
+            drop(state);
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

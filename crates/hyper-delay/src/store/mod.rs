@@ -15,7 +15,7 @@ pub(crate) mod place;
 
 use std::ops::ControlFlow;
 
-pub use batch::{Batch, KeyHash};
+pub use batch::Batch;
 pub use commits::{Commits, Extent};
 pub use disk::Room;
 pub use embedded::{Embedded, OpenOptions};

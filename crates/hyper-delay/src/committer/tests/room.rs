@@ -3,10 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{
-    ledger::{Outcome, Subject},
-    store::Room,
-};
+use crate::{ledger::Subject, store::Room};
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);
@@ -16,17 +13,6 @@ fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
         order.replace = replace;
     }
     job
-}
-
-fn cancel(id: &str) -> Job {
-    let op = Op::Cancel {
-        route: "r".into(),
-        id: id.into(),
-    };
-    Job {
-        op,
-        token: Token::None,
-    }
 }
 
 /// Runs over these groups, with this room on the disk.
@@ -185,4 +171,33 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
         );
         assert!(run.told.is_empty());
     }
+}
+
+#[test]
+fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Hang);
+    store.room_is(Room::for_new_tasks(Room::cost(100, 2)));
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().commits == 1);
+        sender.send(vec![job(2)]).unwrap();
+        thread::sleep(Duration::from_millis(20));
+        store.room_is(Room::for_new_tasks(0));
+        store.syncs(Syncs::Work);
+        drop(sender);
+        let told = running.join().unwrap().told;
+        let outcomes: Vec<Outcome> = told
+            .into_iter()
+            .flatten()
+            .map(|committed| committed.outcome)
+            .collect();
+        assert!(matches!(
+            outcomes[..],
+            [Outcome::Scheduled { .. }, Outcome::DiskFull]
+        ));
+    });
 }

@@ -22,6 +22,13 @@ enum Step {
     Commit {
         synced: bool,
     },
+    /// The current batch ends, and waits to be committed.
+    Take,
+    /// The batch that ended last goes on.
+    Resume,
+    CommitOldest {
+        synced: bool,
+    },
     /// Milliseconds pass.
     Wait(u64),
     /// A power loss that keeps this share of the unsynced writes, in thousandths.
@@ -47,7 +54,10 @@ fn step() -> impl Strategy<Value = Step> {
     });
     prop_oneof![
         12 => op,
-        4 => any::<bool>().prop_map(|synced| Step::Commit { synced }),
+        2 => any::<bool>().prop_map(|synced| Step::Commit { synced }),
+        2 => Just(Step::Take),
+        1 => Just(Step::Resume),
+        2 => any::<bool>().prop_map(|synced| Step::CommitOldest { synced }),
         1 => (0_u64..700).prop_map(Step::Wait),
         1 => (0_usize..=1000).prop_map(Step::PowerLoss),
     ]
@@ -106,6 +116,13 @@ fn op(world: &World, step: &Step) -> Option<Op> {
     })
 }
 
+const fn durability(synced: bool) -> Durability {
+    match synced {
+        true => Durability::Synced,
+        false => Durability::Written,
+    }
+}
+
 proptest! {
     #![proptest_config(crate::cases(400))]
 
@@ -119,8 +136,10 @@ proptest! {
                         world.apply(&op);
                     }
                 }
-                Step::Commit { synced: true } => world.commit(Durability::Synced),
-                Step::Commit { synced: false } => world.commit(Durability::Written),
+                Step::Commit { synced } => world.commit(durability(synced)),
+                Step::Take => world.take(),
+                Step::Resume => world.resume(),
+                Step::CommitOldest { synced } => world.commit_oldest(durability(synced)),
                 Step::Wait(millis) => world.now += millis,
                 Step::PowerLoss(share) => {
                     let more = world.store.unsynced() * share / 1000;

@@ -1,6 +1,6 @@
 //! A ledger on a fake disk, and the states of the model after each write.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     audit::audit,
@@ -9,7 +9,7 @@ use super::{
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::Compression,
-    store::{Durability, fake::Fake},
+    store::{Batch, Durability, Store as _, fake::Fake},
 };
 
 pub(super) struct World {
@@ -17,6 +17,11 @@ pub(super) struct World {
     ledger: Ledger<Fake>,
     pub(super) model: Model,
     pub(super) now: u64,
+    /// Batches that are not committed yet, and the model after each.
+    taken: VecDeque<(Batch, Model)>,
+    is_batch_empty: bool,
+    /// The number of committed batches.
+    committed: u64,
     /// The model at the last sync, and after each write since then.
     since_sync: Vec<Model>,
 }
@@ -31,6 +36,9 @@ impl World {
         Self {
             ledger: Ledger::open(store.clone(), KEEP).unwrap(),
             store,
+            taken: VecDeque::new(),
+            is_batch_empty: true,
+            committed: 0,
             since_sync: vec![model.clone()],
             model,
             now,
@@ -40,16 +48,47 @@ impl World {
     pub(super) fn apply(&mut self, op: &Op) -> Outcome {
         let outcome = self.ledger.apply(op, self.now).unwrap();
         self.model.apply(op, self.now, outcome);
+        self.is_batch_empty = false;
         outcome
     }
 
     pub(super) fn commit(&mut self, durability: Durability) {
-        self.ledger.commit(durability, self.now).unwrap();
-        assert_eq!(audit(&self.store), self.model.tasks);
+        self.take();
+        while !self.taken.is_empty() {
+            self.commit_oldest(durability);
+        }
+    }
+
+    /// Takes the current batch, which is committed later.
+    pub(super) fn take(&mut self) {
+        let batch = self.ledger.take_batch(self.now).unwrap();
+        self.taken.push_back((batch, self.model.clone()));
+        self.is_batch_empty = true;
+    }
+
+    /// Continues the batch that was taken last, if none has begun since.
+    pub(super) fn resume(&mut self) {
+        if self.is_batch_empty
+            && let Some((batch, _)) = self.taken.pop_back()
+        {
+            self.ledger.resume(batch);
+            self.is_batch_empty = false;
+        }
+    }
+
+    /// Commits the batch that was taken first, if there is one.
+    pub(super) fn commit_oldest(&mut self, durability: Durability) {
+        let Some((batch, model)) = self.taken.pop_front() else {
+            return;
+        };
+        if !batch.is_empty() {
+            self.store.commit(batch, durability).unwrap();
+        }
+        self.committed += 1;
+        self.ledger.committed(self.committed);
+        assert_eq!(audit(&self.store), model.tasks);
         match durability {
-            Durability::Synced if self.store.unsynced() == 0 => {
-                self.since_sync = vec![self.model.clone()];
-            }
+            Durability::Synced if self.store.unsynced() == 0 => self.since_sync = vec![model],
             _ => {
                 // Writes before the last one clear generations of the deduplication window, which
                 // changes no task.
@@ -57,7 +96,7 @@ impl World {
                 let before = self.since_sync.last().unwrap().clone();
                 self.since_sync.resize(last.max(1), before);
                 if last > 0 {
-                    self.since_sync.push(self.model.clone());
+                    self.since_sync.push(model);
                 }
             }
         }
@@ -66,7 +105,8 @@ impl World {
     /// Returns the world after a power loss that keeps the first `more` unsynced writes.
     pub(super) fn after_power_loss(&self, more: usize) -> Self {
         let store = self.store.power_loss(more);
-        let model = self.since_sync[more].clone();
+        // A generation may have been cleared for a batch that is not committed.
+        let model = self.since_sync[more.min(self.since_sync.len() - 1)].clone();
         assert_eq!(audit(&store), model.tasks, "with {more} unsynced writes");
         Self::over(store, model, self.now)
     }

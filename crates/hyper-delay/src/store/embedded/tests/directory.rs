@@ -59,7 +59,7 @@ fn write_older_version(directory: &Path, batches: usize) {
     let (database, spaces) = open_spaces(&store).unwrap();
     for number in 1..=batches {
         let mut writes = database.batch();
-        for (space, key, value) in batch(number, 40).drain() {
+        for (space, key, value) in batch(number, 40).into_writes() {
             match value {
                 Some(value) => writes.insert(&spaces[space as usize], key, value),
                 None => writes.remove(&spaces[space as usize], key),
