@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::task::Saved;
 use crate::{
     record::{self, Counts, Entry, Name, Place, key},
-    store::{Batch, Bytes, Durability, Embedded, Space, Store as _, StoreError},
+    store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
 };
 
 /// Writes tasks into a new store.
@@ -27,7 +27,7 @@ impl Writer {
 
     pub(super) fn new(directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            store: Embedded::open(directory)?,
+            store: Embedded::open_with(directory, OpenOptions::default())?,
             batch: Batch::new(),
             bytes: 0,
             counts: BTreeMap::new(),
