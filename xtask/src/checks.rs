@@ -16,8 +16,12 @@ pub(crate) fn test() -> Outcome {
 
 pub(crate) fn docs() -> Outcome {
     // A link to an item that needs a feature must not break where that feature is off.
-    for features in ["", " --all-features"] {
-        let docs = format!("doc --locked --quiet --workspace --no-deps{features}");
+    for crates in [
+        "--workspace",
+        "--workspace --all-features",
+        "-p hyper-delay --no-default-features",
+    ] {
+        let docs = format!("doc --locked --quiet --no-deps {crates}");
         Step::cargo(&docs)
             .env("RUSTDOCFLAGS", "-D warnings")
             .run()?;

@@ -5,6 +5,9 @@
 //! `hyper-delay` adds a command line. `PROTOCOL.md` specifies the protocol, `CONFIGURATION.md` the
 //! configuration.
 //!
+//! The default feature `cli` is the command line. A program that embeds the server can turn it off
+//! with `default-features = false`, and compiles fewer dependencies.
+//!
 //! ```text
 //! connection ──line──▶ protocol ──▶ scheduler ──job──▶ committer ──▶ ledger ──▶ store
 //!      ▲                                │ ▲                │
@@ -14,27 +17,37 @@
 pub mod config;
 pub mod protocol;
 
-pub mod clock;
-pub mod ledger;
-pub mod record;
-pub mod scheduler;
-pub mod store;
-
+mod clock;
 mod committer;
 mod connection;
 mod descriptors;
 mod driver;
+mod ledger;
 mod log_limit;
 mod outbox;
+mod record;
+mod scheduler;
 mod server;
+mod store;
 
+#[cfg(feature = "cli")]
+pub mod command;
+#[cfg(feature = "cli")]
 #[doc(hidden)]
-pub mod salvage;
+#[cfg_attr(
+    not(feature = "internals"),
+    expect(unreachable_pub, reason = "`internals` re-exports it")
+)]
+mod load;
+#[cfg(any(feature = "cli", test))]
+mod salvage;
 
+#[cfg(feature = "internals")]
 #[doc(hidden)]
-pub mod load;
+pub mod internals;
 
-pub use server::{ServeError, ServeOptions, run, run_reloadable, run_with};
+pub use server::{ServeError, ServeOptions, run, run_reloadable};
+pub use store::StoreError;
 
 /// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! The `hyper-delay` binary: the server and its tools.
 
-mod command;
-
 use std::process::ExitCode;
 
 /// jemalloc returns memory after compactions and bursts, from a background thread; the system
@@ -11,5 +9,5 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    command::run()
+    hyper_delay::command::run()
 }

@@ -8,7 +8,7 @@ mod restart;
 
 use std::{sync::Arc, thread, time::Duration};
 
-use hyper_delay::load::{self, LoadError, Mode, Plan, Tally};
+use hyper_delay::internals::load::{self, LoadError, Mode, Plan, Tally};
 use testkit::{Server, Start};
 use tokio::runtime;
 

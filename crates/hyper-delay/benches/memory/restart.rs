@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use hyper_delay::load::{LoadError, Wire};
+use hyper_delay::internals::load::{LoadError, Wire};
 use testkit::Server;
 
 /// Registers `route` immediately, and returns the time of the first delivery.

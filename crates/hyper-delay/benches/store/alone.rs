@@ -1,16 +1,9 @@
 //! The store alone: group commits through the ledger, compared with raw writes and syncs of the
 //! same number of bytes.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use hyper_delay::{
-    ledger::{Ledger, Op, Order},
-    protocol::Compression,
-    store::{Durability, Embedded, Store as _},
-};
+use hyper_delay::internals::GroupCommits;
 
 use crate::{Failure, median::median, raw::Raw, written::written};
 
@@ -62,21 +55,15 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 /// Commits batches of schedules, one after another.
 struct Commits {
-    store: Arc<Embedded>,
-    ledger: Ledger<Embedded>,
-    commits: u64,
+    store: GroupCommits,
     batch: usize,
     next: u64,
 }
 
 impl Commits {
     fn open(directory: &std::path::Path, batch: usize) -> Result<Self, Failure> {
-        const REMEMBERED: u64 = 300_000;
-        let store = Arc::new(Embedded::open(&directory.join("db"))?);
         Ok(Self {
-            ledger: Ledger::open(store.clone(), REMEMBERED)?,
-            store,
-            commits: 0,
+            store: GroupCommits::open(&directory.join("db"))?,
             batch,
             next: 0,
         })
@@ -87,22 +74,11 @@ impl Commits {
         for _ in 0..self.batch {
             self.next += 1;
             let due = NOW + 3_600_000 + self.next / 100;
-            let order = Order {
-                route: "service-A".into(),
-                id: format!("order-{:012}", self.next).into(),
-                named: true,
-                at: due,
-                fire_at: due,
-                compression: Compression::None,
-                payload: vec![b'x'; PAYLOAD].into(),
-                replace: false,
-            };
-            self.ledger.apply(&Op::Schedule(order), NOW)?;
+            let id = format!("order-{:012}", self.next);
+            self.store
+                .schedule("service-A", &id, due, &[b'x'; PAYLOAD], NOW)?;
         }
-        let batch = self.ledger.take_batch(NOW)?;
-        self.store.commit(batch, Durability::Synced)?;
-        self.commits += 1;
-        self.ledger.committed(self.commits);
+        self.store.commit(NOW)?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hyper_delay::load::{self, LoadError, Mode, Plan, Tally};
+use hyper_delay::internals::load::{self, LoadError, Mode, Plan, Tally};
 use testkit::Server;
 
 use crate::{

@@ -5,7 +5,6 @@ use std::{
 };
 
 use clap::Args;
-use hyper_delay::load::{self, Figures, Mode, Plan, Tally};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
     remote::{Remote, print, print_json},
     value,
 };
+use crate::load::{self, Figures, Mode, Plan, Tally};
 
 /// Put load on a running server and print the measurements.
 #[derive(Debug, Args)]

@@ -4,9 +4,9 @@ use std::{
 };
 
 use clap::Args;
-use hyper_delay::salvage;
 
 use super::{Failure, log};
+use crate::salvage;
 
 /// Print every readable task of a stopped server as a line of JSON.
 ///

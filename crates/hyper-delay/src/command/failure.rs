@@ -1,7 +1,8 @@
 use std::{error::Error, io, net::SocketAddr};
 
-use hyper_delay::{ServeError, config::ConfigError, load::LoadError, salvage::SalvageError};
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError};
+
+use crate::{ServeError, config::ConfigError, load::LoadError, salvage::SalvageError};
 
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,6 @@
-//! The command line: one file for each subcommand.
+//! The command line of the binary `hyper-delay`: one file for each subcommand.
+//!
+//! Needs the default feature `cli`.
 
 mod failure;
 mod log;
@@ -59,9 +61,13 @@ enum Command {
     Bench(bench::Bench),
 }
 
-/// Runs the command line. The exit code is 0 on success, 1 on failure, and 2 if the command line is
-/// invalid.
-pub(crate) fn run() -> ExitCode {
+/// Runs the command line that this process was started with. Returns exit code 0 on success, and
+/// 1 on failure.
+///
+/// Exits the process with code 2 if the command line is invalid, and with code 0 after it has
+/// printed the help or the version.
+#[must_use]
+pub fn run() -> ExitCode {
     let line = Line::parse();
     let command = line.command.unwrap_or(Command::Serve(line.serve));
     let done = match command {

@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hyper_delay::salvage;
 
 use super::{Failure, log, remote::print};
+use crate::salvage;
 
 /// Save every readable task of a stopped server in a new directory.
 ///

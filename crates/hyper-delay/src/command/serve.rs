@@ -1,13 +1,14 @@
 use std::path::absolute;
 
 use clap::Args;
-use hyper_delay::{
-    ServeOptions,
-    config::{Config, Loaded},
-};
 use tokio::{net::TcpListener, sync::watch};
 
 use super::{Failure, files, log, remote::print, signal};
+use crate::{
+    ServeOptions,
+    config::{Config, Loaded},
+    run_reloadable,
+};
 
 /// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
 const BLOCKING_THREADS: usize = 8;
@@ -66,7 +67,7 @@ async fn serve(config: Config, options: ServeOptions) -> Result<(), Failure> {
     let failed = |source| Failure::Bind { address, source };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let reloading = tokio::spawn(reload);
-    let ended = hyper_delay::run_reloadable(listener, configs, options, end).await;
+    let ended = run_reloadable(listener, configs, options, end).await;
     reloading.abort();
     ended?;
     tracing::info!("ended: everything acknowledged is on disk");

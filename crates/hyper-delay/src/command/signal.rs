@@ -1,9 +1,9 @@
 //! Signals of the operating system: shutdown and reload.
 
-use hyper_delay::config::Config;
 use tokio::sync::watch;
 
 use super::Failure;
+use crate::config::Config;
 
 /// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
 /// polled.

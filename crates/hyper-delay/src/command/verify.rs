@@ -4,9 +4,9 @@ use std::{
 };
 
 use clap::Args;
-use hyper_delay::salvage::{self, Verified};
 
 use super::{Failure, log};
+use crate::salvage;
 
 /// Check the store of a stopped server.
 ///
@@ -23,8 +23,8 @@ impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
         log::start(log::CLIENT);
         let mut out = BufWriter::new(io::stdout().lock());
-        let Verified { tasks, findings } =
-            salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
+        let verified = salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
+        let (tasks, findings) = (verified.tasks, verified.findings);
         if findings == 0 {
             writeln!(out, "all is well: {tasks} tasks").map_err(Failure::Output)?;
         }

@@ -388,5 +388,18 @@ fn entry_key(route: &str, name: &Name) -> (Space, Bytes, Column) {
     }
 }
 
+#[cfg(any(test, feature = "internals"))]
+impl<S: Store> Ledger<S> {
+    /// Takes the current batch and commits it. No other batch may be uncommitted.
+    pub(crate) fn commit(
+        &mut self,
+        durability: crate::store::Durability,
+        now: u64,
+    ) -> Result<(), StoreError> {
+        let batch = self.take_batch(now)?;
+        self.writes.commit(batch, durability)
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -86,7 +86,7 @@ impl<S: Store> Writes<S> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "internals"))]
 impl<S: Store> Writes<S> {
     /// Commits the batch that was taken last. All others must be committed.
     pub(super) fn commit(

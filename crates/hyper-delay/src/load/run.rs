@@ -5,14 +5,13 @@ use std::{process, sync::Arc, time::Instant};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use super::{
-    Cpu, Figures, LoadError, Mode, Plan, Tally,
+    Cpu, Figures, LoadError, Mode, Plan, Tally, Wire,
     deliver::deliver,
     ids::Ids,
     late::{Share, late},
     request::Schedules,
     schedule::{cancel, schedule},
     taker::register,
-    wire::Wire,
 };
 
 /// Puts a load on a server and returns the measurements. `tally` shows the progress meanwhile.

@@ -39,8 +39,8 @@ impl Journals {
             let what = "there is no journal: a store has at least one";
             faults.add(Fault::new(store, what));
         }
-        for (id, path) in files {
-            match Journal::read(id, &path) {
+        for path in files {
+            match Journal::read(&path) {
                 Ok(journal) => collected.journal(&journal, spaces, faults),
                 Err(error) => faults.add(Fault::new(&path, error.to_string())),
             }

@@ -34,11 +34,10 @@ mod repair;
 mod verify;
 mod writer;
 
-pub use error::SalvageError;
-pub use export::{Exported, export};
-pub use repair::{Repaired, repair};
-pub use task::Lost;
-pub use verify::{Verified, verify};
+pub(crate) use error::SalvageError;
+pub(crate) use export::export;
+pub(crate) use repair::repair;
+pub(crate) use verify::verify;
 
 #[cfg(test)]
 mod tests;

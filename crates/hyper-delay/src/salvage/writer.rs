@@ -6,7 +6,7 @@ use std::{
 use super::task::Saved;
 use crate::{
     record::{self, Counts, Entry, Name, Place, key},
-    store::{Batch, Bytes, Durability, Embedded, Space, Store as _, StoreError},
+    store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
 };
 
 /// Writes tasks into a new store.
@@ -32,7 +32,7 @@ impl Writer {
 
     pub(super) fn new(directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            store: Embedded::open(directory)?,
+            store: Embedded::open_with(directory, OpenOptions::default())?,
             batch: Batch::new(),
             names: HashMap::new(),
             bytes: 0,

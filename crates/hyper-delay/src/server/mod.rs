@@ -26,13 +26,26 @@ use crate::{
     driver::Driver,
     ledger::Ledger,
     scheduler::Scheduler,
-    store::{Embedded, OpenOptions, Store},
+    store::{Embedded, OpenOptions},
 };
 use accept::Acceptor;
 use threads::Running;
 
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use hyper_delay::config::Config;
+/// use tokio::net::TcpListener;
+///
+/// let config = Config::default();
+/// let listener = TcpListener::bind(config.bind_addr).await?;
+/// let shutdown = async { /* resolves when the server must stop */ };
+/// hyper_delay::run(listener, config, shutdown).await?;
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Errors
 ///
@@ -98,37 +111,16 @@ pub async fn run_reloadable(
     let store = tokio::task::spawn_blocking(move || Embedded::open_with(&directory, opening)).await;
     let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
-    let clock = Arc::new(SystemClock::new());
-    serve(listener, configs, Arc::new(store), clock, shutdown).await
+    serve(listener, configs, Arc::new(store), shutdown).await
 }
 
-/// Like [`run`], with another store and another clock.
-///
-/// # Errors
-///
-/// If the store fails.
-///
-/// # Cancel safety
-///
-/// As [`run`].
-pub async fn run_with<S: Store>(
-    listener: TcpListener,
-    config: Config,
-    store: Arc<S>,
-    clock: Arc<dyn Clock>,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let (_fixed, configs) = watch::channel(config);
-    serve(listener, configs, store, clock, shutdown).await
-}
-
-async fn serve<S: Store>(
+async fn serve(
     listener: TcpListener,
     mut configs: watch::Receiver<Config>,
-    store: Arc<S>,
-    clock: Arc<dyn Clock>,
+    store: Arc<Embedded>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let config = Arc::new(configs.borrow_and_update().clone());
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe)?;

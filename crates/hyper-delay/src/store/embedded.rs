@@ -70,18 +70,16 @@ impl Embedded {
     /// # Errors
     ///
     /// If another process has it, acknowledged commits are missing, or its files cannot be read or
-    /// written.
-    pub fn open(directory: &Path) -> Result<Self, StoreError> {
-        Self::open_with(directory, OpenOptions::default())
-    }
-
-    /// Opens the store as [`open`](Self::open) does, with options.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open). If a loss is accepted, only if a space cannot be opened at all.
+    /// written. If a loss is accepted, missing commits are an error only if a space cannot be opened
+    /// at all.
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         open::open(directory, options)
+    }
+
+    /// Opens the store and accepts no loss.
+    #[cfg(test)]
+    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::open_with(directory, OpenOptions::default())
     }
 
     /// Limits the size of the file `reserve` in the data directory, which holds room for a full

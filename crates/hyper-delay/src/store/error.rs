@@ -85,12 +85,6 @@ impl StoreError {
     pub(crate) fn reason(&self) -> &Source {
         &self.source
     }
-
-    /// Returns the space that was read, if it is known.
-    #[must_use]
-    pub const fn space(&self) -> Option<Space> {
-        self.space
-    }
 }
 
 impl fmt::Display for StoreError {

@@ -33,7 +33,6 @@ const IMPLAUSIBLE_STEP: u64 = 1 << 40;
 /// One journal file, in memory.
 #[derive(Debug)]
 pub struct Journal {
-    id: u64,
     path: PathBuf,
     bytes: Vec<u8>,
 }
@@ -113,19 +112,19 @@ impl Journal {
     /// # Errors
     ///
     /// If the folder cannot be read.
-    pub fn list(store: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    pub fn list(store: &Path) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(store)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "jnl")
                 && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
-                && let Ok(id) = stem.parse()
+                && let Ok(number) = stem.parse::<u64>()
             {
-                found.push((id, path));
+                found.push((number, path));
             }
         }
         found.sort_unstable();
-        Ok(found)
+        Ok(found.into_iter().map(|(_, path)| path).collect())
     }
 
     /// Reads a journal file into memory.
@@ -133,22 +132,15 @@ impl Journal {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn read(id: u64, path: &Path) -> io::Result<Self> {
+    pub fn read(path: &Path) -> io::Result<Self> {
         let mut bytes = read_up_to_zeros(File::open(path)?)?;
         let end = bytes.iter().rposition(|byte| *byte != 0);
         // A batch ends with a byte that is not zero. The zeros after it are preallocated.
         bytes.truncate(end.map_or(0, |end| end + 1));
         Ok(Self {
-            id,
             path: path.to_owned(),
             bytes,
         })
-    }
-
-    /// Returns the number in the name of the file.
-    #[must_use]
-    pub const fn id(&self) -> u64 {
-        self.id
     }
 
     /// Returns the path of the file.

@@ -16,7 +16,6 @@ pub(crate) mod place;
 use std::ops::ControlFlow;
 
 pub use batch::Batch;
-pub use commits::{Commits, Extent};
 pub use disk::Room;
 pub use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;
@@ -25,7 +24,7 @@ pub use marker::Marker;
 /// A sorted space of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Space {
+pub(crate) enum Space {
     /// Sequence number to content.
     Tasks,
     /// Route and id to the state of the task.
@@ -48,7 +47,7 @@ pub enum Space {
 
 impl Space {
     /// All spaces, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Tasks,
         Self::Names,
         Self::Waiting,

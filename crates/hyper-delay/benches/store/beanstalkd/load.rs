@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, process, sync::Arc, time::Instant};
 
-use hyper_delay::load::{Cpu, LoadError, Wire};
+use hyper_delay::internals::load::{Cpu, LoadError, Wire};
 use tokio::{sync::Barrier, task::JoinSet};
 
 /// The requests of each task.

@@ -5,14 +5,3 @@ mod model;
 mod power_loss;
 mod random;
 mod world;
-
-use super::Ledger;
-use crate::store::{Durability, Store, StoreError};
-
-impl<S: Store> Ledger<S> {
-    /// Takes the current batch and commits it. No other batch may be uncommitted.
-    pub(crate) fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
-        let batch = self.take_batch(now)?;
-        self.writes.commit(batch, durability)
-    }
-}

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use super::stopped_store::{Directory, Tasks};
 use crate::{
     record::key,
-    salvage::Repaired,
+    salvage::repair::Repaired,
     store::{Space, journal::Journal},
 };
 
@@ -114,7 +114,7 @@ fn batches_after_damage_in_a_journal_are_saved() {
     let directory = Directory::new(false);
     let before = directory.export();
     let path = &directory.journals()[0];
-    let journal = Journal::read(0, path).unwrap();
+    let journal = Journal::read(path).unwrap();
     let starts: Vec<usize> = journal
         .batches()
         .map(|batch| batch.unwrap().range.start)
@@ -178,12 +178,12 @@ fn batches_in_a_payload_are_not_trusted_after_damage() {
     let before = directory.export();
     let payload = [forged(1 << 30), forged((1 << 30) + 1)].concat();
     directory.schedule(&payload);
-    let journal = Journal::read(0, &directory.journals()[0]).unwrap();
+    let journal = Journal::read(&directory.journals()[0]).unwrap();
     let at = memchr::memmem::find(journal.written(), &payload).unwrap();
     let mut batches = journal.batches().map(|batch| batch.unwrap().range);
     let batch = batches.find(|range| range.contains(&at));
     flip(journal.path(), batch.unwrap().start + 20);
-    let read = Journal::read(0, journal.path()).unwrap();
+    let read = Journal::read(journal.path()).unwrap();
     let seqnos = read.batches().flatten().map(|batch| batch.seqno);
     assert!(
         seqnos.max() > Some(1 << 30),

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::Compression,
-    salvage::{Repaired, export, repair, verify},
+    salvage::{export, repair, repair::Repaired, verify},
     store::{Durability, Embedded, Space, Store as _},
 };
 

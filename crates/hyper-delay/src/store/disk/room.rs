@@ -51,8 +51,8 @@ impl Room {
     };
 
     /// Room for `bytes` bytes of new tasks, as [`cost`](Self::cost) counts them.
-    #[must_use]
-    pub const fn for_new_tasks(bytes: u64) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn for_new_tasks(bytes: u64) -> Self {
         Self {
             new_tasks: bytes,
             exhausted: false,

@@ -77,8 +77,8 @@ impl Inspection {
 
     fn replay_journals(&mut self, store: &Path) -> io::Result<()> {
         if let Some(replay) = &mut self.replay {
-            for (id, path) in Journal::list(store)? {
-                replay.read(&Journal::read(id, &path)?);
+            for path in Journal::list(store)? {
+                replay.read(&Journal::read(&path)?);
             }
         }
         Ok(())

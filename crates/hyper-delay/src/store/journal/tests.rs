@@ -31,10 +31,10 @@ fn written() -> Written {
         }
         put(&database, &one, &two, number);
     }
-    let (id, path) = Journal::list(&directory.path().join("store"))
+    let path = Journal::list(&directory.path().join("store"))
         .unwrap()
         .remove(0);
-    let bytes = Journal::read(id, &path).unwrap().bytes;
+    let bytes = Journal::read(&path).unwrap().bytes;
     assert_eq!(fs::metadata(&path).unwrap().len(), 64 << 20);
     Written { directory, bytes }
 }
@@ -52,7 +52,7 @@ impl Written {
         fs::write(&path, bytes).unwrap();
         let file = File::options().write(true).open(&path).unwrap();
         file.set_len(bytes.len() as u64 + zeros).unwrap();
-        Journal::read(0, &path).unwrap()
+        Journal::read(&path).unwrap()
     }
 }
 
@@ -179,6 +179,6 @@ fn other_files_are_not_listed() {
     for name in ["10.jnl", "9.jnl", "x.jnl", "9.jnl.old"] {
         File::create(store.join(name)).unwrap();
     }
-    let ids = Journal::list(&store).unwrap().into_iter().map(|(id, _)| id);
-    assert_eq!(ids.collect::<Vec<_>>(), [0, 9, 10]);
+    let files = ["0.jnl", "9.jnl", "10.jnl"].map(|name| store.join(name));
+    assert_eq!(Journal::list(&store).unwrap(), files);
 }

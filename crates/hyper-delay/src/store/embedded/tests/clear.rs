@@ -72,7 +72,7 @@ fn clear_that_a_power_failure_removed_from_the_journal_is_no_loss() {
         let (copy, store) = store(is_flushed);
         store.clear(SPACE).unwrap();
         let killed = Copy::of(copy.root());
-        let journal = Journal::read(0, &killed.path("store/0.jnl")).unwrap();
+        let journal = Journal::read(&killed.path("store/0.jnl")).unwrap();
         let clear = journal.batches().map(Result::unwrap).last().unwrap();
         assert!(!clear.clears.is_empty());
         let bytes = &journal.written()[..clear.range.start];
@@ -89,7 +89,7 @@ fn loss_of_names_written_after_a_clear_is_refused() {
         remember(&store, b"4");
         store.commit(batch(5, 40), Durability::Synced).unwrap();
         drop(store);
-        let journal = Journal::read(0, &copy.path("store/0.jnl")).unwrap();
+        let journal = Journal::read(&copy.path("store/0.jnl")).unwrap();
         let batches: Vec<_> = journal.batches().map(Result::unwrap).collect();
         let [.., lost, last] = &batches[..] else {
             panic!("{batches:?}");

@@ -81,7 +81,7 @@ impl Closed {
 
     /// Wraps a directory with a closed store.
     pub(super) fn of_directory(directory: Copy, batches: usize, size: usize) -> Self {
-        let journal = Journal::read(0, &directory.path("store/0.jnl")).unwrap();
+        let journal = Journal::read(&directory.path("store/0.jnl")).unwrap();
         Self {
             starts: journal
                 .batches()
@@ -134,7 +134,7 @@ impl Copy {
             if path.is_dir() {
                 fs::create_dir_all(to).unwrap();
             } else if path.extension().is_some_and(|extension| extension == "jnl") {
-                let journal = Journal::read(0, path).unwrap();
+                let journal = Journal::read(path).unwrap();
                 fs::write(to, journal.written()).unwrap();
             } else {
                 fs::copy(path, to).unwrap();
