@@ -6,7 +6,7 @@ use race_wheel::Tick;
 
 /// One moment on two clocks: the wall clock, which may be set and may step, and a monotonic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
+pub(crate) struct Now {
     /// Nanoseconds since the Unix epoch.
     pub wall_nanos: u64,
     /// Monotonic time in nanoseconds since an arbitrary epoch of the clock.
@@ -16,26 +16,26 @@ pub struct Now {
 impl Now {
     /// Returns Unix milliseconds, rounded down, so that a task compared with it is never early.
     #[must_use]
-    pub const fn wall_millis(self) -> u64 {
+    pub(crate) const fn wall_millis(self) -> u64 {
         self.wall_nanos / 1_000_000
     }
 
     /// Returns wall-clock time minus monotonic time. It changes only when the wall clock is set.
     #[must_use]
-    pub fn offset(self) -> i128 {
+    pub(crate) fn offset(self) -> i128 {
         i128::from(self.wall_nanos) - i128::from(self.monotonic.value())
     }
 
     /// Returns the monotonic time `duration` from now.
     #[must_use]
-    pub fn after(self, duration: Duration) -> Tick {
+    pub(crate) fn after(self, duration: Duration) -> Tick {
         self.monotonic + nanos(duration)
     }
 
     /// Converts `wall_millis` to monotonic time, assuming that the wall clock is not set until
     /// then. A past time becomes now.
     #[must_use]
-    pub fn tick_of(self, wall_millis: u64) -> Tick {
+    pub(crate) fn tick_of(self, wall_millis: u64) -> Tick {
         let ahead = wall_millis
             .saturating_mul(1_000_000)
             .saturating_sub(self.wall_nanos);
@@ -49,21 +49,21 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 /// The source of time of the server: the system clock, or a test clock.
-pub trait Clock: Send + Sync + 'static {
+pub(crate) trait Clock: Send + Sync + 'static {
     /// Returns the current time.
     fn now(&self) -> Now;
 }
 
 /// The clocks of the operating system.
 #[derive(Debug)]
-pub struct SystemClock {
+pub(crate) struct SystemClock {
     epoch: Instant,
 }
 
 impl SystemClock {
     /// Creates a clock whose monotonic epoch is now.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             epoch: Instant::now(),
         }

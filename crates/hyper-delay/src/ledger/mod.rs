@@ -17,8 +17,8 @@ mod writes;
 
 use std::sync::Arc;
 
-pub use op::{Op, Order, Outcome, Subject};
-pub use view::{DeadLetter, Listed, Position, View};
+pub(crate) use op::{Op, Order, Outcome, Subject};
+pub(crate) use view::{DeadLetter, Listed, Position, View};
 
 use crate::{
     record::{self, Entry, Name, Place, Task, key},
@@ -33,7 +33,7 @@ use writes::Writes;
 
 /// The only writer of the store.
 #[derive(Debug)]
-pub struct Ledger<S> {
+pub(crate) struct Ledger<S> {
     writes: Writes<S>,
     numbers: Numbers,
     low_water: LowWater,
@@ -48,7 +48,7 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read, or a newer server wrote it.
-    pub fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
+    pub(crate) fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
         Ok(Self {
             numbers: Numbers::open(&*store)?,
             low_water: LowWater::open(&*store)?,
@@ -60,7 +60,7 @@ impl<S: Store> Ledger<S> {
 
     /// Returns the low-water mark in Unix milliseconds: no task waits for an earlier time.
     #[must_use]
-    pub fn low_water(&self) -> u64 {
+    pub(crate) fn low_water(&self) -> u64 {
         self.low_water.at()
     }
 
@@ -70,7 +70,7 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read. The batch must not be committed after that.
-    pub fn apply(&mut self, op: &Op, now: u64) -> Result<Outcome, StoreError> {
+    pub(crate) fn apply(&mut self, op: &Op, now: u64) -> Result<Outcome, StoreError> {
         match op {
             Op::Schedule(order) => self.schedule(order, now),
             Op::Finish(subject) => self.finish(subject, now),
@@ -131,7 +131,7 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read or written. The ledger must not be used after that.
-    pub fn take_batch(&mut self, now: u64) -> Result<Batch, StoreError> {
+    pub(crate) fn take_batch(&mut self, now: u64) -> Result<Batch, StoreError> {
         self.tally.write(&mut self.writes)?;
         self.numbers.write(&mut self.writes);
         self.dedupe_window.rotate(&mut self.writes, now)?;
@@ -139,12 +139,12 @@ impl<S: Store> Ledger<S> {
     }
 
     /// Makes the batch that was taken last the current one again.
-    pub fn resume(&mut self, batch: Batch) {
+    pub(crate) fn resume(&mut self, batch: Batch) {
         self.writes.resume(batch);
     }
 
     /// Notes that the first `batches` batches that were taken are committed.
-    pub fn committed(&mut self, batches: u64) {
+    pub(crate) fn committed(&mut self, batches: u64) {
         self.writes.committed(batches);
     }
 
@@ -154,7 +154,7 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
+    pub(crate) fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
         let key = key::name(&order.route, &order.id);
         Ok(match self.existing(order, &key, now)? {
             Some(existing) if existing.digest() == content(order).digest() => Outcome::Same,
@@ -169,7 +169,7 @@ impl<S: Store> Ledger<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn tasks(&self) -> Result<u64, StoreError> {
+    pub(crate) fn tasks(&self) -> Result<u64, StoreError> {
         let counts = Tally::total(&self.writes)?;
         Ok(counts.waiting + counts.parked + counts.dead)
     }

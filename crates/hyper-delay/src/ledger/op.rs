@@ -4,7 +4,7 @@ use crate::protocol::Compression;
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// Creates a task or a new revision of one.
     Schedule(Order),
     /// Removes a task that is done and keeps its name in the deduplication window.
@@ -65,7 +65,7 @@ pub enum Op {
 
 /// A revision of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// The route of the task.
     pub route: Arc<str>,
     /// The id of the task.
@@ -78,7 +78,7 @@ pub struct Subject {
 
 /// A task to schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub(crate) struct Order {
     /// The route of the task.
     pub route: Arc<str>,
     /// The id of the task.
@@ -99,7 +99,7 @@ pub struct Order {
 
 /// The effect of an operation once its batch is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A new revision is stored.
     Scheduled {
         /// Its sequence number.

@@ -9,7 +9,7 @@ use crate::{
 
 /// A position in a space that is ordered by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub(crate) struct Position {
     /// Unix milliseconds.
     pub at: u64,
     /// The sequence number, which orders tasks of the same time.
@@ -19,13 +19,13 @@ pub struct Position {
 impl Position {
     /// Returns the first position of a time.
     #[must_use]
-    pub const fn start_of(at: u64) -> Self {
+    pub(crate) const fn start_of(at: u64) -> Self {
         Self { at, seq: 0 }
     }
 
     /// Returns the position after this one.
     #[must_use]
-    pub const fn next(self) -> Self {
+    pub(crate) const fn next(self) -> Self {
         Self {
             at: self.at,
             seq: self.seq.saturating_add(1),
@@ -35,7 +35,7 @@ impl Position {
 
 /// A task as it is listed in a space that is ordered by time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub(crate) struct Listed {
     /// The due time or, for a dead letter, the time of death; and the sequence number.
     pub position: Position,
     /// The route of the task.
@@ -50,7 +50,7 @@ pub struct Listed {
 
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLetter {
+pub(crate) struct DeadLetter {
     /// The task. Its position is the time of death.
     pub task: Listed,
     /// Why its content cannot be read. `None` if it died of failed rounds.
@@ -59,7 +59,7 @@ pub struct DeadLetter {
 
 /// Reads tasks from a store.
 #[derive(Debug)]
-pub struct View<S> {
+pub(crate) struct View<S> {
     store: Arc<S>,
 }
 
@@ -74,7 +74,7 @@ impl<S> Clone for View<S> {
 impl<S: Store> View<S> {
     /// Creates a view of `store`.
     #[must_use]
-    pub const fn new(store: Arc<S>) -> Self {
+    pub(crate) const fn new(store: Arc<S>) -> Self {
         Self { store }
     }
 
@@ -83,7 +83,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn waiting(
+    pub(crate) fn waiting(
         &self,
         from: Position,
         mut visit: impl FnMut(Listed) -> ControlFlow<()>,
@@ -101,7 +101,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn parked(
+    pub(crate) fn parked(
         &self,
         route: &Arc<str>,
         from: Position,
@@ -120,7 +120,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn dead(
+    pub(crate) fn dead(
         &self,
         route: &Arc<str>,
         from: Position,
@@ -142,7 +142,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn name(&self, route: &str, id: &str) -> Result<Option<Name>, StoreError> {
+    pub(crate) fn name(&self, route: &str, id: &str) -> Result<Option<Name>, StoreError> {
         let value = self.store.get(Space::Names, &key::name(route, id))?;
         value.map(|value| record::decode(&value)).transpose()
     }
@@ -153,7 +153,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn names(
+    pub(crate) fn names(
         &self,
         route: &str,
         after: Option<&str>,
@@ -187,7 +187,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the content cannot be read.
-    pub fn content<R>(
+    pub(crate) fn content<R>(
         &self,
         seq: u64,
         read: impl FnOnce(Task<'_>) -> R,
@@ -203,7 +203,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn counts(&self, route: &str) -> Result<Counts, StoreError> {
+    pub(crate) fn counts(&self, route: &str) -> Result<Counts, StoreError> {
         let value = self.store.get(Space::Counts, &key::route(route))?;
         Ok(value
             .map(|value| record::decode(&value))
@@ -216,7 +216,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn totals(&self) -> Result<Counts, StoreError> {
+    pub(crate) fn totals(&self) -> Result<Counts, StoreError> {
         self.counts("")
     }
 
@@ -225,7 +225,7 @@ impl<S: Store> View<S> {
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub fn routes(&self, mut visit: impl FnMut(&str, Counts)) -> Result<(), StoreError> {
+    pub(crate) fn routes(&self, mut visit: impl FnMut(&str, Counts)) -> Result<(), StoreError> {
         let mut result = Ok(());
         self.store.scan(Space::Counts, &[1], &mut |key, value| {
             let counts = std::str::from_utf8(&key[1..])

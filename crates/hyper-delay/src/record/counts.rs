@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// Number of stored tasks of a route, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Waiting for their time, or in flight.
     pub waiting: u64,
     /// Due, and without a consumer.
@@ -14,7 +14,7 @@ pub struct Counts {
 impl Counts {
     /// Returns whether all counts are zero.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A task as it is listed in a space that is ordered by time: everything but its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry<'a> {
+pub(crate) struct Entry<'a> {
     /// The route of the task.
     pub route: &'a str,
     /// The id of the task.

@@ -16,13 +16,13 @@ pub(crate) const MEMORY: &[u8] = b"memory";
 
 /// Returns the key of a revision's content.
 #[must_use]
-pub fn task(seq: u64) -> [u8; 8] {
+pub(crate) fn task(seq: u64) -> [u8; 8] {
     seq.to_be_bytes()
 }
 
 /// Returns the key of an entry in a space that is ordered by time.
 #[must_use]
-pub fn time(at: u64, seq: u64) -> [u8; 16] {
+pub(crate) fn time(at: u64, seq: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&at.to_be_bytes());
     key[8..].copy_from_slice(&seq.to_be_bytes());
@@ -31,7 +31,7 @@ pub fn time(at: u64, seq: u64) -> [u8; 16] {
 
 /// Returns the key of a task's state.
 #[must_use]
-pub fn name(route: &str, id: &str) -> Bytes {
+pub(crate) fn name(route: &str, id: &str) -> Bytes {
     let mut key = of_route(route, id.len());
     key.extend_from_slice(id.as_bytes());
     key.into()
@@ -39,13 +39,13 @@ pub fn name(route: &str, id: &str) -> Bytes {
 
 /// Returns the prefix of the keys of a route, which is also the key of its counts.
 #[must_use]
-pub fn route(route: &str) -> Bytes {
+pub(crate) fn route(route: &str) -> Bytes {
     of_route(route, 0).into()
 }
 
 /// Returns the key of an entry in a space that is ordered by route and time.
 #[must_use]
-pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
+pub(crate) fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
     let mut key = of_route(route, 16);
     key.extend_from_slice(&time(at, seq));
     key.into()
@@ -56,7 +56,7 @@ pub fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
 /// # Errors
 ///
 /// If the key is too short.
-pub fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
+pub(crate) fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
     let short = || StoreError::damage("read a key", "the key is too short");
     let (rest, seq) = key.split_last_chunk().ok_or_else(short)?;
     let (_, at) = rest.split_last_chunk().ok_or_else(short)?;

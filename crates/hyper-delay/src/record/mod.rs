@@ -5,16 +5,16 @@
 
 mod counts;
 mod entry;
-pub mod key;
+pub(crate) mod key;
 mod name;
 mod task;
 
 use serde::{Deserialize, Serialize};
 
-pub use counts::Counts;
-pub use entry::Entry;
-pub use name::{Done, Name, Place};
-pub use task::{Digest, Task};
+pub(crate) use counts::Counts;
+pub(crate) use entry::Entry;
+pub(crate) use name::{Done, Name, Place};
+pub(crate) use task::{Digest, Task};
 
 use crate::store::{Bytes, StoreError};
 

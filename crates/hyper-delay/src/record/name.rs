@@ -4,7 +4,7 @@ use super::Digest;
 
 /// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Name {
+pub(crate) struct Name {
     /// The sequence number of the revision.
     pub seq: u64,
     /// The scheduled time in Unix milliseconds.
@@ -21,7 +21,7 @@ pub struct Name {
 
 /// The space that lists a task, and the time it is listed under, in Unix milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub(crate) enum Place {
     /// The due time.
     Waiting(u64),
     /// The due time, which has passed without a consumer.
@@ -32,7 +32,7 @@ pub enum Place {
 
 /// A finished task in the deduplication window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub(crate) struct Done {
     /// The time it expires, in Unix milliseconds.
     pub until: u64,
     /// Number of rounds, over all revisions.

@@ -5,7 +5,7 @@ use crate::protocol::Compression;
 
 /// The content of a revision, which its deliveries carry. It is written once and never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task<'a> {
+pub(crate) struct Task<'a> {
     /// The scheduled time in Unix milliseconds.
     pub fire_at: u64,
     /// The label of the payload.
@@ -16,12 +16,12 @@ pub struct Task<'a> {
 
 /// A 128-bit XXH3 hash of a content. Only contents of the same name are compared: a chance
 /// collision is negligible, and a client that constructs one affects only its own task.
-pub type Digest = [u8; 16];
+pub(crate) type Digest = [u8; 16];
 
 impl Task<'_> {
     /// Returns the digest of this content.
     #[must_use]
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let mut hasher = Xxh3::new();
         hasher.update(&self.fire_at.to_be_bytes());
         hasher.update(self.compression.as_str().as_bytes());

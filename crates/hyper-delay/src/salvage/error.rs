@@ -5,7 +5,7 @@ use crate::store::StoreError;
 /// A stopped store cannot be read, or the output cannot be written. Damage is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SalvageError {
+pub(crate) enum SalvageError {
     /// The directory contains no store.
     #[error("{} contains no store: give the data_dir of a server", .0.display())]
     NoStore(PathBuf),

@@ -11,7 +11,7 @@ use crate::{
 
 /// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
+pub(crate) struct Exported {
     /// Number of exported tasks, one line each.
     pub tasks: u64,
     /// Number of tasks that are not readable.
@@ -41,7 +41,7 @@ struct Line<'a> {
 /// # Errors
 ///
 /// If there is no store, a server uses it, or `out` fails. Damage is not an error.
-pub fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
+pub(crate) fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, SalvageError> {
     let mut faults = Faults::default();
     let store = Stopped::open(directory, &mut faults)?;
     let (mut tasks, mut lost) = (0, 0);

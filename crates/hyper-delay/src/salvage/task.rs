@@ -21,7 +21,7 @@ pub(super) struct Saved {
 
 /// A task that cannot be saved, because too little of it is readable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Lost {
+pub(super) struct Lost {
     /// The sequence number of the revision.
     pub seq: u64,
     /// The route, if it is known.

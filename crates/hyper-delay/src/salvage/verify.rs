@@ -18,7 +18,7 @@ use crate::{
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verified {
+pub(crate) struct Verified {
     /// Number of undamaged tasks.
     pub tasks: u64,
     /// Number of reported lines.
@@ -31,7 +31,7 @@ pub struct Verified {
 /// # Errors
 ///
 /// If there is no store, a server uses it, or `report` fails. Damage is not an error.
-pub fn verify(
+pub(crate) fn verify(
     directory: &Path,
     report: &mut dyn FnMut(&str) -> io::Result<()>,
 ) -> Result<Verified, SalvageError> {

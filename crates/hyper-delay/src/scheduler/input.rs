@@ -10,11 +10,11 @@ use crate::{
 };
 
 /// A connection, by a number that is never used again.
-pub type ConsumerId = u64;
+pub(crate) type ConsumerId = u64;
 
 /// What the scheduler is told.
 #[derive(Debug)]
-pub enum Input {
+pub(crate) enum Input {
     /// A connection is open.
     Opened(ConsumerId),
     /// A connection is closed.
@@ -42,7 +42,7 @@ pub enum Input {
 
 /// A copy of a task that a connection was given.
 #[derive(Debug)]
-pub struct CopyOf {
+pub(crate) struct CopyOf {
     /// The connection.
     pub consumer: ConsumerId,
     /// The revision.
@@ -53,7 +53,7 @@ pub struct CopyOf {
 
 /// A request for counts.
 #[derive(Debug)]
-pub struct CountsAsked {
+pub(crate) struct CountsAsked {
     /// The counts on disk, to which the scheduler adds what only it knows.
     pub stats: Stats,
     /// The route asked for, if one was.
@@ -66,7 +66,7 @@ pub struct CountsAsked {
 
 /// A request.
 #[derive(Debug)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// The line.
     pub line: Line,
     /// How much of its connection's room it takes until it is answered.
@@ -75,7 +75,7 @@ pub struct Ask {
 
 /// Where the reply to a request goes.
 #[derive(Debug)]
-pub struct ReplyTo {
+pub(crate) struct ReplyTo {
     /// The connection that sent the request.
     pub consumer: ConsumerId,
     /// The tag of the request.
@@ -86,7 +86,7 @@ pub struct ReplyTo {
 
 /// What is to be done.
 #[derive(Debug, Default)]
-pub struct Effects {
+pub(crate) struct Effects {
     /// For the committer, in this order.
     pub jobs: Vec<Job>,
     /// For connections, in this order for each.
@@ -97,7 +97,7 @@ pub struct Effects {
 
 /// An operation and what follows from it.
 #[derive(Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// The operation.
     pub op: Op,
     /// Returned with the outcome.
@@ -112,7 +112,7 @@ impl Job {
 
 /// An operation that is on disk.
 #[derive(Debug)]
-pub struct Committed {
+pub(crate) struct Committed {
     /// The operation.
     pub op: Op,
     /// As it was given with the operation.
@@ -123,7 +123,7 @@ pub struct Committed {
 
 /// What follows from an operation once it is on disk.
 #[derive(Debug)]
-pub enum Token {
+pub(crate) enum Token {
     /// A connection is told.
     Reply(ReplyTo),
     /// A retry is due at this moment.
@@ -134,7 +134,7 @@ pub enum Token {
 
 /// What a connection is told.
 #[derive(Debug)]
-pub enum Message {
+pub(crate) enum Message {
     /// The answer to a request of that weight, or news without a request.
     Reply {
         /// The answer.

@@ -43,12 +43,12 @@ mod tick;
 
 use std::{sync::Arc, time::Duration};
 
-pub use input::{
+pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo, Token,
 };
-pub use own_routes::OwnRoutes;
-pub use settings::Settings;
-pub use tick::Next;
+pub(crate) use own_routes::OwnRoutes;
+pub(crate) use settings::Settings;
+pub(crate) use tick::Next;
 
 use crate::{
     clock::{Now, nanos},
@@ -67,7 +67,7 @@ use timers::{Timer, Timers};
 
 /// The state machine. See the [module](self).
 #[derive(Debug)]
-pub struct Scheduler<S> {
+pub(crate) struct Scheduler<S> {
     settings: Settings,
     view: View<S>,
     random: fastrand::Rng,
@@ -94,7 +94,7 @@ impl<S: Store> Scheduler<S> {
     /// Creates a scheduler of the tasks in a store, of which none waits before `low_water` (Unix
     /// milliseconds).
     #[must_use]
-    pub fn new(store: Arc<S>, settings: Settings, low_water: u64, now: Now) -> Self {
+    pub(crate) fn new(store: Arc<S>, settings: Settings, low_water: u64, now: Now) -> Self {
         Self {
             timers: Timers::new(nanos(Duration::from_millis(settings.tick_millis))),
             expired: Vec::new(),
@@ -117,7 +117,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Something has happened.
-    pub fn handle(&mut self, input: Input, now: Now) {
+    pub(crate) fn handle(&mut self, input: Input, now: Now) {
         self.now = now;
         match input {
             Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
@@ -137,7 +137,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Returns what is to be done, since the last call.
-    pub fn take_effects(&mut self) -> Effects {
+    pub(crate) fn take_effects(&mut self) -> Effects {
         Effects {
             jobs: self.requests.take_jobs(),
             messages: std::mem::take(&mut self.messages),
@@ -147,19 +147,19 @@ impl<S: Store> Scheduler<S> {
 
     /// Whether no job is under way: everything that was submitted is on disk.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.requests.is_empty()
     }
 
     /// Returns the routes made for open connections, for others to look at.
     #[must_use]
-    pub fn own_routes(&self) -> Arc<OwnRoutes> {
+    pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
         self.own_routes.clone()
     }
 
     /// Returns whether a connection has no route and no delivery in flight.
     #[must_use]
-    pub fn is_idle(&self, consumer: ConsumerId) -> bool {
+    pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
         let state = self.consumers.get(consumer);
         state.is_none_or(Consumer::is_idle)
     }

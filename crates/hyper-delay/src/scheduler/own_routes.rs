@@ -8,7 +8,7 @@ const PREFIX: &str = "conn-";
 
 /// The routes that the server made for open connections, because they scheduled without one.
 #[derive(Debug, Default)]
-pub struct OwnRoutes {
+pub(crate) struct OwnRoutes {
     open: Mutex<HashSet<Arc<str>>>,
 }
 
@@ -27,7 +27,7 @@ impl OwnRoutes {
 
     /// Returns whether the server made a route for a connection that is gone: `conn-` and 32
     /// hexadecimal digits.
-    pub fn is_orphaned(&self, route: &str) -> bool {
+    pub(crate) fn is_orphaned(&self, route: &str) -> bool {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let digits = route.strip_prefix(PREFIX);
         let is_made =

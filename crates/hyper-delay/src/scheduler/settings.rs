@@ -4,7 +4,7 @@ use crate::config::Config;
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub(super) tick_millis: u64,
     /// How far ahead tasks are held in memory.
     pub(super) window_millis: u64,

@@ -13,7 +13,7 @@ const GLANCE: Duration = Duration::from_secs(1);
 
 /// When the scheduler wants to be called again, if nothing happens before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// At once: there is more to do.
     Now,
     /// At this moment.
@@ -24,7 +24,7 @@ pub enum Next {
 
 impl<S: Store> Scheduler<S> {
     /// Time has passed: what is due is delivered. Does a bounded amount of work.
-    pub fn tick(&mut self, now: Now) -> Next {
+    pub(crate) fn tick(&mut self, now: Now) -> Next {
         self.now = now;
         if let Some(milliseconds) = self.horizon.clock_was_set(now) {
             tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");

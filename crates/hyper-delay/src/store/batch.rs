@@ -2,7 +2,7 @@ use super::{Bytes, Space};
 
 /// Puts and removals that take effect together. The last one of a key counts.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     writes: [Vec<(Bytes, Option<Bytes>)>; Space::ALL.len()],
     schedules: u64,
     removals: u64,
@@ -11,13 +11,13 @@ pub struct Batch {
 impl Batch {
     /// Creates an empty batch.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Creates an empty batch with room for as many writes as `other` has.
     #[must_use]
-    pub fn sized_like(other: &Self) -> Self {
+    pub(crate) fn sized_like(other: &Self) -> Self {
         Self {
             writes: std::array::from_fn(|space| Vec::with_capacity(other.writes[space].len())),
             ..Self::default()
@@ -25,40 +25,40 @@ impl Batch {
     }
 
     /// Sets a key.
-    pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+    pub(crate) fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.writes[space as usize].push((key.into(), Some(value.into())));
     }
 
     /// Removes a key if it is there.
-    pub fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
+    pub(crate) fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
         self.writes[space as usize].push((key.into(), None));
     }
 
     /// Counts a task, or a revision of one, that the batch schedules.
-    pub fn count_schedule(&mut self) {
+    pub(crate) fn count_schedule(&mut self) {
         self.schedules += 1;
     }
 
     /// Counts a task, or a revision of one, that the batch removes.
-    pub fn count_removal(&mut self) {
+    pub(crate) fn count_removal(&mut self) {
         self.removals += 1;
     }
 
     /// Returns how many schedules and removals were counted.
     #[must_use]
-    pub const fn counted(&self) -> (u64, u64) {
+    pub(crate) const fn counted(&self) -> (u64, u64) {
         (self.schedules, self.removals)
     }
 
     /// Returns whether there is nothing to write.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.writes.iter().all(Vec::is_empty)
     }
 
     /// Returns whether the batch changes a space.
     #[must_use]
-    pub fn touches(&self, space: Space) -> bool {
+    pub(crate) fn touches(&self, space: Space) -> bool {
         !self.writes[space as usize].is_empty()
     }
 

@@ -20,7 +20,7 @@ use super::{
     place::Place,
 };
 use crate::descriptors::Descriptors;
-pub use open::OpenOptions;
+pub(crate) use open::OpenOptions;
 use progress::Progress;
 
 /// Bytes of one space in memory before they go to a sorted file. There are nine spaces, and each may
@@ -45,7 +45,7 @@ const NO_KEY: &[u8] = b"no key";
 
 /// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for
 /// little memory, with a commit record beside it.
-pub struct Embedded {
+pub(crate) struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
     progress: Mutex<Progress>,
@@ -72,7 +72,7 @@ impl Embedded {
     /// If another process has it, acknowledged commits are missing, or its files cannot be read or
     /// written. If a loss is accepted, missing commits are an error only if a space cannot be opened
     /// at all.
-    pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
+    pub(crate) fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         open::open(directory, options)
     }
 
@@ -85,7 +85,7 @@ impl Embedded {
     /// Limits the size of the file `reserve` in the data directory, which holds room for a full
     /// disk. Default: what finishing the stored tasks may need, about 1 GiB at most.
     #[must_use]
-    pub fn with_reserve(self, most: u64) -> Self {
+    pub(crate) fn with_reserve(self, most: u64) -> Self {
         self.disk.limit_reserve(most);
         self
     }

@@ -32,14 +32,14 @@ const IMPLAUSIBLE_STEP: u64 = 1 << 40;
 
 /// One journal file, in memory.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
     bytes: Vec<u8>,
 }
 
 /// A complete batch with a correct checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalBatch<'a> {
+pub(crate) struct JournalBatch<'a> {
     /// The position in the file.
     pub range: Range<usize>,
     /// The sequence number, which orders batches with items over all journals of a store.
@@ -52,7 +52,7 @@ pub struct JournalBatch<'a> {
 
 /// One put or removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JournalItem<'a> {
+pub(crate) struct JournalItem<'a> {
     /// The number of the keyspace: the name of its folder.
     pub keyspace: u64,
     /// The key.
@@ -63,7 +63,7 @@ pub struct JournalItem<'a> {
 
 /// Bytes of a journal that are not a readable batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub(crate) struct Damage {
     /// The position in the file, up to the next readable batch or the last byte that is not zero.
     pub range: Range<usize>,
     /// The damage to the batch that begins there.
@@ -75,7 +75,7 @@ pub struct Damage {
 /// The damage to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The file ends before the batch does.
     #[error("the file ends in the middle of a batch")]
     Cut,
@@ -112,7 +112,7 @@ impl Journal {
     /// # Errors
     ///
     /// If the folder cannot be read.
-    pub fn list(store: &Path) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn list(store: &Path) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(store)? {
             let path = entry?.path();
@@ -132,7 +132,7 @@ impl Journal {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn read(path: &Path) -> io::Result<Self> {
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
         let mut bytes = read_up_to_zeros(File::open(path)?)?;
         let end = bytes.iter().rposition(|byte| *byte != 0);
         // A batch ends with a byte that is not zero. The zeros after it are preallocated.
@@ -145,13 +145,13 @@ impl Journal {
 
     /// Returns the path of the file.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the written bytes, without the zeros at the end.
     #[must_use]
-    pub fn written(&self) -> &[u8] {
+    pub(crate) fn written(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -160,7 +160,7 @@ impl Journal {
     /// After damage a batch is recognized by its checksum alone, and a payload can contain bytes of
     /// a valid batch. Trust such a batch only if the batches after it continue it.
     #[must_use]
-    pub const fn batches(&self) -> Batches<'_> {
+    pub(crate) const fn batches(&self) -> Batches<'_> {
         Batches {
             bytes: self.bytes.as_slice(),
             at: 0,
@@ -171,7 +171,7 @@ impl Journal {
 
 /// The batches of a journal. See [`Journal::batches`].
 #[derive(Debug, Clone)]
-pub struct Batches<'a> {
+pub(crate) struct Batches<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The sequence number of the last batch with items.

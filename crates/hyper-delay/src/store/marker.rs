@@ -9,7 +9,7 @@ use crate::record;
 /// Each marker names the one before it, so a missing batch or journal shows as a marker that does
 /// not follow the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Marker {
+pub(crate) struct Marker {
     /// The number of the commit.
     pub commit: u64,
     /// The number of the commit before it that changed the same space. 0 if there was none since
@@ -24,7 +24,7 @@ pub struct Marker {
 impl Marker {
     /// The key of the marker in every space. It sorts after all other keys: times and sequence
     /// numbers have at most 16 bytes, other keys begin with a length of at most 128 or a letter.
-    pub const KEY: &[u8] = &[0xff; 17];
+    pub(crate) const KEY: &[u8] = &[0xff; 17];
 
     pub(super) fn encode(&self) -> Bytes {
         record::encode(self)
@@ -35,7 +35,7 @@ impl Marker {
     /// # Errors
     ///
     /// If the value is not a marker.
-    pub fn decode(value: &[u8]) -> Result<Self, StoreError> {
+    pub(crate) fn decode(value: &[u8]) -> Result<Self, StoreError> {
         record::decode(value)
     }
 }

@@ -9,17 +9,17 @@ mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 mod inspect;
-pub mod journal;
+pub(crate) mod journal;
 mod marker;
 pub(crate) mod place;
 
 use std::ops::ControlFlow;
 
-pub use batch::Batch;
-pub use disk::Room;
-pub use embedded::{Embedded, OpenOptions};
+pub(crate) use batch::Batch;
+pub(crate) use disk::Room;
+pub(crate) use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;
-pub use marker::Marker;
+pub(crate) use marker::Marker;
 
 /// A sorted space of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Space {
 
 /// What a batch survives once [`Store::commit`] has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
+pub(crate) enum Durability {
     /// The end of the process: the batch is written to the operating system.
     Written,
     /// A power failure: the batch is synced to the disk.
@@ -84,10 +84,10 @@ pub enum Durability {
 }
 
 /// A key or a value. Short ones are stored inline, long ones are shared between clones.
-pub type Bytes = fjall::Slice;
+pub(crate) type Bytes = fjall::Slice;
 
 /// The callback of a scan: receives each key and value, and breaks to end the scan.
-pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// Sorted spaces of keys on a disk.
 ///
@@ -98,7 +98,7 @@ pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 /// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
 /// - show a committed batch to every read that starts later, on any thread;
 /// - refuse all writes after a failed write.
-pub trait Store: Send + Sync + 'static {
+pub(crate) trait Store: Send + Sync + 'static {
     /// Returns the value of a key.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::Space;
 
 /// What the store must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Commits {
+pub(crate) struct Commits {
     /// The number of the last commit.
     pub commit: u64,
     /// Tasks and revisions scheduled in all commits.
@@ -27,7 +27,7 @@ pub struct Commits {
 
 /// What a space must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// The last commit that touched it.
     pub last: u64,
     /// Commits up to this one may be missing: the space was cleared, or their loss was accepted.
@@ -37,7 +37,7 @@ pub struct Extent {
 impl Commits {
     /// What a space must contain.
     #[must_use]
-    pub const fn space(&self, space: Space) -> Extent {
+    pub(crate) const fn space(&self, space: Space) -> Extent {
         self.spaces[space as usize]
     }
 

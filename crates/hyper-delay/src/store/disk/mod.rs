@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use room::Room;
+pub(crate) use room::Room;
 pub(super) use room::Usage;
 
 use flushing::Flushing;

@@ -38,14 +38,14 @@ const GROWTH_MAX: u64 = 64 * MIB;
 
 /// Room on the disk of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub(crate) struct Room {
     new_tasks: u64,
     exhausted: bool,
 }
 
 impl Room {
     /// Room without a limit.
-    pub const AMPLE: Self = Self {
+    pub(crate) const AMPLE: Self = Self {
         new_tasks: u64::MAX,
         exhausted: false,
     };
@@ -61,7 +61,7 @@ impl Room {
 
     /// No room, not even for an ack.
     #[must_use]
-    pub const fn none() -> Self {
+    pub(crate) const fn none() -> Self {
         Self {
             new_tasks: 0,
             exhausted: true,
@@ -70,13 +70,13 @@ impl Room {
 
     /// Returns the number of bytes for new tasks.
     #[must_use]
-    pub const fn new_tasks(self) -> u64 {
+    pub(crate) const fn new_tasks(self) -> u64 {
         self.new_tasks
     }
 
     /// Returns whether there is no room for changes of stored tasks either.
     #[must_use]
-    pub const fn is_exhausted(self) -> bool {
+    pub(crate) const fn is_exhausted(self) -> bool {
         self.exhausted
     }
 
@@ -93,7 +93,7 @@ impl Room {
     /// the table, the copy in a compaction, and the room to finish it. `payload` and `names` are
     /// lengths in bytes.
     #[must_use]
-    pub const fn cost(payload: usize, names: usize) -> u64 {
+    pub(crate) const fn cost(payload: usize, names: usize) -> u64 {
         COPIES * (payload as u64 + 3 * names as u64 + 400) + PER_TASK
     }
 }

@@ -21,7 +21,7 @@ use crate::store::{
 
 /// How [`Embedded::open_with`] opens a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OpenOptions {
+pub(crate) struct OpenOptions {
     /// Opens the store also if acknowledged commits are missing. Default: false.
     pub accept_loss: bool,
 }
