@@ -112,8 +112,8 @@ pub(super) fn cases(store: &Path, draw: Draw, random: &mut Rng) -> Vec<Case> {
     cases
 }
 
-/// The bytes of a file up to the last that is not zero: journals are laid out with zeros.
-fn written(file: &Path) -> Vec<u8> {
+/// The bytes of a file up to the last that is not zero: journals are preallocated with zeros.
+pub(super) fn written(file: &Path) -> Vec<u8> {
     let mut bytes = fs::read(file).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0);
     bytes.truncate(end.map_or(0, |end| end + 1));
