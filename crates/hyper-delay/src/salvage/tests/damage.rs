@@ -175,9 +175,11 @@ fn forged(seqno: u64) -> Vec<u8> {
 #[test]
 fn batches_in_a_payload_are_not_trusted_after_damage() {
     let directory = Directory::new(false);
-    let before = directory.export();
     let payload = [forged(1 << 30), forged((1 << 30) + 1)].concat();
-    directory.schedule(&payload);
+    directory.schedule("forged", &payload);
+    directory.schedule("later", b"");
+    let mut before = directory.export();
+    before.remove(&("north".to_owned(), "forged".to_owned()));
     let journal = Journal::read(0, &directory.journals()[0]).unwrap();
     let at = memchr::memmem::find(journal.written(), &payload).unwrap();
     let mut batches = journal.batches().map(|batch| batch.unwrap().range);
