@@ -17,6 +17,7 @@ mod faults;
 
 mod block;
 mod table;
+mod trailer;
 mod version;
 
 mod journals;

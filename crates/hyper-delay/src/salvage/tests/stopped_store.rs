@@ -132,6 +132,19 @@ impl Directory {
         Self(directory)
     }
 
+    /// Makes a store with all tasks in tables and one with this payload in the middle.
+    pub(super) fn with_payload(payload: &[u8]) -> Self {
+        let directory = in_memory();
+        let open = || Arc::new(Embedded::open(directory.path()).unwrap());
+        write(&mut Ledger::open(open(), 1_000).unwrap(), "one");
+        schedule(directory.path(), "payload", payload);
+        let store = open();
+        write(&mut Ledger::open(store.clone(), 1_000).unwrap(), "two");
+        store.flush_all();
+        drop(store);
+        Self(directory)
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.0.path()
     }
