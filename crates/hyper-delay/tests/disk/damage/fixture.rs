@@ -17,7 +17,7 @@ use testkit::{
     wire::{line, text},
 };
 
-use super::fault;
+use super::fault::Files;
 
 pub(super) const ROUTES: [&str; 3] = ["north", "east", "south"];
 
@@ -75,7 +75,6 @@ impl Fixture {
             let fixture = Self::write(stop, flushes, now() + margin);
             let all_due = fixture.expected.all_due;
             if now() < all_due {
-                fixture.check();
                 while now() <= all_due {
                     thread::sleep(Duration::from_millis(50));
                 }
@@ -115,10 +114,11 @@ impl Fixture {
         }
     }
 
-    /// Asserts that the store has what faults are drawn from.
-    fn check(&self) {
-        let directory = self.directory.path();
-        let kinds = fault::kinds(directory);
+    /// Reads the files. Asserts that faults can be drawn from tables of every space and from a
+    /// preallocated journal.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::read(self.directory.path());
+        let kinds = files.kinds();
         for space in [
             "tasks", "names", "waiting", "parked", "dead", "done-odd", "counts", "meta",
         ] {
@@ -127,16 +127,14 @@ impl Fixture {
                 "{kinds:?}"
             );
         }
-        let journals = journals(directory);
-        let (length, written) = journals.iter().fold((0, 0), |(length, written), journal| {
-            let bytes = fault::written(journal).len() as u64;
-            (
-                length + fs::metadata(journal).unwrap().len(),
-                written + bytes,
-            )
-        });
-        assert!(written > 100_000, "{written} bytes in the journals");
-        assert!(length > written, "{length} bytes, all of them written");
+        let journals = kinds["journal"].iter().map(|file| files.extent(file));
+        let is_preallocated = |(length, written)| length > written && written > 100_000;
+        assert!(
+            journals.clone().any(is_preallocated),
+            "{:?}",
+            journals.collect::<Vec<_>>()
+        );
+        files
     }
 }
 

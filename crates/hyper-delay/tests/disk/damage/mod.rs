@@ -86,19 +86,19 @@ fn damage(stop: Stop) {
         1
     };
     let fixture = Fixture::new(stop, flushes);
-    let store = fixture.directory.path();
+    let files = fixture.files();
     let whole = Case {
         file: PathBuf::new(),
         kind: "an undamaged copy".to_owned(),
         fault: Fault::None,
     };
-    let mut cases = fault::cases(store, draw(), &mut random);
+    let mut cases = files.cases(draw(), &mut random);
     if env::var_os("HYPER_DELAY_FAULTS").is_none() {
         random.shuffle(&mut cases);
         cases.truncate(FEW);
     }
     for case in iter::once(whole).chain(cases) {
-        let copy = case.copy(store);
+        let copy = files.copy(&case);
         let verdict = judge(copy.path(), &fixture.expected);
         tally.add(&case, &verdict);
         let is_fault = match case.fault {
@@ -109,7 +109,7 @@ fn damage(stop: Stop) {
             println!("{case:?}: {verdict:?}");
             faults.push((case.clone(), verdict));
         }
-        let copy = case.copy(store);
+        let copy = files.copy(&case);
         if let Some(what) = salvage(copy.path(), &case, &fixture.expected) {
             println!("{case:?}: {what}");
             unsaved.push((case, what));
