@@ -76,12 +76,13 @@ fn kind(file: &Path) -> String {
         return parts[1..].join("/");
     };
     let space = SPACES[parts[place + 1].parse::<usize>().unwrap()];
-    let what = match parts[place + 2] {
-        "tables" => "table",
-        name if name.starts_with('v') => "version",
-        name => name,
-    };
-    format!("{what} of {space}")
+    // Only tables differ from space to space.
+    let any = if space == SPACES[0] { space } else { "a space" };
+    match parts[place + 2] {
+        "tables" => format!("table of {space}"),
+        name if name.starts_with('v') => format!("version of {any}"),
+        name => format!("{name} of {any}"),
+    }
 }
 
 impl Files {
