@@ -26,7 +26,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 20] = [
+const TASKS: [Task; 21] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -58,6 +58,11 @@ const TASKS: [Task; 20] = [
     task("asan", "run tests under AddressSanitizer", proofs::asan),
     task("histories", "long tests of the server", proofs::histories),
     task("kills", "kill the server 1,000 times", proofs::kills),
+    task(
+        "faults",
+        "damage every kind of file of a store",
+        proofs::faults,
+    ),
     task("fuzz", "fuzz the line parser for 10 minutes", fuzz::run),
 ];
 

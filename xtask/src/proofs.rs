@@ -73,3 +73,9 @@ pub(crate) fn kills() -> Outcome {
         .env("HYPER_DELAY_KILLS", "1000")
         .run()
 }
+
+pub(crate) fn faults() -> Outcome {
+    Step::cargo("test --locked --release -p hyper-delay --test disk damage -- --nocapture")
+        .env("HYPER_DELAY_FAULTS", "all")
+        .run()
+}

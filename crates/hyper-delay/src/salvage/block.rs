@@ -49,6 +49,11 @@ impl Header {
         })
     }
 
+    /// Returns where this block ends if it begins at `at`.
+    pub(super) const fn end(&self, at: u64) -> u64 {
+        at.saturating_add(Self::LENGTH as u64 + self.length as u64)
+    }
+
     /// Checks the data of this block.
     pub(super) fn check(&self, data: &[u8]) -> Result<(), &'static str> {
         if xxh3_128(data) != self.checksum {

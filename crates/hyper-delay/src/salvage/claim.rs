@@ -5,7 +5,8 @@ use crate::{
 
 use super::row::Live;
 
-/// The state of a task according to one row of `names`, `waiting`, `parked` or `dead`.
+/// The state of a task according to one row of `names`, `waiting`, `parked` or `dead`. Many are in
+/// memory at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     /// The sequence number of the task.
@@ -13,8 +14,9 @@ pub(super) struct Claim {
     pub(super) space: Space,
     /// The sequence number of the commit that wrote the row.
     pub(super) seqno: u64,
-    pub(super) route: Box<str>,
-    pub(super) id: Box<str>,
+    /// The route and the id.
+    name: Box<str>,
+    route_length: usize,
     pub(super) place: Place,
     pub(super) attempt: u32,
     pub(super) failures: u32,
@@ -28,6 +30,14 @@ impl Claim {
     /// The spaces whose rows are claims about tasks.
     pub(super) const SPACES: [Space; 4] =
         [Space::Names, Space::Waiting, Space::Parked, Space::Dead];
+
+    /// Returns the sequence number of the task that a row of one of these spaces is about.
+    pub(super) fn seq_of(space: Space, row: &Live) -> Result<u64, StoreError> {
+        match space {
+            Space::Names => Ok(record::decode::<Name>(&row.value)?.seq),
+            _ => Ok(key::time_of(&row.key)?.1),
+        }
+    }
 
     /// Reads a row of one of these spaces.
     pub(super) fn read(space: Space, row: &Live) -> Result<Self, StoreError> {
@@ -52,8 +62,8 @@ impl Claim {
             seq,
             space,
             seqno: row.seqno,
-            route: entry.route.into(),
-            id: entry.id.into(),
+            name: [entry.route, entry.id].concat().into(),
+            route_length: entry.route.len(),
             place,
             attempt: entry.attempt,
             failures: entry.failures,
@@ -70,14 +80,22 @@ impl Claim {
             seq: name.seq,
             space: Space::Names,
             seqno: row.seqno,
-            route: route.into(),
-            id: id.into(),
+            name: [route, id].concat().into(),
+            route_length: route.len(),
             place: name.place,
             attempt: name.attempt,
             failures: name.failures,
             digest: Some(name.digest),
             reason: None,
         })
+    }
+
+    pub(super) fn route(&self) -> &str {
+        &self.name[..self.route_length]
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.name[self.route_length..]
     }
 
     /// Returns the rank of a claim about a task. The newest claim ranks highest; among equally new
@@ -88,7 +106,7 @@ impl Claim {
 
     /// Returns whether both claims give the task the same name and state.
     pub(super) fn agrees(&self, other: &Self) -> bool {
-        (&self.route, &self.id, self.place) == (&other.route, &other.id, other.place)
+        (self.route(), self.id(), self.place) == (other.route(), other.id(), other.place)
             && (self.attempt, self.failures) == (other.attempt, other.failures)
     }
 }

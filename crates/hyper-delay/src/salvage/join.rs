@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, collections::btree_map::IntoIter, iter::Peekable};
+use std::{iter::Peekable, vec};
 
 use super::{
     claim::Claim,
@@ -9,8 +9,8 @@ use super::{
 };
 use crate::store::Space;
 
-/// Maximum number of tasks whose claims are in memory.
-const WINDOW: usize = 1 << 19;
+/// Maximum number of claims that a pass keeps. An undamaged task has two.
+const WINDOW: usize = 1 << 21;
 
 /// Collects the readable parts of each task, ordered by sequence number.
 ///
@@ -23,7 +23,8 @@ pub(super) struct Join<'a> {
     contents: Merge,
     /// The next content.
     content: Option<(u64, Live)>,
-    claims: Peekable<IntoIter<u64, Vec<Claim>>>,
+    /// Sorted by sequence number.
+    claims: Peekable<vec::IntoIter<Claim>>,
     /// The first sequence number whose claims are not read yet. `None` if all are.
     rest: Option<u64>,
     window: usize,
@@ -47,7 +48,7 @@ impl<'a> Join<'a> {
             store,
             contents: store.scan(Space::Tasks, faults),
             content: None,
-            claims: BTreeMap::new().into_iter().peekable(),
+            claims: Vec::new().into_iter().peekable(),
             rest: Some(0),
             window,
         };
@@ -64,16 +65,19 @@ impl<'a> Join<'a> {
         {
             self.read_claims(rest, faults);
         }
-        let claimed = self.claims.peek().map(|(seq, _)| *seq);
+        let claimed = self.claims.peek().map(|claim| claim.seq);
         let seq = claimed.into_iter().chain(content).min()?;
-        let claims = self.claims.next_if(|(claimed, _)| *claimed == seq);
+        let mut claims = Vec::new();
+        while let Some(claim) = self.claims.next_if(|claim| claim.seq == seq) {
+            claims.push(claim);
+        }
         let content = match content {
             Some(of) if of == seq => self.read_content(faults),
             _ => None,
         };
         Some(Joined {
             seq,
-            claims: claims.map_or_else(Vec::new, |(_, claims)| claims),
+            claims,
             content,
         })
     }
@@ -95,31 +99,41 @@ impl<'a> Join<'a> {
 
     /// Reads the claims with the lowest sequence numbers from `from` on.
     fn read_claims(&mut self, from: u64, faults: &mut Faults) {
-        let mut found: BTreeMap<u64, Vec<Claim>> = BTreeMap::new();
+        let most = self.window.saturating_add(self.window / 4);
+        let mut found: Vec<Claim> = Vec::new();
         self.rest = None;
         for space in Claim::SPACES {
             let mut rows = self.store.scan(space, faults);
             while let Some(row) = rows.next(faults) {
-                let claim = match Claim::read(space, &row) {
-                    Ok(claim) => claim,
+                let claim = Claim::seq_of(space, &row).and_then(|seq| {
+                    let is_wanted = seq >= from && self.rest.is_none_or(|rest| seq < rest);
+                    is_wanted.then(|| Claim::read(space, &row)).transpose()
+                });
+                match claim {
+                    Ok(claim) => found.extend(claim),
                     Err(error) => {
                         let key = row.key.escape_ascii();
                         let what = format!("the value of key {key}: {}", error.reason());
                         faults.add(Fault::new(self.store.folder(space), what).of(space));
-                        continue;
                     }
-                };
-                if claim.seq < from || self.rest.is_some_and(|rest| claim.seq >= rest) {
-                    continue;
                 }
-                found.entry(claim.seq).or_default().push(claim);
-                if found.len() > self.window
-                    && let Some((dropped, _)) = found.pop_last()
-                {
-                    self.rest = Some(dropped);
+                if found.len() > most {
+                    self.rest = Some(keep_lowest(&mut found, self.window));
                 }
             }
         }
+        found.sort_unstable_by_key(|claim| (claim.seq, claim.space as usize, claim.seqno));
         self.claims = found.into_iter().peekable();
     }
+}
+
+/// Keeps about `count` claims, those with the lowest sequence numbers. Returns a number that is
+/// higher than all that are kept, and not higher than any other.
+fn keep_lowest(claims: &mut Vec<Claim>, count: usize) -> u64 {
+    let (lower, limit, _) = claims.select_nth_unstable_by_key(count, |claim| claim.seq);
+    let lowest = lower.iter().map(|claim| claim.seq).min();
+    // At least one number is kept, so that each pass gets further.
+    let limit = limit.seq.max(lowest.map_or(0, |lowest| lowest + 1));
+    claims.retain(|claim| claim.seq < limit);
+    limit
 }

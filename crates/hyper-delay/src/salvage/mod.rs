@@ -16,6 +16,7 @@ mod faults;
 
 mod block;
 mod table;
+mod trailer;
 mod version;
 
 mod journals;

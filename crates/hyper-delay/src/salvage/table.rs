@@ -1,14 +1,15 @@
 use std::{
-    collections::VecDeque,
     fs::File,
     io::{self, BufReader, Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
+    vec,
 };
 
 use super::{
     block::{self, Header, MAGIC},
     faults::Fault,
     row::Row,
+    trailer,
 };
 
 /// The start of the table of contents, which follows the last block.
@@ -16,8 +17,9 @@ const CONTENTS: [u8; 4] = *b"TOC!";
 
 /// Reads the rows of a table file block by block, ordered by key.
 ///
-/// It does not need the index and the table of contents. A damaged block costs only its own rows:
-/// the reader continues at the next header with a correct checksum.
+/// It does not need the index. A damaged block costs only its own rows: the reader continues at the
+/// next header with a correct checksum. A value can contain bytes that look like blocks: see
+/// [`Rest`].
 #[derive(Debug)]
 pub(super) struct Table {
     path: PathBuf,
@@ -25,30 +27,55 @@ pub(super) struct Table {
     /// The position of the next block.
     at: u64,
     length: u64,
+    /// Where the table of contents begins, by the trailer; unknown if that is damaged.
+    contents: Option<u64>,
     has_ended: bool,
     /// Added to the sequence numbers in the file.
     shift: u64,
-    rows: VecDeque<Row>,
+    rows: vec::IntoIter<Row>,
+    /// The key of the last row that was read.
+    last: Vec<u8>,
+    /// Known after a damaged header.
+    rest: Option<Rest>,
+}
+
+/// The blocks from which an unbroken chain of blocks leads to the table of contents.
+///
+/// What looks like a block before them and after damage is a block between two damaged headers, or
+/// bytes in a value of the block with the damaged header. So its rows count only if their keys fit
+/// between those around it.
+#[derive(Debug)]
+struct Rest {
+    /// Where the first of these blocks begins, or the end of the file if there are none.
+    from: u64,
+    /// The first key in them, if it is known.
+    key: Option<Vec<u8>>,
 }
 
 impl Table {
     pub(super) fn open(path: &Path, shift: u64) -> io::Result<Self> {
         let file = File::open(path)?;
-        Ok(Self {
-            length: file.metadata()?.len(),
+        let length = file.metadata()?.len();
+        let mut table = Self {
+            length,
+            contents: None,
             file: BufReader::with_capacity(32 << 10, file),
             path: path.to_owned(),
             at: 0,
             has_ended: false,
             shift,
-            rows: VecDeque::new(),
-        })
+            rows: Vec::new().into_iter(),
+            last: Vec::new(),
+            rest: None,
+        };
+        table.contents = table.find_contents()?;
+        Ok(table)
     }
 
     /// Returns the next row, or the next range that cannot be read.
     pub(super) fn next(&mut self) -> Option<Result<Row, Fault>> {
         loop {
-            if let Some(row) = self.rows.pop_front() {
+            if let Some(row) = self.rows.next() {
                 return Some(Ok(row));
             }
             if self.has_ended {
@@ -72,97 +99,173 @@ impl Table {
 
     /// Reads the next block, and returns its damage if there is any.
     fn block(&mut self) -> io::Result<Option<&'static str>> {
-        let Some(header) = self.header()? else {
-            let found = self.bytes_at::<4>(self.at)?;
-            if found == Some(CONTENTS) {
-                self.has_ended = true;
-                return Ok(None);
-            }
-            if self.is_version()? {
+        if self.is_end()? {
+            self.has_ended = true;
+            return Ok(None);
+        }
+        let Some(header) = self.header(self.at)? else {
+            if self.is_version(self.at)? {
                 self.at += 1;
                 return Ok(None);
             }
-            self.at = self.resume(self.at + 1)?;
-            return Ok(Some(match found {
-                Some(_) => "they are no block",
-                None => "the file is cut off",
+            let is_cut = self.length - self.at < Header::LENGTH as u64;
+            self.resume(self.at + 1)?;
+            return Ok(Some(if is_cut {
+                "the file is cut off"
+            } else {
+                "they are no block"
             }));
         };
-        let data_at = self.at + Header::LENGTH as u64;
-        let end = data_at + u64::from(header.length);
+        let end = header.end(self.at);
         if end > self.length {
-            self.at = self.resume(data_at)?;
+            self.resume(self.at + Header::LENGTH as u64)?;
             return Ok(Some("the file is cut off in a block"));
         }
-        self.at = end;
-        let mut data = vec![0; usize::try_from(header.length).map_err(io::Error::other)?];
-        self.seek(data_at)?;
-        self.file.read_exact(&mut data)?;
+        let at = std::mem::replace(&mut self.at, end);
+        let data = self.data(at, &header)?;
         if let Err(what) = header.check(&data) {
             return Ok(Some(what));
         }
         if header.is_data {
-            match block::rows(&data, self.shift) {
-                Some(rows) => self.rows = rows.into(),
-                None => return Ok(Some("its items are malformed")),
+            let Some(rows) = block::rows(&data, self.shift) else {
+                return Ok(Some("its items are malformed"));
+            };
+            if !self.fits(at, &rows) {
+                return Ok(Some("its keys do not follow those before the damage"));
             }
+            if let Some(row) = rows.last() {
+                self.last.clone_from(&row.key);
+            }
+            self.rows = rows.into_iter();
         }
         Ok(None)
     }
 
-    fn header(&mut self) -> io::Result<Option<Header>> {
-        let bytes = self.bytes_at(self.at)?;
+    /// Whether these rows can be at this place.
+    fn fits(&self, at: u64, rows: &[Row]) -> bool {
+        let Some(rest) = self.rest.as_ref().filter(|rest| at < rest.from) else {
+            return true;
+        };
+        let keys = || rows.iter().map(|row| &row.key);
+        let is_before = |last: &Vec<u8>| rest.key.as_ref().is_none_or(|key| last < key);
+        keys().is_sorted()
+            && keys().next().is_none_or(|first| *first > self.last)
+            && keys().next_back().is_none_or(is_before)
+    }
+
+    fn header(&mut self, at: u64) -> io::Result<Option<Header>> {
+        let bytes = self.bytes_at(at)?;
         Ok(bytes.and_then(|bytes| Header::read(&bytes)))
     }
 
-    /// Returns whether the next byte is the version of the table, which precedes the last block.
-    fn is_version(&mut self) -> io::Result<bool> {
-        const VERSION: u8 = 3;
-        let bytes = self.bytes_at::<{ 1 + Header::LENGTH }>(self.at)?;
-        let rest = bytes
-            .as_ref()
-            .and_then(|bytes| bytes.split_first_chunk::<1>());
-        let header = rest.and_then(|(byte, rest)| {
-            Header::read(rest.first_chunk().filter(|_| *byte == [VERSION])?)
-        });
-        Ok(header.is_some())
+    fn data(&mut self, at: u64, header: &Header) -> io::Result<Vec<u8>> {
+        let mut data = vec![0; usize::try_from(header.length).map_err(io::Error::other)?];
+        self.seek(at + Header::LENGTH as u64)?;
+        self.file.read_exact(&mut data)?;
+        Ok(data)
     }
 
-    /// Finds the next valid header or the table of contents. Without one the file has ended.
-    fn resume(&mut self, from: u64) -> io::Result<u64> {
+    /// Whether the version of the table is here: a byte in front of the last block.
+    fn is_version(&mut self, at: u64) -> io::Result<bool> {
+        const VERSION: [u8; 1] = [3];
+        Ok(self.bytes_at(at)? == Some(VERSION) && self.header(at + 1)?.is_some())
+    }
+
+    /// Whether the blocks end here.
+    fn is_end(&mut self) -> io::Result<bool> {
+        match self.contents {
+            Some(contents) => Ok(self.at == contents),
+            None => Ok(self.bytes_at(self.at)? == Some(CONTENTS)),
+        }
+    }
+
+    /// Moves to the next valid header. Without one the file has ended.
+    fn resume(&mut self, from: u64) -> io::Result<()> {
+        if self.rest.is_none() {
+            self.rest = Some(self.find_rest(from)?);
+        }
+        let found = self.find_header(from)?;
+        self.has_ended = found.is_none();
+        self.at = found.unwrap_or(self.length);
+        Ok(())
+    }
+
+    fn find_rest(&mut self, from: u64) -> io::Result<Rest> {
+        let mut from = from;
+        while let Some(found) = self.find_header(from)? {
+            let end = self.chain_end(found)?;
+            if self.contents == Some(end) {
+                let key = self.first_key(found)?;
+                return Ok(Rest { from: found, key });
+            }
+            from = end;
+        }
+        Ok(Rest {
+            from: self.length,
+            key: None,
+        })
+    }
+
+    /// Returns where the unbroken chain of blocks ends that begins here.
+    fn chain_end(&mut self, from: u64) -> io::Result<u64> {
         let mut at = from;
-        self.seek(from)?;
+        loop {
+            if let Some(header) = self.header(at)? {
+                at = header.end(at);
+            } else if self.is_version(at)? {
+                at += 1;
+            } else {
+                return Ok(at);
+            }
+        }
+    }
+
+    /// Returns the first key of a block, if that can be read.
+    fn first_key(&mut self, at: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(header) = self.header(at)?.filter(|header| header.is_data) else {
+            return Ok(None);
+        };
+        let data = self.data(at, &header)?;
+        let rows = header.check(&data).ok();
+        let rows = rows.and_then(|()| block::rows(&data, self.shift));
+        Ok(rows.and_then(|rows| Some(rows.into_iter().next()?.key)))
+    }
+
+    /// Finds the next valid header.
+    fn find_header(&mut self, from: u64) -> io::Result<Option<u64>> {
+        let mut at = from;
         // The last four bytes, oldest first.
         let mut window = [0; 4];
         let mut filled = 0;
         let mut byte = [0];
+        self.seek(from.min(self.length))?;
         while self.file.read(&mut byte)? == 1 {
             window.rotate_left(1);
             window[3] = byte[0];
             filled += 1;
             at += 1;
-            let start = at.saturating_sub(4);
-            if filled < 4 || (window != MAGIC && window != CONTENTS) {
+            if filled < 4 || window != MAGIC {
                 continue;
             }
-            let is_end = window == CONTENTS && self.is_contents(start)?;
-            let is_block = window == MAGIC
-                && self
-                    .bytes_at(start)?
-                    .is_some_and(|bytes| Header::read(&bytes).is_some());
-            if is_end || is_block {
-                return Ok(start);
+            if self.header(at - 4)?.is_some() {
+                return Ok(Some(at - 4));
             }
             self.seek(at)?;
         }
-        self.has_ended = true;
-        Ok(self.length)
+        Ok(None)
     }
 
-    /// Returns whether the table of contents begins at `at`. Its first section begins at 0.
-    fn is_contents(&mut self, at: u64) -> io::Result<bool> {
-        let bytes: Option<[u8; 16]> = self.bytes_at(at)?;
-        Ok(bytes.is_some_and(|bytes| bytes[8..] == [0; 8]))
+    fn find_contents(&mut self) -> io::Result<Option<u64>> {
+        let Some(at) = self.length.checked_sub(trailer::LENGTH as u64) else {
+            return Ok(None);
+        };
+        let bytes = self.bytes_at::<{ trailer::LENGTH }>(at)?;
+        let contents = bytes.and_then(|bytes| trailer::contents(&bytes));
+        let Some(contents) = contents.filter(|contents| *contents < self.length) else {
+            return Ok(None);
+        };
+        let is_there = self.bytes_at(contents)? == Some(CONTENTS);
+        Ok(is_there.then_some(contents))
     }
 
     fn bytes_at<const N: usize>(&mut self, at: u64) -> io::Result<Option<[u8; N]>> {

@@ -64,8 +64,8 @@ impl Joined {
             Err(reason) => {
                 return Err(Lost {
                     seq,
-                    route_key: Some(claim.route),
-                    id: Some(claim.id),
+                    route_key: Some(claim.route().into()),
+                    id: Some(claim.id().into()),
                     reason,
                     fire_at: None,
                 });
@@ -82,8 +82,8 @@ impl Joined {
             },
             reason: reason.filter(|_| matches!(claim.place, Place::Dead(_))),
             is_named,
-            route: claim.route,
-            id: claim.id,
+            route: claim.route().into(),
+            id: claim.id().into(),
             content: content.unwrap_or_default(),
         })
     }

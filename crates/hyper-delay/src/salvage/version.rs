@@ -5,7 +5,7 @@
 //! current      = version: u64, checksum of the version file: u128 (XXH3), 0
 //! version file = sections, "TOC!", sections: u32,
 //!                (at: u64, length: u64, name length: u16, name)*, trailer
-//! trailer      = "SFA!", 1, 0, checksum of the contents: u128, at: u64, length: u64
+//! trailer      = see `trailer`
 //! tables       = levels: u8,
 //!                (runs: u8, (tables: u32, (id: u64, 0, checksum: u128, shift: u64)*)*)*
 //! ```
@@ -18,9 +18,10 @@ use std::{
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use super::faults::{Fault, Faults};
-
-const TRAILER: usize = 38;
+use super::{
+    faults::{Fault, Faults},
+    trailer,
+};
 
 /// A table that belongs to the newest version, or may belong to it.
 #[derive(Debug, Clone)]
@@ -116,10 +117,9 @@ fn every(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
 }
 
 fn section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let trailer = bytes.len().checked_sub(TRAILER)?;
-    let (contents_at, _) = bytes[trailer..].get(22..30)?.split_first_chunk()?;
-    let contents_at = usize::try_from(u64::from_le_bytes(*contents_at)).ok()?;
-    let mut fields = Fields(bytes.get(contents_at..trailer)?.strip_prefix(b"TOC!")?);
+    let (rest, trailer) = bytes.split_last_chunk()?;
+    let contents = usize::try_from(trailer::contents(trailer)?).ok()?;
+    let mut fields = Fields(rest.get(contents..)?.strip_prefix(b"TOC!")?);
     for _ in 0..fields.u32()? {
         let (at, length) = (fields.size()?, fields.size()?);
         let name_length = u16::from_le_bytes(fields.array()?);

@@ -161,11 +161,7 @@ impl Journal {
     /// a valid batch. Trust such a batch only if the batches after it continue it.
     #[must_use]
     pub(crate) const fn batches(&self) -> Batches<'_> {
-        Batches {
-            bytes: self.bytes.as_slice(),
-            at: 0,
-            before: 0,
-        }
+        Batches::new(self.bytes.as_slice())
     }
 }
 
@@ -174,29 +170,84 @@ impl Journal {
 pub(crate) struct Batches<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The sequence number of the last batch with items.
+    /// What was read ahead at `at`.
+    ahead: Option<Result<JournalBatch<'a>, Reason>>,
+    /// The sequence number of the last batch with items; after damage, of the last before the
+    /// first damage or since the latest. A batch after damage can be one in a payload: it must not
+    /// hide batches after the next damage.
     before: u64,
+    /// `before` at the first damage.
+    before_damage: Option<u64>,
 }
 
 impl<'a> Batches<'a> {
-    fn read_at(&self, at: usize) -> Result<JournalBatch<'a>, Reason> {
-        let batch = parse::batch(self.bytes, at).map_err(|failure| match failure {
-            Failure::End => Reason::Cut,
-            Failure::Reason(reason) => reason,
-        })?;
-        // The batch before the first one of a journal is in another journal.
-        let limit = match self.before {
+    const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes,
+            at: 0,
+            ahead: None,
+            before: 0,
+            before_damage: None,
+        }
+    }
+
+    /// Reads the batch at the current place and moves behind it.
+    fn advance(&mut self) -> Result<JournalBatch<'a>, Reason> {
+        let ahead = self.ahead.take();
+        let batch = ahead.unwrap_or_else(|| parse(self.bytes, self.at))?;
+        self.check_order(batch.seqno)?;
+        if batch.range.end < self.bytes.len() {
+            let next = parse(self.bytes, batch.range.end);
+            // A clear can have a number that is used again later.
+            if let Ok(next) = &next
+                && !batch.items.is_empty()
+                && self.is_outlier(batch.seqno, next)
+            {
+                return Err(self.out_of_order(batch.seqno));
+            }
+            self.ahead = Some(next);
+        }
+        self.at = batch.range.end;
+        if !batch.items.is_empty() {
+            self.before = batch.seqno;
+        }
+        Ok(batch)
+    }
+
+    fn check_order(&self, seqno: u64) -> Result<(), Reason> {
+        // The first batch of a journal follows one that is not here.
+        let most = match self.before {
             0 => 1 << 56,
             before => before.saturating_add(IMPLAUSIBLE_STEP),
         };
-        let follows = (self.before == 0 || batch.seqno > self.before) && batch.seqno < limit;
-        if !follows {
-            return Err(Reason::Seqno {
-                before: self.before,
-                found: batch.seqno,
-            });
+        if (self.before == 0 || seqno > self.before) && seqno < most {
+            Ok(())
+        } else {
+            Err(self.out_of_order(seqno))
         }
-        Ok(batch)
+    }
+
+    const fn out_of_order(&self, seqno: u64) -> Reason {
+        Reason::Seqno {
+            before: self.before,
+            found: seqno,
+        }
+    }
+
+    /// Returns whether a sequence number is too high: the next two batches follow the one before.
+    fn is_outlier(&self, seqno: u64, next: &JournalBatch<'_>) -> bool {
+        let is_lower =
+            |batch: &JournalBatch<'_>, before: u64| (before + 1..seqno).contains(&batch.seqno);
+        is_lower(next, self.before)
+            && parse(self.bytes, next.range.end).is_ok_and(|after| is_lower(&after, next.seqno))
+    }
+
+    /// Returns the next place where a batch can be read.
+    fn resume(&self) -> Option<usize> {
+        let is_batch = |at: &usize| {
+            parse(self.bytes, *at).is_ok_and(|batch| self.check_order(batch.seqno).is_ok())
+        };
+        parse::starts(self.bytes, self.at + 1).find(is_batch)
     }
 }
 
@@ -207,18 +258,13 @@ impl<'a> Iterator for Batches<'a> {
         if self.at == self.bytes.len() {
             return None;
         }
-        let reason = match self.read_at(self.at) {
-            Ok(batch) => {
-                self.at = batch.range.end;
-                if !batch.items.is_empty() {
-                    self.before = batch.seqno;
-                }
-                return Some(Ok(batch));
-            }
+        let reason = match self.advance() {
+            Ok(batch) => return Some(Ok(batch)),
             Err(reason) => reason,
         };
+        self.before = *self.before_damage.get_or_insert(self.before);
         let from = self.at;
-        let next = parse::starts(self.bytes, from + 1).find(|at| self.read_at(*at).is_ok());
+        let next = self.resume();
         self.at = next.unwrap_or(self.bytes.len());
         Some(Err(Damage {
             range: from..self.at,
@@ -228,7 +274,14 @@ impl<'a> Iterator for Batches<'a> {
     }
 }
 
-/// Reads a file, except for blocks of zeros at its end.
+fn parse(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Reason> {
+    parse::batch(bytes, at).map_err(|failure| match failure {
+        Failure::End => Reason::Cut,
+        Failure::Reason(reason) => reason,
+    })
+}
+
+/// Reads a file without the blocks of zeros at its end.
 fn read_up_to_zeros(mut file: File) -> io::Result<Vec<u8>> {
     const BLOCK: usize = 64 << 10;
     let zeros = vec![0; BLOCK];

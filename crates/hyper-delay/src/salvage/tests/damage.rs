@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use super::stopped_store::{Directory, Tasks};
 use crate::{
     record::key,
-    salvage::repair::Repaired,
+    salvage::{repair::Repaired, table::Table},
     store::{Space, journal::Journal},
 };
 
@@ -175,9 +175,11 @@ fn forged(seqno: u64) -> Vec<u8> {
 #[test]
 fn batches_in_a_payload_are_not_trusted_after_damage() {
     let directory = Directory::new(false);
-    let before = directory.export();
     let payload = [forged(1 << 30), forged((1 << 30) + 1)].concat();
-    directory.schedule(&payload);
+    directory.schedule("forged", &payload);
+    directory.schedule("later", b"");
+    let mut before = directory.export();
+    before.remove(&("north".to_owned(), "forged".to_owned()));
     let journal = Journal::read(&directory.journals()[0]).unwrap();
     let at = memchr::memmem::find(journal.written(), &payload).unwrap();
     let mut batches = journal.batches().map(|batch| batch.unwrap().range);
@@ -192,4 +194,79 @@ fn batches_in_a_payload_are_not_trusted_after_damage() {
     let (repaired, tasks) = directory.repair();
     assert_saved(&repaired, &tasks, &before);
     assert_eq!(repaired.lost, 0);
+}
+
+/// A block of a table with one put.
+fn forged_block(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let size = |bytes: &[u8]| u8::try_from(bytes.len()).unwrap();
+    let item = [&[0, 1, size(key)], key, &[size(value)], value].concat();
+    let mut trailer = [0; 31];
+    (trailer[0], trailer[27]) = (1, 1);
+    let data = [&item[..], &trailer].concat();
+    let length = u32::try_from(data.len()).unwrap().to_le_bytes();
+    let sum = xxhash_rust::xxh3::xxh3_128(&data).to_le_bytes();
+    let header = [&b"LSM\x03\x00"[..], &sum, &length, &length].concat();
+    let sum = xxhash_rust::xxh3::xxh3_128(&header).to_le_bytes();
+    [&header, &sum[..4], &data].concat()
+}
+
+/// The places of the blocks in a table.
+fn blocks(table: &Path) -> Vec<usize> {
+    let bytes = fs::read(table).unwrap();
+    memchr::memmem::find_iter(&bytes, b"LSM\x03\x00").collect()
+}
+
+/// The keys that can be read, and the number of faults.
+fn keys(table: &Path) -> (Vec<Vec<u8>>, usize) {
+    let mut table = Table::open(table, 0).unwrap();
+    let (mut keys, mut faults) = (Vec::new(), 0);
+    while let Some(row) = table.next() {
+        match row {
+            Ok(row) => keys.push(row.key),
+            Err(_) => faults += 1,
+        }
+    }
+    (keys, faults)
+}
+
+#[test]
+fn blocks_in_a_payload_are_not_read_after_damage() {
+    let contents = [b"TOC!\x06\0\0\0".as_slice(), &[0; 24]].concat();
+    let payload = [
+        &forged_block(&key::task(1), b"earlier")[..],
+        &forged_block(&key::task(1 << 40), b"later"),
+        &contents,
+    ];
+    let payload = payload.concat();
+    let directory = Directory::with_payload(&payload);
+    let [table] = &directory.tables(Space::Tasks)[..] else {
+        panic!("there is one table");
+    };
+    let (before, faults) = keys(table);
+    assert_eq!(faults, 0);
+    let at = memchr::memmem::find(&fs::read(table).unwrap(), &payload).unwrap();
+    let blocks = blocks(table);
+    let outer = blocks.iter().rfind(|block| **block < at).unwrap();
+    flip(table, outer + 6);
+    let (found, faults) = keys(table);
+    // The rest of the block before, between and after the forged ones.
+    assert!((3..=4).contains(&faults), "{faults}");
+    assert!(found.is_sorted(), "{found:?}");
+    assert!(found.iter().all(|key| before.contains(key)));
+    assert!(before.len() - found.len() < 60, "{}", found.len());
+}
+
+#[test]
+fn blocks_between_two_damaged_headers_are_read() {
+    let directory = Directory::new(true).without_journals();
+    for table in directory.tables(Space::Tasks) {
+        let blocks = blocks(&table);
+        let (before, _) = keys(&table);
+        flip(&table, blocks[1] + 6);
+        flip(&table, blocks[blocks.len() / 2] + 6);
+        let (found, faults) = keys(&table);
+        assert_eq!(faults, 2);
+        assert!(found.is_sorted());
+        assert!(before.len() - found.len() < 120, "{}", found.len());
+    }
 }

@@ -95,12 +95,12 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
 }
 
 /// Schedules a task in a store and returns its sequence number.
-pub(super) fn schedule(directory: &Path, payload: &[u8]) -> u64 {
+pub(super) fn schedule(directory: &Path, id: &str, payload: &[u8]) -> u64 {
     let store = Arc::new(Embedded::open(directory).unwrap());
     let mut ledger = Ledger::open(store, 1_000).unwrap();
     let order = Order {
         route: "north".into(),
-        id: "new".into(),
+        id: id.into(),
         named: true,
         at: 2_000_000,
         fire_at: 2_000_000,
@@ -129,6 +129,19 @@ impl Directory {
             store.flush_all();
         }
         store.sync().unwrap();
+        Self(directory)
+    }
+
+    /// Makes a store with all tasks in tables and one with this payload in the middle.
+    pub(super) fn with_payload(payload: &[u8]) -> Self {
+        let directory = in_memory();
+        let open = || Arc::new(Embedded::open(directory.path()).unwrap());
+        write(&mut Ledger::open(open(), 1_000).unwrap(), "one");
+        schedule(directory.path(), "payload", payload);
+        let store = open();
+        write(&mut Ledger::open(store.clone(), 1_000).unwrap(), "two");
+        store.flush_all();
+        drop(store);
         Self(directory)
     }
 
@@ -191,8 +204,8 @@ impl Directory {
         files
     }
 
-    pub(super) fn schedule(&self, payload: &[u8]) {
-        schedule(self.path(), payload);
+    pub(super) fn schedule(&self, id: &str, payload: &[u8]) {
+        schedule(self.path(), id, payload);
     }
 
     pub(super) fn verify(&self) -> Vec<String> {

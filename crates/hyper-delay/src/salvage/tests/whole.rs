@@ -139,7 +139,7 @@ fn a_repaired_store_does_not_reuse_sequence_numbers() {
     drop(store);
     let to = directory.path().join("repaired");
     repair(directory.path(), &to).unwrap();
-    assert!(schedule(&to, b"") > last);
+    assert!(schedule(&to, "new", b"") > last);
 }
 
 #[test]

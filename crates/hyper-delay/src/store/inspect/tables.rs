@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use lsm_tree::{AbstractTree, AnyTree, SeqNo};
+use lsm_tree::{AbstractTree, AnyTree, Guard as _, SeqNo};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::{Bytes, Marker, Space, StoreError};
@@ -93,7 +93,10 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     }
     let folders = match named_folders(&keyspaces) {
         Ok(folders) => folders,
-        Err(error) if error.is_damage() => return Ok(unusable(&names, &error.to_string())),
+        Err(error) if error.is_damage() => {
+            let why = format!("the list of spaces: {}", error.reason());
+            return Ok(unusable(&names, &why));
+        }
         Err(error) => return Err(error.in_folder(names)),
     };
     let mut tables: [Tables; Space::ALL.len()] = Default::default();
@@ -132,7 +135,7 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
 /// Returns the number, the path and, if its name is known, the space of each folder.
 fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>, StoreError> {
     const ACTION: &str = "read the names of spaces";
-    let names = open(&keyspaces.join("0"), ACTION)?;
+    let names = names(&keyspaces.join("0"), ACTION)?;
     let mut folders = Vec::new();
     for entry in fs::read_dir(keyspaces).map_err(|error| StoreError::new(ACTION, error))? {
         let entry = entry.map_err(|error| StoreError::new(ACTION, error))?;
@@ -143,19 +146,29 @@ fn named_folders(keyspaces: &Path) -> Result<Vec<(u64, PathBuf, Option<Space>)>,
         let Some(id) = id.filter(|id| *id != 0 && entry.path().is_dir()) else {
             continue;
         };
-        let name = get(
-            &names,
-            &[b"n", u64::to_be_bytes(id).as_slice()].concat(),
-            ACTION,
-        )?;
-        let space = name.and_then(|name| {
+        let name = names.iter().find(|(named, _)| *named == id);
+        let space = name.and_then(|(_, name)| {
             let mut spaces = Space::ALL.into_iter();
-            spaces.find(|space| space.name().as_bytes() == &*name)
+            spaces.find(|space| space.name().as_bytes() == &**name)
         });
         folders.push((id, entry.path(), space));
     }
     folders.sort_unstable_by_key(|(id, ..)| *id);
     Ok(folders)
+}
+
+/// Reads the names of folders. Reads all other rows, too: opening the store needs them.
+fn names(folder: &Path, what: &'static str) -> Result<Vec<(u64, Bytes)>, StoreError> {
+    let failed = |error: lsm_tree::Error| StoreError::of_library(what, error.into());
+    let mut names = Vec::new();
+    for row in open(folder, what)?.iter(SeqNo::MAX, None) {
+        let (key, name) = row.into_inner().map_err(failed)?;
+        let id = key.strip_prefix(b"n").map(<[u8; 8]>::try_from);
+        if let Some(Ok(id)) = id {
+            names.push((u64::from_be_bytes(id), name));
+        }
+    }
+    Ok(names)
 }
 
 /// Checks the file `current` of a folder and the list of tables that it names. The inner error is a

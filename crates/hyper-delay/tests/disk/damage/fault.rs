@@ -50,14 +50,19 @@ pub(super) struct Draw {
     pub(super) deletions: usize,
 }
 
-/// The files of a store by kind.
-pub(super) fn kinds(store: &Path) -> BTreeMap<String, Vec<PathBuf>> {
-    let mut kinds: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    walk(&store.join("data"), &mut |path| {
-        let inside = path.strip_prefix(store).unwrap().to_owned();
-        kinds.entry(kind(&inside)).or_default().push(inside);
-    });
-    kinds
+/// The files of a store.
+#[derive(Debug)]
+pub(super) struct Files {
+    store: PathBuf,
+    /// By the path relative to `store`.
+    files: BTreeMap<PathBuf, Content>,
+}
+
+#[derive(Debug)]
+struct Content {
+    /// The bytes up to the last that is not zero: journals are preallocated with zeros.
+    written: Vec<u8>,
+    length: u64,
 }
 
 /// What a file is for, in words.
@@ -71,87 +76,122 @@ fn kind(file: &Path) -> String {
         return parts[1..].join("/");
     };
     let space = SPACES[parts[place + 1].parse::<usize>().unwrap()];
-    let what = match parts[place + 2] {
-        "tables" => "table",
-        name if name.starts_with('v') => "version",
-        name => name,
-    };
-    format!("{what} of {space}")
+    // Only tables differ from space to space.
+    let any = if space == SPACES[0] { space } else { "a space" };
+    match parts[place + 2] {
+        "tables" => format!("table of {space}"),
+        name if name.starts_with('v') => format!("version of {any}"),
+        name => format!("{name} of {any}"),
+    }
 }
 
-/// Draws cases of every kind of file.
-pub(super) fn cases(store: &Path, draw: Draw, random: &mut Rng) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (kind, files) in kinds(store) {
-        let mut case = |file: &Path, fault| {
-            cases.push(Case {
-                file: file.to_owned(),
-                kind: kind.clone(),
-                fault,
-            });
-        };
-        let written: Vec<(PathBuf, u64)> = files
-            .iter()
-            .map(|file| (file.clone(), written(&store.join(file)).len() as u64))
-            .filter(|(_, length)| *length > 0)
-            .collect();
-        if !written.is_empty() {
-            for _ in 0..draw.flips {
-                let (file, length) = &written[random.usize(..written.len())];
-                case(file, Fault::Flip(random.u64(..length * 8)));
-            }
-            for _ in 0..draw.cuts {
-                let (file, length) = &written[random.usize(..written.len())];
-                case(file, Fault::Cut(random.u64(..*length)));
-            }
-        }
-        for _ in 0..draw.deletions {
-            case(&files[random.usize(..files.len())], Fault::Delete);
+impl Files {
+    /// Reads all files below `data` in a directory.
+    pub(super) fn read(store: &Path) -> Self {
+        let mut files = BTreeMap::new();
+        walk(&store.join("data"), &mut |path| {
+            let inside = path.strip_prefix(store).unwrap().to_owned();
+            files.insert(inside, Content::read(path));
+        });
+        Self {
+            store: store.to_owned(),
+            files,
         }
     }
-    cases
-}
 
-/// The bytes of a file up to the last that is not zero: journals are laid out with zeros.
-fn written(file: &Path) -> Vec<u8> {
-    let mut bytes = fs::read(file).unwrap();
-    let end = bytes.iter().rposition(|byte| *byte != 0);
-    bytes.truncate(end.map_or(0, |end| end + 1));
-    bytes
-}
+    /// The paths by kind.
+    pub(super) fn kinds(&self) -> BTreeMap<String, Vec<&Path>> {
+        let mut kinds: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
+        for file in self.files.keys() {
+            kinds.entry(kind(file)).or_default().push(file);
+        }
+        kinds
+    }
 
-impl Case {
-    /// A copy of the store that has the fault. Files that no server changes in place are linked.
-    pub(super) fn copy(&self, store: &Path) -> TempDir {
-        let copy = super::in_memory();
-        walk(&store.join("data"), &mut |path| {
-            let inside = path.strip_prefix(store).unwrap();
-            let to = copy.path().join(inside);
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            let is_hit = inside == self.file && self.fault != Fault::None;
-            if is_hit {
-                self.fault.write(path, &to);
-            } else if inside.iter().any(|part| part == "tables") {
-                fs::hard_link(path, to).unwrap();
-            } else {
-                lay_out(&to, &written(path), fs::metadata(path).unwrap().len());
+    /// The length of a file, and that of its written extent.
+    pub(super) fn extent(&self, file: &Path) -> (u64, u64) {
+        let content = &self.files[file];
+        (content.length, content.written.len() as u64)
+    }
+
+    /// Draws cases of every kind of file.
+    pub(super) fn cases(&self, draw: Draw, random: &mut Rng) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (kind, files) in self.kinds() {
+            let mut case = |file: &Path, fault| {
+                cases.push(Case {
+                    file: file.to_owned(),
+                    kind: kind.clone(),
+                    fault,
+                });
+            };
+            let written: Vec<(&Path, u64)> = files
+                .iter()
+                .map(|file| (*file, self.extent(file).1))
+                .filter(|(_, written)| *written > 0)
+                .collect();
+            if !written.is_empty() {
+                for _ in 0..draw.flips {
+                    let (file, written) = written[random.usize(..written.len())];
+                    case(file, Fault::Flip(random.u64(..written * 8)));
+                }
+                for _ in 0..draw.cuts {
+                    let (file, written) = written[random.usize(..written.len())];
+                    case(file, Fault::Cut(random.u64(..written)));
+                }
             }
-        });
+            for _ in 0..draw.deletions {
+                case(files[random.usize(..files.len())], Fault::Delete);
+            }
+        }
+        cases
+    }
+
+    /// Makes a copy of the store that has a fault. Files that no server changes in place are
+    /// linked.
+    pub(super) fn copy(&self, case: &Case) -> TempDir {
+        let copy = super::in_memory();
+        for (file, content) in &self.files {
+            let to = copy.path().join(file);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            if *file == case.file {
+                case.fault.write(content, &to);
+            } else if file.iter().any(|part| part == "tables") {
+                fs::hard_link(self.store.join(file), to).unwrap();
+            } else {
+                content.write(&to);
+            }
+        }
         copy
     }
 }
 
+impl Content {
+    fn read(file: &Path) -> Self {
+        let mut written = fs::read(file).unwrap();
+        let length = written.len() as u64;
+        let end = written.iter().rposition(|byte| *byte != 0);
+        written.truncate(end.map_or(0, |end| end + 1));
+        written.shrink_to_fit();
+        Self { written, length }
+    }
+
+    fn write(&self, to: &Path) {
+        lay_out(to, &self.written, self.length);
+    }
+}
+
 impl Fault {
-    fn write(self, from: &Path, to: &Path) {
-        let mut bytes = written(from);
-        let length = fs::metadata(from).unwrap().len();
+    fn write(self, content: &Content, to: &Path) {
+        let Content { written, length } = content;
         match self {
-            Self::None => lay_out(to, &bytes, length),
+            Self::None => content.write(to),
             Self::Delete => {}
-            Self::Cut(left) => lay_out(to, &bytes[..usize::try_from(left).unwrap()], left),
+            Self::Cut(left) => lay_out(to, &written[..usize::try_from(left).unwrap()], left),
             Self::Flip(bit) => {
+                let mut bytes = written.clone();
                 bytes[usize::try_from(bit / 8).unwrap()] ^= 1 << (bit % 8);
-                lay_out(to, &bytes, length);
+                lay_out(to, &bytes, *length);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    fs,
+    path::{Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -16,20 +17,22 @@ use testkit::{
     wire::{line, text},
 };
 
+use super::fault::Files;
+
 pub(super) const ROUTES: [&str; 3] = ["north", "east", "south"];
 
-/// Rounds of load. All but the last write more than the journals may hold, so every space is
-/// flushed to a table.
-const ROUNDS: usize = 3;
+/// Runs of the server. Tasks of the last one stay in the journal, which is preallocated, as no
+/// start has cut it.
+const RUNS: usize = 3;
 
-/// Tasks of each state, route and round.
+/// Tasks of each state, route and run.
 const WAITING: usize = 150;
 const PARKED: usize = 100;
 const DEAD: usize = 40;
 const FINISHED: usize = 60;
 
-/// Large tasks of each round, cancelled at once.
-const BALLAST: usize = 1_500;
+/// The journals never hold more than twice the 64 MiB of one, so they turn over earlier.
+const MOST_BALLAST: usize = 256 << 20;
 
 /// A route and an id.
 pub(super) type Name = (String, String);
@@ -61,13 +64,15 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// Writes a store, stops its server and waits until every task is due.
-    pub(super) fn new(stop: Stop) -> Self {
+    /// Writes a store, stops its server and waits until every task is due. The last `flushes` runs
+    /// begin with a flush of all spaces to tables.
+    pub(super) fn new(stop: Stop, flushes: usize) -> Self {
+        assert!((1..RUNS).contains(&flushes));
         // Waiting tasks must not become due before the last server has stopped: a slow machine gets
         // more time.
-        let mut margin = 30_000;
+        let mut margin = 5_000;
         loop {
-            let fixture = Self::write(stop, now() + margin);
+            let fixture = Self::write(stop, flushes, now() + margin);
             let all_due = fixture.expected.all_due;
             if now() < all_due {
                 while now() <= all_due {
@@ -79,15 +84,18 @@ impl Fixture {
         }
     }
 
-    fn write(stop: Stop, all_due: u64) -> Self {
+    fn write(stop: Stop, flushes: usize, all_due: u64) -> Self {
         let directory = super::in_memory();
         let mut expected = Expected {
             all_due,
             ..Expected::default()
         };
-        for round in 0..ROUNDS {
+        for run in 0..RUNS {
             let server = start(directory.path()).run();
-            load(&server, round, &mut expected);
+            if run + flushes >= RUNS {
+                flush(&server, directory.path(), run, all_due);
+            }
+            load(&server, run, &mut expected);
             match stop {
                 Stop::Kill => server.kill(),
                 Stop::Term => {
@@ -105,6 +113,29 @@ impl Fixture {
             expected,
         }
     }
+
+    /// Reads the files. Asserts that faults can be drawn from tables of every space and from a
+    /// preallocated journal.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::read(self.directory.path());
+        let kinds = files.kinds();
+        for space in [
+            "tasks", "names", "waiting", "parked", "dead", "done-odd", "counts", "meta",
+        ] {
+            assert!(
+                kinds.contains_key(&format!("table of {space}")),
+                "{kinds:?}"
+            );
+        }
+        let journals = kinds["journal"].iter().map(|file| files.extent(file));
+        let is_preallocated = |(length, written)| length > written && written > 100_000;
+        assert!(
+            journals.clone().any(is_preallocated),
+            "{:?}",
+            journals.collect::<Vec<_>>()
+        );
+        files
+    }
 }
 
 /// A server whose tasks die after one failure.
@@ -114,6 +145,7 @@ pub(super) fn start(directory: &Path) -> Start<'_> {
         "max_attempts": 1,
         "window_ms": 1_000,
         "dedupe_seconds": 100_000,
+        "max_line_bytes": 256 << 10,
     }))
 }
 
@@ -138,8 +170,8 @@ fn schedule((route, id): &Name, fire_at: u64, payload: &str) -> Value {
 /// Sends requests and waits for as many replies of this kind.
 fn ask(wire: &mut Wire, requests: &[Value], kind: &str) {
     for requests in requests.chunks(200) {
-        let lines: Vec<u8> = requests.iter().flat_map(line).collect();
-        wire.send(&lines).unwrap();
+        let lines: Vec<Vec<u8>> = requests.iter().map(line).collect();
+        wire.send(&lines.concat()).unwrap();
         let mut replies = 0;
         while replies < requests.len() {
             for reply in wire.receive(PATIENCE).unwrap() {
@@ -150,12 +182,12 @@ fn ask(wire: &mut Wire, requests: &[Value], kind: &str) {
     }
 }
 
-fn load(server: &Server, round: usize, expected: &mut Expected) {
+fn load(server: &Server, run: usize, expected: &mut Expected) {
     let mut wire = Wire::to(server.address).unwrap();
     let names = |state: &str, count: usize| -> Vec<Name> {
         let numbers = (0..count).flat_map(|number| ROUTES.map(|route| (route, number)));
         numbers
-            .map(|(route, number)| (route.to_owned(), format!("{state}-{round}-{number:04}")))
+            .map(|(route, number)| (route.to_owned(), format!("{state}-{run}-{number:04}")))
             .collect()
     };
 
@@ -190,8 +222,8 @@ fn load(server: &Server, round: usize, expected: &mut Expected) {
         wait_for(&mut consumer, &json!({"kind": "ping"}), "pong");
         names
     };
-    if round > 0 {
-        // What earlier rounds left parked would be delivered to the consumers below.
+    if run > 0 {
+        // What earlier runs left parked would be delivered to the consumers below.
         let parked: Vec<Name> = expected.due.keys().cloned().collect();
         let parked: Vec<Name> = parked
             .into_iter()
@@ -199,11 +231,11 @@ fn load(server: &Server, round: usize, expected: &mut Expected) {
             .collect();
         let requests: Vec<Value> = parked
             .iter()
-            .map(|name| schedule(name, expected.all_due, &payload(name, round)))
+            .map(|name| schedule(name, expected.all_due, &payload(name, run)))
             .collect();
         ask(&mut wire, &requests, "ack");
         for name in parked {
-            let payload = payload(&name, round);
+            let payload = payload(&name, run);
             expected.due.insert(name, payload);
         }
     }
@@ -226,30 +258,35 @@ fn load(server: &Server, round: usize, expected: &mut Expected) {
         });
         expected.due.extend(payloads);
     }
-    // The journals turn over, so that every space is flushed; the tasks of the last round stay in
-    // the journal.
-    if round + 1 < ROUNDS {
-        ballast(&mut wire, round, expected.all_due);
-    }
 }
 
-/// Writes and removes more than the journals may hold.
-fn ballast(wire: &mut Wire, round: usize, fire_at: u64) {
-    let heavy = BASE64.encode("heavy!".repeat(8_000));
-    let name = |number| (ROUTES[0].to_owned(), format!("ballast-{round}-{number}"));
-    for first in (0..BALLAST).step_by(50) {
-        let names: Vec<Name> = (first..first + 50).map(name).collect();
-        let requests: Vec<Value> = names
-            .iter()
-            .map(|name| schedule(name, fire_at, &heavy))
-            .collect();
-        ask(wire, &requests, "ack");
-        let requests: Vec<Value> = names
-            .iter()
-            .map(|(route, id)| json!({"kind": "cancel", "id": id, "route_key": route}))
-            .collect();
-        ask(wire, &requests, "cancelled");
+/// Writes and removes tasks until the journals are deleted that there are now: every space is
+/// flushed to a table then.
+fn flush(server: &Server, directory: &Path, run: usize, fire_at: u64) {
+    const SIZE: usize = 128 << 10;
+    let heavy = BASE64.encode(vec![b'!'; SIZE]);
+    let mut wire = Wire::to(server.address).unwrap();
+    let before = journals(directory);
+    for number in 0..MOST_BALLAST / SIZE {
+        let name = (ROUTES[0].to_owned(), format!("ballast-{run}-{number}"));
+        let (route, id) = &name;
+        let cancel = json!({"kind": "cancel", "id": id, "route_key": route});
+        ask(&mut wire, &[schedule(&name, fire_at, &heavy)], "ack");
+        ask(&mut wire, &[cancel], "cancelled");
+        let now = journals(directory);
+        if before.iter().all(|journal| !now.contains(journal)) {
+            return;
+        }
     }
+    panic!("{before:?} are not deleted");
+}
+
+fn journals(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("data/store")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jnl"))
+        .collect()
 }
 
 fn wait_for(wire: &mut Wire, request: &Value, kind: &str) {

@@ -14,8 +14,8 @@ use testkit::{
 
 use super::fixture::{Expected, Name, ROUTES, start};
 
-/// Without a message for this long a server has nothing more to deliver.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Without a message for this long a server has nothing more to deliver, whatever its counts say.
+const SILENCE: Duration = PATIENCE;
 
 /// The names that a message can give what is damaged.
 const PLACES: [&str; 14] = [

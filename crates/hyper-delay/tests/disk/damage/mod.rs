@@ -80,20 +80,25 @@ fn damage(stop: Stop) {
     let mut tally = Tally::default();
     let mut faults = Vec::new();
     let mut unsaved = Vec::new();
-    let fixture = Fixture::new(stop);
-    let store = fixture.directory.path();
+    let flushes = if env::var_os("HYPER_DELAY_FAULTS").is_some() {
+        2
+    } else {
+        1
+    };
+    let fixture = Fixture::new(stop, flushes);
+    let files = fixture.files();
     let whole = Case {
         file: PathBuf::new(),
         kind: "an undamaged copy".to_owned(),
         fault: Fault::None,
     };
-    let mut cases = fault::cases(store, draw(), &mut random);
+    let mut cases = files.cases(draw(), &mut random);
     if env::var_os("HYPER_DELAY_FAULTS").is_none() {
         random.shuffle(&mut cases);
         cases.truncate(FEW);
     }
     for case in iter::once(whole).chain(cases) {
-        let copy = case.copy(store);
+        let copy = files.copy(&case);
         let verdict = judge(copy.path(), &fixture.expected);
         tally.add(&case, &verdict);
         let is_fault = match case.fault {
@@ -101,18 +106,25 @@ fn damage(stop: Stop) {
             _ => verdict.is_fault(),
         };
         if is_fault {
+            println!("{case:?}: {verdict:?}");
             faults.push((case.clone(), verdict));
         }
-        let copy = case.copy(store);
+        let copy = files.copy(&case);
         if let Some(what) = salvage(copy.path(), &case, &fixture.expected) {
+            println!("{case:?}: {what}");
             unsaved.push((case, what));
         }
     }
     tally.print();
-    let shown = &unsaved[..unsaved.len().min(20)];
-    assert!(unsaved.is_empty(), "{} repairs: {shown:#?}", unsaved.len());
-    let shown = &faults[..faults.len().min(20)];
-    assert!(faults.is_empty(), "{} faults: {shown:#?}", faults.len());
+    let few = |count: usize| count.min(20);
+    assert!(
+        unsaved.is_empty() && faults.is_empty(),
+        "{} repairs: {:#?}\n{} faults: {:#?}",
+        unsaved.len(),
+        &unsaved[..few(unsaved.len())],
+        faults.len(),
+        &faults[..few(faults.len())],
+    );
 }
 
 #[test]

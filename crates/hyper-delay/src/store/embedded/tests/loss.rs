@@ -135,6 +135,30 @@ fn any_flipped_bit_of_a_list_of_tables_is_refused() {
     }
 }
 
+#[test]
+fn flipped_bit_in_the_list_of_spaces_is_named_or_harmless() {
+    let closed = Closed::of(3, 40);
+    let files = closed.copy().files();
+    let is_table = |name: &&String| name.starts_with("store/keyspaces/0/tables/");
+    let mut refused = 0;
+    for table in files.keys().filter(is_table) {
+        for at in (0..files[table].len()).step_by(97) {
+            let copy = closed.copy();
+            copy.flip(table, at, at % 8);
+            match copy.open() {
+                Ok(store) => assert_eq!(closed.found(&store), closed.all()),
+                Err(error) => {
+                    refused += 1;
+                    assert!(error.is_damage(), "byte {at}: {error}");
+                    let message = error.to_string();
+                    assert!(message.contains("keyspaces/0: "), "byte {at}: {message}");
+                }
+            }
+        }
+    }
+    assert_ne!(refused, 0);
+}
+
 /// Splits the journal into two files. The first one is sealed.
 fn split(closed: &Closed, batches: usize) -> Copy {
     let copy = closed.copy();
