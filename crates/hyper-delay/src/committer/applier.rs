@@ -95,20 +95,25 @@ impl<S: Store> Applier<S> {
                 jobs = self.hold(jobs)?;
                 room = self.room()?;
             }
-            self.apply(jobs, room, &mut group)?;
-            self.handover.offer(group);
+            self.apply(jobs, room, group)?;
         }
         Ok(())
     }
 
-    /// Applies these jobs, and those that have arrived meanwhile.
-    fn apply(&mut self, jobs: Vec<Job>, room: Room, group: &mut Group) -> Result<(), StoreError> {
+    /// Applies these jobs, and those that have arrived meanwhile, and leaves their groups for the
+    /// writer.
+    fn apply(&mut self, jobs: Vec<Job>, room: Room, mut group: Group) -> Result<(), End> {
         let now = self.clock.now().wall_millis();
         self.admission.begin(room);
         let mut next = Some(jobs);
         while let Some(jobs) = next {
             for job in jobs {
-                self.apply_one(job, now, group)?;
+                self.apply_one(job, now, &mut group)?;
+                let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
+                if can_split && self.handover.is_writer_idle() {
+                    self.offer(group, now)?;
+                    group = self.reopen()?;
+                }
             }
             let is_last = group.is_full() || room.is_exhausted();
             next = if is_last {
@@ -118,7 +123,12 @@ impl<S: Store> Applier<S> {
             };
         }
         self.admission.end();
+        Ok(self.offer(group, now)?)
+    }
+
+    fn offer(&mut self, mut group: Group, now: u64) -> Result<(), StoreError> {
         group.batch = self.ledger.take_batch(now)?;
+        self.handover.offer(group);
         Ok(())
     }
 
@@ -151,10 +161,9 @@ impl<S: Store> Applier<S> {
     }
 
     /// Waits until a group that was reopened, and all before it, are written. Returns a new one.
-    fn written(&mut self, mut group: Group) -> Result<Group, End> {
+    fn written(&mut self, group: Group) -> Result<Group, End> {
         if !group.committed.is_empty() {
-            group.batch = self.ledger.take_batch(self.clock.now().wall_millis())?;
-            self.handover.offer(group);
+            self.offer(group, self.clock.now().wall_millis())?;
         }
         let written = self.handover.flush()?;
         self.ledger.committed(written);
@@ -189,12 +198,11 @@ impl<S: Store> Applier<S> {
     /// Reports jobs that change nothing.
     fn report(&mut self, committed: Vec<Committed>) -> Result<(), End> {
         self.handover.flush()?;
-        self.handover.offer(Group {
-            batch: self.ledger.take_batch(self.clock.now().wall_millis())?,
+        let group = Group {
             committed,
-            bytes: 0,
-        });
-        Ok(())
+            ..Group::default()
+        };
+        Ok(self.offer(group, self.clock.now().wall_millis())?)
     }
 
     fn room(&self) -> Result<Room, StoreError> {

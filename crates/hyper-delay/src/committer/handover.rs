@@ -71,6 +71,11 @@ impl Handover {
         Ok((state.waiting.take(), state.written))
     }
 
+    /// Returns whether the writer waits for a group.
+    pub(super) fn is_writer_idle(&self) -> bool {
+        !self.state().is_writing
+    }
+
     /// Leaves a group for the writer. No other group may wait.
     pub(super) fn offer(&self, group: Group) {
         let mut state = self.state();

@@ -1,10 +1,12 @@
 use std::time::{Duration, Instant};
 
+use super::group::Group;
+
 /// How long the writer waits for a group to grow.
 ///
 /// Clients whose requests were answered by the last commit are likely to send the next ones soon. A
-/// group with fewer jobs than the last one waits for them, at most half as long as a commit takes.
-/// So the requests of many clients share one sync. A single client never waits.
+/// small group with fewer jobs than the last one waits for them, at most half as long as a commit
+/// takes. So the requests of many clients share one sync. A single client never waits.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     /// Jobs in the last group.
@@ -17,7 +19,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Returns the number of jobs to wait for, and how long.
     pub(super) fn patience(&self) -> (usize, Duration) {
-        (self.last, self.commit / 2)
+        (self.last.min(Group::ENOUGH), self.commit / 2)
     }
 
     /// Notes that a group with this many jobs is about to be committed.
