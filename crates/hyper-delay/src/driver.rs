@@ -35,8 +35,10 @@ pub(crate) enum Event {
     IsIdle(ConsumerId, oneshot::Sender<bool>),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
-    /// The committer has failed.
+    /// The store has failed.
     Failed(StoreError),
+    /// The committer has ended: by itself only if it failed. Its threads report the reason.
+    CommitterEnded,
 }
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
@@ -49,7 +51,7 @@ pub(crate) struct Driver<S> {
 }
 
 impl<S: Store> Driver<S> {
-    /// Runs until it is drained or the disk fails.
+    /// Runs until it is drained, the disk fails or the committer ends.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
         for outbox in self.outboxes.values() {
@@ -63,6 +65,10 @@ impl<S: Store> Driver<S> {
         loop {
             let next = self.scheduler.tick(self.clock.now());
             self.carry_out()?;
+            if draining {
+                // A committer that waits for room on the disk gives up at an empty group.
+                let _ = self.jobs.send(Vec::new());
+            }
             if draining && self.scheduler.is_settled() {
                 return Ok(());
             }
@@ -92,11 +98,8 @@ impl<S: Store> Driver<S> {
                     Event::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
-                    Event::Drain => {
-                        draining = true;
-                        // A committer that waits for room on the disk gives up at an empty group.
-                        let _ = self.jobs.send(Vec::new());
-                    }
+                    Event::Drain => draining = true,
+                    Event::CommitterEnded => return Ok(()),
                     Event::Failed(error) => return Err(error),
                 }
             }
@@ -112,8 +115,9 @@ impl<S: Store> Driver<S> {
         if let Some(error) = failed {
             return Err(error);
         }
-        if !jobs.is_empty() && self.jobs.send(jobs).is_err() {
-            return Err(self.committer_error());
+        if !jobs.is_empty() {
+            // A committer that has ended says so with an event.
+            let _ = self.jobs.send(jobs);
         }
         let mut woken = Vec::new();
         for (consumer, message) in messages {
@@ -127,15 +131,5 @@ impl<S: Store> Driver<S> {
             outbox.wake();
         }
         Ok(())
-    }
-
-    /// Waits for the error that the committer reports when it ends.
-    fn committer_error(&self) -> StoreError {
-        while let Ok(event) = self.events.recv() {
-            if let Event::Failed(error) = event {
-                return error;
-            }
-        }
-        StoreError::new("write", "the committer has ended")
     }
 }

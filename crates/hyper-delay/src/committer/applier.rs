@@ -85,6 +85,9 @@ impl<S: Store> Applier<S> {
         // The reserve starts to grow before another program can fill the disk.
         self.room()?;
         while let Ok(mut jobs) = self.jobs.recv() {
+            if jobs.is_empty() {
+                continue;
+            }
             let mut group = self.reopen()?;
             let mut room = self.room()?;
             if room.new_tasks() < EXACT {
@@ -92,8 +95,7 @@ impl<S: Store> Applier<S> {
                 room = self.room()?;
             }
             if room.is_exhausted() && !jobs.iter().all(Job::is_schedule) {
-                jobs = self.hold(jobs)?;
-                room = self.room()?;
+                (jobs, room) = self.hold(jobs)?;
             }
             self.apply(jobs, room, group)?;
         }
@@ -104,6 +106,10 @@ impl<S: Store> Applier<S> {
     /// writer.
     fn apply(&mut self, jobs: Vec<Job>, room: Room, mut group: Group) -> Result<(), End> {
         let now = self.clock.now().wall_millis();
+        // On a full disk this waits: it takes a little room.
+        if room.new_tasks() > 0 {
+            self.ledger.forget_expired(now)?;
+        }
         self.admission.begin(room);
         let mut next = Some(jobs);
         while let Some(jobs) = next {
@@ -111,7 +117,7 @@ impl<S: Store> Applier<S> {
                 self.apply_one(job, now, &mut group)?;
                 let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
                 if can_split && self.handover.is_writer_idle() {
-                    self.offer(group, now)?;
+                    self.offer(group)?;
                     group = self.reopen()?;
                 }
             }
@@ -123,11 +129,14 @@ impl<S: Store> Applier<S> {
             };
         }
         self.admission.end();
-        Ok(self.offer(group, now)?)
+        if !group.committed.is_empty() {
+            self.offer(group)?;
+        }
+        Ok(())
     }
 
-    fn offer(&mut self, mut group: Group, now: u64) -> Result<(), StoreError> {
-        group.batch = self.ledger.take_batch(now)?;
+    fn offer(&mut self, mut group: Group) -> Result<(), StoreError> {
+        group.batch = self.ledger.take_batch()?;
         self.handover.offer(group);
         Ok(())
     }
@@ -163,7 +172,7 @@ impl<S: Store> Applier<S> {
     /// Waits until a group that was reopened, and all before it, are written. Returns a new one.
     fn written(&mut self, group: Group) -> Result<Group, End> {
         if !group.committed.is_empty() {
-            self.offer(group, self.clock.now().wall_millis())?;
+            self.offer(group)?;
         }
         let written = self.handover.flush()?;
         self.ledger.committed(written);
@@ -173,8 +182,9 @@ impl<S: Store> Applier<S> {
     /// Keeps changes of stored tasks until the disk has room for them, and refuses schedules
     /// meanwhile, at once: whether they repeat what is stored depends on the changes that wait.
     ///
-    /// Returns the changes, in order.
-    fn hold(&mut self, jobs: Vec<Job>) -> Result<Vec<Job>, End> {
+    /// Returns the changes, in order, and the room that there is for them. All groups are written
+    /// then.
+    fn hold(&mut self, jobs: Vec<Job>) -> Result<(Vec<Job>, Room), End> {
         let mut hold = Hold::default();
         let mut next = jobs;
         loop {
@@ -182,8 +192,9 @@ impl<S: Store> Applier<S> {
             if !refused.is_empty() {
                 self.report(refused)?;
             }
-            if !self.room()?.is_exhausted() {
-                return Ok(hold.into_changes());
+            let room = self.room()?;
+            if !room.is_exhausted() {
+                return Ok((hold.into_changes(), room));
             }
             hold.log();
             next = match self.jobs.recv_timeout(Hold::LOOK) {
@@ -195,14 +206,14 @@ impl<S: Store> Applier<S> {
         }
     }
 
-    /// Reports jobs that change nothing.
+    /// Reports jobs that change nothing. No group may wait before.
     fn report(&mut self, committed: Vec<Committed>) -> Result<(), End> {
-        self.handover.flush()?;
-        let group = Group {
+        self.offer(Group {
             committed,
             ..Group::default()
-        };
-        Ok(self.offer(group, self.clock.now().wall_millis())?)
+        })?;
+        self.handover.flush()?;
+        Ok(())
     }
 
     fn room(&self) -> Result<Room, StoreError> {
@@ -213,7 +224,6 @@ impl<S: Store> Applier<S> {
 impl<S> Drop for Applier<S> {
     /// Ends the writer, too, if the applier has panicked or never ran.
     fn drop(&mut self) {
-        let error = StoreError::new("write", "the applier has not ended well");
-        self.handover.end_applier(Err(error));
+        self.handover.end_applier(Ok(()));
     }
 }

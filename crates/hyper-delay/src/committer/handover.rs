@@ -22,7 +22,7 @@ struct State {
     is_writing: bool,
     /// The number of written groups.
     written: u64,
-    applier: Applier,
+    applier: ApplierState,
     has_writer_ended: bool,
     /// The number of jobs that the writer waits for.
     wanted: usize,
@@ -32,7 +32,7 @@ struct State {
 
 /// Whether more groups will come.
 #[derive(Debug, Default)]
-enum Applier {
+enum ApplierState {
     #[default]
     Runs,
     /// It has ended, with this error if it failed.
@@ -57,17 +57,20 @@ impl State {
     /// Whether the group that waits, or that the applier has taken back, lacks jobs that may come.
     fn has_fewer_than(&self, jobs: usize) -> bool {
         let waiting = self.waiting.as_ref();
-        matches!(self.applier, Applier::Runs)
+        matches!(self.applier, ApplierState::Runs)
             && waiting.is_none_or(|group| group.committed.len() < jobs && !group.is_full())
     }
 }
 
 impl Handover {
-    /// Returns the waiting group, if it can grow, and the number of written groups. Waits while a
-    /// full group waits.
+    /// Returns the waiting group, if there is one, and the number of written groups. Waits while the
+    /// group must not grow, because it is full or the writer is about to take it.
     pub(super) fn reopen(&self) -> Result<(Option<Group>, u64), WriterEnded> {
-        let is_full = |state: &State| state.waiting.as_ref().is_some_and(Group::is_full);
-        let mut state = self.wait_for_writer(is_full)?;
+        let mut state = self.wait_for_writer(|state| {
+            let writer_takes_it = !state.is_writing && state.wanted == 0;
+            let waiting = state.waiting.as_ref();
+            waiting.is_some_and(|group| writer_takes_it || group.is_full())
+        })?;
         Ok((state.waiting.take(), state.written))
     }
 
@@ -79,8 +82,8 @@ impl Handover {
     /// Leaves a group for the writer. No other group may wait.
     pub(super) fn offer(&self, group: Group) {
         let mut state = self.state();
-        debug_assert!(state.waiting.is_none(), "a group would be lost");
-        let is_wanted = group.committed.len() >= state.wanted;
+        assert!(state.waiting.is_none(), "a group would be lost");
+        let is_wanted = group.committed.len() >= state.wanted || group.is_full();
         state.waiting = Some(group);
         if is_wanted {
             self.notify(&state);
@@ -97,8 +100,8 @@ impl Handover {
     /// the first call has an effect.
     pub(super) fn end_applier(&self, result: Result<(), StoreError>) {
         let mut state = self.state();
-        if let Applier::Runs = state.applier {
-            state.applier = Applier::Ended(result.err());
+        if let ApplierState::Runs = state.applier {
+            state.applier = ApplierState::Ended(result.err());
             self.notify(&state);
         }
     }
@@ -117,15 +120,16 @@ impl Handover {
             self.notify(&state);
         }
         let mut state = self.wait_while(state, wait, |state| {
-            state.waiting.is_none() && matches!(state.applier, Applier::Runs)
+            state.waiting.is_none() && matches!(state.applier, ApplierState::Runs)
         });
         if state.waiting.is_some() && state.has_fewer_than(jobs) {
             state.wanted = jobs;
+            self.notify(&state);
             state = self.wait_while(state, Some(patience), |state| state.has_fewer_than(jobs));
             state.wanted = 0;
             // The applier may have it at this moment, and gives it back.
             state = self.wait_while(state, None, |state| {
-                state.waiting.is_none() && matches!(state.applier, Applier::Runs)
+                state.waiting.is_none() && matches!(state.applier, ApplierState::Runs)
             });
         }
         if let Some(group) = state.waiting.take() {
@@ -134,8 +138,8 @@ impl Handover {
             return Taken::Group(group);
         }
         match &mut state.applier {
-            Applier::Runs => Taken::Nothing,
-            Applier::Ended(error) => Taken::End(error.take().map_or(Ok(()), Err)),
+            ApplierState::Runs => Taken::Nothing,
+            ApplierState::Ended(error) => Taken::End(error.take().map_or(Ok(()), Err)),
         }
     }
 
@@ -194,3 +198,6 @@ impl Handover {
         state
     }
 }
+
+#[cfg(test)]
+mod tests;

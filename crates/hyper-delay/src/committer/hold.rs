@@ -56,8 +56,8 @@ impl Hold {
         StoreError::new(
             "write",
             format!(
-                "the disk of data_dir is full and its reserve is used up: {waiting} acks and \
-                 retries are not written, and their tasks are delivered again; free some"
+                "the disk of data_dir is full and its reserve is used up: {waiting} changes of \
+                 stored tasks are not written, and unacknowledged tasks are delivered again; free some"
             ),
         )
     }

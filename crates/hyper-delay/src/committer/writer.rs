@@ -1,4 +1,7 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     dirty::Dirty,
@@ -64,12 +67,14 @@ impl<S: Store> Writer<S> {
             committed,
             bytes,
         } = group;
-        self.pace.begins(committed.len());
+        let mut duration = None;
         if !batch.is_empty() {
+            let begun = Instant::now();
             self.store.commit(batch, self.durability)?;
+            duration = Some(begun.elapsed());
             self.dirty.written();
         }
-        self.pace.ended();
+        self.pace.written(committed.len(), duration);
         tracing::trace!(jobs = committed.len(), bytes, "committed");
         Ok(committed)
     }

@@ -133,12 +133,17 @@ impl DedupeWindow {
         if self.millis == 0 || is_young && !is_in_future {
             return Ok(());
         }
-        writes.clear(self.generation.previous_space())?;
-        self.is_used[usize::from(!self.generation.is_odd)] = false;
-        self.generation = Generation {
-            is_odd: !self.generation.is_odd,
-            since: now,
-        };
+        if is_in_future {
+            // The wall clock was set back: the generation is as old as if it began now.
+            self.generation.since = now;
+        } else {
+            writes.clear(self.generation.previous_space())?;
+            self.is_used[usize::from(!self.generation.is_odd)] = false;
+            self.generation = Generation {
+                is_odd: !self.generation.is_odd,
+                since: now,
+            };
+        }
         writes.put(Space::Meta, key::MEMORY, record::encode(&self.generation));
         Ok(())
     }

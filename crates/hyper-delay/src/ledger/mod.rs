@@ -9,6 +9,8 @@ mod existing;
 mod key_hash;
 mod low_water;
 mod numbers;
+#[cfg(any(test, feature = "internals"))]
+mod one_batch;
 mod op;
 mod recent;
 mod tally;
@@ -31,7 +33,7 @@ use numbers::Numbers;
 use tally::{Column, Tally};
 use writes::Writes;
 
-/// The only writer of the store.
+/// Only the ledger writes to the store of a running server.
 #[derive(Debug)]
 pub(crate) struct Ledger<S> {
     writes: Writes<S>,
@@ -123,18 +125,27 @@ impl<S: Store> Ledger<S> {
         }
     }
 
-    /// Ends the current batch and returns it. `now` is in Unix milliseconds.
+    /// Forgets the names of finished tasks that have expired, if it is time for that. `now` is in
+    /// Unix milliseconds. The names are removed at once, ahead of the current batch.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written. The ledger must not be used after that.
+    pub(crate) fn forget_expired(&mut self, now: u64) -> Result<(), StoreError> {
+        self.dedupe_window.rotate(&mut self.writes, now)
+    }
+
+    /// Ends the current batch and returns it.
     ///
     /// Batches must be committed in the order in which they were taken; no outcome of a batch may be
     /// reported before that. Operations of the next batch see the changes of this one.
     ///
     /// # Errors
     ///
-    /// If the store cannot be read or written. The ledger must not be used after that.
-    pub(crate) fn take_batch(&mut self, now: u64) -> Result<Batch, StoreError> {
+    /// If the store cannot be read. The ledger must not be used after that.
+    pub(crate) fn take_batch(&mut self) -> Result<Batch, StoreError> {
         self.tally.write(&mut self.writes)?;
         self.numbers.write(&mut self.writes);
-        self.dedupe_window.rotate(&mut self.writes, now)?;
         Ok(self.writes.take())
     }
 
@@ -385,19 +396,6 @@ fn entry_key(route: &str, name: &Name) -> (Space, Bytes, Column) {
             key::route_time(route, at, name.seq),
             Column::Dead,
         ),
-    }
-}
-
-#[cfg(any(test, feature = "internals"))]
-impl<S: Store> Ledger<S> {
-    /// Takes the current batch and commits it. No other batch may be uncommitted.
-    pub(crate) fn commit(
-        &mut self,
-        durability: crate::store::Durability,
-        now: u64,
-    ) -> Result<(), StoreError> {
-        let batch = self.take_batch(now)?;
-        self.writes.commit(batch, durability)
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{collections::VecDeque, mem};
+use std::{collections::BTreeMap, mem};
 
 use super::{Job, Token};
 use crate::ledger::Op;
@@ -8,8 +8,9 @@ use crate::ledger::Op;
 pub(super) struct Requests {
     /// Asked for and not taken by the committer.
     jobs: Vec<Job>,
-    /// For each job under way, in their order: when its task will wait from, in Unix milliseconds.
-    times: VecDeque<u64>,
+    /// When the tasks of the jobs under way will wait from, in Unix milliseconds, and the number of
+    /// jobs for each time. Jobs need not be reported in their order: on a full disk some wait.
+    times: BTreeMap<u64, usize>,
     /// How many of them park a task.
     parks: usize,
 }
@@ -18,18 +19,20 @@ impl Requests {
     /// Asks for an operation.
     pub(super) fn submit(&mut self, op: Op, token: Token) {
         self.parks += usize::from(matches!(op, Op::Park(_)));
-        self.times.push_back(match &op {
-            Op::Schedule(order) => order.at,
-            Op::Retry { at, .. } | Op::Kick { at, .. } => *at,
-            _ => u64::MAX,
-        });
+        *self.times.entry(time(&op)).or_default() += 1;
         self.jobs.push(Job { op, token });
     }
 
-    /// The earliest operation under way is on disk.
+    /// An operation under way is on disk, or refused.
     pub(super) fn committed(&mut self, op: &Op) {
         self.parks -= usize::from(matches!(op, Op::Park(_)));
-        self.times.pop_front();
+        let time = time(op);
+        if let Some(jobs) = self.times.get_mut(&time) {
+            *jobs -= 1;
+            if *jobs == 0 {
+                self.times.remove(&time);
+            }
+        }
     }
 
     /// What was asked for since the last call.
@@ -49,7 +52,16 @@ impl Requests {
 
     /// The earliest time (Unix milliseconds) from which a task under way will wait.
     pub(super) fn earliest(&self) -> Option<u64> {
-        self.times.iter().min().copied()
+        self.times.first_key_value().map(|(time, _)| *time)
+    }
+}
+
+/// When the task of an operation will wait from; the end of time if it will not wait.
+fn time(op: &Op) -> u64 {
+    match op {
+        Op::Schedule(order) => order.at,
+        Op::Retry { at, .. } | Op::Kick { at, .. } => *at,
+        _ => u64::MAX,
     }
 }
 
@@ -73,11 +85,12 @@ mod tests {
         }
         assert_eq!(requests.take_jobs().len(), 3);
         assert_eq!(requests.earliest(), Some(5));
-        requests.committed(&kick(7));
-        requests.committed(&kick(5));
-        assert_eq!(requests.earliest(), Some(9));
-        assert!(!requests.is_empty());
         requests.committed(&kick(9));
+        assert_eq!(requests.earliest(), Some(5));
+        requests.committed(&kick(5));
+        assert_eq!(requests.earliest(), Some(7));
+        assert!(!requests.is_empty());
+        requests.committed(&kick(7));
         assert_eq!((requests.earliest(), requests.is_empty()), (None, true));
     }
 }

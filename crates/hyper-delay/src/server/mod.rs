@@ -26,7 +26,7 @@ use crate::{
     driver::Driver,
     ledger::Ledger,
     scheduler::Scheduler,
-    store::{Embedded, OpenOptions},
+    store::{Embedded, OpenOptions, Store},
 };
 use accept::Acceptor;
 use threads::Running;
@@ -114,10 +114,10 @@ pub async fn run_reloadable(
     serve(listener, configs, Arc::new(store), shutdown).await
 }
 
-async fn serve(
+async fn serve<S: Store>(
     listener: TcpListener,
     mut configs: watch::Receiver<Config>,
-    store: Arc<Embedded>,
+    store: Arc<S>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
@@ -161,15 +161,26 @@ async fn serve(
         logs: Arc::default(),
     };
     let mut acceptor = Acceptor::new(listener, configs, shared);
-    tokio::select! {
-        // The scheduler ends by itself only if the disk fails: nothing can be answered any more.
-        ended = scheduler.ended() => return ended,
-        () = acceptor.run() => {}
-        () = shutdown => {}
+    let ended = tokio::select! {
+        // The scheduler ends by itself if a thread has panicked or the disk has failed: nothing can
+        // be answered any more.
+        ended = scheduler.ended() => Some(ended),
+        () = acceptor.run() => None,
+        () = shutdown => None,
+    };
+    match ended {
+        Some(ended) => ended?,
+        None => {
+            tracing::info!(
+                "stopping: no more is accepted, what was read is committed and answered"
+            );
+            shutdown::settle(&events, &end, acceptor.into_connections()).await;
+            scheduler.ended().await?;
+        }
     }
-    tracing::info!("stopping: no more is accepted, what was read is committed and answered");
-    shutdown::settle(&events, &end, acceptor.into_connections()).await;
-    scheduler.ended().await?;
     applier.ended().await?;
     writer.ended().await
 }
+
+#[cfg(test)]
+mod tests;

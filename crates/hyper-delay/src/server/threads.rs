@@ -42,37 +42,26 @@ impl Running {
     }
 }
 
-/// Starts the thread that writes. It sends the committed jobs to the scheduler, and its error if it
-/// fails.
+/// Starts the thread that writes. It sends the committed jobs to the scheduler, and tells it when it
+/// ends.
 pub(super) fn writer<S: Store>(
     writer: Writer<S>,
     events: Sender<Event>,
 ) -> Result<Running, io::Error> {
     Running::start("writer", move || {
-        let events = Reporter(events);
-        let result = writer.run(|committed| events.send(Event::Input(Input::Committed(committed))));
-        if let Err(error) = result {
-            tracing::error!(%error, "the store failed");
-            events.send(Event::Failed(error));
-        }
-        Ok(())
+        let end = End(events);
+        let result = writer.run(|committed| {
+            let _ = end.0.send(Event::Input(Input::Committed(committed)));
+        });
+        result.inspect_err(|error| tracing::error!(%error, "the store failed"))
     })
 }
 
-/// Reports to the scheduler, a panic too.
-struct Reporter(Sender<Event>);
+/// Tells the scheduler that the committer has ended, by a panic too.
+struct End(Sender<Event>);
 
-impl Reporter {
-    fn send(&self, event: Event) {
-        let _ = self.0.send(event);
-    }
-}
-
-impl Drop for Reporter {
+impl Drop for End {
     fn drop(&mut self) {
-        if thread::panicking() {
-            let error = StoreError::new("write", "the thread that writes has panicked");
-            self.send(Event::Failed(error));
-        }
+        let _ = self.0.send(Event::CommitterEnded);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Syncs {
     Lie,
     /// A sync takes until syncs do something else.
     Hang,
+    /// A sync panics.
+    Panic,
 }
 
 /// The numbers of calls so far.
@@ -37,6 +39,10 @@ pub(crate) struct Asked {
     pub(crate) commits: usize,
     /// Syncs, including those of commits.
     pub(crate) syncs: usize,
+    /// Questions for the room.
+    pub(crate) rooms: usize,
+    /// Cleared spaces.
+    pub(crate) clears: usize,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +56,7 @@ struct State {
     syncs: Syncs,
     broken: bool,
     asked: Asked,
+    fails_to_look: bool,
     /// `None` for [`Room::AMPLE`].
     room: Option<Room>,
 }
@@ -87,6 +94,11 @@ impl Fake {
     /// Sets the behaviour of syncs.
     pub(crate) fn syncs(&self, syncs: Syncs) {
         self.state().syncs = syncs;
+    }
+
+    /// Lets every question for the room fail.
+    pub(crate) fn fail_to_look(&self) {
+        self.state().fails_to_look = true;
     }
 
     /// Sets the room on the disk.
@@ -132,6 +144,7 @@ impl State {
                 Ok(())
             }
             Syncs::Lie => Ok(()),
+            Syncs::Panic => panic!("the disk panics"),
             Syncs::Work | Syncs::Fail | Syncs::Hang => {
                 self.broken = true;
                 Err(StoreError::new("sync", "the disk has failed"))
@@ -186,11 +199,18 @@ impl Store for Fake {
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
-        self.state().write(Write::Clear(space))
+        let mut state = self.state();
+        state.asked.clears += 1;
+        state.write(Write::Clear(space))
     }
 
     fn room(&self, _: u64) -> Result<Room, StoreError> {
-        Ok(self.state().room.unwrap_or(Room::AMPLE))
+        let mut state = self.state();
+        state.asked.rooms += 1;
+        match state.fails_to_look {
+            true => Err(StoreError::new("look at the disk", "it has failed")),
+            false => Ok(state.room.unwrap_or(Room::AMPLE)),
+        }
     }
 
     fn sync(&self) -> Result<(), StoreError> {

@@ -166,7 +166,7 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
         let run = over(&store, Sync::Always, receiver);
         let error = run.result.unwrap_err().to_string();
         assert!(
-            error.contains("2 acks and retries are not written"),
+            error.contains("2 changes of stored tasks are not written"),
             "{error}"
         );
         assert!(run.told.is_empty());
@@ -200,4 +200,52 @@ fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
             [Outcome::Scheduled { .. }, Outcome::DiskFull]
         ));
     });
+}
+
+#[test]
+fn a_producer_that_retries_gets_every_reply_when_there_is_room_again() {
+    for _ in 0..20 {
+        let store = Arc::new(Fake::default());
+        store.room_is(Room::none());
+        let (sender, receiver) = mpsc::channel();
+        let told = Mutex::new(0);
+        thread::scope(|scope| {
+            let (disk, told) = (&store, &told);
+            let running = scope.spawn(move || {
+                run(disk, Sync::Always, receiver, |group| {
+                    *told.lock().unwrap() += group.len();
+                })
+            });
+            sender.send(vec![cancel("none")]).unwrap();
+            let mut sent = 1;
+            for id in 0..60 {
+                if id == 30 {
+                    store.room_is(Room::for_new_tasks(0));
+                }
+                sender.send(vec![job(id)]).unwrap();
+                sent += 1;
+                thread::sleep(Duration::from_micros(300));
+            }
+            wait_until(|| *told.lock().unwrap() == sent);
+            drop(sender);
+            running.join().unwrap().unwrap();
+        });
+    }
+}
+
+#[test]
+fn on_a_full_disk_no_space_is_cleared() {
+    for (room, is_cleared) in [
+        (Room::for_new_tasks(0), false),
+        (Room::for_new_tasks(1), true),
+        (Room::AMPLE, true),
+    ] {
+        let store = Arc::new(Fake::default());
+        store.room_is(room);
+        let (sender, receiver) = mpsc::channel();
+        sender.send(vec![cancel("1")]).unwrap();
+        drop(sender);
+        run_with_window(&store, 1, Sync::Always, receiver, |_| ()).unwrap();
+        assert_eq!(store.asked().clears > 0, is_cleared, "{room:?}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The ledger on a disk that can lose its power.
 
 mod audit;
+mod dedupe;
 mod model;
 mod power_loss;
 mod random;

@@ -61,7 +61,8 @@ impl World {
 
     /// Takes the current batch, which is committed later.
     pub(super) fn take(&mut self) {
-        let batch = self.ledger.take_batch(self.now).unwrap();
+        self.ledger.forget_expired(self.now).unwrap();
+        let batch = self.ledger.take_batch().unwrap();
         self.taken.push_back((batch, self.model.clone()));
         self.is_batch_empty = true;
     }

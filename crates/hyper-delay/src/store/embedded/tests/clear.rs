@@ -1,5 +1,7 @@
 //! Clearing a space is no loss, even if a crash interrupts it.
 
+use std::thread;
+
 use super::tool::{Closed, Copy, batch};
 use crate::store::{Batch, Durability, Embedded, Space, Store, journal::Journal};
 
@@ -118,6 +120,28 @@ fn cleared_twice_between_two_starts_is_no_loss() {
     let store = copy.open().unwrap();
     assert!(remembers(&store, b"a\x01") && remembers(&store, b"b\x01"));
     assert!(!remembers(&store, b"a\x00"));
+    drop(store);
+    works(&copy);
+}
+
+#[test]
+fn clearing_while_others_commit_is_no_loss() {
+    let (copy, store) = store(false);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for round in 0..300_u32 {
+                let mut batch = Batch::new();
+                batch.put(SPACE, round.to_be_bytes(), *b"done");
+                batch.put(Space::Counts, *b"r", round.to_be_bytes());
+                store.commit(batch, Durability::Written).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            store.clear(SPACE).unwrap();
+        }
+    });
+    store.clear(SPACE).unwrap();
+    store.sync().unwrap();
     drop(store);
     works(&copy);
 }

@@ -1,0 +1,11 @@
+use super::Ledger;
+use crate::store::{Durability, Store, StoreError};
+
+impl<S: Store> Ledger<S> {
+    /// Takes the current batch and commits it. No other batch may be uncommitted.
+    pub(crate) fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
+        self.forget_expired(now)?;
+        let batch = self.take_batch()?;
+        self.writes.commit(batch, durability)
+    }
+}

@@ -1,0 +1,33 @@
+//! The deduplication window when the wall clock is set.
+
+use super::{
+    model::KEEP,
+    world::{World, schedule},
+};
+use crate::{
+    ledger::{Op, Outcome},
+    store::Durability,
+};
+
+#[test]
+fn names_that_were_finished_before_the_clock_was_set_back_are_kept() {
+    let mut world = World::new();
+    world.now = 50_000;
+    for id in ["before", "after"] {
+        world.apply(&schedule("r", id, 20_000, b"content", false));
+        world.commit(Durability::Synced);
+        world.apply(&Op::Finish(world.subject("r", id)));
+        world.commit(Durability::Synced);
+        // The generation of the first name becomes the previous one.
+        world.now += KEEP - 1;
+    }
+    world.now -= 10 * KEEP;
+    for _ in 0..3 {
+        world.commit(Durability::Synced);
+        world.now += KEEP / 2;
+        for id in ["before", "after"] {
+            let outcome = world.apply(&schedule("r", id, 20_000, b"content", false));
+            assert_eq!(outcome, Outcome::Same, "{id}");
+        }
+    }
+}
