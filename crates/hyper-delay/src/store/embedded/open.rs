@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
     sync::Mutex,
 };
 
@@ -153,9 +153,13 @@ impl Opening<'_> {
     }
 
     fn refuse(&self, loss: &Loss) -> StoreError {
-        let directory = self.directory.display();
+        let directory = absolute(self.directory).unwrap_or_else(|_| self.directory.to_owned());
+        let directory = directory.display();
         StoreError::loss(format!(
-            "data_dir {directory}: acknowledged data is missing: {loss}"
+            "acknowledged data is missing from the data_dir {directory}: {loss}. The store was not \
+             opened. `hyper-delay verify {directory}` shows what is damaged; `hyper-delay repair \
+             {directory} --to NEW` saves all that is readable, `hyper-delay export {directory}` \
+             prints it; with --accept-loss the server starts with what is left"
         ))
     }
 

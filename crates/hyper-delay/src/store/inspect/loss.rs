@@ -49,8 +49,9 @@ impl Loss {
         }));
     }
 
+    /// Puts these first: they are causes of what follows.
     pub(super) fn stops(&mut self, stops: &[Stop]) {
-        self.findings.extend(stops.iter().map(|stop| {
+        let stops = stops.iter().map(|stop| {
             let Stop {
                 journal,
                 range,
@@ -58,12 +59,13 @@ impl Loss {
                 batches,
             } = stop;
             format!(
-                "{} cannot be read from byte {} to {}: {reason}; {batches} batches after it can be read",
+                "{} ends at byte {} instead of {}: {reason}, and {batches} readable batches follow",
                 journal.display(),
                 range.start,
                 range.end,
             )
-        }));
+        });
+        self.findings.splice(..0, stops);
     }
 
     /// Compares the counters of the newest commit that is there with the record.
@@ -75,8 +77,8 @@ impl Loss {
             return;
         }
         self.findings.push(format!(
-            "by the commit record, {commits} commits with {schedules} schedules and {removals} \
-             removals follow the newest commit that is left"
+            "the commit record counts more than is left (commits: {commits}, schedules: \
+             {schedules}, removals: {removals})"
         ));
     }
 
@@ -88,12 +90,6 @@ impl Loss {
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}. The store was not opened. `hyper-delay verify` shows what is damaged; `hyper-delay \
-             repair` saves all that is readable and `hyper-delay export` writes it out; with \
-             --accept-loss the server starts with what is left",
-            self.findings.join("; ")
-        )
+        f.write_str(&self.findings.join("; "))
     }
 }

@@ -262,7 +262,9 @@ fn deleted_table_is_refused_and_only_repair_helps() {
     assert!(message.contains("space names"), "{message}");
     let error = copy.accept_loss().unwrap_err();
     assert!(
-        error.to_string().contains("`hyper-delay repair`"),
+        error
+            .to_string()
+            .contains("`hyper-delay repair DIR --to NEW`"),
         "{error}"
     );
 }
