@@ -217,6 +217,28 @@ fn batch_in_a_value_of_a_damaged_batch_hides_no_later_batch() {
 }
 
 #[test]
+fn holes_before_the_end_are_read_as_zeros() {
+    let written = written();
+    let path = written.directory.path().join("changed");
+    let mut file = File::create(&path).unwrap();
+    let mut expected = vec![0; 40 << 20];
+    for at in [5, 1 << 20, (20 << 20) + 7] {
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        std::io::Write::write_all(&mut file, &written.bytes).unwrap();
+        expected[at..at + written.bytes.len()].copy_from_slice(&written.bytes);
+    }
+    file.set_len(expected.len() as u64).unwrap();
+    let read = Journal::read(0, &path).unwrap();
+    assert!(expected.starts_with(read.written()));
+    assert!(
+        expected[read.written().len()..]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    assert_eq!(read.written().len(), (20 << 20) + 7 + written.bytes.len());
+}
+
+#[test]
 fn batches_that_use_the_numbers_of_clears_again_are_whole() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store");
