@@ -1,6 +1,9 @@
 //! Journals written by the library itself, whole, flipped and cut.
 
-use std::fs::{self, File};
+use std::{
+    fs::{self, File},
+    io::Write as _,
+};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use tempfile::TempDir;
@@ -224,7 +227,7 @@ fn holes_before_the_end_are_read_as_zeros() {
     let mut expected = vec![0; 40 << 20];
     for at in [5, 1 << 20, (20 << 20) + 7] {
         file.seek(SeekFrom::Start(at as u64)).unwrap();
-        std::io::Write::write_all(&mut file, &written.bytes).unwrap();
+        file.write_all(&written.bytes).unwrap();
         expected[at..at + written.bytes.len()].copy_from_slice(&written.bytes);
     }
     file.set_len(expected.len() as u64).unwrap();
