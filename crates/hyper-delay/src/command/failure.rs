@@ -1,4 +1,4 @@
-use std::{error::Error, io, net::SocketAddr};
+use std::{error::Error, io, net::SocketAddr, path::PathBuf};
 
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError};
 
@@ -50,10 +50,15 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Salvage(SalvageError),
     #[error(
-        "{findings} findings, {tasks} tasks are whole: `hyper-delay repair` saves what is readable \
-         in a new directory"
+        "findings: {findings}, whole tasks: {tasks}; `hyper-delay repair {} --to NEW` saves what is \
+         readable in a new directory",
+        directory.display()
     )]
-    Damaged { findings: u64, tasks: u64 },
+    Damaged {
+        directory: PathBuf,
+        findings: u64,
+        tasks: u64,
+    },
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }

@@ -8,8 +8,9 @@ use std::{
 
 use tracing_subscriber::EnvFilter;
 
-/// The default filter of the server.
-pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=warn";
+/// The default filter of the server. Two libraries of the store log only errors that they also
+/// return, and without the name of a file.
+pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=off,sfa=off";
 
 /// The default filter of the other commands. They warn about lost connections.
 pub(super) const CLIENT: &str = "warn";
@@ -66,7 +67,7 @@ fn filter(value: Option<OsString>, default: &str) -> (EnvFilter, Option<String>)
 /// filter would silence everything else.
 fn is_misspelt(word: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    const CRATES: [&str; 8] = [
+    const CRATES: [&str; 9] = [
         "hyper_delay",
         "hyper_delay_client",
         "fjall",
@@ -74,6 +75,7 @@ fn is_misspelt(word: &str) -> bool {
         "mio",
         "race_core",
         "race_tokio",
+        "sfa",
         "tokio",
     ];
     let target = word.split("::").next().unwrap_or_default();

@@ -28,13 +28,14 @@ impl Repair {
             eprintln!("{fault}");
         }
         print(&format!(
-            "saved {}, lost {}, contents without a name {}, old revisions left out {}; {} lists \
-             what is lost",
+            "saved {}, lost {}, contents without a name {}, old revisions left out {}\n\
+             {} lists what is lost; to use the saved tasks, set data_dir to {}",
             repaired.saved,
             repaired.lost,
             repaired.nameless,
             repaired.superseded,
-            repaired.list.display()
+            repaired.list.display(),
+            self.to.display()
         ))
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Fault {
     file: PathBuf,
     space: Option<&'static str>,
     what: String,
+    /// Whether it is the unreadable end of the newest journal.
+    is_tail: bool,
 }
 
 impl Fault {
@@ -20,6 +22,15 @@ impl Fault {
             file: file.to_owned(),
             space: None,
             what: what.into(),
+            is_tail: false,
+        }
+    }
+
+    /// The unreadable end of the newest journal.
+    pub(super) fn tail(file: &Path, what: impl Into<String>) -> Self {
+        Self {
+            is_tail: true,
+            ..Self::new(file, what)
         }
     }
 
@@ -52,6 +63,18 @@ impl Faults {
 
     pub(super) fn into_lines(self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
+    }
+
+    /// Takes out the unreadable end of the newest journal.
+    pub(super) fn take_tail(&mut self) -> Vec<String> {
+        let mut tail = Vec::new();
+        self.0.retain(|fault| {
+            if fault.is_tail {
+                tail.push(fault.to_string());
+            }
+            !fault.is_tail
+        });
+        tail
     }
 
     /// Adds the faults of a space.

@@ -39,7 +39,9 @@ impl Journals {
             let what = "there is no journal: a store has at least one";
             faults.add(Fault::new(store, what));
         }
+        let newest = files.last().cloned();
         for path in files {
+            collected.is_newest = newest.as_ref() == Some(&path);
             match Journal::read(&path) {
                 Ok(journal) => collected.journal(&journal, spaces, faults),
                 Err(error) => faults.add(Fault::new(&path, error.to_string())),
@@ -59,6 +61,8 @@ impl Journals {
 
 #[derive(Debug, Default)]
 struct Collected {
+    /// Whether the journal that is read is the last one.
+    is_newest: bool,
     rows: [Vec<Row>; Space::ALL.len()],
     /// The last commit of each space.
     last: [u64; Space::ALL.len()],
@@ -74,7 +78,12 @@ impl Collected {
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(damage) => {
-                    faults.add(Fault::new(path, damage.to_string()));
+                    let what = damage.to_string();
+                    faults.add(if damage.is_tail && self.is_newest {
+                        Fault::tail(path, what)
+                    } else {
+                        Fault::new(path, what)
+                    });
                     is_sure = false;
                     continue;
                 }

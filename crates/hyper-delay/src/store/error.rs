@@ -103,8 +103,8 @@ impl fmt::Display for StoreError {
         f.write_str(match self.kind {
             Kind::Disk | Kind::Loss => "look at the disk, then start the server again",
             Kind::Damage => {
-                "its files are damaged: stop the server, run `hyper-delay verify` to see what is \
-                 affected, and `hyper-delay repair` to save the rest"
+                "its files are damaged: stop the server; `hyper-delay verify DIR` shows what is \
+                 affected, `hyper-delay repair DIR --to NEW` saves the rest (DIR is the data_dir)"
             }
         })
     }
@@ -139,12 +139,19 @@ fn is_damaged_file(error: &std::io::Error) -> bool {
 
 /// Returns the cause of an error of the library in plain words.
 fn reason(error: fjall::Error) -> Source {
+    use fjall::{Error, LsmError};
     match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => error.into(),
-        fjall::Error::Poisoned => {
+        Error::Io(error) | Error::Storage(LsmError::Io(error)) => error.into(),
+        Error::Poisoned => {
             "an earlier write in the background failed, see the log; the disk may be full or \
              failing"
                 .into()
+        }
+        Error::Storage(LsmError::ChecksumMismatch { .. }) => "a checksum does not match".into(),
+        Error::Storage(LsmError::InvalidHeader(_)) => "the header of a block is damaged".into(),
+        Error::Storage(LsmError::InvalidTrailer) => "the trailer of a block is damaged".into(),
+        Error::Storage(LsmError::Unrecoverable) | Error::Unrecoverable => {
+            "a file is missing, too short or damaged".into()
         }
         other => other.into(),
     }
@@ -173,7 +180,7 @@ mod tests {
                 text.starts_with("the store failed to read in space tasks: "),
                 "{text}"
             );
-            assert!(text.contains("`hyper-delay verify`"), "{text}");
+            assert!(text.contains("`hyper-delay verify DIR`"), "{text}");
         }
         for error in [
             fjall::Error::Poisoned,

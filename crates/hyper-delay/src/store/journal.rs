@@ -20,7 +20,7 @@ mod parse;
 use std::{
     fmt,
     fs::{self, File},
-    io::{self, Read},
+    io::{self, Read, Seek as _, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -287,18 +287,40 @@ fn read_up_to_zeros(mut file: File) -> io::Result<Vec<u8>> {
     let zeros = vec![0; BLOCK];
     let mut block = Vec::with_capacity(BLOCK);
     let mut bytes = Vec::new();
-    let mut length = 0;
-    loop {
+    let mut at = 0;
+    while let Some(data) = next_data(&file, at as u64)? {
+        at = usize::try_from(data).map_err(io::Error::other)?;
+        file.seek(SeekFrom::Start(data))?;
         block.clear();
         if file.by_ref().take(BLOCK as u64).read_to_end(&mut block)? == 0 {
-            return Ok(bytes);
+            break;
         }
         if block != zeros[..block.len()] {
-            bytes.resize(length, 0);
+            bytes.resize(at, 0);
             bytes.extend_from_slice(&block);
         }
-        length += block.len();
+        at += block.len();
     }
+    Ok(bytes)
+}
+
+/// Returns the next place of a file that is not in a hole, if there is one. Most of a preallocated
+/// journal is a hole.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
+    use rustix::{fs, io::Errno};
+    match fs::seek(file, fs::SeekFrom::Data(from)) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(Errno::INVAL) => Ok(Some(from)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[expect(clippy::unnecessary_wraps, reason = "other systems can fail")]
+fn next_data(_: &File, from: u64) -> io::Result<Option<u64>> {
+    Ok(Some(from))
 }
 
 impl fmt::Display for Damage {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::process::Server;
 
-const DEFAULT: &str = "info,fjall=warn,lsm_tree=warn is used instead";
+const DEFAULT: &str = "info,fjall=warn,lsm_tree=off,sfa=off is used instead";
 
 #[test]
 fn an_empty_or_misspelt_filter_is_reported_and_the_default_applies() {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use super::stopped_store::{Directory, Tasks};
 use crate::{
     record::key,
-    salvage::{repair::Repaired, table::Table},
+    salvage::{repair::Repaired, table::Table, verify},
     store::{Space, journal::Journal},
 };
 
@@ -194,6 +194,35 @@ fn batches_in_a_payload_are_not_trusted_after_damage() {
     let (repaired, tasks) = directory.repair();
     assert_saved(&repaired, &tasks, &before);
     assert_eq!(repaired.lost, 0);
+}
+
+#[test]
+fn an_unreadable_end_of_a_journal_is_damage_only_if_the_record_counts_more() {
+    let directory = Directory::new(false);
+    let path = &directory.journals()[0];
+    let written = Journal::read(path).unwrap().written().to_vec();
+    let torn = &forged(1 << 30)[..40];
+    fs::write(path, [&written[..], torn].concat()).unwrap();
+    let findings = |directory: &Directory| {
+        let mut findings = Vec::new();
+        let verified = verify(directory.path(), &mut |line| {
+            findings.push(line.to_owned());
+            Ok(())
+        });
+        (findings, verified.unwrap().notes)
+    };
+    let (found, notes) = findings(&directory);
+    assert_eq!(found, [""; 0]);
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].contains("0.jnl: bytes "), "{notes:?}");
+
+    fs::write(path, &written[..written.len() - 5]).unwrap();
+    let (found, notes) = findings(&directory);
+    assert!(
+        found.iter().any(|line| line.contains("0.jnl: bytes ")),
+        "{found:?}"
+    );
+    assert_eq!(notes, [""; 0]);
 }
 
 /// A block of a table with one put.

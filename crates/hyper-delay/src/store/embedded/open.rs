@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io,
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
     sync::Mutex,
 };
 
@@ -70,7 +70,7 @@ impl Opening<'_> {
         let loss = inspection.loss();
         if let Some(loss) = &loss {
             if !self.options.accept_loss {
-                return Err(self.refuse(loss));
+                return Err(self.refuse(loss, inspection.cure().is_ok()));
             }
             tracing::warn!(%loss, "the loss is accepted");
         }
@@ -84,7 +84,8 @@ impl Opening<'_> {
         let opened = open_spaces(&store).map_err(|error| failed(self.directory, error));
         let (database, spaces) = self.or_restore(aside.as_ref(), opened)?;
         let checked = check(&spaces, &contents);
-        let checked = checked.and_then(|loss| loss.map_or(Ok(()), |loss| Err(self.refuse(&loss))));
+        let checked =
+            checked.and_then(|loss| loss.map_or(Ok(()), |loss| Err(self.refuse(&loss, true))));
         if checked.is_err() {
             // The journals must be closed before they are restored.
             drop((spaces, database));
@@ -152,10 +153,21 @@ impl Opening<'_> {
         result
     }
 
-    fn refuse(&self, loss: &Loss) -> StoreError {
-        let directory = self.directory.display();
+    /// Returns the error that names the loss and what to do. `can_accept` says whether the store can
+    /// be opened without what is missing.
+    fn refuse(&self, loss: &Loss, can_accept: bool) -> StoreError {
+        let directory = absolute(self.directory).unwrap_or_else(|_| self.directory.to_owned());
+        let directory = directory.display();
+        let accept = if can_accept {
+            "with --accept-loss the server starts with what is left"
+        } else {
+            "the server starts only after a repair, also with --accept-loss"
+        };
         StoreError::loss(format!(
-            "data_dir {directory}: acknowledged data is missing: {loss}"
+            "acknowledged data is missing from the data_dir {directory}: {loss}. The store was not \
+             opened. `hyper-delay verify {directory}` shows what is damaged; `hyper-delay repair \
+             {directory} --to NEW` saves all that is readable, `hyper-delay export {directory}` \
+             prints it; {accept}"
         ))
     }
 

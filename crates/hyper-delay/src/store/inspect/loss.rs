@@ -49,8 +49,9 @@ impl Loss {
         }));
     }
 
+    /// Puts these first: they are causes of what follows.
     pub(super) fn stops(&mut self, stops: &[Stop]) {
-        self.findings.extend(stops.iter().map(|stop| {
+        let stops = stops.iter().map(|stop| {
             let Stop {
                 journal,
                 range,
@@ -58,13 +59,13 @@ impl Loss {
                 batches,
             } = stop;
             format!(
-                "{} cannot be read from byte {} to {}: {reason}; {batches} batches after it can be \
-                 read",
+                "{} ends at byte {} instead of {}: {reason}, and {batches} readable batches follow",
                 journal.display(),
                 range.start,
                 range.end,
             )
-        }));
+        });
+        self.findings.splice(..0, stops);
     }
 
     /// Adds the number of recorded commits, schedules and removals after the newest commit of the
@@ -77,8 +78,8 @@ impl Loss {
             return;
         }
         self.findings.push(format!(
-            "the commit record counts {commits} commits with {schedules} schedules and {removals} \
-             removals after the newest commit of the store"
+            "the commit record counts more than is left (commits: {commits}, schedules: \
+             {schedules}, removals: {removals})"
         ));
     }
 
@@ -91,13 +92,6 @@ impl Loss {
 
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}. The store was not opened. `hyper-delay verify` shows what is damaged; \
-             `hyper-delay repair` saves the readable tasks in a new directory, and \
-             `hyper-delay export` prints them; --accept-loss starts the server with the tasks that \
-             remain",
-            self.findings.join("; ")
-        )
+        f.write_str(&self.findings.join("; "))
     }
 }

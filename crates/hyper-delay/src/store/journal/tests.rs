@@ -1,6 +1,9 @@
 //! Journals written by the library itself: undamaged, with flipped bits, and cut.
 
-use std::fs::{self, File};
+use std::{
+    fs::{self, File},
+    io::Write as _,
+};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use tempfile::TempDir;
@@ -215,6 +218,28 @@ fn batch_in_a_value_of_a_damaged_batch_hides_no_later_batch() {
             assert!(found.contains(batch), "byte {at}: {batch:?} {found:?}");
         }
     }
+}
+
+#[test]
+fn holes_before_the_end_are_read_as_zeros() {
+    let written = written();
+    let path = written.directory.path().join("changed");
+    let mut file = File::create(&path).unwrap();
+    let mut expected = vec![0; 40 << 20];
+    for at in [5, 1 << 20, (20 << 20) + 7] {
+        file.seek(SeekFrom::Start(at as u64)).unwrap();
+        file.write_all(&written.bytes).unwrap();
+        expected[at..at + written.bytes.len()].copy_from_slice(&written.bytes);
+    }
+    file.set_len(expected.len() as u64).unwrap();
+    let read = Journal::read(&path).unwrap();
+    assert!(expected.starts_with(read.written()));
+    assert!(
+        expected[read.written().len()..]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
+    assert_eq!(read.written().len(), (20 << 20) + 7 + written.bytes.len());
 }
 
 #[test]

@@ -97,7 +97,11 @@ fn damage(stop: Stop) {
         random.shuffle(&mut cases);
         cases.truncate(FEW);
     }
-    for case in iter::once(whole).chain(cases) {
+    let count = cases.len();
+    for (number, case) in iter::once(whole).chain(cases).enumerate() {
+        if number % 500 == 499 {
+            println!("{stop:?}: {number} of {count} faults");
+        }
         let copy = files.copy(&case);
         let verdict = judge(copy.path(), &fixture.expected);
         tally.add(&case, &verdict);

@@ -97,7 +97,7 @@ fn store_of_an_older_version_with_damage_in_the_middle_is_refused() {
     bytes[30] ^= 1;
     std::fs::write(&journal, bytes).unwrap();
     let error = Embedded::open(directory.path()).unwrap_err().to_string();
-    assert!(error.contains("2 batches after it can be read"), "{error}");
+    assert!(error.contains("and 2 readable batches follow"), "{error}");
 }
 
 #[test]

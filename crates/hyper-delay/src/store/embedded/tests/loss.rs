@@ -260,9 +260,12 @@ fn deleted_table_is_refused_and_only_repair_helps() {
     let message = copy.refused();
     assert!(message.contains("keyspaces/2"), "{message}");
     assert!(message.contains("space names"), "{message}");
+    assert!(message.contains("only after a repair"), "{message}");
     let error = copy.accept_loss().unwrap_err();
     assert!(
-        error.to_string().contains("`hyper-delay repair`"),
+        error
+            .to_string()
+            .contains("`hyper-delay repair DIR --to NEW`"),
         "{error}"
     );
 }

@@ -30,11 +30,11 @@ fn journal_cut_in_a_recorded_batch_is_refused() {
             for expected in [
                 "space names ends at commit 2, and the commit record says 3",
                 "space waiting ends at commit 2, and the commit record says 3",
-                "1 commits with 1 schedules and 0 removals",
+                "(commits: 1, schedules: 1, removals: 0)",
                 "--accept-loss",
-                "`hyper-delay verify`",
-                "`hyper-delay repair`",
-                "`hyper-delay export`",
+                "`hyper-delay verify /",
+                "`hyper-delay repair /",
+                "`hyper-delay export /",
             ] {
                 assert!(message.contains(expected), "{expected:?}: {message}");
             }
