@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Drain,
     /// The committer has failed.
     Failed(StoreError),
+    /// The future of the server is gone: the thread ends at once.
+    Abandoned,
 }
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
@@ -49,7 +51,7 @@ pub(crate) struct Driver<S> {
 }
 
 impl<S: Store> Driver<S> {
-    /// Runs until it is drained or the disk fails.
+    /// Runs until it is drained or abandoned, or the disk fails.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
         for outbox in self.outboxes.values() {
@@ -98,6 +100,7 @@ impl<S: Store> Driver<S> {
                         let _ = self.jobs.send(Vec::new());
                     }
                     Event::Failed(error) => return Err(error),
+                    Event::Abandoned => return Ok(()),
                 }
             }
         }
