@@ -14,9 +14,6 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// Routes in one reply, at most.
-const ROUTES: usize = 1000;
-
 /// Reads the counts on disk, and has the scheduler add what it knows.
 pub(super) async fn stats<S: Store>(
     shared: &Arc<Shared<S>>,
@@ -88,7 +85,7 @@ fn counts<S: Store>(
             };
             first.insert(row.route.clone(), row);
         }
-        if first.len() > ROUTES {
+        if first.len() > Stats::MAX_ROUTES {
             first.pop_last();
             stats.more = true;
         }

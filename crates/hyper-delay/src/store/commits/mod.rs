@@ -2,7 +2,7 @@
 //!
 //! The file `commits` beside the folder `store` has two slots that are written in turn, so that one
 //! of them is whole at any time. A slot is written after each commit that reached the disk, before
-//! anyone is told of the commit, and with no sync of its own. A thread syncs the file at most once a
+//! its jobs are reported, and with no sync of its own. A thread syncs the file at most once a
 //! second. So after the end of the process the record names the last acknowledged commit; after a
 //! power failure it can be a second old.
 
