@@ -13,6 +13,20 @@ pub(crate) use file::{CommitFile, Found};
 
 use super::Space;
 
+/// Describes a space whose last commit is older than the recorded one. `None` if it is not.
+pub(crate) fn behind(space: Space, last: u64, recorded: u64) -> Option<String> {
+    let space = space.name();
+    (last < recorded).then(|| {
+        format!("space {space} ends at commit {last}, and the commit record says {recorded}")
+    })
+}
+
+/// Describes a space without the commits after `from` up to `to`, and with later ones.
+pub(crate) fn gap(space: Space, from: u64, to: u64) -> String {
+    let space = space.name();
+    format!("space {space} lacks commits after {from} up to {to}")
+}
+
 /// What the store must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Commits {
