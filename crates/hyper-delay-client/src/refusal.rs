@@ -47,6 +47,8 @@ pub enum Code {
     /// The server's disk has no room for new tasks. Deliveries and acks continue; send it again
     /// later.
     DiskFull,
+    /// What was asked for cannot be read, because files of the server's store are damaged.
+    Damaged,
     /// The server is shutting down.
     ShuttingDown,
     /// The server has as many connections as it allows.
@@ -72,6 +74,7 @@ impl Code {
             Self::TooLong => "too_long",
             Self::DuplicateId => "duplicate_id",
             Self::DiskFull => "disk_full",
+            Self::Damaged => "damaged",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyRoutes => "too_many_routes",
@@ -105,6 +108,7 @@ impl From<String> for Code {
             "too_long" => Self::TooLong,
             "duplicate_id" => Self::DuplicateId,
             "disk_full" => Self::DiskFull,
+            "damaged" => Self::Damaged,
             "shutting_down" => Self::ShuttingDown,
             "too_many_connections" => Self::TooManyConnections,
             "too_many_routes" => Self::TooManyRoutes,
@@ -125,6 +129,7 @@ mod tests {
             "too_many_connections",
             "too_many_routes",
             "disk_full",
+            "damaged",
         ] {
             let code = Code::from(name.to_owned());
             assert_eq!(code.as_str(), name);

@@ -39,6 +39,8 @@ pub(crate) enum Event {
     Failed(StoreError),
     /// The committer has ended: by itself only if it failed. Its threads report the reason.
     CommitterEnded,
+    /// The future of the server is gone: the thread ends at once.
+    Abandoned,
 }
 
 /// The scheduler with its channels, its clock and the outboxes of its connections.
@@ -51,7 +53,7 @@ pub(crate) struct Driver<S> {
 }
 
 impl<S: Store> Driver<S> {
-    /// Runs until it is drained, the disk fails or the committer ends.
+    /// Runs until it is drained or abandoned, the disk fails or the committer ends.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
         for outbox in self.outboxes.values() {
@@ -99,7 +101,7 @@ impl<S: Store> Driver<S> {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
                     Event::Drain => draining = true,
-                    Event::CommitterEnded => return Ok(()),
+                    Event::CommitterEnded | Event::Abandoned => return Ok(()),
                     Event::Failed(error) => return Err(error),
                 }
             }

@@ -20,10 +20,18 @@ pub(crate) enum Warning {
     Accept,
     /// A connection was closed because of its unfinished line.
     Unfinished,
+    /// A request was refused because files of the store are damaged.
+    Damage,
 }
 
 impl Warning {
-    const ALL: [Self; 4] = [Self::Host, Self::Full, Self::Accept, Self::Unfinished];
+    const ALL: [Self; 5] = [
+        Self::Host,
+        Self::Full,
+        Self::Accept,
+        Self::Unfinished,
+        Self::Damage,
+    ];
 
     const fn text(self) -> &'static str {
         match self {
@@ -31,6 +39,7 @@ impl Warning {
             Self::Full => "refused: too many connections are open",
             Self::Accept => "a connection could not be accepted",
             Self::Unfinished => "closed: all unfinished lines exceed max_unfinished_bytes",
+            Self::Damage => "refused: files of the store are damaged",
         }
     }
 }

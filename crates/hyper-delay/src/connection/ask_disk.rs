@@ -6,15 +6,13 @@ use super::Shared;
 use crate::{
     driver::Event,
     ledger::{DeadLetter, Position, View},
+    log_limit::Warning,
     outbox::Outbox,
     protocol::{Code, Counts, DeadTask, Refusal, Reply, RouteStats, Stats},
     record::{self, Name, Place},
     scheduler::{CountsAsked, Input, Message, OwnRoutes, ReplyTo},
     store::{Store, StoreError},
 };
-
-/// Routes in one reply, at most.
-const ROUTES: usize = 1000;
 
 /// Reads the counts on disk, and has the scheduler add what it knows.
 pub(super) async fn stats<S: Store>(
@@ -26,7 +24,7 @@ pub(super) async fn stats<S: Store>(
     let view = View::new(shared.store.clone());
     let own_routes = shared.own_routes.clone();
     let (one, from) = (route.clone(), after.clone());
-    let read = tokio::task::spawn_blocking(move || {
+    let read = read(move || {
         let is_listed = |name: &str| match &one {
             Some(one) => name == &**one,
             None => from.as_ref().is_none_or(|from| name > &**from),
@@ -34,7 +32,7 @@ pub(super) async fn stats<S: Store>(
         counts(&view, &own_routes, is_listed)
     });
     match read.await {
-        Ok(Ok(stats)) => {
+        Ok(stats) => {
             let asked = CountsAsked {
                 stats,
                 route,
@@ -44,15 +42,19 @@ pub(super) async fn stats<S: Store>(
             let input = Input::Stats(Box::new(asked));
             let _ = shared.events.send(Event::Input(input));
         }
-        Ok(Err(error)) => unreadable(shared, outbox, reply_to.weight, error),
-        Err(error) => {
-            unreadable(
-                shared,
-                outbox,
-                reply_to.weight,
-                StoreError::new("read", error),
-            );
-        }
+        Err(error) => unreadable(shared, outbox, route, reply_to, error),
+    }
+}
+
+/// Reads from the store on a thread that may block. A read that panics has met damage that no
+/// checksum shows.
+async fn read<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(read) => read,
+        Err(error) if error.is_panic() => Err(StoreError::damage("read", "the read has panicked")),
+        Err(error) => Err(StoreError::new("read", error)),
     }
 }
 
@@ -83,7 +85,7 @@ fn counts<S: Store>(
             };
             first.insert(row.route.clone(), row);
         }
-        if first.len() > ROUTES {
+        if first.len() > Stats::MAX_ROUTES {
             first.pop_last();
             stats.more = true;
         }
@@ -111,22 +113,21 @@ pub(super) async fn dead<S: Store>(
     let view = View::new(shared.store.clone());
     let page = Page::new(usize::from(limit), shared.config.max_line_bytes);
     let is_orphaned = shared.own_routes.is_orphaned(&route);
-    let read = tokio::task::spawn_blocking(move || match is_orphaned {
-        true => orphans(&view, &route, after.as_deref(), page),
-        false => letters(&view, &route, after.as_ref(), page),
+    let of = route.clone();
+    let read = read(move || match is_orphaned {
+        true => orphans(&view, &of, after.as_deref(), page),
+        false => letters(&view, &of, after.as_ref(), page),
     });
-    let ReplyTo { tag, weight, .. } = reply_to;
     match read.await {
-        Ok(Ok(reply)) => {
-            let message = Message::Reply { reply, tag, weight };
-            if outbox.push(message) {
-                outbox.wake();
-            }
-        }
-        Ok(Err(error)) => unreadable(shared, outbox, weight, error),
-        Err(error) => {
-            unreadable(shared, outbox, weight, StoreError::new("read", error));
-        }
+        Ok(answer) => reply(outbox, reply_to, answer),
+        Err(error) => unreadable(shared, outbox, Some(route), reply_to, error),
+    }
+}
+
+fn reply(outbox: &Outbox, reply_to: ReplyTo, reply: Reply) {
+    let ReplyTo { tag, weight, .. } = reply_to;
+    if outbox.push(Message::Reply { reply, tag, weight }) {
+        outbox.wake();
     }
 }
 
@@ -258,8 +259,26 @@ fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
     }
 }
 
-/// The store cannot be read: the server ends.
-fn unreadable<S>(shared: &Arc<Shared<S>>, outbox: &Outbox, weight: u32, error: StoreError) {
-    let _ = shared.events.send(Event::Failed(error));
-    outbox.give(weight);
+/// The store cannot be read. Damage concerns only what was asked for; if the disk fails, the server
+/// ends.
+fn unreadable<S>(
+    shared: &Shared<S>,
+    outbox: &Outbox,
+    route: Option<Arc<str>>,
+    reply_to: ReplyTo,
+    error: StoreError,
+) {
+    if !error.is_damage() {
+        let _ = shared.events.send(Event::Failed(error));
+        return outbox.give(reply_to.weight);
+    }
+    shared.logs.warn(Warning::Damage, &error);
+    let refusal = Refusal {
+        route,
+        ..Refusal::new(Code::Damaged, error.to_string())
+    };
+    reply(outbox, reply_to, Reply::Error(refusal));
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt},
     net::TcpStream,
     sync::watch,
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -78,10 +79,12 @@ pub(crate) async fn serve<S: Store>(
         return;
     }
     let _guard = DisconnectGuard(&shared.events, id);
-    let mut writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
+    let writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
+    let mut writer = AbortOnDrop(writer);
+    let writer = &mut writer.0;
     let (why, written) = tokio::select! {
         why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
-        why = &mut writer => (why.unwrap_or("the writer panicked"), true),
+        why = &mut *writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
     // Replies are still to be written, but nothing more is to be delivered.
@@ -90,7 +93,7 @@ pub(crate) async fn serve<S: Store>(
     let written = written
         || tokio::select! {
             () = outbox.answered() => false,
-            _ = &mut writer => true,
+            _ = &mut *writer => true,
         };
     outbox.close();
     if !written {
@@ -106,6 +109,16 @@ impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
         let _ = self.0.send(Event::Input(Input::Closed(self.1)));
         let _ = self.0.send(Event::Disconnected(self.1));
+    }
+}
+
+/// Ends the task that writes when the connection's own task is aborted or panics. The peer may read
+/// nothing, so closing the outbox would not end it soon.
+struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -339,7 +339,7 @@ impl<S: Store> Ledger<S> {
 
     /// Writes the state of a task and its entry.
     fn put(&mut self, route: &str, id: &str, key: Bytes, name: &Name) {
-        let (space, place, column) = entry_key(route, name);
+        let (space, place) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.writes);
         }
@@ -351,14 +351,14 @@ impl<S: Store> Ledger<S> {
         };
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
-        self.tally.add(route, column, 1);
+        self.tally.add(route, Column::of(name.place), 1);
     }
 
     /// Removes the entry of a task.
     fn remove_entry(&mut self, route: &str, name: &Name) {
-        let (space, place, column) = entry_key(route, name);
+        let (space, place) = entry_key(route, name);
         self.writes.remove(space, place);
-        self.tally.add(route, column, -1);
+        self.tally.add(route, Column::of(name.place), -1);
     }
 
     /// Removes the entry and the content of a task.
@@ -378,24 +378,12 @@ fn content(order: &Order) -> Task<'_> {
     }
 }
 
-/// Returns the space and the key of a task's entry, and the count that includes it.
-fn entry_key(route: &str, name: &Name) -> (Space, Bytes, Column) {
+/// Returns the space and the key of a task's entry.
+pub(crate) fn entry_key(route: &str, name: &Name) -> (Space, Bytes) {
     match name.place {
-        Place::Waiting(at) => (
-            Space::Waiting,
-            key::time(at, name.seq).into(),
-            Column::Waiting,
-        ),
-        Place::Parked(at) => (
-            Space::Parked,
-            key::route_time(route, at, name.seq),
-            Column::Parked,
-        ),
-        Place::Dead(at) => (
-            Space::Dead,
-            key::route_time(route, at, name.seq),
-            Column::Dead,
-        ),
+        Place::Waiting(at) => (Space::Waiting, key::time(at, name.seq).into()),
+        Place::Parked(at) => (Space::Parked, key::route_time(route, at, name.seq)),
+        Place::Dead(at) => (Space::Dead, key::route_time(route, at, name.seq)),
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::{key_hash::KeyHash, writes::Writes};
 use crate::{
-    record::{self, Counts, key},
+    record::{self, Counts, Place, key},
     store::{Bytes, Space, Store, StoreError},
 };
 
@@ -13,6 +13,17 @@ pub(super) enum Column {
     Waiting,
     Parked,
     Dead,
+}
+
+impl Column {
+    /// Returns the count that includes a task in this place.
+    pub(super) const fn of(place: Place) -> Self {
+        match place {
+            Place::Waiting(_) => Self::Waiting,
+            Place::Parked(_) => Self::Parked,
+            Place::Dead(_) => Self::Dead,
+        }
+    }
 }
 
 /// The changes that a batch makes to the counts of routes. Each route is written once per writes.

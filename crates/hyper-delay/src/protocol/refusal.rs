@@ -68,6 +68,8 @@ pub enum Code {
     DuplicateId,
     /// The disk has no room for new tasks. Deliveries and acks continue.
     DiskFull,
+    /// What was asked for cannot be read, because files of the store are damaged.
+    Damaged,
     /// The server is shutting down.
     ShuttingDown,
     /// The server already has `max_connections` connections.
@@ -91,6 +93,7 @@ impl Code {
             Self::TooLong => "too_long",
             Self::DuplicateId => "duplicate_id",
             Self::DiskFull => "disk_full",
+            Self::Damaged => "damaged",
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyRoutes => "too_many_routes",

@@ -21,6 +21,11 @@ pub struct Stats {
     pub more: bool,
 }
 
+impl Stats {
+    /// The maximum number of routes in one reply.
+    pub const MAX_ROUTES: usize = 1000;
+}
+
 /// The counts of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouteStats {

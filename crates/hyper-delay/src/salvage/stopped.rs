@@ -95,9 +95,8 @@ fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
 
 /// Checks a file that the library needs for opening the store: `version` or `lock`.
 fn check_mark(path: &Path) -> Result<(), Fault> {
-    const FORMAT: &[u8] = b"FJL\x03";
     let bytes = std::fs::read(path).map_err(|error| Fault::new(path, error.to_string()))?;
-    if path.ends_with("version") && bytes != FORMAT {
+    if path.ends_with("version") && bytes != place::FORMAT {
         return Err(Fault::new(
             path,
             "it does not name the format 3 of the store",

@@ -12,7 +12,7 @@ use crate::{
     record::{self, Counts, Place, key},
     store::{
         Bytes, Space,
-        commits::{CommitFile, Extent, Found},
+        commits::{self, CommitFile, Extent, Found},
     },
 };
 
@@ -143,19 +143,12 @@ impl Audit<'_> {
                 Found::Read(record) => record.space(space),
                 _ => Extent::default(),
             };
-            let name = space.name();
-            if last < extent.last {
-                let recorded = extent.last;
-                self.find(&format!(
-                    "space {name} ends at commit {last}, and the commit record says {recorded}"
-                ))?;
+            if let Some(behind) = commits::behind(space, last, extent.last) {
+                self.find(&behind)?;
             }
             for base in store.bases(space) {
                 if base.before > before && base.commit > extent.floor {
-                    let (from, to) = (before, base.before);
-                    self.find(&format!(
-                        "space {name} lacks commits after {from} up to {to}"
-                    ))?;
+                    self.find(&commits::gap(space, before, base.before))?;
                 }
                 before = before.max(base.commit);
             }

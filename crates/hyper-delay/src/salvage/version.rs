@@ -2,7 +2,7 @@
 //! lists the tables.
 //!
 //! ```text
-//! current      = version: u64, checksum of the version file: u128 (XXH3), 0
+//! current      = see `store::current`
 //! version file = sections, "TOC!", sections: u32,
 //!                (at: u64, length: u64, name length: u16, name)*, trailer
 //! trailer      = see `trailer`
@@ -16,12 +16,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     faults::{Fault, Faults},
     trailer,
 };
+use crate::store::current::Current;
 
 /// A table that belongs to the newest version, or may belong to it.
 #[derive(Debug, Clone)]
@@ -79,14 +80,11 @@ fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
     let read = |path: &Path| fs::read(path).map_err(|error| Fault::new(path, error.to_string()));
     let bytes = read(&current)?;
     let malformed = || Fault::new(&current, "it is malformed");
-    let (version, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
-    let (checksum, rest) = rest.split_first_chunk().ok_or_else(malformed)?;
-    if rest != [0] {
-        return Err(malformed());
-    }
-    let path = folder.join(format!("v{}", u64::from_le_bytes(*version)));
+    let newest = Current::decode(&bytes).filter(|current| current.checksum_type == 0);
+    let newest = newest.ok_or_else(malformed)?;
+    let path = folder.join(newest.name());
     let bytes = read(&path)?;
-    if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) {
+    if !newest.matches(&bytes) {
         let what = "its checksum is not the one that the file current has";
         return Err(Fault::new(&path, what));
     }

@@ -5,6 +5,7 @@ use std::{
 
 use super::task::Saved;
 use crate::{
+    ledger::entry_key,
     record::{self, Counts, Entry, Name, Place, key},
     store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
 };
@@ -69,7 +70,7 @@ impl Writer {
             Some(reason) => record::encode_dead(&entry, reason),
             None => record::encode(&entry),
         };
-        let (space, place) = place(route, name);
+        let (space, place) = entry_key(route, name);
         self.put(space, &place, &entry)?;
         let state = record::encode(name);
         self.put(Space::Names, &key, &state)?;
@@ -93,7 +94,7 @@ impl Writer {
             return Ok(false);
         };
         let name: Name = record::decode(&before)?;
-        let (space, place) = place(route, &name);
+        let (space, place) = entry_key(route, &name);
         self.batch.remove(space, place);
         self.batch.remove(Space::Tasks, key::task(name.seq));
         self.batch.count_removal();
@@ -146,14 +147,5 @@ pub(super) const fn column(counts: &mut Counts, place: Place) -> &mut u64 {
         Place::Waiting(_) => &mut counts.waiting,
         Place::Parked(_) => &mut counts.parked,
         Place::Dead(_) => &mut counts.dead,
-    }
-}
-
-/// Returns the space and the key of a task's entry.
-fn place(route: &str, name: &Name) -> (Space, Bytes) {
-    match name.place {
-        Place::Waiting(at) => (Space::Waiting, key::time(at, name.seq).into()),
-        Place::Parked(at) => (Space::Parked, key::route_time(route, at, name.seq)),
-        Place::Dead(at) => (Space::Dead, key::route_time(route, at, name.seq)),
     }
 }

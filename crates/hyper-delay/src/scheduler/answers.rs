@@ -44,7 +44,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Whatever goes on with an acknowledged task ends. It stays in memory until that is on disk.
+    /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
+    /// committed.
     fn finish(&mut self, seq: u64, answered: ConsumerId) {
         let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
         let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {

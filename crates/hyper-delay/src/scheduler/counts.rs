@@ -2,12 +2,9 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{ConsumerId, CountsAsked, Scheduler};
 use crate::{
-    protocol::{Reply, RouteStats},
+    protocol::{Reply, RouteStats, Stats},
     store::Store,
 };
-
-/// Routes in one reply, at most.
-const ROUTES: usize = 1000;
 
 impl<S: Store> Scheduler<S> {
     /// Adds what only memory knows to the counts on disk, and replies with them.
@@ -74,7 +71,7 @@ fn row<'a>(rows: &'a mut BTreeMap<Arc<str>, RouteStats>, name: &Arc<str>) -> &'a
 
 /// Drops the rows that do not fit into `room` bytes. Returns whether there were any.
 fn cut(rows: &mut Vec<RouteStats>, mut room: usize) -> bool {
-    let fits = rows.iter().take(ROUTES).take_while(|row| {
+    let fits = rows.iter().take(Stats::MAX_ROUTES).take_while(|row| {
         let length = row.length() + 1;
         let fits = room >= length;
         room = room.saturating_sub(length);

@@ -34,8 +34,12 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A due task waits on disk until a consumer has room.
+    /// A due task waits on disk until a consumer has room. While the server ends, it stays as it is
+    /// on disk.
     pub(super) fn park(&mut self, seq: u64) {
+        if self.is_ending {
+            return;
+        }
         self.tasks.commit(seq, Change::Park, &mut self.timers);
         if let Some(task) = self.tasks.get(seq) {
             let op = Op::Park(task.subject(seq));
@@ -74,7 +78,7 @@ impl<S: Store> Scheduler<S> {
         self.wait_for_room(name);
     }
 
-    /// Has a route served again when one of its consumers has room.
+    /// Queues the route with its consumers, to be served when one has credit.
     fn wait_for_room(&mut self, name: &Arc<str>) {
         let Some(route) = self.routes.get(name).filter(|route| route.has_work()) else {
             return;

@@ -85,8 +85,8 @@ pub(crate) struct Scheduler<S> {
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
     unknown_acks: u64,
-    /// The server is about to end: nothing is delivered any more, and no round fails because its
-    /// connection closes.
+    /// The server is about to end: nothing is read, delivered or parked any more, and no round fails
+    /// because its time or its connection ends. Requests and answers still count.
     is_ending: bool,
 }
 

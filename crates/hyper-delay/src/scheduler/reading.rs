@@ -33,8 +33,7 @@ impl<S: Store> Scheduler<S> {
         Position::start_of(now.saturating_add(self.settings.window_millis))
     }
 
-    /// Has a task wait for its time, and drops the later half of the waiting ones if there are too
-    /// many.
+    /// Arms a task's timer; evicts the later half of the waiting tasks if there are too many.
     pub(super) fn wait(&mut self, seq: u64, task: Task, due: Due) {
         self.tasks.wait(seq, task, due, self.now, &mut self.timers);
         if self.tasks.waiting() > self.settings.window_tasks
@@ -122,6 +121,9 @@ impl<S: Store> Scheduler<S> {
     /// Reads parked tasks of a route, if there is room for them. If there may be more, other routes
     /// come first.
     pub(super) fn refill(&mut self, name: &Arc<str>) {
+        if self.is_ending {
+            return;
+        }
         match self.try_refill(name) {
             Ok(true) => self.routes.want(name.clone()),
             Ok(false) => {}

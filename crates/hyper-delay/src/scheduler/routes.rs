@@ -77,7 +77,7 @@ impl Routes {
         }
     }
 
-    /// A connection is closed: it is to leave its routes.
+    /// Queues the routes of a closed connection for removal.
     pub(super) fn depart(&mut self, consumer: ConsumerId, routes: BTreeSet<Arc<str>>) {
         if !routes.is_empty() {
             let routes = routes.into_iter();

@@ -144,7 +144,8 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Returns the route of a schedule without one: the only one that the connection has
-    /// registered, or one of its own, which it is to register. Tells which.
+    /// registered, or the connection's own route. The flag is true for its own route, which the
+    /// caller must register.
     fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
         let state = self.consumers.get_mut(consumer)?;
         if let Some(route) = state.only_route() {

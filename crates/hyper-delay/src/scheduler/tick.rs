@@ -24,8 +24,14 @@ pub(crate) enum Next {
 
 impl<S: Store> Scheduler<S> {
     /// Time has passed: what is due is delivered. Does a bounded amount of work.
+    ///
+    /// While the server ends, the time changes nothing: all tasks are on disk, and the next start
+    /// delivers them.
     pub(crate) fn tick(&mut self, now: Now) -> Next {
         self.now = now;
+        if self.is_ending {
+            return Next::Never;
+        }
         if let Some(milliseconds) = self.horizon.clock_was_set(now) {
             tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");
             self.tasks.rearm_after_clock_step(now, &mut self.timers);

@@ -9,9 +9,12 @@ pub enum ServeError {
     /// The disk failed. All acknowledged tasks are on it.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A thread could not be started, or the listener has no address.
+    /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(#[from] io::Error),
+    /// The listener has no address.
+    #[error("the address of the listener cannot be read: {0}")]
+    Listener(#[source] io::Error),
     /// A thread has panicked: a fault of the server.
     #[error("the thread {0} has panicked; what was acknowledged is on disk")]
     Panicked(&'static str),

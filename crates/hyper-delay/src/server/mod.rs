@@ -9,7 +9,10 @@ mod threads;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        mpsc::{self, Sender},
+    },
 };
 
 use tokio::{net::TcpListener, sync::watch};
@@ -23,7 +26,7 @@ use crate::{
     config::Config,
     connection::{Shared, Unfinished},
     descriptors::{self, Descriptors},
-    driver::Driver,
+    driver::{Driver, Event},
     ledger::Ledger,
     scheduler::Scheduler,
     store::{Embedded, OpenOptions, Store},
@@ -53,7 +56,8 @@ use threads::Running;
 ///
 /// # Cancel safety
 ///
-/// Dropping the future ends the server as a crash would: what was acknowledged is on disk.
+/// Dropping the future ends the server as a crash would: what was acknowledged is on disk. Its
+/// threads end shortly after, and `config.data_dir` can be used again.
 pub async fn run(
     listener: TcpListener,
     config: Config,
@@ -125,6 +129,8 @@ async fn serve<S: Store>(
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe)?;
     let (events, inbox) = mpsc::channel();
+    // The thread that writes keeps the channel open, so the scheduler must be told to end.
+    let _guard = AbandonGuard(events.clone());
     let (jobs, queue) = mpsc::channel();
 
     let scheduler = Scheduler::new(
@@ -148,7 +154,8 @@ async fn serve<S: Store>(
         Ok(())
     })?;
     let mut scheduler = Running::start("scheduler", move || driver.run())?;
-    tracing::info!(address = %listener.local_addr()?, "listening");
+    let address = listener.local_addr().map_err(ServeError::Listener)?;
+    tracing::info!(%address, "listening");
 
     let (end, ending) = watch::channel(false);
     let shared = Shared {
@@ -180,6 +187,16 @@ async fn serve<S: Store>(
     }
     applier.ended().await?;
     writer.ended().await
+}
+
+/// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing
+/// receives the event.
+struct AbandonGuard(Sender<Event>);
+
+impl Drop for AbandonGuard {
+    fn drop(&mut self) {
+        let _ = self.0.send(Event::Abandoned);
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod aside;
 mod batch;
 pub(crate) mod commits;
+pub(crate) mod current;
 mod disk;
 mod embedded;
 mod error;

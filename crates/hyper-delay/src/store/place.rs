@@ -7,6 +7,9 @@ use std::{
 /// The folder of the store in a data directory.
 pub(crate) const STORE: &str = "store";
 
+/// The content of the file `version` of a store.
+pub(crate) const FORMAT: &[u8] = b"FJL\x03";
+
 /// The folder of a store that is being created.
 const UNFINISHED: &str = "store.new";
 

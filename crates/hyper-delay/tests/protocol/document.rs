@@ -21,6 +21,7 @@ fn codes() -> BTreeSet<&'static str> {
         TooLong,
         DuplicateId,
         DiskFull,
+        Damaged,
         ShuttingDown,
         TooManyConnections,
         TooManyRoutes,
@@ -28,7 +29,7 @@ fn codes() -> BTreeSet<&'static str> {
     for code in all {
         match code {
             BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
-            | TooLong | DuplicateId | DiskFull | ShuttingDown | TooManyConnections
+            | TooLong | DuplicateId | DiskFull | Damaged | ShuttingDown | TooManyConnections
             | TooManyRoutes => {}
         }
     }

@@ -32,6 +32,7 @@ mod replace;
 mod dead;
 mod stats;
 
+mod abandoned;
 mod connections;
 mod restart;
 mod shutdown;

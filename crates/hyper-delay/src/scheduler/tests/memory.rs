@@ -129,26 +129,6 @@ fn an_idle_scheduler_waits_for_nothing() {
 }
 
 #[test]
-fn a_server_that_ends_fails_no_round() {
-    let mut world = World::new(60_000, 64, 16);
-    let consumer = world.connect(&["route"]);
-    world.schedule("task", START);
-    world.settle();
-    world.input(crate::scheduler::Input::Ending);
-    world.input(crate::scheduler::Input::Closed(consumer));
-    world.settle();
-    world.restart();
-    world.connect(&["route"]);
-    world.settle();
-    let rounds: Vec<u32> = world
-        .deliveries
-        .iter()
-        .map(|delivered| delivered.attempt)
-        .collect();
-    assert_eq!(rounds, [1, 1], "at once, and without a failure");
-}
-
-#[test]
 fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
     let mut world = World::new(60_000, 64, 16);
     for task in 0..3000 {

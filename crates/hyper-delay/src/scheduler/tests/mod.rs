@@ -4,6 +4,7 @@ mod cancel;
 mod clock;
 mod departures;
 mod edge;
+mod ending;
 mod hedging;
 mod invariants;
 mod memory;

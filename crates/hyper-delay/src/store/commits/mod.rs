@@ -2,7 +2,7 @@
 //!
 //! The file `commits` beside the folder `store` has two slots that are written in turn, so that one
 //! of them is whole at any time. A slot is written after each commit that reached the disk, before
-//! anyone is told of the commit, and with no sync of its own. A thread syncs the file at most once a
+//! its jobs are reported, and with no sync of its own. A thread syncs the file at most once a
 //! second. So after the end of the process the record names the last acknowledged commit; after a
 //! power failure it can be a second old.
 
@@ -12,6 +12,20 @@ mod slot;
 pub(crate) use file::{CommitFile, Found};
 
 use super::Space;
+
+/// Describes a space whose last commit is older than the recorded one. `None` if it is not.
+pub(crate) fn behind(space: Space, last: u64, recorded: u64) -> Option<String> {
+    let space = space.name();
+    (last < recorded).then(|| {
+        format!("space {space} ends at commit {last}, and the commit record says {recorded}")
+    })
+}
+
+/// Describes a space without the commits after `from` up to `to`, and with later ones.
+pub(crate) fn gap(space: Space, from: u64, to: u64) -> String {
+    let space = space.name();
+    format!("space {space} lacks commits after {from} up to {to}")
+}
 
 /// What the store must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

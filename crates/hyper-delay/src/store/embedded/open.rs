@@ -33,8 +33,9 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
         place: &place,
         options,
     };
-    let (database, spaces, contents) = opening.run()?;
+    // The reserve gives its room to the opening of the store.
     let disk = Disk::open(directory, place.store());
+    let (database, spaces, contents) = opening.run()?;
     let progress = Progress::begin(directory, contents);
     let progress = progress.map_err(|error| failed(directory, error.into()))?;
     Ok(Embedded {

@@ -51,7 +51,7 @@ impl Progress {
         (next, markers)
     }
 
-    /// Takes note of a commit.
+    /// Records a commit.
     pub(super) fn committed(
         &mut self,
         commits: Commits,
@@ -64,8 +64,8 @@ impl Progress {
         }
     }
 
-    /// Takes note that all commits are on the disk. If they were before, the record goes there, too:
-    /// that is how the committer ends.
+    /// Records that all commits are synced. If they were before, syncs the record, too: that is how
+    /// the committer ends.
     pub(super) fn synced(&mut self) -> Result<(), StoreError> {
         if self.synced == self.written {
             return self.file.sync().map_err(failed);
@@ -73,7 +73,7 @@ impl Progress {
         self.record()
     }
 
-    /// Takes note, on the disk, that a space is about to be empty.
+    /// Records on disk that a space is about to be cleared.
     pub(super) fn clearing(&mut self, space: Space) -> Result<(), StoreError> {
         let floor = self.written.commit;
         for commits in [&mut self.written, &mut self.synced] {

@@ -4,7 +4,10 @@ use super::{
     replay::{Gap, Stop},
     tables::Broken,
 };
-use crate::store::{Marker, Space, commits::Commits};
+use crate::store::{
+    Marker, Space,
+    commits::{self, Commits},
+};
 
 /// Describes the acknowledged data that is missing from a store.
 #[derive(Debug, Default)]
@@ -25,12 +28,7 @@ impl Loss {
 
     /// Adds a finding if the last commit of a space is older than the recorded one.
     pub(in crate::store) fn compare(&mut self, space: Space, last: u64, wanted: u64) {
-        if last < wanted {
-            let space = space.name();
-            self.findings.push(format!(
-                "space {space} ends at commit {last}, and the commit record says {wanted}"
-            ));
-        }
+        self.findings.extend(commits::behind(space, last, wanted));
     }
 
     pub(super) fn gaps(&mut self, gaps: &[Gap]) {
@@ -41,11 +39,8 @@ impl Loss {
                 to,
                 journal,
             } = gap;
-            format!(
-                "space {} lacks commits after {from} up to {to}, before those in {}",
-                space.name(),
-                journal.display()
-            )
+            let gap = commits::gap(*space, *from, *to);
+            format!("{gap}, before those in {}", journal.display())
         }));
     }
 

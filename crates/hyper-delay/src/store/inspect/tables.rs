@@ -6,12 +6,8 @@ use std::{
 };
 
 use lsm_tree::{AbstractTree, AnyTree, Guard as _, SeqNo};
-use xxhash_rust::xxh3::xxh3_128;
 
-use crate::store::{Bytes, Marker, Space, StoreError};
-
-/// The content of the file `version` of a store.
-const FORMAT: &[u8] = b"FJL\x03";
+use crate::store::{Bytes, Marker, Space, StoreError, current::Current, place};
 
 /// The tables of a space.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +73,7 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     if !version.try_exists().map_err(failed)? {
         return Ok(unusable(&version, "the file is missing"));
     }
-    if fs::read(&version).map_err(failed)? != FORMAT {
+    if fs::read(&version).map_err(failed)? != place::FORMAT {
         let why = "the file does not name a format that this server reads";
         return Err(StoreError::damage("open", why).in_folder(version));
     }
@@ -174,8 +170,6 @@ fn names(folder: &Path, what: &'static str) -> Result<Vec<(u64, Bytes)>, StoreEr
 /// Checks the file `current` of a folder and the list of tables that it names. The inner error is a
 /// description of the damage.
 fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
-    /// Version, checksum, type of checksum.
-    const LENGTH: usize = 8 + 16 + 1;
     let read = |name: &str| match fs::read(folder.join(name)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Ok(Err(format!("the file {name} is missing")))
@@ -186,19 +180,24 @@ fn check_version(folder: &Path) -> io::Result<Result<(), String>> {
         Ok(current) => current,
         Err(why) => return Ok(Err(why)),
     };
-    let Ok(current) = <[u8; LENGTH]>::try_from(current) else {
+    let Some(current) = Current::decode(&current) else {
         return Ok(Err(format!(
-            "the file current does not have {LENGTH} bytes"
+            "the file current does not have {} bytes",
+            Current::LENGTH
         )));
     };
-    let (version, rest) = current.split_first_chunk().expect("it is long enough");
-    let (checksum, _) = rest.split_first_chunk().expect("it is long enough");
-    let name = format!("v{}", u64::from_le_bytes(*version));
+    if current.checksum_type != 0 {
+        return Ok(Err(format!(
+            "the file current has a checksum of type {}, not 0",
+            current.checksum_type
+        )));
+    }
+    let name = current.name();
     let list = match read(&name)? {
         Ok(list) => list,
         Err(why) => return Ok(Err(why)),
     };
-    if xxh3_128(&list) != u128::from_le_bytes(*checksum) {
+    if !current.matches(&list) {
         return Ok(Err(format!(
             "the file {name} does not match its checksum in the file current"
         )));

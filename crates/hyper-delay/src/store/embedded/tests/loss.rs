@@ -301,3 +301,14 @@ fn first_batch_with_an_older_sequence_number_is_refused() {
     copy.write_journal(0, &bytes, 0);
     drop(copy.refused());
 }
+
+#[test]
+fn reserve_is_opened_before_the_store() {
+    let copy = Closed::of(2, 10).copy();
+    fs::remove_file(copy.path("commits")).unwrap();
+    let reserve = fs::File::create(copy.path("reserve")).unwrap();
+    reserve.set_len(4 << 20).unwrap();
+    copy.open().unwrap_err();
+    let left = reserve.metadata().unwrap().len();
+    assert_eq!(left, 0, "a sparse reserve is emptied when it is opened");
+}
