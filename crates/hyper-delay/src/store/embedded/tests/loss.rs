@@ -271,6 +271,20 @@ fn deleted_table_is_refused_and_only_repair_helps() {
 }
 
 #[test]
+fn table_that_was_cut_is_refused_as_damaged() {
+    let closed = flushed();
+    let files = closed.copy().files();
+    let is_table = |name: &&String| name.contains("/tables/");
+    let table = files.keys().find(is_table).unwrap();
+    for length in (0..files[table].len()).step_by(7) {
+        let copy = closed.copy();
+        fs::write(copy.path(table), &files[table][..length]).unwrap();
+        let error = copy.open().unwrap_err();
+        assert!(error.is_damage(), "{length} bytes: {error}");
+    }
+}
+
+#[test]
 fn damaged_format_and_missing_lock_of_the_store_are_named() {
     let closed = Closed::of(2, 10);
     let copy = closed.copy();
