@@ -12,8 +12,8 @@ use crate::salvage;
 ///
 /// Each line is a request that schedules the task, so a server accepts the output as it is. The
 /// fields state (waiting, parked or dead) and attempt are for filters: a server ignores them, and
-/// delivers a dead letter again. Damage is reported on standard error; the exit code is 0 even if
-/// tasks are lost.
+/// delivers a dead letter again. Damage is reported on standard error. The exit code is 3 if
+/// anything is lost or missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay export data/db | nc -N 127.0.0.1 7000")]
 pub(super) struct Export {
@@ -26,10 +26,10 @@ impl Export {
         log::start(log::CLIENT);
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = salvage::export(&self.dir, &mut out)?;
-        for fault in &exported.faults {
-            eprintln!("{fault}");
+        for line in exported.missing.iter().chain(&exported.faults) {
+            eprintln!("{line}");
         }
         eprintln!("exported {}, lost {}", exported.tasks, exported.lost);
-        Ok(())
+        Failure::incomplete(exported.lost, exported.missing.len())
     }
 }

@@ -59,11 +59,32 @@ pub(crate) enum Failure {
         findings: u64,
         tasks: u64,
     },
+    #[error(
+        "what is readable is saved; tasks that are lost: {lost}, findings about missing commits: \
+         {missing}"
+    )]
+    Incomplete { lost: u64, missing: usize },
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }
 
 impl Failure {
+    /// Returns an error if a tool could not save everything.
+    pub(crate) const fn incomplete(lost: u64, missing: usize) -> Result<(), Self> {
+        match (lost, missing) {
+            (0, 0) => Ok(()),
+            (lost, missing) => Err(Self::Incomplete { lost, missing }),
+        }
+    }
+
+    /// Returns the exit code of the process: 3 if a tool did its work and something is lost, else 1.
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Incomplete { .. } => 3,
+            _ => 1,
+        }
+    }
+
     /// Returns the message and those of all sources, in one line.
     pub(crate) fn message(&self) -> String {
         match self {

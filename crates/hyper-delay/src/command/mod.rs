@@ -91,7 +91,7 @@ pub fn run() -> ExitCode {
         }
         Err(failure) => {
             eprintln!("error: {}", failure.message());
-            ExitCode::FAILURE
+            failure.exit_code().into()
         }
     }
 }

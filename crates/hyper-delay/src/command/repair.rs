@@ -9,7 +9,7 @@ use crate::salvage;
 ///
 /// The old directory does not change. Use the new one as data_dir. Its file lost.jsonl has a line
 /// of JSON for each task that could not be saved. No task is delivered early; a task whose
-/// acknowledgement is lost is delivered again. The exit code is 0 even if tasks are lost.
+/// acknowledgement is lost is delivered again. The exit code is 3 if anything is lost or missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay repair data/db --to data/repaired")]
 pub(super) struct Repair {
@@ -24,9 +24,10 @@ impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
         log::start(log::CLIENT);
         let repaired = salvage::repair(&self.dir, &self.to)?;
-        for fault in &repaired.faults {
-            eprintln!("{fault}");
+        for line in repaired.missing.iter().chain(&repaired.faults) {
+            eprintln!("{line}");
         }
+        let lost = repaired.lost + repaired.nameless;
         print(&format!(
             "saved {}, lost {}, contents without a name {}, old revisions left out {}\n\
              {} lists what is lost; to use the saved tasks, set data_dir to {}",
@@ -36,6 +37,7 @@ impl Repair {
             repaired.superseded,
             repaired.list.display(),
             self.to.display()
-        ))
+        ))?;
+        Failure::incomplete(lost, repaired.missing.len())
     }
 }

@@ -247,7 +247,6 @@ fn place_of<S: Store>(
 
 fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
     Refusal {
-        id: Some(id.clone()),
         route: Some(route.clone()),
         ..Refusal::new(
             Code::BadField,

@@ -1,7 +1,7 @@
 //! Payloads in base64 with the standard alphabet. Encoding pads; decoding accepts both forms.
 
 use base64::{
-    Engine as _,
+    DecodeError, DecodeSliceError, Engine as _,
     alphabet::STANDARD,
     encoded_len,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
@@ -16,7 +16,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 ///
 /// # Errors
 ///
-/// The text is not base64; the error is the library's message.
+/// The text is not base64; the error says where.
 pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
     let digits = text.trim_end_matches('=').len();
     // The exact size, so that boxing does not allocate again.
@@ -26,7 +26,26 @@ pub(super) fn decode(text: &str) -> Result<Box<[u8]>, String> {
             payload.truncate(length);
             Ok(payload.into_boxed_slice())
         }
-        Err(error) => Err(error.to_string()),
+        Err(DecodeSliceError::DecodeError(error)) => Err(words(text, error)),
+        Err(DecodeSliceError::OutputSliceTooSmall) => {
+            unreachable!("the buffer has the exact size")
+        }
+    }
+}
+
+fn words(text: &str, error: DecodeError) -> String {
+    let character = |at| text.get(at..).and_then(|rest| rest.chars().next());
+    match error {
+        DecodeError::InvalidByte(at, _) => match character(at) {
+            Some(found) => format!("which has the character {found:?} at {at}"),
+            None => format!("which has another character at {at}"),
+        },
+        DecodeError::InvalidLength(length) => format!("whose length {length} no base64 has"),
+        DecodeError::InvalidLastSymbol(at, _) => format!(
+            "whose last character, {:?} at {at}, has bits that belong to no byte",
+            character(at).unwrap_or_default()
+        ),
+        DecodeError::InvalidPadding => "which is padded in its middle".to_owned(),
     }
 }
 

@@ -9,6 +9,13 @@ pub(crate) enum SalvageError {
     /// The directory contains no store.
     #[error("{} contains no store: give the data_dir of a server", .0.display())]
     NoStore(PathBuf),
+    /// The directory has a commit record and no store.
+    #[error(
+        "{} has a commit record and no folder store: nothing is left to read; put the folder back \
+         from a copy",
+        .0.display()
+    )]
+    StoreGone(PathBuf),
     /// A server uses the directory.
     #[error("{} is in use by a server: stop it first", .0.display())]
     InUse(PathBuf),

@@ -3,7 +3,9 @@ use std::{collections::HashSet, io::Write, path::Path};
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Serialize;
 
-use super::{SalvageError, faults::Faults, join::Join, stopped::Stopped, task::Saved};
+use super::{
+    SalvageError, faults::Faults, join::Join, missing::Missing, stopped::Stopped, task::Saved,
+};
 use crate::{
     protocol::Compression,
     record::{self, Place, Task},
@@ -16,6 +18,8 @@ pub(crate) struct Exported {
     pub tasks: u64,
     /// Number of tasks that are not readable.
     pub lost: u64,
+    /// The acknowledged commits that cannot be read; their tasks are not known.
+    pub missing: Vec<String>,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
 }
@@ -65,6 +69,7 @@ pub(crate) fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, 
     Ok(Exported {
         tasks,
         lost,
+        missing: Missing::read(directory, &store, &mut faults)?.findings,
         faults: faults.into_lines(),
     })
 }

@@ -14,8 +14,8 @@ pub(super) struct Merge {
     space: Space,
     sources: Vec<Source>,
     heads: BinaryHeap<Head>,
-    /// The last commit that was read.
-    last: u64,
+    /// The marker of the last commit that was read.
+    last: Marker,
     /// The last commit that was read from a table.
     last_in_tables: u64,
 }
@@ -51,7 +51,7 @@ impl Merge {
             space,
             heads: BinaryHeap::with_capacity(sources.len()),
             sources,
-            last: 0,
+            last: Marker::default(),
             last_in_tables: 0,
         };
         for source in 0..merge.sources.len() {
@@ -83,9 +83,9 @@ impl Merge {
         }
     }
 
-    /// Returns the last commit in the space and the last one in its tables. Valid only after `next`
-    /// has returned `None`, because the marker has the last key.
-    pub(super) const fn last(&self) -> (u64, u64) {
+    /// Returns the marker of the last commit in the space, and the last commit in its tables. Valid
+    /// only after `next` has returned `None`, because the marker has the last key.
+    pub(super) const fn last(&self) -> (Marker, u64) {
         (self.last, self.last_in_tables)
     }
 
@@ -94,7 +94,9 @@ impl Merge {
         if row.key == Marker::KEY
             && let Some(Ok(marker)) = row.value.as_deref().map(Marker::decode)
         {
-            self.last = self.last.max(marker.commit);
+            if marker.commit > self.last.commit {
+                self.last = marker;
+            }
             if matches!(self.sources[source], Source::Table(_)) {
                 self.last_in_tables = self.last_in_tables.max(marker.commit);
             }

@@ -28,6 +28,7 @@ mod stopped;
 mod claim;
 mod join;
 mod meta;
+mod missing;
 mod task;
 
 mod export;

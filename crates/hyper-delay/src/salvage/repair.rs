@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    SalvageError, faults::Faults, join::Join, meta::Meta, stopped::Stopped, writer::Writer,
+    SalvageError, faults::Faults, join::Join, meta::Meta, missing::Missing, stopped::Stopped,
+    writer::Writer,
 };
 use crate::{
     record::{self, Done},
@@ -27,6 +28,8 @@ pub(crate) struct Repaired {
     pub nameless: u64,
     /// Number of older revisions of saved tasks, which are left out.
     pub superseded: u64,
+    /// The acknowledged commits that cannot be read; their tasks are not known.
+    pub missing: Vec<String>,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
     /// The path of the list of lost tasks.
@@ -60,6 +63,7 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
         lost: 0,
         nameless: 0,
         superseded: 0,
+        missing: Vec::new(),
         faults: Vec::new(),
         list: to.join(LOST),
     };
@@ -83,6 +87,11 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
                 lines.write_all(b"\n").map_err(failed())?;
             }
         }
+    }
+    repaired.missing = Missing::read(directory, &store, &mut faults)?.findings;
+    for missing in &repaired.missing {
+        let line = serde_json::json!({ "missing": missing });
+        writeln!(lines, "{line}").map_err(failed())?;
     }
     copy_finished(&store, &meta, &mut writer, &mut faults)?;
     writer.finish(next)?;

@@ -11,7 +11,7 @@ use super::{
     spaces::Spaces,
     version::{self, TableFile},
 };
-use crate::store::{Space, place};
+use crate::store::{Space, commits::CommitFile, place};
 
 /// The store of a stopped server.
 #[derive(Debug)]
@@ -29,7 +29,10 @@ impl Stopped {
     pub(super) fn open(directory: &Path, faults: &mut Faults) -> Result<Self, SalvageError> {
         let store = directory.join(place::STORE);
         if !store.join("keyspaces").is_dir() {
-            return Err(SalvageError::NoStore(directory.to_owned()));
+            return Err(match CommitFile::path(directory).exists() {
+                true => SalvageError::StoreGone(directory.to_owned()),
+                false => SalvageError::NoStore(directory.to_owned()),
+            });
         }
         let lock = lock(directory)?;
         for file in ["version", "lock"].map(|name| store.join(name)) {

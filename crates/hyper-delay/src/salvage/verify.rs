@@ -5,15 +5,13 @@ use super::{
     faults::Faults,
     join::{Join, Joined},
     meta::Meta,
+    missing::Missing,
     stopped::Stopped,
     writer::column,
 };
 use crate::{
     record::{self, Counts, Place, key},
-    store::{
-        Bytes, Space,
-        commits::{self, CommitFile, Extent, Found},
-    },
+    store::{Bytes, Space},
 };
 
 /// The result of a check.
@@ -23,7 +21,7 @@ pub(crate) struct Verified {
     pub tasks: u64,
     /// Number of reported lines.
     pub findings: u64,
-    /// Harmless: what a crash leaves of a write that was not acknowledged.
+    /// Harmless: what a crash leaves of the last write, which was not acknowledged.
     pub notes: Vec<String>,
 }
 
@@ -55,10 +53,13 @@ pub(crate) fn verify(
         audit.task(joined)?;
     }
     audit.compare_counts(&store, &mut faults)?;
-    let before = audit.verified.findings;
-    audit.compare_record(directory, &store, &mut faults)?;
-    if audit.verified.findings == before {
+    let missing = Missing::read(directory, &store, &mut faults)?;
+    if missing.findings.is_empty() {
         audit.verified.notes = faults.take_tail();
+    }
+    audit.verified.notes.extend(missing.note);
+    for finding in &missing.findings {
+        audit.find(finding)?;
     }
     for fault in faults.into_lines() {
         audit.find(&fault)?;
@@ -122,48 +123,6 @@ impl Audit<'_> {
             self.find(&wrong_counts(key))?;
         }
         Ok(())
-    }
-
-    /// Compares the last commit of each space with the commit record.
-    fn compare_record(
-        &mut self,
-        directory: &Path,
-        store: &Stopped,
-        faults: &mut Faults,
-    ) -> Result<(), SalvageError> {
-        let path = CommitFile::path(directory);
-        let found = CommitFile::read(directory).map_err(SalvageError::at(&path))?;
-        let mut newest = 0;
-        for space in Space::ALL {
-            let mut rows = store.scan(space, faults);
-            while rows.next(faults).is_some() {}
-            let (last, mut before) = rows.last();
-            newest = newest.max(last);
-            let extent = match &found {
-                Found::Read(record) => record.space(space),
-                _ => Extent::default(),
-            };
-            if let Some(behind) = commits::behind(space, last, extent.last) {
-                self.find(&behind)?;
-            }
-            for base in store.bases(space) {
-                if base.before > before && base.commit > extent.floor {
-                    self.find(&commits::gap(space, before, base.before))?;
-                }
-                before = before.max(base.commit);
-            }
-        }
-        match found {
-            Found::Unreadable => self.find(&format!(
-                "{}: both slots of the commit record are damaged",
-                path.display()
-            )),
-            // A store without commit numbers was written by an older version, which has no record.
-            Found::Missing if newest > 0 => {
-                self.find(&format!("{}: the commit record is missing", path.display()))
-            }
-            _ => Ok(()),
-        }
     }
 }
 

@@ -25,6 +25,8 @@ enum Kind {
     Damage,
     /// Acknowledged commits are missing. The source is the complete message.
     Loss,
+    /// The data directory cannot be used. The source is the complete message.
+    Directory,
 }
 
 impl StoreError {
@@ -38,6 +40,11 @@ impl StoreError {
 
     pub(crate) fn loss(source: impl Into<Source>) -> Self {
         Self::of(Kind::Loss, "open", source.into())
+    }
+
+    /// The data directory cannot be used; the message names it and the cure.
+    pub(super) fn directory(message: String) -> Self {
+        Self::of(Kind::Directory, "open", message.into())
     }
 
     /// Converts an error of the library to damage or a failing disk.
@@ -89,7 +96,7 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.kind == Kind::Loss {
+        if matches!(self.kind, Kind::Loss | Kind::Directory) {
             return write!(f, "the store failed to {}: {}", self.action, self.source);
         }
         write!(f, "the store failed to {}", self.action)?;
@@ -101,7 +108,9 @@ impl fmt::Display for StoreError {
         }
         write!(f, ": {}; ", self.source)?;
         f.write_str(match self.kind {
-            Kind::Disk | Kind::Loss => "look at the disk, then start the server again",
+            Kind::Disk | Kind::Loss | Kind::Directory => {
+                "look at the disk, then start the server again"
+            }
             Kind::Damage => {
                 "its files are damaged: stop the server; `hyper-delay verify DIR` shows what is \
                  affected, `hyper-delay repair DIR --to NEW` saves the rest (DIR is the data_dir)"

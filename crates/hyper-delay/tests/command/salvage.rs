@@ -122,8 +122,16 @@ fn damage_in_a_journal_is_named_and_the_rest_is_saved() {
     assert!(found.stdout.contains("0.jnl: bytes "), "{found:?}");
     let error = found.failed(1);
     assert!(error.contains("hyper-delay repair"), "{error}");
-    let said = run(&directory, &["repair", "old", "--to", "new"]).done();
+    let repaired = run(&directory, &["repair", "old", "--to", "new"]);
+    let said = &repaired.stdout;
     assert!(said.starts_with("saved 2, lost 0, "), "{said}");
+    let error = repaired.failed(3);
+    assert!(
+        error.contains("commits cannot be read (commits: 1, schedules: 1, removals: 0)"),
+        "{error}"
+    );
+    let list = fs::read_to_string(directory.path().join("new/lost.jsonl")).unwrap();
+    assert!(list.contains(r#"{"missing":"space "#), "{list}");
     let exported = run(&directory, &["export", "new"]).done();
     // The damaged batch can also be the one that parks a task: that one waits again.
     let ids: Vec<_> = states(&exported).into_iter().map(|(id, _)| id).collect();
@@ -150,4 +158,51 @@ fn the_store_of_a_running_server_is_refused() {
     );
     let error = run(&directory, &["repair", "old", "--to", "old"]).failed(1);
     assert!(error.starts_with("error: old exists already: "), "{error}");
+}
+
+#[test]
+fn commits_that_cannot_be_read_are_counted_by_every_tool() {
+    let directory = stopped();
+    let store = directory.path().join("old/store");
+    fs::remove_file(store.join("0.jnl")).unwrap();
+    let verified = run(&directory, &["verify", "old"]);
+    let repaired = run(&directory, &["repair", "old", "--to", "new"]);
+    let exported = run(&directory, &["export", "old"]);
+    assert!(
+        repaired.stdout.starts_with("saved 0, lost 0, "),
+        "{repaired:?}"
+    );
+    let outputs = [
+        verified.stdout.clone(),
+        repaired.stderr.clone(),
+        exported.stderr.clone(),
+        fs::read_to_string(directory.path().join("new/lost.jsonl")).unwrap(),
+    ];
+    for output in outputs {
+        assert!(
+            output.contains(
+                "the last acknowledged commits cannot be read (commits: 4, schedules: 3,"
+            ),
+            "{output}"
+        );
+    }
+    verified.failed(1);
+    repaired.failed(3);
+    exported.failed(3);
+    run(&directory, &["verify", "new"]).done();
+}
+
+#[test]
+fn a_damaged_slot_of_the_record_is_a_note() {
+    let directory = stopped();
+    let commits = directory.path().join("old/commits");
+    let mut bytes = fs::read(&commits).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&commits, &bytes).unwrap();
+    let verified = run(&directory, &["verify", "old"]);
+    assert!(
+        verified.stderr.contains("one of the two slots"),
+        "{verified:?}"
+    );
+    assert!(verified.done().starts_with("all is well: "));
 }

@@ -59,29 +59,34 @@ impl CommitFile {
         directory.join(NAME)
     }
 
-    /// Reads the record of a data directory.
-    pub(crate) fn read(directory: &Path) -> io::Result<Found> {
+    /// Reads the record of a data directory. Logs a damaged slot.
+    pub(in crate::store) fn read(directory: &Path) -> io::Result<Found> {
+        let (found, damaged_slot) = Self::read_slots(directory)?;
+        if damaged_slot {
+            tracing::warn!(
+                "one of the two slots of the commit record is damaged; the other is used"
+            );
+        }
+        Ok(found)
+    }
+
+    /// Reads the record of a data directory. Returns also whether one of its two slots is damaged.
+    pub(crate) fn read_slots(directory: &Path) -> io::Result<(Found, bool)> {
         let bytes = match fs::read(Self::path(directory)) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((Found::Missing, false));
+            }
             Err(error) => return Err(error),
         };
         let second = bytes.get(SECOND as usize..).unwrap_or_default();
         let slots = [slot::decode(&bytes), slot::decode(second)];
         let readable = slots.iter().flatten().count();
         let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
-        match newest {
-            None => Ok(Found::Unreadable),
-            Some((_, commits)) => {
-                if readable == 1 {
-                    tracing::warn!(
-                        commit = commits.commit,
-                        "one of the two slots of the commit record is damaged; the other is used"
-                    );
-                }
-                Ok(Found::Read(commits))
-            }
-        }
+        Ok(match newest {
+            None => (Found::Unreadable, false),
+            Some((_, commits)) => (Found::Read(commits), readable == 1),
+        })
     }
 
     /// Makes the file anew with this record in both slots, on the disk when this returns.

@@ -27,7 +27,7 @@ pub(crate) struct OpenOptions {
 }
 
 pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
-    let place = Place::lock(directory).map_err(|error| failed(directory, error))?;
+    let place = Place::lock(directory).map_err(|error| unusable(directory, &error))?;
     let opening = Opening {
         directory,
         place: &place,
@@ -192,13 +192,22 @@ fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreE
     Ok((!loss.is_empty()).then_some(loss))
 }
 
+/// Returns the error of a data directory that cannot be created or locked.
+fn unusable(directory: &Path, error: &fjall::Error) -> StoreError {
+    let directory = directory.display();
+    StoreError::directory(match error {
+        fjall::Error::Locked => format!(
+            "data_dir {directory}: another process uses it; stop that process or set another \
+             data_dir"
+        ),
+        fjall::Error::Io(error) => format!(
+            "data_dir {directory} cannot be used: {error}; set another data_dir, or give the user \
+             of the server access to this one"
+        ),
+        error => format!("data_dir {directory} cannot be used: {error}; set another data_dir"),
+    })
+}
+
 fn failed(directory: &Path, error: fjall::Error) -> StoreError {
-    if matches!(error, fjall::Error::Locked) {
-        let why = format!(
-            "data_dir {}: another process uses it; stop that process or set another data_dir",
-            directory.display()
-        );
-        return StoreError::new("open", why);
-    }
     StoreError::of_library("open", error).in_folder(PathBuf::from(directory))
 }
