@@ -236,7 +236,7 @@ fn without_a_reserve_acks_wait_for_room() {
         server.signal("TERM");
         let (status, log) = server.ended();
         assert!(!status.success(), "{log}");
-        let said = "the disk of data_dir is full and its reserve is used up: 1 acks and retries";
+        let said = "the disk of data_dir is full and its reserve is used up: 1 changes of stored";
         assert!(log.contains(said), "{log}");
         small.free();
         let server = start.run();
