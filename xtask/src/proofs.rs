@@ -65,6 +65,9 @@ pub(crate) fn histories() -> Outcome {
     Step::cargo("test --locked --release -p hyper-delay --test limits -- --ignored").run()?;
     Step::cargo("test --locked --release -p hyper-delay --lib")
         .env("PROPTEST_CASES", "20000")
+        .run()?;
+    Step::cargo("test --locked --release -p hyper-delay --lib scheduler::tests::random")
+        .env("PROPTEST_CASES", "1000000")
         .run()
 }
 

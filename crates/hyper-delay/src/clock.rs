@@ -48,19 +48,13 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The source of time of the server: the system clock, or a test clock.
-pub(crate) trait Clock: Send + Sync + 'static {
-    /// Returns the current time.
-    fn now(&self) -> Now;
-}
-
-/// The clocks of the operating system.
-#[derive(Debug)]
-pub(crate) struct SystemClock {
+/// The clocks of the operating system. The threads of a server share one epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
     epoch: Instant,
 }
 
-impl SystemClock {
+impl Clock {
     /// Creates a clock whose monotonic epoch is now.
     #[must_use]
     pub(crate) fn new() -> Self {
@@ -68,16 +62,10 @@ impl SystemClock {
             epoch: Instant::now(),
         }
     }
-}
 
-impl Default for SystemClock {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Clock for SystemClock {
-    fn now(&self) -> Now {
+    /// Returns the current time.
+    #[must_use]
+    pub(crate) fn now(self) -> Now {
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();

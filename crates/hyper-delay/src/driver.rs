@@ -48,7 +48,7 @@ pub(crate) struct Driver<S> {
     pub(crate) scheduler: Scheduler<S>,
     pub(crate) events: Receiver<Event>,
     pub(crate) jobs: Sender<Vec<Job>>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: Clock,
     pub(crate) outboxes: HashMap<ConsumerId, Arc<Outbox>>,
 }
 

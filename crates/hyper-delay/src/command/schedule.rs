@@ -24,10 +24,10 @@ pub(super) struct Schedule {
     #[arg(long)]
     id: Option<String>,
     /// Time until the task is due, such as 500ms, 5s or "1h 30m". Default: due now.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "at")]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "at", allow_hyphen_values = true)]
     r#in: Option<Duration>,
     /// Time at which the task is due: RFC 3339 or Unix milliseconds. A past time is due now.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = value::moment, allow_hyphen_values = true)]
     at: Option<u64>,
     /// The compression of the payload: a label for the consumer.
     #[arg(long, value_enum, default_value_t = Label::None)]

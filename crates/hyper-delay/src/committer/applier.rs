@@ -28,7 +28,7 @@ pub(crate) struct Applier<S> {
     store: Arc<S>,
     ledger: Ledger<S>,
     jobs: Receiver<Vec<Job>>,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
     admission: Admission,
     handover: Arc<Handover>,
 }
@@ -57,7 +57,7 @@ impl<S: Store> Applier<S> {
         store: Arc<S>,
         ledger: Ledger<S>,
         jobs: Receiver<Vec<Job>>,
-        clock: Arc<dyn Clock>,
+        clock: Clock,
         handover: Arc<Handover>,
     ) -> Self {
         Self {

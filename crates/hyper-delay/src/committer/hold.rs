@@ -56,8 +56,8 @@ impl Hold {
         StoreError::new(
             "write",
             format!(
-                "the disk of data_dir is full and its reserve is used up: {waiting} changes of \
-                 stored tasks are not written, and unacknowledged tasks are delivered again; free some"
+                "the disk of data_dir is full and its reserve is used up: free some; unwritten \
+                 acks, retries and cancels: {waiting}; their tasks are delivered again"
             ),
         )
     }

@@ -27,7 +27,7 @@ pub(crate) fn committer<S: Store>(
     ledger: Ledger<S>,
     sync: Sync,
     jobs: Receiver<Vec<Job>>,
-    clock: Arc<dyn Clock>,
+    clock: Clock,
 ) -> (Applier<S>, Writer<S>) {
     let handover = Arc::new(Handover::default());
     let writer = Writer::new(store.clone(), sync, handover.clone());

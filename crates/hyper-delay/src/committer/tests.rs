@@ -13,7 +13,7 @@ use std::{
 
 use super::{group::Group, *};
 use crate::{
-    clock::SystemClock,
+    clock::Clock,
     ledger::{Op, Order, Outcome},
     protocol::Compression,
     scheduler::{Committed, Token},
@@ -89,7 +89,7 @@ fn run_with_window(
     tell: impl FnMut(Vec<Committed>),
 ) -> Result<(), StoreError> {
     let ledger = Ledger::open(store.clone(), dedupe_millis).unwrap();
-    let clock = Arc::new(SystemClock::new());
+    let clock = Clock::new();
     let (applier, writer) = committer(store.clone(), ledger, sync, jobs, clock);
     thread::spawn(|| applier.run());
     writer.run(tell)

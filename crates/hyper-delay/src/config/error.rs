@@ -16,7 +16,9 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// The file is not one JSON object.
-    #[error("{file}: not a JSON object: {source}")]
+    #[error(
+        "{file}: not a JSON object with each field once: {source}; an example is {{\"credit\":16}}"
+    )]
     BadJson {
         /// The file.
         file: String,

@@ -52,7 +52,7 @@ impl Generation {
 impl DedupeWindow {
     /// Reads the window of a store. Names are kept for `millis` milliseconds.
     pub(super) fn open(store: &impl Store, millis: u64) -> Result<Self, StoreError> {
-        let generation = match store.get(Space::Meta, key::MEMORY)? {
+        let generation = match store.get(Space::Meta, key::DEDUPE_WINDOW)? {
             Some(value) => record::decode(&value)?,
             None => Generation {
                 is_odd: false,
@@ -144,7 +144,11 @@ impl DedupeWindow {
                 since: now,
             };
         }
-        writes.put(Space::Meta, key::MEMORY, record::encode(&self.generation));
+        writes.put(
+            Space::Meta,
+            key::DEDUPE_WINDOW,
+            record::encode(&self.generation),
+        );
         Ok(())
     }
 }

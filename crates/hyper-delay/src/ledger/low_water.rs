@@ -27,7 +27,7 @@ impl LowWater {
         self.at
     }
 
-    /// Lowers the mark to `at` if it is later. `batch` is the one that adds a task due at `at`.
+    /// Lowers the mark to `at` if it is later. `writes` add a task due at `at`.
     pub(super) fn lower(&mut self, at: u64, writes: &mut Writes<impl Store>) {
         if at < self.at {
             self.set(at, writes);

@@ -26,7 +26,7 @@ impl Column {
     }
 }
 
-/// The changes that a batch makes to the counts of routes. Each route is written once per writes.
+/// The changes that a batch makes to the counts of routes. Each route is written once in a batch.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     changes: HashMap<Box<str>, [i64; 3], KeyHash>,

@@ -11,8 +11,8 @@ pub(crate) const NUMBERS: &[u8] = b"numbers";
 /// The key in `meta` of the low-water mark.
 pub(crate) const LOW_WATER: &[u8] = b"low-water";
 
-/// The key in `meta` of the deduplication window's current generation.
-pub(crate) const MEMORY: &[u8] = b"memory";
+/// The key in `meta` of the deduplication window's current generation. Its name is older.
+pub(crate) const DEDUPE_WINDOW: &[u8] = b"memory";
 
 /// Returns the key of a revision's content.
 #[must_use]

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     record::{self, Done},
-    store::{Space, place},
+    store::{Space, data_directory},
 };
 
 /// The list of lost tasks in the new directory.
@@ -99,11 +99,11 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
         .into_inner()
         .map_err(|error| failed()(error.into_error()))?;
     lines.sync_all().map_err(failed())?;
-    place::sync(&unfinished).map_err(SalvageError::at(&unfinished))?;
+    data_directory::sync(&unfinished).map_err(SalvageError::at(&unfinished))?;
     fs::rename(&unfinished, to).map_err(SalvageError::at(to))?;
     let parent = to.canonicalize().map_err(SalvageError::at(to))?;
     if let Some(parent) = parent.parent() {
-        place::sync(parent).map_err(SalvageError::at(parent))?;
+        data_directory::sync(parent).map_err(SalvageError::at(parent))?;
     }
     repaired.faults = faults.into_lines();
     Ok(repaired)
@@ -116,13 +116,13 @@ fn copy_finished(
     writer: &mut Writer,
     faults: &mut Faults,
 ) -> Result<(), SalvageError> {
-    if let Some(memory) = &meta.memory {
-        writer.put(Space::Meta, record::key::MEMORY, memory)?;
+    if let Some(window) = &meta.dedupe_window {
+        writer.put(Space::Meta, record::key::DEDUPE_WINDOW, window)?;
     }
     for space in [Space::DoneEven, Space::DoneOdd] {
         // Without the key the server starts with the even generation, and clears the odd one
         // before it writes to it.
-        let to = if meta.memory.is_some() {
+        let to = if meta.dedupe_window.is_some() {
             space
         } else {
             Space::DoneEven

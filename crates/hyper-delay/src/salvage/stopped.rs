@@ -11,7 +11,7 @@ use super::{
     spaces::Spaces,
     version::{self, TableFile},
 };
-use crate::store::{Space, commits::CommitFile, place};
+use crate::store::{Space, commits::CommitFile, data_directory};
 
 /// The store of a stopped server.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Stopped {
 impl Stopped {
     /// Locks the data directory and reads the journals and the lists of tables.
     pub(super) fn open(directory: &Path, faults: &mut Faults) -> Result<Self, SalvageError> {
-        let store = directory.join(place::STORE);
+        let store = directory.join(data_directory::STORE);
         if !store.join("keyspaces").is_dir() {
             return Err(match CommitFile::path(directory).exists() {
                 true => SalvageError::StoreGone(directory.to_owned()),
@@ -84,7 +84,7 @@ impl Stopped {
 }
 
 fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
-    let path: PathBuf = directory.join(place::LOCK);
+    let path: PathBuf = directory.join(data_directory::LOCK);
     if !path.exists() {
         return Ok(None);
     }
@@ -99,7 +99,7 @@ fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
 /// Checks a file that the library needs for opening the store: `version` or `lock`.
 fn check_mark(path: &Path) -> Result<(), Fault> {
     let bytes = std::fs::read(path).map_err(|error| Fault::new(path, error.to_string()))?;
-    if path.ends_with("version") && bytes != place::FORMAT {
+    if path.ends_with("version") && bytes != data_directory::FORMAT {
         return Err(Fault::new(
             path,
             "it does not name the format 3 of the store",

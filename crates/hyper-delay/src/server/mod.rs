@@ -21,7 +21,7 @@ pub use error::ServeError;
 pub use options::ServeOptions;
 
 use crate::{
-    clock::{Clock, SystemClock},
+    clock::Clock,
     committer::committer,
     config::Config,
     connection::{Shared, Unfinished},
@@ -124,7 +124,7 @@ async fn serve<S: Store>(
     store: Arc<S>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let clock = Clock::new();
     let config = Arc::new(configs.borrow_and_update().clone());
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe)?;

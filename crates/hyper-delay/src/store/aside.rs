@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::place::sync;
+use super::data_directory::sync;
 
 /// The prefix of folders with journals whose end was cut off and contained no recorded commit.
 const CUT: &str = "cut-";

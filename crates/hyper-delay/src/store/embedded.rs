@@ -16,8 +16,8 @@ use fjall::{
 
 use super::{
     Batch, Bytes, Durability, Marker, Room, Space, Store, StoreError, Visit,
+    data_directory::DataDirectory,
     disk::{Disk, Usage},
-    place::Place,
 };
 use crate::descriptors::Descriptors;
 pub(crate) use open::OpenOptions;
@@ -51,7 +51,7 @@ pub(crate) struct Embedded {
     progress: Mutex<Progress>,
     disk: Disk,
     /// Dropped after all else is closed.
-    _place: Place,
+    _data: DataDirectory,
 }
 
 impl Embedded {

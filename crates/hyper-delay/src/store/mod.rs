@@ -4,6 +4,7 @@ mod aside;
 mod batch;
 pub(crate) mod commits;
 pub(crate) mod current;
+pub(crate) mod data_directory;
 mod disk;
 mod embedded;
 mod error;
@@ -12,7 +13,6 @@ pub(crate) mod fake;
 mod inspect;
 pub(crate) mod journal;
 mod marker;
-pub(crate) mod place;
 
 use std::ops::ControlFlow;
 

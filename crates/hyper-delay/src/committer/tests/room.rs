@@ -166,7 +166,7 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
         let run = over(&store, Sync::Always, receiver);
         let error = run.result.unwrap_err().to_string();
         assert!(
-            error.contains("2 changes of stored tasks are not written"),
+            error.contains("unwritten acks, retries and cancels: 2;"),
             "{error}"
         );
         assert!(run.told.is_empty());

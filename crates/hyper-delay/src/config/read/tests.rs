@@ -196,7 +196,10 @@ fn an_unknown_field_is_named() {
 #[test]
 fn a_file_is_one_object_with_each_field_once() {
     for json in ["", "[]", "7", "{", "{} {}", "{\"credit\":1,}"] {
-        assert!(error(json).starts_with("f: not a JSON object: "), "{json}");
+        assert!(
+            error(json).starts_with("f: not a JSON object with each field once: "),
+            "{json}"
+        );
     }
     let text = error(r#"{"credit":1,"credit":2}"#);
     assert!(

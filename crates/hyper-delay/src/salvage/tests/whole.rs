@@ -10,7 +10,7 @@ use crate::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
     },
-    store::{Embedded, Space, Store as _},
+    store::{Batch, Durability, Embedded, Space, Store as _},
 };
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;
@@ -111,6 +111,25 @@ fn a_repaired_store_keeps_the_deduplication_window() {
             assert_eq!(&*store.get(space, &key).unwrap().unwrap(), value);
         }
     }
+}
+
+#[test]
+fn missing_and_undecodable_marks_are_reported() {
+    let directory = Directory::new(false);
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut batch = Batch::default();
+    batch.remove(Space::Meta, record::key::NUMBERS);
+    batch.put(Space::Meta, record::key::LOW_WATER, b"no number");
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+    let findings = directory.verify();
+    let [numbers, mark] = &findings[..] else {
+        panic!("{findings:?}");
+    };
+    assert!(numbers.starts_with("space meta: the end of the sequence numbers is missing"));
+    assert!(mark.contains("the low-water mark cannot be decoded"));
+    let (repaired, tasks) = directory.repair();
+    assert_eq!(repaired.saved, tasks.len() as u64);
 }
 
 #[test]

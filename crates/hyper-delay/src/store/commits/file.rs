@@ -109,7 +109,7 @@ impl CommitFile {
         made.write_slot(commits)?;
         shared.file.sync_all()?;
         fs::rename(&unfinished, Self::path(directory))?;
-        crate::store::place::sync(directory)?;
+        crate::store::data_directory::sync(directory)?;
         let syncs = thread::Builder::new().name("commit-record".to_owned());
         made.syncs = Some(syncs.spawn(move || shared.sync_while_open())?);
         Ok(made)

@@ -14,9 +14,9 @@ use crate::store::{
     Marker, Space, StoreError,
     aside::Aside,
     commits::{CommitFile, Commits, Found},
+    data_directory::DataDirectory,
     disk::Disk,
     inspect::{Cure, Inspection, Loss},
-    place::Place,
 };
 
 /// How [`Embedded::open_with`] opens a store.
@@ -27,14 +27,14 @@ pub(crate) struct OpenOptions {
 }
 
 pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
-    let place = Place::lock(directory).map_err(|error| unusable(directory, &error))?;
+    let data = DataDirectory::lock(directory).map_err(|error| unusable(directory, &error))?;
     let opening = Opening {
         directory,
-        place: &place,
+        data: &data,
         options,
     };
     // The reserve gives its room to the opening of the store.
-    let disk = Disk::open(directory, place.store());
+    let disk = Disk::open(directory, data.store());
     let (database, spaces, contents) = opening.run()?;
     let progress = Progress::begin(directory, contents);
     let progress = progress.map_err(|error| failed(directory, error.into()))?;
@@ -43,13 +43,13 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
         spaces,
         progress: Mutex::new(progress),
         disk,
-        _place: place,
+        _data: data,
     })
 }
 
 struct Opening<'a> {
     directory: &'a Path,
-    place: &'a Place,
+    data: &'a DataDirectory,
     options: OpenOptions,
 }
 
@@ -58,11 +58,11 @@ type Opened = (Database, Vec<Keyspace>, Commits);
 impl Opening<'_> {
     fn run(&self) -> Result<Opened, StoreError> {
         let record = self.io(CommitFile::read(self.directory))?;
-        let has_store = self.io(self.place.has_store())?;
+        let has_store = self.io(self.data.has_store())?;
         if !has_store && record == Found::Missing {
             return self.create();
         }
-        let store = self.place.store();
+        let store = self.data.store();
         let inspection = if has_store {
             Inspection::of(&store, record)?
         } else {
@@ -99,8 +99,8 @@ impl Opening<'_> {
 
     /// Creates a new store.
     fn create(&self) -> Result<Opened, StoreError> {
-        let created = self.place.create(create_spaces);
-        let opened = created.and_then(|()| open_spaces(&self.place.store()));
+        let created = self.data.create(create_spaces);
+        let opened = created.and_then(|()| open_spaces(&self.data.store()));
         let (database, spaces) = opened.map_err(|error| failed(self.directory, error))?;
         Ok((database, spaces, Commits::default()))
     }
@@ -115,7 +115,7 @@ impl Opening<'_> {
         } else {
             Aside::of_cut(self.directory)?
         };
-        let store = self.place.store();
+        let store = self.data.store();
         if cure.replaces_store {
             if store.try_exists()? {
                 aside.take(&store)?;

@@ -7,7 +7,7 @@ use std::{
 
 use lsm_tree::{AbstractTree, AnyTree, Guard as _, SeqNo};
 
-use crate::store::{Bytes, Marker, Space, StoreError, current::Current, place};
+use crate::store::{Bytes, Marker, Space, StoreError, current::Current, data_directory};
 
 /// The tables of a space.
 #[derive(Debug, Clone, Default)]
@@ -73,7 +73,7 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     if !version.try_exists().map_err(failed)? {
         return Ok(unusable(&version, "the file is missing"));
     }
-    if fs::read(&version).map_err(failed)? != place::FORMAT {
+    if fs::read(&version).map_err(failed)? != data_directory::FORMAT {
         let why = "the file does not name a format that this server reads";
         return Err(StoreError::damage("open", why).in_folder(version));
     }

@@ -18,12 +18,12 @@ pub(crate) const LOCK: &str = "lock";
 
 /// A data directory that this process has locked.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DataDirectory {
     directory: PathBuf,
     _lock: File,
 }
 
-impl Place {
+impl DataDirectory {
     /// Creates the directory if it does not exist, and locks it until this is dropped or the
     /// process ends.
     ///
@@ -95,25 +95,25 @@ mod tests {
     fn an_unfinished_store_is_created_again() {
         let directory = tempfile::tempdir().unwrap();
         let directory = directory.path().join("new/and new");
-        let place = Place::lock(&directory).unwrap();
-        let crashed = place.create(|unfinished| {
+        let data = DataDirectory::lock(&directory).unwrap();
+        let crashed = data.create(|unfinished| {
             write_a_store(unfinished)?;
             Err(fjall::Error::Unrecoverable)
         });
         crashed.unwrap_err();
-        assert!(!place.has_store().unwrap());
-        place.create(write_a_store).unwrap();
-        assert!(place.has_store().unwrap());
+        assert!(!data.has_store().unwrap());
+        data.create(write_a_store).unwrap();
+        assert!(data.has_store().unwrap());
         assert!(!directory.join(UNFINISHED).exists());
     }
 
     #[test]
     fn a_directory_is_locked_by_one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::lock(directory.path()).unwrap();
-        let error = Place::lock(directory.path()).unwrap_err();
+        let data = DataDirectory::lock(directory.path()).unwrap();
+        let error = DataDirectory::lock(directory.path()).unwrap_err();
         assert!(matches!(error, fjall::Error::Locked));
-        drop(place);
-        Place::lock(directory.path()).unwrap();
+        drop(data);
+        DataDirectory::lock(directory.path()).unwrap();
     }
 }
