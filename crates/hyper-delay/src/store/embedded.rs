@@ -23,8 +23,8 @@ use crate::descriptors::Descriptors;
 pub(crate) use open::OpenOptions;
 use progress::Progress;
 
-/// Bytes of one space in memory before they go to a sorted file. There are nine spaces, and each may
-/// have a few such that are on their way.
+/// Bytes of one space in memory before they go to a table. There are nine spaces, and each may have
+/// up to four sealed memtables besides: then a commit waits.
 const MEMTABLE: u64 = 4 << 20;
 
 /// Bytes of recently read blocks of sorted files, over all spaces.
@@ -117,6 +117,21 @@ impl Embedded {
             }
             space.remove(NO_KEY)?;
             space.rotate_memtable()?;
+        }
+        Ok(())
+    }
+
+    /// Seals the memtables that are full.
+    ///
+    /// The library would do it in the background: each commit to a full memtable sends a message to
+    /// its worker. During a long compaction thousands of commits fill the worker's queue, and the
+    /// worker, which sends to the same queue, then waits for ever: no memtable is written any more
+    /// (fjall's pull request 323). A memtable that is sealed here causes one message.
+    fn seal_full(&self) -> Result<(), fjall::Error> {
+        for space in &self.spaces {
+            if space.tree.active_memtable().size() > MEMTABLE {
+                space.rotate_memtable()?;
+            }
         }
         Ok(())
     }
@@ -237,7 +252,10 @@ impl Store for Embedded {
         writes
             .commit()
             .map_err(|error| StoreError::of_library("write", error))?;
-        progress.committed(commits, durability)
+        progress.committed(commits, durability)?;
+        drop(progress);
+        self.seal_full()
+            .map_err(|error| StoreError::of_library("seal a memtable", error))
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {

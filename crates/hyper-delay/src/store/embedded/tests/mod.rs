@@ -3,5 +3,6 @@
 mod clear;
 mod directory;
 mod loss;
+mod memtables;
 mod tail;
 mod tool;
