@@ -4,6 +4,7 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
+    vec::IntoIter,
 };
 
 use super::{
@@ -84,55 +85,56 @@ impl<S: Store> Applier<S> {
     fn apply_all(&mut self) -> Result<(), End> {
         // The reserve starts to grow before another program can fill the disk.
         self.room()?;
-        while let Ok(mut jobs) = self.jobs.recv() {
-            if jobs.is_empty() {
-                continue;
+        while let Ok(jobs) = self.jobs.recv() {
+            let mut jobs = jobs.into_iter();
+            while jobs.len() > 0 {
+                self.apply_group(&mut jobs)?;
             }
-            let mut group = self.reopen()?;
-            let mut room = self.room()?;
-            if room.new_tasks() < EXACT {
-                group = self.written(group)?;
-                room = self.room()?;
-            }
-            if room.is_exhausted() && !jobs.iter().all(Job::is_schedule) {
-                (jobs, room) = self.hold(jobs)?;
-            }
-            self.apply(jobs, room, group)?;
         }
         Ok(())
     }
 
-    /// Applies these jobs, and those that have arrived meanwhile, and leaves their groups for the
-    /// writer.
-    fn apply(&mut self, jobs: Vec<Job>, room: Room, mut group: Group) -> Result<(), End> {
+    /// Applies jobs of one group and leaves it for the writer: these, until it is full, and those
+    /// that have arrived meanwhile. The time and the room hold for this group only.
+    fn apply_group(&mut self, jobs: &mut IntoIter<Job>) -> Result<(), End> {
+        let mut group = self.reopen()?;
+        let mut room = self.room()?;
+        if room.new_tasks() < EXACT {
+            group = self.written(group)?;
+            room = self.room()?;
+        }
+        if room.is_exhausted() && !jobs.as_slice().iter().all(Job::is_schedule) {
+            let changes;
+            (changes, room) = self.hold(jobs.collect())?;
+            *jobs = changes.into_iter();
+        }
         let now = self.clock.now().wall_millis();
         // On a full disk this waits: it takes a little room.
         if room.new_tasks() > 0 {
             self.ledger.forget_expired(now)?;
         }
         self.admission.begin(room);
-        let mut next = Some(jobs);
-        while let Some(jobs) = next {
-            for job in jobs {
-                self.apply_one(job, now, &mut group)?;
-                let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
-                if can_split && self.handover.is_writer_idle() {
-                    self.offer(group)?;
-                    group = self.reopen()?;
-                }
+        while let Some(job) = self.next(jobs, room) {
+            self.apply_one(job, now, &mut group)?;
+            let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
+            if group.is_full() || can_split && self.handover.is_writer_idle() {
+                break;
             }
-            let is_last = group.is_full() || room.is_exhausted();
-            next = if is_last {
-                None
-            } else {
-                self.jobs.try_recv().ok()
-            };
         }
         self.admission.end();
         if !group.committed.is_empty() {
             self.offer(group)?;
         }
         Ok(())
+    }
+
+    /// Returns the next job, from the queue if `jobs` are used up. On an exhausted disk the queue
+    /// waits: its changes must be held.
+    fn next(&self, jobs: &mut IntoIter<Job>, room: Room) -> Option<Job> {
+        while jobs.len() == 0 && !room.is_exhausted() {
+            *jobs = self.jobs.try_recv().ok()?.into_iter();
+        }
+        jobs.next()
     }
 
     fn offer(&mut self, mut group: Group) -> Result<(), StoreError> {

@@ -67,9 +67,10 @@ impl Handover {
     /// group must not grow, because it is full or the writer is about to take it.
     pub(super) fn reopen(&self) -> Result<(Option<Group>, u64), WriterEnded> {
         let mut state = self.wait_for_writer(|state| {
-            let writer_takes_it = !state.is_writing && state.wanted == 0;
-            let waiting = state.waiting.as_ref();
-            waiting.is_some_and(|group| writer_takes_it || group.is_full())
+            state.waiting.as_ref().is_some_and(|group| {
+                let is_enough = group.committed.len() >= state.wanted;
+                group.is_full() || !state.is_writing && is_enough
+            })
         })?;
         Ok((state.waiting.take(), state.written))
     }

@@ -118,6 +118,21 @@ fn a_group_gets_the_tasks_that_the_room_is_for() {
 }
 
 #[test]
+fn on_a_disk_with_little_room_each_group_has_a_maximum_size_and_its_own_room() {
+    let store = Arc::new(Fake::default());
+    store.room_is(Room::for_new_tasks(64 << 20));
+    let (sender, receiver) = mpsc::channel();
+    sender
+        .send((0..2 * Group::JOBS + 1).map(job).collect())
+        .unwrap();
+    drop(sender);
+    let run = over(&store, Sync::Always, receiver);
+    run.result.as_ref().unwrap();
+    assert_eq!(sizes(&run), [Group::JOBS, Group::JOBS, 1]);
+    assert!(store.asked().rooms > 3);
+}
+
+#[test]
 fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
     let store = Arc::new(Fake::default());
     with_room(
