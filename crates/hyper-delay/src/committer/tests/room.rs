@@ -203,6 +203,62 @@ fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
 }
 
 #[test]
+fn after_a_refused_task_a_group_takes_no_smaller_one() {
+    let store = Arc::new(Fake::default());
+    let room = Room::for_new_tasks(3 * Room::cost(100, 2));
+    let jobs = vec![schedule("large", &[0; 10_000], false), job(1)];
+    let outcomes = with_room(&store, room, vec![jobs]);
+    assert_eq!(outcomes, [Outcome::DiskFull, Outcome::DiskFull]);
+}
+
+#[test]
+fn what_is_stored_is_acknowledged_again_on_an_exhausted_disk() {
+    let store = Arc::new(Fake::default());
+    let stored = || vec![vec![schedule("stored", b"1", false)]];
+    with_room(&store, Room::AMPLE, stored());
+    assert_eq!(with_room(&store, Room::none(), stored()), [Outcome::Same]);
+}
+
+#[test]
+fn changes_that_arrive_with_refused_schedules_wait_on_an_exhausted_disk() {
+    let store = Arc::new(Fake::default());
+    store.room_is(Room::none());
+    let (sender, receiver) = mpsc::channel();
+    sender.send(vec![job(1)]).unwrap();
+    sender.send(vec![cancel("none")]).unwrap();
+    drop(sender);
+    let run = over(&store, Sync::Always, receiver);
+    let error = run.result.unwrap_err().to_string();
+    assert!(error.contains("1 changes"), "{error}");
+    let outcomes = run.told.iter().flatten().map(|committed| committed.outcome);
+    assert!(outcomes.eq([Outcome::DiskFull]));
+}
+
+#[test]
+fn jobs_that_wait_to_be_written_are_reported_after_the_room_becomes_little() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Hang);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().commits == 1);
+        let measured = store.asked().rooms;
+        sender.send(vec![job(2)]).unwrap();
+        wait_until(|| store.asked().rooms > measured);
+        store.room_is(Room::for_new_tasks(Room::cost(100, 2)));
+        sender.send(vec![job(3)]).unwrap();
+        wait_until(|| store.asked().rooms > measured + 1);
+        store.syncs(Syncs::Work);
+        drop(sender);
+        let run = running.join().unwrap();
+        run.result.as_ref().unwrap();
+        assert_eq!(sizes(&run), [1, 1, 1]);
+    });
+}
+
+#[test]
 fn a_producer_that_retries_gets_every_reply_when_there_is_room_again() {
     for _ in 0..20 {
         let store = Arc::new(Fake::default());
