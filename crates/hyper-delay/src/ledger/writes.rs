@@ -111,7 +111,7 @@ mod tests {
     fn resumed_batches_leave_memory_once_they_are_committed() {
         let mut writes = Writes::new(Arc::new(Fake::default()));
         writes.put(Space::Names, *b"first", Bytes::new(b"value"));
-        for _ in 0..10 {
+        for _ in 0..100 {
             let batch = writes.take();
             writes.resume(batch);
         }
