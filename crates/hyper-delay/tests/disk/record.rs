@@ -1,6 +1,7 @@
 //! The commit record reaches the disk: soon after a commit, and before a space is cleared.
 
 use std::{
+    collections::BTreeSet,
     fs, thread,
     time::{Duration, Instant},
 };
@@ -9,7 +10,7 @@ use serde_json::json;
 use testkit::{PATIENCE, Wire, request::now};
 
 use crate::{
-    acks, schedule, strace,
+    acks, deliver_all, schedule, strace,
     trace::{self, Call},
 };
 
@@ -103,4 +104,44 @@ fn both_slots_of_the_commit_record_are_synced_before_a_space_is_cleared() {
         );
         true
     });
+}
+
+#[test]
+fn commit_record_without_room_ends_no_server_and_refuses_no_start() {
+    if !strace::is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let start = crate::start(directory.path());
+    let server = start.run();
+    let mut wire = Wire::to(server.address).unwrap();
+    wire.send(&schedule("first", now(), 30)).unwrap();
+    let mut acknowledged: BTreeSet<String> = acks(&mut wire, 1).unwrap().into_iter().collect();
+    server.kill();
+
+    // The start writes both slots.
+    let inject = "inject=pwrite64:error=ENOSPC:when=3+";
+    let server = crate::start(directory.path())
+        .under(strace::line(&[
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=pwrite64",
+            "-e",
+            inject,
+        ]))
+        .run();
+    let mut wire = Wire::to(server.address).unwrap();
+    for id in ["second", "third"] {
+        wire.send(&schedule(id, now(), 30)).unwrap();
+        acknowledged.extend(acks(&mut wire, 1).unwrap());
+    }
+    let log = server.log();
+    assert_eq!(
+        log.matches("the commit record cannot be written").count(),
+        1,
+        "{log}"
+    );
+    server.kill();
+    deliver_all(&start.run(), &acknowledged);
 }

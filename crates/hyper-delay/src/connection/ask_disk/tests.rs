@@ -34,8 +34,9 @@ impl Store for Unreadable {
     }
 }
 
-/// Sends `stats` and `dead` to a store whose reads fail. Returns the events and the messages.
-async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>) {
+/// Sends `stats` and `dead` to a store whose reads fail. Returns the events and the messages,
+/// and whether their room was given back.
+async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool) {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let shared = Arc::new(Shared {
@@ -58,11 +59,11 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>) {
     dead(&shared, &outbox, ("route".into(), None, 10), to("dead")).await;
     outbox.close();
     let messages = outbox.next(Vec::new()).await;
-    (inbox, messages.unwrap_or_default())
+    (inbox, messages.unwrap_or_default(), outbox.is_answered())
 }
 
 async fn are_answered(error: fn() -> StoreError) {
-    let (events, messages) = ask(error).await;
+    let (events, messages, _) = ask(error).await;
     assert!(events.try_recv().is_err(), "the server goes on");
     assert_eq!(messages.len(), 2);
     for (message, asked) in messages.into_iter().zip(["stats", "dead"]) {
@@ -91,8 +92,9 @@ async fn panic_of_a_read_is_an_error_reply() {
 
 #[tokio::test]
 async fn failed_disk_ends_the_server() {
-    let (events, messages) = ask(|| StoreError::new("read", "input/output error")).await;
-    assert!(messages.is_empty());
+    let (events, messages, is_answered) =
+        ask(|| StoreError::new("read", "input/output error")).await;
+    assert!(messages.is_empty() && is_answered);
     for _ in ["stats", "dead"] {
         assert!(matches!(events.try_recv(), Ok(Event::Failed(_))));
     }
