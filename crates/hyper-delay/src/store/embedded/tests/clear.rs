@@ -76,6 +76,25 @@ fn crash_after_the_clear_is_no_loss() {
 }
 
 #[test]
+fn crash_after_a_clear_without_the_older_journals_is_no_loss() {
+    let (copy, store) = store(false);
+    store.flush_all();
+    remember(&store, b"4");
+    store.clear(SPACE).unwrap();
+    let killed = Copy::of(copy.root());
+    // The library deletes a journal once all its batches are in tables.
+    let journal = Journal::read(&killed.path("store/0.jnl")).unwrap();
+    let batches: Vec<_> = journal.batches().map(Result::unwrap).collect();
+    let [.., last, clear] = &batches[..] else {
+        panic!("{batches:?}");
+    };
+    assert!(!clear.clears.is_empty());
+    let bytes = &journal.written()[last.range.start..];
+    killed.write_journal(0, bytes, 0);
+    works(&killed);
+}
+
+#[test]
 fn clear_that_a_power_failure_removed_from_the_journal_is_no_loss() {
     for is_flushed in [false, true] {
         let (copy, store) = store(is_flushed);
