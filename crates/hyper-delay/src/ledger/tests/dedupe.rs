@@ -47,3 +47,20 @@ fn expired_names_stay_on_disk_for_one_more_window_at_most() {
         world.now += KEEP;
     }
 }
+
+#[test]
+fn names_leave_the_disk_after_the_clock_was_set_back() {
+    let mut world = World::new();
+    world.now = 50_000;
+    world.commit(Durability::Synced);
+    world.apply(&schedule("r", "a", 20_000, b"content", false));
+    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.now -= 10 * KEEP;
+    for _ in 0..3 {
+        world.commit(Durability::Synced);
+        world.now += KEEP;
+    }
+    for space in [Space::DoneEven, Space::DoneOdd] {
+        assert!(world.store.all(space).is_empty());
+    }
+}
