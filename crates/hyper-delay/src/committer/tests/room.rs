@@ -153,6 +153,36 @@ fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
 }
 
 #[test]
+fn changes_that_wait_for_room_are_applied_in_order() {
+    let store = Arc::new(Fake::default());
+    with_room(&store, Room::AMPLE, vec![vec![job(1)]]);
+    store.room_is(Room::none());
+    let (sender, receiver) = mpsc::channel();
+    for id in ["1", "none"] {
+        sender.send(vec![cancel(id)]).unwrap();
+    }
+    let measured = store.asked().rooms;
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        // At the start, for the first group and when that must be exact, and as each arrives.
+        wait_until(|| store.asked().rooms >= measured + 5);
+        store.room_is(Room::for_new_tasks(0));
+        wait_until(|| store.all(Space::Names).is_empty());
+        drop(sender);
+        let told = running.join().unwrap().told.into_iter().flatten();
+        let outcomes: Vec<Outcome> = told.map(|committed| committed.outcome).collect();
+        assert!(
+            matches!(
+                outcomes[..],
+                [Outcome::Cancelled(Some(_)), Outcome::Cancelled(None)]
+            ),
+            "{outcomes:?}"
+        );
+    });
+}
+
+#[test]
 fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
     for end in [Some(Vec::new()), None] {
         let store = Arc::new(Fake::default());
