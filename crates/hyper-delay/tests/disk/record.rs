@@ -60,7 +60,7 @@ fn around_last_record(calls: &[Call]) -> (&[Call], &[Call]) {
     (&calls[..last], &calls[last + 1..])
 }
 
-fn names<'a>(calls: &'a [Call], is_on: fn(&Call) -> bool) -> Vec<&'a str> {
+fn names(calls: &[Call], is_on: fn(&Call) -> bool) -> Vec<&str> {
     let calls = calls.iter().filter(|call| is_on(call));
     calls.map(|call| &*call.name).collect()
 }
