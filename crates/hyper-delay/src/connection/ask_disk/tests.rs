@@ -6,7 +6,9 @@ use super::*;
 use crate::{
     config::Config,
     connection::Unfinished,
-    store::{Batch, Durability, Space, Visit},
+    ledger::{Ledger, Op, Order},
+    protocol::Compression,
+    store::{Batch, Durability, Space, Visit, fake::Fake},
 };
 
 /// A store whose reads fail.
@@ -97,5 +99,29 @@ async fn failed_disk_ends_the_server() {
     assert!(messages.is_empty() && is_answered);
     for _ in ["stats", "dead"] {
         assert!(matches!(events.try_recv(), Ok(Event::Failed(_))));
+    }
+}
+
+#[test]
+fn routes_on_disk_beyond_a_page_are_announced() {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    for (routes, more) in [(Stats::MAX_ROUTES, false), (Stats::MAX_ROUTES + 1, true)] {
+        for number in 0..routes {
+            let order = Order {
+                route: number.to_string().into(),
+                id: "1".into(),
+                named: true,
+                at: 1,
+                fire_at: 1,
+                compression: Compression::None,
+                payload: Box::default(),
+                replace: false,
+            };
+            ledger.apply(&Op::Schedule(order), 0).unwrap();
+        }
+        ledger.commit(Durability::Written, 0).unwrap();
+        let stats = counts(&View::new(store.clone()), &OwnRoutes::default(), |_| true).unwrap();
+        assert_eq!((stats.routes.len(), stats.more), (Stats::MAX_ROUTES, more));
     }
 }
