@@ -134,3 +134,21 @@ impl Outbox {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_of_any_length_fits_if_no_other_is_under_way() {
+        let outbox = Outbox::new(2);
+        for (line, weight) in [(0, 1), (PAGE - 1, 1), (PAGE, 2), (100 * PAGE, 2)] {
+            assert_eq!(outbox.weight(line), weight, "{line}");
+            assert!(outbox.try_take(weight));
+            assert!(!outbox.is_answered());
+            assert_eq!(outbox.try_take(1), weight < 2);
+            outbox.give(2);
+            assert!(outbox.is_answered());
+        }
+    }
+}

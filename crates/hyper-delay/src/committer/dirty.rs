@@ -37,3 +37,22 @@ impl Dirty {
         Some(interval.saturating_sub(since.elapsed()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_writes_do_not_delay_the_sync() {
+        let pause = Duration::from_millis(1);
+        let mut dirty = Dirty::new(Sync::Interval(Duration::from_secs(3600)));
+        assert_eq!(dirty.wait(), None);
+        dirty.written();
+        let first = dirty.wait().unwrap();
+        std::thread::sleep(pause);
+        dirty.written();
+        assert!(dirty.wait().unwrap() <= first - pause);
+        dirty.synced();
+        assert_eq!(dirty.wait(), None);
+    }
+}

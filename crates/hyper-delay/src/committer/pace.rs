@@ -33,3 +33,21 @@ impl Pace {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writer_waits_for_as_many_jobs_as_the_last_group_had_within_limits() {
+        let millis = Duration::from_millis;
+        let mut pace = Pace::default();
+        assert_eq!(pace.patience(), (0, Duration::ZERO));
+        pace.written(3, Some(millis(16)));
+        assert_eq!(pace.patience(), (3, millis(1)));
+        pace.written(Group::ENOUGH + 1, None);
+        assert_eq!(pace.patience(), (Group::ENOUGH, millis(1)));
+        pace.written(1, Some(millis(1_000)));
+        assert_eq!(pace.patience(), (1, MAX));
+    }
+}

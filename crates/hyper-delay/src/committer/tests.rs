@@ -148,6 +148,22 @@ fn a_group_has_a_maximum_size() {
 }
 
 #[test]
+fn a_group_has_a_maximum_of_payload_bytes() {
+    let store = Arc::new(Fake::default());
+    let (sender, receiver) = mpsc::channel();
+    for id in 0..8 {
+        let mut job = job(id);
+        if let Op::Schedule(order) = &mut job.op {
+            order.payload = vec![0; Group::BYTES / 2].into();
+        }
+        sender.send(vec![job]).unwrap();
+    }
+    drop(sender);
+    let run = over(&store, Sync::Always, receiver);
+    assert_eq!(sizes(&run), [2; 4]);
+}
+
+#[test]
 fn jobs_are_reported_after_their_sync() {
     let store = Arc::new(Fake::default());
     let run = all_at_once(&store, Sync::Always, 3 * Group::JOBS, Group::JOBS);

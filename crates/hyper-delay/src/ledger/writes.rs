@@ -101,3 +101,26 @@ impl<S: Store> Writes<S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fake::Fake;
+
+    #[test]
+    fn resumed_batches_leave_memory_once_they_are_committed() {
+        let mut writes = Writes::new(Arc::new(Fake::default()));
+        writes.put(Space::Names, *b"first", Bytes::new(b"value"));
+        for _ in 0..100 {
+            let batch = writes.take();
+            writes.resume(batch);
+        }
+        // The store has none of the batches, so it does not have what memory has forgotten.
+        for committed in 1..=20_u64 {
+            writes.take();
+            writes.committed(committed);
+            writes.put(Space::Names, committed.to_be_bytes(), Bytes::new(b"value"));
+        }
+        assert_eq!(writes.get(Space::Names, b"first").unwrap(), None);
+    }
+}

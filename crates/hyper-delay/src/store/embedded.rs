@@ -259,13 +259,11 @@ impl Store for Embedded {
     }
 
     fn clear(&self, space: Space) -> Result<(), StoreError> {
-        // The record goes first: after a crash in between the space is not missed. No commit may come
-        // in between: its marker would be cleared, and the record would miss it.
-        let mut progress = self.progress();
-        progress.clearing(space)?;
-        self.space(space)
-            .clear()
-            .map_err(|error| StoreError::of_library("clear a space", error))
+        self.progress().clearing(space, || {
+            self.space(space)
+                .clear()
+                .map_err(|error| StoreError::of_library("clear a space", error))
+        })
     }
 
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {

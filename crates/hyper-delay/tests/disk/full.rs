@@ -106,6 +106,36 @@ fn finished_tasks_make_room_for_new_ones() {
     });
 }
 
+/// Returns the allocated bytes of a server's only journal after its written ones.
+#[cfg(target_os = "linux")]
+fn journal_room(small: &Small) -> u64 {
+    use std::{fs, os::unix::fs::MetadataExt as _};
+
+    let journal = small.path().join("data/store/0.jnl");
+    let allocated = fs::metadata(&journal).unwrap().blocks() * 512;
+    let bytes = fs::read(journal).unwrap();
+    let written = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    allocated.saturating_sub(written as u64)
+}
+
+/// Another program cannot take the room for the next batch.
+#[cfg(target_os = "linux")]
+#[test]
+fn journal_has_room_for_the_next_batch() {
+    with_mounts(|| {
+        let small = Small::new(12);
+        let start = start(&small, json!({}));
+        let server = start.run();
+        let mut client = Client::of(&server);
+        for number in 0..100 {
+            let (_, is_full) = client.schedule("task", number..number + 1, now(), 30_000);
+            assert!(!is_full, "{number}");
+            let room = journal_room(&small);
+            assert!(room >= 64 << 10, "{room} bytes after {number} tasks");
+        }
+    });
+}
+
 /// A server with tasks and a reserve for them.
 fn with_reserve<'a>(server: &'a Server, small: &Small, due: u64) -> (Client<'a>, Ids) {
     let mut client = Client::of(server);

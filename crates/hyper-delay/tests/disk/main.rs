@@ -8,6 +8,7 @@ mod first_start;
 mod full;
 mod full_disk;
 mod order;
+mod record;
 mod small;
 mod strace;
 mod trace;

@@ -75,6 +75,24 @@ fn a_busy_applier_does_not_keep_the_group_from_the_writer() {
 }
 
 #[test]
+fn a_group_that_the_applier_has_when_the_patience_ends_is_waited_for() {
+    let handover = Handover::default();
+    let patience = Duration::from_millis(50);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| jobs(handover.take(None, (3, patience))));
+        handover.offer(group(1, 0));
+        let (waiting, _) = handover.reopen().unwrap();
+        // On a slow machine the patience can end before the group is taken back.
+        if waiting.is_some() {
+            thread::sleep(2 * patience);
+            handover.offer(group(2, 0));
+        }
+        let taken = writer.join().unwrap();
+        assert_eq!(taken, if waiting.is_some() { 2 } else { 1 });
+    });
+}
+
+#[test]
 fn nothing_in_time_is_nothing() {
     let handover = Handover::default();
     let taken = handover.take(Some(Duration::from_millis(1)), (3, LONG));

@@ -168,6 +168,36 @@ fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
 }
 
 #[test]
+fn changes_that_wait_for_room_are_applied_in_order() {
+    let store = Arc::new(Fake::default());
+    with_room(&store, Room::AMPLE, vec![vec![job(1)]]);
+    store.room_is(Room::none());
+    let (sender, receiver) = mpsc::channel();
+    for id in ["1", "none"] {
+        sender.send(vec![cancel(id)]).unwrap();
+    }
+    let measured = store.asked().rooms;
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        // At the start, for the first group and when that must be exact, and as each arrives.
+        wait_until(|| store.asked().rooms >= measured + 5);
+        store.room_is(Room::for_new_tasks(0));
+        wait_until(|| store.all(Space::Names).is_empty());
+        drop(sender);
+        let told = running.join().unwrap().told.into_iter().flatten();
+        let outcomes: Vec<Outcome> = told.map(|committed| committed.outcome).collect();
+        assert!(
+            matches!(
+                outcomes[..],
+                [Outcome::Cancelled(Some(_)), Outcome::Cancelled(None)]
+            ),
+            "{outcomes:?}"
+        );
+    });
+}
+
+#[test]
 fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
     for end in [Some(Vec::new()), None] {
         let store = Arc::new(Fake::default());
@@ -214,6 +244,62 @@ fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
             outcomes[..],
             [Outcome::Scheduled { .. }, Outcome::DiskFull]
         ));
+    });
+}
+
+#[test]
+fn after_a_refused_task_a_group_takes_no_smaller_one() {
+    let store = Arc::new(Fake::default());
+    let room = Room::for_new_tasks(3 * Room::cost(100, 2));
+    let jobs = vec![schedule("large", &[0; 10_000], false), job(1)];
+    let outcomes = with_room(&store, room, vec![jobs]);
+    assert_eq!(outcomes, [Outcome::DiskFull, Outcome::DiskFull]);
+}
+
+#[test]
+fn what_is_stored_is_acknowledged_again_on_an_exhausted_disk() {
+    let store = Arc::new(Fake::default());
+    let stored = || vec![vec![schedule("stored", b"1", false)]];
+    with_room(&store, Room::AMPLE, stored());
+    assert_eq!(with_room(&store, Room::none(), stored()), [Outcome::Same]);
+}
+
+#[test]
+fn changes_that_arrive_with_refused_schedules_wait_on_an_exhausted_disk() {
+    let store = Arc::new(Fake::default());
+    store.room_is(Room::none());
+    let (sender, receiver) = mpsc::channel();
+    sender.send(vec![job(1)]).unwrap();
+    sender.send(vec![cancel("none")]).unwrap();
+    drop(sender);
+    let run = over(&store, Sync::Always, receiver);
+    let error = run.result.unwrap_err().to_string();
+    assert!(error.contains("1 changes"), "{error}");
+    let outcomes = run.told.iter().flatten().map(|committed| committed.outcome);
+    assert!(outcomes.eq([Outcome::DiskFull]));
+}
+
+#[test]
+fn jobs_that_wait_to_be_written_are_reported_after_the_room_becomes_little() {
+    let store = Arc::new(Fake::default());
+    store.syncs(Syncs::Hang);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let disk = &store;
+        let running = scope.spawn(move || over(disk, Sync::Always, receiver));
+        sender.send(vec![job(1)]).unwrap();
+        wait_until(|| store.asked().commits == 1);
+        let measured = store.asked().rooms;
+        sender.send(vec![job(2)]).unwrap();
+        wait_until(|| store.asked().rooms > measured);
+        store.room_is(Room::for_new_tasks(Room::cost(100, 2)));
+        sender.send(vec![job(3)]).unwrap();
+        wait_until(|| store.asked().rooms > measured + 1);
+        store.syncs(Syncs::Work);
+        drop(sender);
+        let run = running.join().unwrap();
+        run.result.as_ref().unwrap();
+        assert_eq!(sizes(&run), [1, 1, 1]);
     });
 }
 

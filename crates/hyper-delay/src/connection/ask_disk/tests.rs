@@ -6,7 +6,9 @@ use super::*;
 use crate::{
     config::Config,
     connection::Unfinished,
-    store::{Batch, Durability, Space, Visit},
+    ledger::{Ledger, Op, Order},
+    protocol::Compression,
+    store::{Batch, Durability, Space, Visit, fake::Fake},
 };
 
 /// A store whose reads fail.
@@ -34,8 +36,9 @@ impl Store for Unreadable {
     }
 }
 
-/// Sends `stats` and `dead` to a store whose reads fail. Returns the events and the messages.
-async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>) {
+/// Sends `stats` and `dead` to a store whose reads fail. Returns the events and the messages,
+/// and whether their room was given back.
+async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool) {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let shared = Arc::new(Shared {
@@ -58,11 +61,11 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>) {
     dead(&shared, &outbox, ("route".into(), None, 10), to("dead")).await;
     outbox.close();
     let messages = outbox.next(Vec::new()).await;
-    (inbox, messages.unwrap_or_default())
+    (inbox, messages.unwrap_or_default(), outbox.is_answered())
 }
 
 async fn are_answered(error: fn() -> StoreError) {
-    let (events, messages) = ask(error).await;
+    let (events, messages, _) = ask(error).await;
     assert!(events.try_recv().is_err(), "the server goes on");
     assert_eq!(messages.len(), 2);
     for (message, asked) in messages.into_iter().zip(["stats", "dead"]) {
@@ -91,9 +94,34 @@ async fn panic_of_a_read_is_an_error_reply() {
 
 #[tokio::test]
 async fn failed_disk_ends_the_server() {
-    let (events, messages) = ask(|| StoreError::new("read", "input/output error")).await;
-    assert!(messages.is_empty());
+    let (events, messages, is_answered) =
+        ask(|| StoreError::new("read", "input/output error")).await;
+    assert!(messages.is_empty() && is_answered);
     for _ in ["stats", "dead"] {
         assert!(matches!(events.try_recv(), Ok(Event::Failed(_))));
+    }
+}
+
+#[test]
+fn routes_on_disk_beyond_a_page_are_announced() {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    for (routes, more) in [(Stats::MAX_ROUTES, false), (Stats::MAX_ROUTES + 1, true)] {
+        for number in 0..routes {
+            let order = Order {
+                route: number.to_string().into(),
+                id: "1".into(),
+                named: true,
+                at: 1,
+                fire_at: 1,
+                compression: Compression::None,
+                payload: Box::default(),
+                replace: false,
+            };
+            ledger.apply(&Op::Schedule(order), 0).unwrap();
+        }
+        ledger.commit(Durability::Written, 0).unwrap();
+        let stats = counts(&View::new(store.clone()), &OwnRoutes::default(), |_| true).unwrap();
+        assert_eq!((stats.routes.len(), stats.more), (Stats::MAX_ROUTES, more));
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     ledger::{Op, Outcome},
-    store::Durability,
+    store::{Durability, Space},
 };
 
 #[test]
@@ -29,5 +29,38 @@ fn names_that_were_finished_before_the_clock_was_set_back_are_kept() {
             let outcome = world.apply(&schedule("r", id, 20_000, b"content", false));
             assert_eq!(outcome, Outcome::Same, "{id}");
         }
+    }
+}
+
+#[test]
+fn expired_names_stay_on_disk_for_one_more_window_at_most() {
+    let mut world = World::new();
+    world.now = 50_000;
+    // Begins a generation.
+    world.commit(Durability::Synced);
+    world.apply(&schedule("r", "a", 20_000, b"content", false));
+    world.apply(&Op::Finish(world.subject("r", "a")));
+    for is_kept in [true, true, false] {
+        world.commit(Durability::Synced);
+        let names = [Space::DoneEven, Space::DoneOdd].map(|space| world.store.all(space).len());
+        assert_eq!(names.iter().sum::<usize>(), usize::from(is_kept));
+        world.now += KEEP;
+    }
+}
+
+#[test]
+fn names_leave_the_disk_after_the_clock_was_set_back() {
+    let mut world = World::new();
+    world.now = 50_000;
+    world.commit(Durability::Synced);
+    world.apply(&schedule("r", "a", 20_000, b"content", false));
+    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.now -= 10 * KEEP;
+    for _ in 0..3 {
+        world.commit(Durability::Synced);
+        world.now += KEEP;
+    }
+    for space in [Space::DoneEven, Space::DoneOdd] {
+        assert!(world.store.all(space).is_empty());
     }
 }

@@ -73,15 +73,23 @@ impl Progress {
         self.record()
     }
 
-    /// Records on disk that a space is about to be cleared.
-    pub(super) fn clearing(&mut self, space: Space) -> Result<(), StoreError> {
+    /// Records on disk that a space is cleared, and then clears it with `clear`.
+    ///
+    /// The record goes first: after a crash in between the space is not missed. No commit may come
+    /// in between: its marker would be cleared, and the record would miss it.
+    pub(super) fn clearing(
+        &mut self,
+        space: Space,
+        clear: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let floor = self.written.commit;
         for commits in [&mut self.written, &mut self.synced] {
             let extent = commits.space_mut(space);
             extent.last = 0;
             extent.floor = floor;
         }
-        self.file.write_through(&self.synced).map_err(failed)
+        self.file.write_through(&self.synced).map_err(failed)?;
+        clear()
     }
 
     fn record(&mut self) -> Result<(), StoreError> {

@@ -30,7 +30,7 @@ fn journal_cut_in_a_recorded_batch_is_refused() {
             for expected in [
                 "space names ends at commit 2, and the commit record says 3",
                 "space waiting ends at commit 2, and the commit record says 3",
-                "(commits: 1, schedules: 1, removals: 0)",
+                "(commits: 1, schedules: 1, removals: 1)",
                 "--accept-loss",
                 "`hyper-delay verify /",
                 "`hyper-delay repair /",

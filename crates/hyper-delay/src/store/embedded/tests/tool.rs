@@ -20,6 +20,7 @@ pub(super) fn key(batch: usize, place: u8) -> Vec<u8> {
 pub(super) fn batch(number: usize, size: usize) -> Batch {
     let mut batch = Batch::new();
     batch.count_schedule();
+    batch.count_removal();
     batch.put(Space::Names, key(number, 0), vec![7; size]);
     batch.put(Space::Waiting, key(number, 1), *b"at its time");
     batch.remove(Space::Names, key(number - 1, 2));

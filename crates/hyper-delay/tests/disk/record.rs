@@ -1,0 +1,147 @@
+//! The commit record reaches the disk: soon after a commit, and before a space is cleared.
+
+use std::{
+    collections::BTreeSet,
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use testkit::{PATIENCE, Wire, request::now};
+
+use crate::{
+    acks, deliver_all, schedule, strace,
+    trace::{self, Call},
+};
+
+fn is_record(call: &Call) -> bool {
+    call.arguments.contains("/data/commits>")
+}
+
+fn is_journal(call: &Call) -> bool {
+    call.is_on(".jnl")
+}
+
+/// Starts a server with a new store and schedules a task. Passes the calls on the server's data
+/// since the start to `is_done` until that returns true.
+fn first_task(sync: &str, is_done: impl Fn(&[Call]) -> bool) {
+    if !strace::is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("trace");
+    let traced = "trace=write,pwrite64,writev,fsync,fdatasync";
+    let tracer = ["-yy", "-ttt", "-e", traced, "-o", file.to_str().unwrap()];
+    let server = crate::start(directory.path())
+        .config(json!({"sync": sync}))
+        .under(strace::line(&tracer))
+        .run();
+    let mut wire = Wire::to(server.address).unwrap();
+    let lines = || String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+    let ready = lines().lines().count();
+    wire.send(&schedule("task", now() + 3_600_000, 30)).unwrap();
+    acks(&mut wire, 1).unwrap();
+    let begun = Instant::now();
+    loop {
+        let mut calls = trace::read(&lines());
+        calls.retain(|call| call.begun >= ready && call.arguments.contains("/data/"));
+        if is_done(&calls) {
+            return server.kill();
+        }
+        assert!(begun.elapsed() < PATIENCE, "{calls:#?}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Returns the calls before the last write of the record, and those after it.
+fn around_last_record(calls: &[Call]) -> (&[Call], &[Call]) {
+    let is_write = |call: &Call| is_record(call) && call.name == "pwrite64";
+    let last = calls.iter().rposition(is_write).expect("a record");
+    (&calls[..last], &calls[last + 1..])
+}
+
+fn names(calls: &[Call], is_on: fn(&Call) -> bool) -> Vec<&str> {
+    let calls = calls.iter().filter(|call| is_on(call));
+    calls.map(|call| &*call.name).collect()
+}
+
+#[test]
+fn commit_record_is_written_after_the_sync_of_its_commit() {
+    first_task("always", |calls| {
+        let (before, after) = around_last_record(calls);
+        assert_eq!(names(before, is_journal).last(), Some(&"fdatasync"));
+        assert!(names(after, is_journal).is_empty(), "{calls:#?}");
+        true
+    });
+}
+
+#[test]
+fn commit_record_is_synced_while_the_server_runs() {
+    first_task("always", |calls| {
+        let (_, after) = around_last_record(calls);
+        names(after, is_record).contains(&"fdatasync")
+    });
+}
+
+#[test]
+fn interval_syncs_the_journal_and_then_writes_the_commit_record() {
+    first_task("interval:1ms", |calls| {
+        let (before, after) = around_last_record(calls);
+        let journal = names(before, is_journal);
+        journal.last() == Some(&"fdatasync") && names(after, is_journal).is_empty()
+    });
+}
+
+/// The first task of a store begins a generation of the deduplication window and clears its space.
+#[test]
+fn both_slots_of_the_commit_record_are_synced_before_a_space_is_cleared() {
+    first_task("always", |calls| {
+        let first = calls.iter().take_while(|call| is_record(call));
+        let names = first.map(|call| &*call.name);
+        assert!(
+            names.eq(["pwrite64", "fdatasync", "pwrite64", "fdatasync"]),
+            "{calls:#?}"
+        );
+        true
+    });
+}
+
+#[test]
+fn commit_record_without_room_ends_no_server_and_refuses_no_start() {
+    if !strace::is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let start = crate::start(directory.path());
+    let server = start.run();
+    let mut wire = Wire::to(server.address).unwrap();
+    wire.send(&schedule("first", now(), 30)).unwrap();
+    let mut acknowledged: BTreeSet<String> = acks(&mut wire, 1).unwrap().into_iter().collect();
+    server.kill();
+
+    // The start writes both slots.
+    let inject = "inject=pwrite64:error=ENOSPC:when=3+";
+    let server = crate::start(directory.path())
+        .under(strace::line(&[
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=pwrite64",
+            "-e",
+            inject,
+        ]))
+        .run();
+    let mut wire = Wire::to(server.address).unwrap();
+    for id in ["second", "third"] {
+        wire.send(&schedule(id, now(), 30)).unwrap();
+        acknowledged.extend(acks(&mut wire, 1).unwrap());
+    }
+    let log = server.log();
+    assert_eq!(
+        log.matches("the commit record cannot be written").count(),
+        1,
+        "{log}"
+    );
+    server.kill();
+    deliver_all(&start.run(), &acknowledged);
+}
