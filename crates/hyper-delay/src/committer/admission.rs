@@ -1,11 +1,7 @@
 //! Which schedules the disk has room for.
 
-use std::time::{Duration, Instant};
-
+use super::log_pause::LogPause;
 use crate::{ledger::Order, store::Room};
-
-/// The least time between two lines of the log.
-const LOG_PAUSE: Duration = Duration::from_secs(10);
 
 /// Admits new tasks while the disk has room for them, and logs when it is full and when it has room
 /// again.
@@ -13,12 +9,12 @@ const LOG_PAUSE: Duration = Duration::from_secs(10);
 pub(super) struct Admission {
     /// Bytes left for new tasks of this group.
     left: u64,
-    /// Schedules refused since the disk was last said to have room.
+    /// Schedules refused since the log last reported room.
     refused: u64,
     is_full: bool,
-    /// The state in the last line of the log.
-    is_said: bool,
-    said: Option<Instant>,
+    /// Whether the last line of the log reports a full disk.
+    is_logged_full: bool,
+    pause: LogPause,
 }
 
 impl Admission {
@@ -42,12 +38,11 @@ impl Admission {
 
     /// Ends a group.
     pub(super) fn end(&mut self) {
-        let recent = self.said.is_some_and(|said| said.elapsed() < LOG_PAUSE);
-        if self.is_full == self.is_said || recent {
+        if self.is_full == self.is_logged_full || !self.pause.is_over() {
             return;
         }
-        self.is_said = self.is_full;
-        self.said = Some(Instant::now());
+        self.is_logged_full = self.is_full;
+        self.pause.begin();
         if self.is_full {
             tracing::warn!(
                 "the disk of data_dir is full: free some; schedules are refused with disk_full, \

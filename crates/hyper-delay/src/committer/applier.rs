@@ -199,7 +199,7 @@ impl<S: Store> Applier<S> {
                 return Ok((hold.into_changes(), room));
             }
             hold.log();
-            next = match self.jobs.recv_timeout(Hold::LOOK) {
+            next = match self.jobs.recv_timeout(Hold::CHECK_INTERVAL) {
                 Ok(jobs) if jobs.is_empty() => return Err(hold.ending().into()),
                 Ok(jobs) => jobs,
                 Err(RecvTimeoutError::Timeout) => Vec::new(),

@@ -1,26 +1,24 @@
 //! Jobs that wait for room on a disk that is full to its last byte, reserve included.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::log_pause::LogPause;
 use crate::{
     ledger::Outcome,
     scheduler::{Committed, Job},
     store::StoreError,
 };
 
-/// The least time between two lines of the log.
-const LOG_PAUSE: Duration = Duration::from_secs(10);
-
 /// Changes of stored tasks that wait for room.
 #[derive(Debug, Default)]
 pub(super) struct Hold {
     changes: Vec<Job>,
-    logged: Option<Instant>,
+    pause: LogPause,
 }
 
 impl Hold {
-    /// How often the disk is looked at.
-    pub(super) const LOOK: Duration = Duration::from_millis(50);
+    /// Interval between checks of the disk.
+    pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
     /// Adds the changes among these jobs. Returns the schedules, which are refused.
     pub(super) fn add(&mut self, jobs: Vec<Job>) -> Vec<Committed> {
@@ -35,13 +33,10 @@ impl Hold {
         self.changes
     }
 
-    /// Logs that changes wait, at most once in a while.
+    /// Logs that changes wait, at a limited rate.
     pub(super) fn log(&mut self) {
-        if self
-            .logged
-            .is_none_or(|logged| logged.elapsed() >= LOG_PAUSE)
-        {
-            self.logged = Some(Instant::now());
+        if self.pause.is_over() {
+            self.pause.begin();
             tracing::error!(
                 waiting = self.changes.len(),
                 "the disk of data_dir is full and its reserve is used up: free some; acks and \

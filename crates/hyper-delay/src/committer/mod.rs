@@ -11,6 +11,7 @@ mod dirty;
 mod group;
 mod handover;
 mod hold;
+mod log_pause;
 mod pace;
 mod writer;
 

@@ -274,7 +274,7 @@ fn changes_that_arrive_with_refused_schedules_wait_on_an_exhausted_disk() {
     drop(sender);
     let run = over(&store, Sync::Always, receiver);
     let error = run.result.unwrap_err().to_string();
-    assert!(error.contains("1 changes"), "{error}");
+    assert!(error.contains("retries and cancels: 1;"), "{error}");
     let outcomes = run.told.iter().flatten().map(|committed| committed.outcome);
     assert!(outcomes.eq([Outcome::DiskFull]));
 }
