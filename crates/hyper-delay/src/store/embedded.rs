@@ -107,8 +107,8 @@ impl Embedded {
         usage
     }
 
-    /// Starts to write all memtables to tables. A space without changes gets a table, too: the
-    /// library compacts a space that has some new tables.
+    /// Starts to write all memtables to tables. An empty memtable of a space with tables is written,
+    /// too, because the library compacts a space only after it got a table.
     fn flush(&self) -> Result<(), fjall::Error> {
         for space in &self.spaces {
             let is_empty = space.disk_space() == 0 && space.tree.active_memtable().is_empty();
@@ -185,9 +185,9 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
     Ok((database, spaces))
 }
 
-/// Filters only in spaces that are asked for absent keys. The new tables of the first level, which every
-/// read asks, keep their indexes and filters in memory; those of deeper levels are in blocks that can
-/// leave it.
+/// Returns the options of a space. Only spaces in which absent keys are looked up have filters. Each
+/// read searches the few tables of the first level, so their indexes and filters stay in memory;
+/// those of deeper levels are read in blocks and cached.
 fn options(space: Space) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {
