@@ -6,8 +6,8 @@
 //! - The bytes after the payload, the end of the damaged batch, are no batch. So a run of batches
 //!   counts only if it reaches the end of its journal, or the torn end of the newest one.
 //! - If the journal was cut in the payload, the damaged batch announces more bytes than are left.
-//! - Each commit of a space is named by the next one, the last by the commit record. The damaged
-//!   batch itself used the number after the last commit before it.
+//! - Each commit of a space is named by the next one, the last by the commit record. Before a torn
+//!   end, a commit must also leave a number for the damaged batch.
 
 use super::spaces::Spaces;
 use crate::store::{
@@ -34,7 +34,7 @@ pub(super) struct Run<'a> {
 
 const MORE_DAMAGE: &str = "more damage follows them";
 const CUT: &str = "the batch before them does not end in the file";
-const NO_RECORD: &str = "no commit record names their commits";
+const NO_RECORD: &str = "a torn end follows them, and no commit record names their commits";
 const NO_COMMITS: &str = "they are not as the store writes batches";
 const NOT_NAMED: &str = "neither later batches nor the commit record name their commits";
 
@@ -68,7 +68,11 @@ pub(super) fn parts<'a>(
             }
             let least = match after {
                 [] => Ok(1),
-                [Part::Damage(end)] if end.is_tail && is_newest => Ok(2),
+                // The damaged batch itself has a number, too.
+                [Part::Damage(end)] if end.is_tail && is_newest => match record {
+                    Some(_) => Ok(2),
+                    None => Err(NO_RECORD),
+                },
                 _ => Err(MORE_DAMAGE),
             };
             let is_cut = |part: &Part<'_>| matches!(part, Part::Damage(damage) if damage.reason == Reason::Cut);
@@ -168,7 +172,8 @@ impl<'a> Chain<'a> {
     /// Moves to the place before batches after damage if they have the commits that are missing
     /// there, from `least` on. The error is the doubt.
     fn extend(&mut self, batches: &[JournalBatch<'_>], least: u64) -> Result<(), &'static str> {
-        let record = self.record.ok_or(NO_RECORD)?;
+        // Without a record all commits count as newer than it.
+        let record = self.record.copied().unwrap_or_default();
         let mut inside = Self { ..*self };
         let mut next = u64::MAX;
         let mut is_confirmed = false;
@@ -201,7 +206,7 @@ impl<'a> Chain<'a> {
             }
             inside.follow(batch);
         }
-        if !is_confirmed {
+        if !is_confirmed && self.record.is_some() {
             return Err(NOT_NAMED);
         }
         self.before = inside.before;

@@ -195,10 +195,18 @@ fn batches_between_two_damages_are_named_and_those_behind_both_are_saved() {
 }
 
 #[test]
-fn batches_after_damage_are_left_out_without_a_commit_record() {
+fn without_a_commit_record_batches_before_a_torn_end_are_left_out_and_those_at_the_end_saved() {
     let (directory, [one, ..]) = with_four();
-    flip(&directory.journals()[0], one.start);
     fs::remove_file(directory.path().join("commits")).unwrap();
+    let mut before = directory.export();
+    before.remove(&("north".to_owned(), "one".to_owned()));
+    let path = &directory.journals()[0];
+    flip(path, one.start);
+    let (repaired, tasks) = directory.repair();
+    assert_saved(&repaired, &tasks, &before);
+
+    let bytes = Journal::read(path).unwrap().written().to_vec();
+    fs::write(path, [&bytes[..], &forged(1 << 30, 1)[..60]].concat()).unwrap();
     let findings = directory.verify();
     let is_named = |line: &String| line.contains("left out") && line.contains("no commit record");
     assert!(findings.iter().any(is_named), "{findings:#?}");
