@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     record::{self, key},
+    salvage::{faults::Faults, stopped::Stopped},
     store::{
         Marker, Space,
         commits::{CommitFile, Commits, Found},
@@ -210,4 +211,25 @@ fn without_a_commit_record_batches_before_a_torn_end_are_left_out_and_those_at_t
     let findings = directory.verify();
     let is_named = |line: &String| line.contains("left out") && line.contains("no commit record");
     assert!(findings.iter().any(is_named), "{findings:#?}");
+}
+
+#[test]
+fn one_flipped_bit_leaves_out_no_batch() {
+    let (directory, _) = with_four();
+    let path = &directory.journals()[0];
+    let mut bytes = Journal::read(path).unwrap().written().to_vec();
+    let step = bytes.len() / 60;
+    for (turn, at) in (0..bytes.len()).step_by(step).enumerate() {
+        // The last bytes are of small batches, which have little but lengths and tags.
+        for at in [at, bytes.len() - 1 - turn * 7] {
+            bytes[at] ^= 1 << (turn % 8);
+            fs::write(path, &bytes).unwrap();
+            bytes[at] ^= 1 << (turn % 8);
+            let mut faults = Faults::default();
+            drop(Stopped::open(directory.path(), &mut faults).unwrap());
+            let faults = faults.into_lines();
+            let is_left_out = |line: &String| line.contains("left out");
+            assert!(!faults.iter().any(is_left_out), "byte {at}: {faults:#?}");
+        }
+    }
 }
