@@ -168,7 +168,7 @@ impl Journal {
     /// Yields every readable batch in order, and an error for each range of other bytes.
     ///
     /// After damage a batch is recognized by its checksum alone, and a payload can contain bytes of
-    /// a valid batch. Trust such a batch only if the batches after it continue it.
+    /// a valid batch. Trust such a batch only if it is proven to belong to the journal.
     #[must_use]
     pub(crate) const fn batches(&self) -> Batches<'_> {
         Batches::new(self.bytes.as_slice())

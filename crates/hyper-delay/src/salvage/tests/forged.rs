@@ -196,6 +196,29 @@ fn batches_between_two_damages_are_named_and_those_behind_both_are_saved() {
 }
 
 #[test]
+fn batches_at_the_end_of_an_older_journal_are_saved_if_the_next_journal_names_them() {
+    let (directory, [one, two, three, four]) = with_four();
+    let mut before = directory.export();
+    before.remove(&("north".to_owned(), "one".to_owned()));
+    let path = &directory.journals()[0];
+    let mut bytes = Journal::read(path).unwrap().written().to_vec();
+    bytes[one.start] ^= 4;
+    let saved = |older: &[u8], newer: &[u8]| {
+        let directory = directory.copy();
+        fs::write(directory.path().join("store/0.jnl"), older).unwrap();
+        fs::write(directory.path().join("store/1.jnl"), newer).unwrap();
+        directory.repair()
+    };
+    let (repaired, tasks) = saved(&bytes[..four.start], &bytes[four.start..]);
+    assert_saved(&repaired, &tasks, &before);
+    // Between the journals a batch is missing.
+    let (repaired, _) = saved(&bytes[..three.start], &bytes[four.start..]);
+    let left_out = format!("bytes {} to {}: ", two.start, three.start);
+    let is_named = |line: &String| line.contains(&left_out) && line.contains("left out");
+    assert!(repaired.faults.iter().any(is_named), "{repaired:#?}");
+}
+
+#[test]
 fn without_a_commit_record_batches_before_a_torn_end_are_left_out_and_those_at_the_end_saved() {
     let (directory, [one, ..]) = with_four();
     fs::remove_file(directory.path().join("commits")).unwrap();
