@@ -70,6 +70,6 @@ async fn serve(config: Config, options: ServeOptions) -> Result<(), Failure> {
     let ended = run_reloadable(listener, configs, options, end).await;
     reloading.abort();
     ended?;
-    tracing::info!("ended: everything acknowledged is on disk");
+    tracing::info!("ended");
     Ok(())
 }

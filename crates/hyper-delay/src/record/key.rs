@@ -14,6 +14,10 @@ pub(crate) const LOW_WATER: &[u8] = b"low-water";
 /// The key in `meta` of the deduplication window's current generation. Its name is older.
 pub(crate) const DEDUPE_WINDOW: &[u8] = b"memory";
 
+/// The length of the longest route in bytes. A record that was not written by the server can have a
+/// longer one, which no key may contain.
+pub(crate) const LONGEST_ROUTE: usize = 128;
+
 /// Returns the key of a revision's content.
 #[must_use]
 pub(crate) fn task(seq: u64) -> [u8; 8] {

@@ -21,6 +21,10 @@ pub(super) const MAGIC: [u8; 4] = *b"LSM\x03";
 
 const TRAILER: usize = 31;
 
+/// The limit for the sum of all keys of a block, which share bytes. A block of the store has about
+/// 8 KiB and one long value.
+const KEYS: usize = 4 << 20;
+
 /// The checked header of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
@@ -77,8 +81,9 @@ pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
     let interval = usize::from(data[trailer]);
     let count = u32::from_le_bytes(*data.last_chunk()?);
     let mut reader = Reader(&data[..trailer]);
-    let mut rows = Vec::with_capacity(usize::try_from(count).ok()?.min(data.len()));
+    let mut rows = Vec::new();
     let mut base: Vec<u8> = Vec::new();
+    let mut left = KEYS;
     for place in 0..usize::try_from(count).ok()? {
         let kind = reader.byte()?;
         let seqno = reader.int()?;
@@ -89,6 +94,7 @@ pub(super) fn rows(data: &[u8], shift: u64) -> Option<Vec<Row>> {
         } else {
             let (shared, length) = (reader.int()?, reader.int()?);
             let shared = base.get(..usize::try_from(shared).ok()?)?;
+            left = left.checked_sub(shared.len())?;
             [shared, reader.take(length)?].concat()
         };
         let value = match kind {
@@ -133,5 +139,27 @@ impl<'a> Reader<'a> {
         let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;
         Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block with one long key and `more` keys that share all of it.
+    fn block(more: u32) -> Vec<u8> {
+        const LENGTH: [u8; 2] = [0x80, 0x40];
+        let first = [&[1, 1], &LENGTH[..], &[7; 8 << 10]].concat();
+        let rest = [&[1, 1], &LENGTH[..], &[0]].concat();
+        let mut trailer = [0; TRAILER];
+        trailer[0] = 255;
+        trailer[27..].copy_from_slice(&(more + 1).to_le_bytes());
+        [&first[..], &rest.repeat(more as usize), &trailer].concat()
+    }
+
+    #[test]
+    fn keys_that_share_too_many_bytes_are_malformed() {
+        assert_eq!(rows(&block(100), 0).unwrap().len(), 101);
+        assert_eq!(rows(&block(1_000), 0), None);
     }
 }

@@ -48,6 +48,10 @@ impl Claim {
             Space::Dead => record::decode_dead(&row.value)?,
             _ => (record::decode(&row.value)?, None),
         };
+        if entry.route.len() > key::LONGEST_ROUTE {
+            let why = format!("its route has {} bytes", entry.route.len());
+            return Err(StoreError::damage("read an entry", why));
+        }
         let (at, seq) = key::time_of(&row.key)?;
         let (place, expected) = match space {
             Space::Waiting => (Place::Waiting(at), key::time(at, seq).into()),
@@ -75,6 +79,7 @@ impl Claim {
     fn of_name(row: &Live) -> Result<Self, StoreError> {
         let name: Name = record::decode(&row.value)?;
         let (route, id) = split(&row.key)
+            .filter(|(route, _)| route.len() <= key::LONGEST_ROUTE)
             .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
         Ok(Self {
             seq: name.seq,

@@ -4,10 +4,12 @@ use super::{
     SalvageError,
     faults::{Fault, Faults},
     row::Row,
+    runs::{self, Part},
     spaces::Spaces,
 };
 use crate::store::{
     Marker, Space,
+    commits::Commits,
     journal::{Journal, JournalBatch},
 };
 
@@ -31,20 +33,40 @@ impl Journals {
     pub(super) fn read(
         store: &Path,
         spaces: &Spaces,
+        record: Option<&Commits>,
         faults: &mut Faults,
     ) -> Result<Self, SalvageError> {
-        let mut collected = Collected::default();
         let files = Journal::list(store).map_err(SalvageError::at(store))?;
         if files.is_empty() {
             let what = "there is no journal: a store has at least one";
             faults.add(Fault::new(store, what));
         }
-        let newest = files.last().cloned();
-        for path in files {
-            collected.is_newest = newest.as_ref() == Some(&path);
-            match Journal::read(&path) {
-                Ok(journal) => collected.journal(&journal, spaces, faults),
-                Err(error) => faults.add(Fault::new(&path, error.to_string())),
+        let mut journals = Vec::new();
+        for path in &files {
+            match Journal::read(path) {
+                Ok(journal) => journals.push(journal),
+                Err(error) => faults.add(Fault::new(path, error.to_string())),
+            }
+        }
+        let mut collected = Collected::default();
+        for (journal, parts) in journals.iter().zip(runs::parts(&journals, spaces, record)) {
+            let path = journal.path();
+            let is_newest = files.last().is_some_and(|newest| newest == path);
+            for part in &parts {
+                match part {
+                    Part::Run(run) => match run.doubt() {
+                        Some(doubt) => faults.add(Fault::new(path, doubt)),
+                        None => {
+                            for batch in &run.batches {
+                                collected.add(batch, spaces, path, faults);
+                            }
+                        }
+                    },
+                    Part::Damage(damage) if damage.is_tail && is_newest => {
+                        faults.add(Fault::tail(path, damage.to_string()));
+                    }
+                    Part::Damage(damage) => faults.add(Fault::new(path, damage.to_string())),
+                }
             }
         }
         Ok(collected.sorted())
@@ -61,8 +83,6 @@ impl Journals {
 
 #[derive(Debug, Default)]
 struct Collected {
-    /// Whether the journal that is read is the last one.
-    is_newest: bool,
     rows: [Vec<Row>; Space::ALL.len()],
     /// The last commit of each space.
     last: [u64; Space::ALL.len()],
@@ -70,65 +90,6 @@ struct Collected {
 }
 
 impl Collected {
-    fn journal(&mut self, journal: &Journal, spaces: &Spaces, faults: &mut Faults) {
-        let path = journal.path();
-        let mut batches = journal.batches().peekable();
-        let mut is_sure = true;
-        while let Some(batch) = batches.next() {
-            let batch = match batch {
-                Ok(batch) => batch,
-                Err(damage) => {
-                    let what = damage.to_string();
-                    faults.add(if damage.is_tail && self.is_newest {
-                        Fault::tail(path, what)
-                    } else {
-                        Fault::new(path, what)
-                    });
-                    is_sure = false;
-                    continue;
-                }
-            };
-            // A payload can contain bytes of a valid batch. So a batch after damage is accepted
-            // only if it continues the commits of its spaces and no damage follows it.
-            let is_followed = !matches!(batches.peek(), Some(Err(_)));
-            is_sure = is_sure || is_followed && self.continues(&batch, spaces);
-            if is_sure {
-                self.add(&batch, spaces, path, faults);
-            } else {
-                let (start, end) = (batch.range.start, batch.range.end);
-                let what = format!(
-                    "bytes {start} to {end}: a batch after damage does not continue the commits \
-                     before it and is left out"
-                );
-                faults.add(Fault::new(path, what));
-            }
-        }
-    }
-
-    fn continues(&self, batch: &JournalBatch<'_>, spaces: &Spaces) -> bool {
-        let newest = self.last.iter().max().copied().unwrap_or_default();
-        let mut commits = Vec::new();
-        let mut changed = Vec::new();
-        for item in &batch.items {
-            let Some(space) = spaces.space(item.keyspace) else {
-                return false;
-            };
-            changed.push(space);
-            if let Some(marker) = marker(item.key, item.value) {
-                let follows = marker.before >= self.last[space as usize];
-                if !follows || marker.before >= marker.commit || marker.commit <= newest {
-                    return false;
-                }
-                commits.push((space, marker.commit));
-            }
-        }
-        let Some((_, commit)) = commits.first().copied() else {
-            return false;
-        };
-        let is_marked = |space: &Space| commits.contains(&(*space, commit));
-        changed.iter().all(is_marked)
-    }
-
     fn add(&mut self, batch: &JournalBatch<'_>, spaces: &Spaces, path: &Path, faults: &mut Faults) {
         let mut find = |id| {
             let space = spaces.space(id);
@@ -142,7 +103,7 @@ impl Collected {
             let Some(space) = find(item.keyspace) else {
                 continue;
             };
-            if let Some(marker) = marker(item.key, item.value) {
+            if let Some(marker) = runs::marker(item) {
                 let Marker { before, commit, .. } = marker;
                 let last = &mut self.last[space as usize];
                 if before > *last {
@@ -176,9 +137,4 @@ impl Collected {
             bases: self.bases,
         }
     }
-}
-
-fn marker(key: &[u8], value: Option<&[u8]>) -> Option<Marker> {
-    let value = value.filter(|_| key == Marker::KEY)?;
-    Marker::decode(value).ok()
 }

@@ -22,6 +22,7 @@ mod version;
 mod journals;
 mod merge;
 mod row;
+mod runs;
 mod spaces;
 mod stopped;
 

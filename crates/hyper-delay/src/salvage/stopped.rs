@@ -11,7 +11,11 @@ use super::{
     spaces::Spaces,
     version::{self, TableFile},
 };
-use crate::store::{Space, commits::CommitFile, data_directory};
+use crate::store::{
+    Space,
+    commits::{CommitFile, Found},
+    data_directory,
+};
 
 /// The store of a stopped server.
 #[derive(Debug)]
@@ -47,9 +51,15 @@ impl Stopped {
             faults.add_all(found, space);
             tables
         });
+        let path = CommitFile::path(directory);
+        let (record, _) = CommitFile::read_slots(directory).map_err(SalvageError::at(&path))?;
+        let record = match &record {
+            Found::Read(commits) => Some(commits),
+            Found::Missing | Found::Unreadable => None,
+        };
         Ok(Self {
             folders: Space::ALL.map(|space| spaces.folder(space)),
-            journals: Journals::read(&store, &spaces, faults)?,
+            journals: Journals::read(&store, &spaces, record, faults)?,
             tables,
             _lock: lock,
         })

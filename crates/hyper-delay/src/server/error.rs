@@ -6,7 +6,9 @@ use crate::{descriptors, store::StoreError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The disk failed. All acknowledged tasks are on it.
+    /// The store could not be opened, or its disk failed. With `sync` set to `always`, all
+    /// acknowledged tasks had been synced to the disk. With `interval` and `never`, tasks that were
+    /// acknowledged after the last sync can be missing.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A thread could not be started.
@@ -15,8 +17,11 @@ pub enum ServeError {
     /// The listener has no address.
     #[error("the address of the listener cannot be read: {0}")]
     Listener(#[source] io::Error),
-    /// A thread has panicked: a fault of the server.
-    #[error("the thread {0} has panicked; what was acknowledged is on disk")]
+    /// A thread has panicked: a fault of the server. The store is as after a crash of the process.
+    #[error(
+        "the thread {0} has panicked, a fault of the server; the store is as after a crash: start \
+         the server again"
+    )]
     Panicked(&'static str),
     /// The process may open too few files for the store and a few connections.
     #[error(

@@ -9,6 +9,7 @@ mod threads;
 
 use std::{
     collections::HashMap,
+    pin::pin,
     sync::{
         Arc,
         mpsc::{self, Sender},
@@ -37,6 +38,9 @@ use threads::Running;
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
 ///
+/// If `shutdown` resolves before the store is open, this returns at once. The opening goes on in its
+/// thread, and `config.data_dir` can be used again when it has ended.
+///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use hyper_delay::config::Config;
@@ -52,7 +56,8 @@ use threads::Running;
 ///
 /// # Errors
 ///
-/// If the limit of open files is too low, or the store cannot be opened or fails.
+/// If the limit of open files is too low, a thread cannot be started, or the store cannot be opened
+/// or fails.
 ///
 /// # Cancel safety
 ///
@@ -112,8 +117,17 @@ pub async fn run_reloadable(
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
     };
-    let store = tokio::task::spawn_blocking(move || Embedded::open_with(&directory, opening)).await;
-    let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
+    // A thread of its own: the end of a runtime waits for its blocking threads.
+    let mut opener = Running::start("opener", move || Embedded::open_with(&directory, opening))?;
+    let mut shutdown = pin!(shutdown);
+    let store = tokio::select! {
+        opened = opener.ended() => opened?,
+        // The end of the process interrupts the opening as a crash would. Nothing was accepted yet.
+        () = &mut shutdown => {
+            tracing::info!("stopping before the store is open");
+            return Ok(());
+        }
+    };
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
     serve(listener, configs, Arc::new(store), shutdown).await
 }
@@ -144,7 +158,7 @@ async fn serve<S: Store>(
         scheduler,
         events: inbox,
         jobs,
-        clock: clock.clone(),
+        clock,
         outboxes: HashMap::new(),
     };
     let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
@@ -169,8 +183,7 @@ async fn serve<S: Store>(
     };
     let mut acceptor = Acceptor::new(listener, configs, shared);
     let ended = tokio::select! {
-        // The scheduler ends by itself if a thread has panicked or the disk has failed: nothing can
-        // be answered any more.
+        // The scheduler ends by itself if a thread panics or the disk fails.
         ended = scheduler.ended() => Some(ended),
         () = acceptor.run() => None,
         () = shutdown => None,
@@ -178,15 +191,15 @@ async fn serve<S: Store>(
     match ended {
         Some(ended) => ended?,
         None => {
-            tracing::info!(
-                "stopping: no more is accepted, what was read is committed and answered"
-            );
+            tracing::info!("stopping: accepting no more, committing and answering what was read");
             shutdown::settle(&events, &end, acceptor.into_connections()).await;
             scheduler.ended().await?;
         }
     }
     applier.ended().await?;
-    writer.ended().await
+    writer.ended().await?;
+    tracing::info!("everything acknowledged is on disk");
+    Ok(())
 }
 
 /// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing

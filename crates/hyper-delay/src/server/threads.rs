@@ -1,4 +1,4 @@
-//! The threads of the scheduler and of the committer.
+//! The threads that open the store, write to it, apply its jobs and schedule.
 
 use std::{io, sync::mpsc::Sender, thread};
 
@@ -12,17 +12,17 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// A thread that runs. Resolves to its result, or to an error if it has panicked.
-pub(super) struct Running {
+/// A running thread with a result. If this is dropped, the thread runs on and its result is dropped.
+pub(super) struct Running<T = ()> {
     name: &'static str,
-    ended: oneshot::Receiver<Result<(), StoreError>>,
+    ended: oneshot::Receiver<Result<T, StoreError>>,
 }
 
-impl Running {
+impl<T: Send + 'static> Running<T> {
     /// Starts a thread.
     pub(super) fn start(
         name: &'static str,
-        body: impl FnOnce() -> Result<(), StoreError> + Send + 'static,
+        body: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Self, io::Error> {
         let (tell, ended) = oneshot::channel();
         thread::Builder::new()
@@ -33,8 +33,9 @@ impl Running {
         Ok(Self { name, ended })
     }
 
-    /// Waits for the end. Cancel safe.
-    pub(super) async fn ended(&mut self) -> Result<(), ServeError> {
+    /// Waits for the end of the thread and returns its result, or an error if it has panicked.
+    /// Cancel safe.
+    pub(super) async fn ended(&mut self) -> Result<T, ServeError> {
         match (&mut self.ended).await {
             Ok(result) => Ok(result?),
             Err(_) => Err(ServeError::Panicked(self.name)),

@@ -67,8 +67,8 @@ impl Batch {
         self.writes.iter().map(Vec::len).sum()
     }
 
-    /// Returns the last write of each key, space by space, in the order of the keys: a sorted store
-    /// takes neighbours faster than strangers.
+    /// Returns the last write of each key, space by space, in the order of the keys. A sorted store
+    /// inserts adjacent keys faster than scattered ones.
     pub(crate) fn into_writes(self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
         Space::ALL
             .into_iter()

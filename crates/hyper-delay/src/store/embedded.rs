@@ -41,7 +41,7 @@ const SMALL_LEVELS: [bool; 2] = [true, false];
 const FRAME: u64 = 64;
 
 /// A key that no space has. It is removed where a memtable must not be empty.
-const NO_KEY: &[u8] = b"no key";
+pub(crate) const NO_KEY: &[u8] = b"no key";
 
 /// The store in the process itself: a log-structured merge tree by the crate `fjall`, tuned for
 /// little memory, with a commit record beside it.

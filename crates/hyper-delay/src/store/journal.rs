@@ -27,6 +27,13 @@ use std::{
 
 use parse::Failure;
 
+/// The limit of the work on a journal, in hashed bytes for each of its bytes. Reading it takes a
+/// tenth of that, unless its payloads are made to look like batches.
+const WORK_PER_BYTE: u64 = 64;
+
+/// The limit of the work on a short journal.
+const LEAST_WORK: u64 = 4 << 20;
+
 /// A step between two sequence numbers that writes cannot cause.
 const IMPLAUSIBLE_STEP: u64 = 1 << 40;
 
@@ -70,6 +77,9 @@ pub(crate) struct Damage {
     pub reason: Reason,
     /// Whether no readable batch follows. A crash can cause this.
     pub is_tail: bool,
+    /// Whether all these bytes were searched for a readable batch. The search is given up if they
+    /// contain too many bytes that look like batches.
+    pub is_searched: bool,
 }
 
 /// The damage to a batch.
@@ -158,7 +168,7 @@ impl Journal {
     /// Yields every readable batch in order, and an error for each range of other bytes.
     ///
     /// After damage a batch is recognized by its checksum alone, and a payload can contain bytes of
-    /// a valid batch. Trust such a batch only if the batches after it continue it.
+    /// a valid batch. Trust such a batch only if it is proven to belong to the journal.
     #[must_use]
     pub(crate) const fn batches(&self) -> Batches<'_> {
         Batches::new(self.bytes.as_slice())
@@ -171,13 +181,23 @@ pub(crate) struct Batches<'a> {
     bytes: &'a [u8],
     at: usize,
     /// What was read ahead at `at`.
-    ahead: Option<Result<JournalBatch<'a>, Reason>>,
+    ahead: Option<Result<JournalBatch<'a>, Unreadable>>,
     /// The sequence number of the last batch with items; after damage, of the last before the
     /// first damage or since the latest. A batch after damage can be one in a payload: it must not
     /// hide batches after the next damage.
     before: u64,
     /// `before` at the first damage.
     before_damage: Option<u64>,
+    /// The work so far, in hashed bytes.
+    work: u64,
+}
+
+/// A batch that cannot be read.
+#[derive(Debug, Clone, Copy)]
+struct Unreadable {
+    reason: Reason,
+    /// The position after it, if the batch says where it ends.
+    end: Option<usize>,
 }
 
 impl<'a> Batches<'a> {
@@ -188,30 +208,42 @@ impl<'a> Batches<'a> {
             ahead: None,
             before: 0,
             before_damage: None,
+            work: 0,
         }
     }
 
     /// Reads the batch at the current place and moves behind it.
-    fn advance(&mut self) -> Result<JournalBatch<'a>, Reason> {
-        let ahead = self.ahead.take();
-        let batch = ahead.unwrap_or_else(|| parse(self.bytes, self.at))?;
-        self.check_order(batch.seqno)?;
-        if batch.range.end < self.bytes.len() {
-            let next = parse(self.bytes, batch.range.end);
+    fn advance(&mut self) -> Result<JournalBatch<'a>, Unreadable> {
+        let batch = match self.ahead.take() {
+            Some(ahead) => ahead,
+            None => self.parse(self.at),
+        }?;
+        let end = batch.range.end;
+        let out_of_order = |reason| Unreadable {
+            reason,
+            end: Some(end),
+        };
+        self.check_order(batch.seqno).map_err(out_of_order)?;
+        if end < self.bytes.len() {
+            let next = self.parse(end);
             // A clear can have a number that is used again later.
             if let Ok(next) = &next
                 && !batch.items.is_empty()
                 && self.is_outlier(batch.seqno, next)
             {
-                return Err(self.out_of_order(batch.seqno));
+                return Err(out_of_order(self.out_of_order(batch.seqno)));
             }
             self.ahead = Some(next);
         }
-        self.at = batch.range.end;
+        self.at = end;
         if !batch.items.is_empty() {
             self.before = batch.seqno;
         }
         Ok(batch)
+    }
+
+    fn parse(&mut self, at: usize) -> Result<JournalBatch<'a>, Unreadable> {
+        parse::batch(self.bytes, at, &mut self.work).map_err(Unreadable::from)
     }
 
     fn check_order(&self, seqno: u64) -> Result<(), Reason> {
@@ -235,19 +267,39 @@ impl<'a> Batches<'a> {
     }
 
     /// Returns whether a sequence number is too high: the next two batches follow the one before.
-    fn is_outlier(&self, seqno: u64, next: &JournalBatch<'_>) -> bool {
+    fn is_outlier(&mut self, seqno: u64, next: &JournalBatch<'_>) -> bool {
         let is_lower =
             |batch: &JournalBatch<'_>, before: u64| (before + 1..seqno).contains(&batch.seqno);
         is_lower(next, self.before)
-            && parse(self.bytes, next.range.end).is_ok_and(|after| is_lower(&after, next.seqno))
+            && (self.parse(next.range.end)).is_ok_and(|after| is_lower(&after, next.seqno))
     }
 
-    /// Returns the next place where a batch can be read.
-    fn resume(&self) -> Option<usize> {
-        let is_batch = |at: &usize| {
-            parse(self.bytes, *at).is_ok_and(|batch| self.check_order(batch.seqno).is_ok())
-        };
-        parse::starts(self.bytes, self.at + 1).find(is_batch)
+    /// Returns the next place where a batch can be read. Looks first where the unreadable batch
+    /// ends: its payloads can look like batches.
+    fn resume(&mut self, end: Option<usize>) -> Option<usize> {
+        let bytes = self.bytes;
+        if end == Some(bytes.len()) {
+            return None;
+        }
+        for at in end.into_iter().chain(parse::starts(bytes, self.at + 1)) {
+            if self.is_exhausted() {
+                return None;
+            }
+            if self.is_batch(at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn is_batch(&mut self, at: usize) -> bool {
+        self.parse(at)
+            .is_ok_and(|batch| self.check_order(batch.seqno).is_ok())
+    }
+
+    /// Returns whether payloads that look like batches cost too much work.
+    const fn is_exhausted(&self) -> bool {
+        self.work > LEAST_WORK + WORK_PER_BYTE * self.bytes.len() as u64
     }
 }
 
@@ -258,27 +310,33 @@ impl<'a> Iterator for Batches<'a> {
         if self.at == self.bytes.len() {
             return None;
         }
-        let reason = match self.advance() {
+        let Unreadable { reason, end } = match self.advance() {
             Ok(batch) => return Some(Ok(batch)),
-            Err(reason) => reason,
+            Err(unreadable) => unreadable,
         };
         self.before = *self.before_damage.get_or_insert(self.before);
         let from = self.at;
-        let next = self.resume();
+        let next = self.resume(end);
+        let is_searched = next.is_some() || !self.is_exhausted();
         self.at = next.unwrap_or(self.bytes.len());
         Some(Err(Damage {
             range: from..self.at,
             reason,
-            is_tail: next.is_none(),
+            is_tail: next.is_none() && is_searched,
+            is_searched,
         }))
     }
 }
 
-fn parse(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Reason> {
-    parse::batch(bytes, at).map_err(|failure| match failure {
-        Failure::End => Reason::Cut,
-        Failure::Reason(reason) => reason,
-    })
+impl From<Failure> for Unreadable {
+    fn from(failure: Failure) -> Self {
+        let (reason, end) = match failure {
+            Failure::End => (Reason::Cut, None),
+            Failure::Checksum { end } => (Reason::Checksum, Some(end)),
+            Failure::Reason(reason) => (reason, None),
+        };
+        Self { reason, end }
+    }
 }
 
 /// Reads a file without the blocks of zeros at its end.
@@ -326,7 +384,14 @@ fn next_data(_: &File, from: u64) -> io::Result<Option<u64>> {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Range { start, end } = self.range;
-        write!(f, "bytes {start} to {end}: {}", self.reason)
+        write!(f, "bytes {start} to {end}: {}", self.reason)?;
+        if !self.is_searched {
+            f.write_str(
+                "; they contain too many bytes that look like batches and are not, so readable \
+                 batches among them were not found",
+            )?;
+        }
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 pub(crate) use batch::Batch;
 pub(crate) use disk::Room;
-pub(crate) use embedded::{Embedded, OpenOptions};
+pub(crate) use embedded::{Embedded, NO_KEY, OpenOptions};
 pub use error::StoreError;
 pub(crate) use marker::Marker;
 

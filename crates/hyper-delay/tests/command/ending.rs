@@ -3,12 +3,14 @@
 use std::{
     fs,
     process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
 use testkit::{
     PATIENCE,
-    process::{lines, run, signal, wait},
+    process::{Process, lines, run, signal, wait},
 };
 
 use crate::process::{Server, program};
@@ -23,6 +25,26 @@ fn the_server_exits_with_code_0_on_sigterm_and_sigint() {
         assert_eq!(status.code(), Some(0));
         assert!(log.lines().last().unwrap().contains("ended"), "{log}");
     }
+}
+
+#[test]
+fn the_server_ends_at_once_on_sigterm_while_its_store_opens() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    fs::create_dir(&data).unwrap();
+    // Reading the commit record waits for a process that writes to it.
+    let made = Command::new("mkfifo").arg(data.join("commits")).status();
+    assert!(made.unwrap().success());
+    let config = json!({"bind_addr": "127.0.0.1:0", "data_dir": "data"});
+    fs::write(directory.path().join("config.json"), config.to_string()).unwrap();
+    let mut server = Process::spawn(&mut program(directory.path(), &[])).unwrap();
+    let start = Instant::now();
+    while !data.join("lock").exists() {
+        assert!(start.elapsed() < PATIENCE, "the store is not being opened");
+        thread::sleep(Duration::from_millis(5));
+    }
+    server.signal("TERM");
+    assert_eq!(wait(server.child()).code(), Some(0));
 }
 
 #[test]

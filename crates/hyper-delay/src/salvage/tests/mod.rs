@@ -1,3 +1,4 @@
 mod damage;
+mod forged;
 mod stopped_store;
 mod whole;

@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use super::stopped_store::{Directory, EACH, ROUTES, schedule};
 use crate::{
     protocol::Compression,
-    record::{self, Name, Place, Task},
+    record::{self, Entry, Name, Place, Task},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
@@ -130,6 +130,41 @@ fn missing_and_undecodable_marks_are_reported() {
     assert!(mark.contains("the low-water mark cannot be decoded"));
     let (repaired, tasks) = directory.repair();
     assert_eq!(repaired.saved, tasks.len() as u64);
+}
+
+#[test]
+fn entries_and_names_with_too_long_routes_are_faults() {
+    let directory = Directory::new(false);
+    let before = directory.export();
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut batch = Batch::new();
+    for (length, seq) in [(129, 1), (255, 2), (256, 3), (10_000, 4)] {
+        let route = "r".repeat(length);
+        let entry = record::encode(&Entry {
+            route: &route,
+            id: "id",
+            attempt: 0,
+            failures: 0,
+        });
+        for space in [Space::Waiting, Space::Parked, Space::Dead] {
+            batch.put(space, record::key::time(1 << 40, seq), entry.clone());
+        }
+    }
+    let names = [&[255][..], &[b'r'; 300]].concat();
+    let name = store
+        .get(Space::Names, &record::key::name("north", "dead-one-001"))
+        .unwrap();
+    batch.put(Space::Names, names, name.unwrap());
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+    let findings = directory.verify();
+    let long = findings
+        .iter()
+        .filter(|line| line.contains("its route has"));
+    assert_eq!(long.count(), 3 * 4, "{findings:#?}");
+    let (_, tasks) = directory.repair();
+    assert_eq!(tasks, before);
+    assert_eq!(directory.export(), before);
 }
 
 #[test]

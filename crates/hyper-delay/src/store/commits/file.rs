@@ -18,16 +18,16 @@ use super::{
 /// The name of the file in a data directory.
 const NAME: &str = "commits";
 
-/// The file while it is made.
+/// The name of the file until it is complete.
 const UNFINISHED: &str = "commits.new";
 
-/// Where the second slot begins: in another block of every disk.
+/// The position of the second slot: in a different disk block than the first.
 const SECOND: u64 = 4096;
 
 /// The time between two syncs.
 const SYNC: Duration = Duration::from_secs(1);
 
-/// What a data directory has for a commit record.
+/// The commit record of a data directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// No file.
@@ -70,7 +70,8 @@ impl CommitFile {
         Ok(found)
     }
 
-    /// Reads the record of a data directory. Returns also whether one of its two slots is damaged.
+    /// Reads the record of a data directory. Returns the record and whether one of its two slots is
+    /// damaged.
     pub(crate) fn read_slots(directory: &Path) -> io::Result<(Found, bool)> {
         let bytes = match fs::read(Self::path(directory)) {
             Ok(bytes) => bytes,
@@ -89,11 +90,11 @@ impl CommitFile {
         })
     }
 
-    /// Makes the file anew with this record in both slots, on the disk when this returns.
+    /// Replaces the file by a new one with this record in both slots, and syncs it.
     pub(in crate::store) fn make(directory: &Path, commits: &Commits) -> io::Result<Self> {
         let unfinished = directory.join(UNFINISHED);
         let file = File::create(&unfinished)?;
-        // As a sector that was never written, the rest of each block is zero.
+        // The rest of each block is zero, like a sector that was never written.
         file.set_len(2 * SECOND)?;
         let shared = Arc::new(Shared {
             file,
@@ -115,8 +116,8 @@ impl CommitFile {
         Ok(made)
     }
 
-    /// Writes the record to the next slot: it survives the end of the process, and is on the disk
-    /// within about a second.
+    /// Writes the record to the next slot. It survives the end of the process at once, and a power
+    /// failure after about a second.
     pub(in crate::store) fn write(&mut self, commits: &Commits) -> io::Result<()> {
         self.write_slot(commits)?;
         if !self.shared.is_dirty.swap(true, Ordering::AcqRel)
@@ -127,7 +128,7 @@ impl CommitFile {
         Ok(())
     }
 
-    /// Writes the record to both slots, one after the other, and returns when they are on the disk.
+    /// Writes the record to both slots and syncs each.
     pub(in crate::store) fn write_through(&mut self, commits: &Commits) -> io::Result<()> {
         for _ in 0..2 {
             self.write_slot(commits)?;
@@ -136,7 +137,7 @@ impl CommitFile {
         Ok(())
     }
 
-    /// Returns when what was written is on the disk.
+    /// Syncs the file to the disk.
     pub(in crate::store) fn sync(&self) -> io::Result<()> {
         self.shared.file.sync_data()
     }
@@ -156,7 +157,7 @@ impl Shared {
                 continue;
             }
             self.wait();
-            // Before the sync: a slot that is written during it makes the file dirty again.
+            // Before the sync, because a slot that is written during it needs another one.
             self.is_dirty.store(false, Ordering::Release);
             if let Err(error) = self.file.sync_data() {
                 tracing::error!(%error, "the commit record could not be synced");

@@ -1,10 +1,12 @@
 //! Allocates the journal blocks of the next batch in advance.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
+
+use crate::store::journal;
 
 /// Allocated blocks of the newest journal after its written part.
 ///
@@ -61,7 +63,7 @@ impl JournalRoom {
     }
 
     fn newest(&mut self) -> io::Result<Option<&mut Journal>> {
-        let Some(path) = newest(&self.store)? else {
+        let Some(path) = journal::Journal::list(&self.store)?.pop() else {
             return Ok(None);
         };
         if self.journal.as_ref().is_none_or(|known| known.path != path) {
@@ -78,26 +80,10 @@ impl JournalRoom {
     }
 }
 
-/// Returns the path of the journal with the highest number.
-fn newest(store: &Path) -> io::Result<Option<PathBuf>> {
-    let mut newest: Option<(u64, PathBuf)> = None;
-    for entry in fs::read_dir(store)? {
-        let path = entry?.path();
-        let is_journal = path.extension().is_some_and(|name| name == "jnl");
-        let number = path
-            .file_stem()
-            .and_then(|name| name.to_str()?.parse().ok());
-        if let Some(number) = number.filter(|_| is_journal)
-            && newest.as_ref().is_none_or(|(most, _)| number > *most)
-        {
-            newest = Some((number, path));
-        }
-    }
-    Ok(newest.map(|(_, path)| path))
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::store::disk::allocate::allocated;
 

@@ -19,7 +19,7 @@ pub(super) use room::Usage;
 use flushing::Flushing;
 use journal::JournalRoom;
 use reserve::Reserve;
-use room::{COPIES, Plan};
+use room::{COPIES, Plan, STEP};
 
 /// How long the reserve does not grow after it gave room, or could not grow.
 const REST: Duration = Duration::from_secs(1);
@@ -33,10 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const TIGHT: u64 = 256 << 20;
 
 /// Maximum number of bytes that are allocated in the journal for the new tasks of a batch.
-const NEW_TASKS: u64 = 16 << 20;
-
-/// Bytes by which the reserve shrinks at a time when the journal cannot be allocated.
-const STEP: u64 = 1 << 20;
+const ALLOCATED_FOR_NEW_TASKS: u64 = 16 << 20;
 
 /// Bytes that opening a store may write, because it flushes the contents of the journals.
 const OPENING: u64 = 256 << 20;
@@ -161,7 +158,7 @@ impl State {
     /// Allocates the journal blocks of the next batch, and shrinks the reserve if the disk has no
     /// other room. Returns the room for that batch.
     fn allocate(&mut self, reserve: &mut Reserve, room: Room, usage: Usage) -> io::Result<Room> {
-        let mut new_tasks = (room.new_tasks() / COPIES / 2).min(NEW_TASKS);
+        let mut new_tasks = (room.new_tasks() / COPIES / 2).min(ALLOCATED_FOR_NEW_TASKS);
         loop {
             match self.journal.ensure(usage.changes() + new_tasks) {
                 Ok(()) => return Ok(room.with_at_most(new_tasks * COPIES)),

@@ -28,10 +28,10 @@ const SLACK: u64 = MIB;
 const BATCH: u64 = 8 * MIB;
 
 /// Bytes for the new tasks of one batch. An eighth of the room on a small disk, if that is less.
-const NEW_TASKS: u64 = 32 * MIB;
+const NEW_TASKS_PER_BATCH: u64 = 32 * MIB;
 
 /// The size of the reserve is a multiple of this many bytes.
-const STEP: u64 = MIB;
+pub(super) const STEP: u64 = MIB;
 
 /// Maximum number of bytes by which the reserve grows at a time. It bounds the wait of a batch.
 const GROWTH_MAX: u64 = 64 * MIB;
@@ -163,7 +163,7 @@ impl Plan {
         let demand = Demand::of(usage);
         let all = free.saturating_add(reserve);
         let new_tasks = all.saturating_sub(demand.all());
-        let batch = NEW_TASKS.min(all / 8);
+        let batch = NEW_TASKS_PER_BATCH.min(all / 8);
 
         let most = most / STEP * STEP;
         let wanted = demand.all().next_multiple_of(STEP).min(most);

@@ -52,9 +52,12 @@ impl Loss {
                 range,
                 reason,
                 batches,
+                is_searched,
             } = stop;
+            let least = if *is_searched { "" } else { "at least " };
             format!(
-                "{} ends at byte {} instead of {}: {reason}, and {batches} readable batches follow",
+                "{} ends at byte {} instead of {}: {reason}, and {least}{batches} readable batches \
+                 follow",
                 journal.display(),
                 range.start,
                 range.end,

@@ -102,7 +102,8 @@ impl Inspection {
             }
             // A store with markers had a record. A store of an older version has neither.
             Found::Missing if replay.newest().commit == 0 => {
-                if replay.stops.iter().any(|stop| stop.batches > 0) {
+                let is_torn_end = |stop: &replay::Stop| stop.batches == 0 && stop.is_searched;
+                if !replay.stops.iter().all(is_torn_end) {
                     loss.stops(&replay.stops);
                 }
             }

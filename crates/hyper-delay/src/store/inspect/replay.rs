@@ -36,6 +36,8 @@ pub(super) struct Stop {
     pub(super) reason: Reason,
     /// Number of readable batches in the range.
     pub(super) batches: usize,
+    /// Whether the whole range was searched for readable batches.
+    pub(super) is_searched: bool,
 }
 
 /// Missing commits of a space.
@@ -87,12 +89,20 @@ impl Replay {
                 Ok(batch) => self.apply(journal, &batch),
                 Err(damage) => {
                     let Damage { range, reason, .. } = damage;
-                    self.stops.push(Stop {
+                    let mut stop = Stop {
                         journal: journal.path().to_owned(),
                         range: range.start..journal.written().len(),
                         reason,
-                        batches: batches.filter(Result::is_ok).count(),
-                    });
+                        batches: 0,
+                        is_searched: damage.is_searched,
+                    };
+                    for piece in batches {
+                        match piece {
+                            Ok(_) => stop.batches += 1,
+                            Err(damage) => stop.is_searched &= damage.is_searched,
+                        }
+                    }
+                    self.stops.push(stop);
                     return;
                 }
             }

@@ -12,10 +12,21 @@ const CLEAR: u8 = 4;
 /// The last bytes of a batch.
 const TRAILER: [u8; 4] = *b"FJL\x03";
 
+/// The longest key. Keys of the store are a route and an id of at most 128 bytes each, or shorter.
+const LONGEST_KEY: usize = 1 << 10;
+
+/// The work for one item: about the time in which this many bytes are hashed.
+const WORK_PER_ITEM: u64 = 32;
+
 /// The reason why a position is not the start of a batch.
 pub(super) enum Failure {
     /// The bytes end before the batch does.
     End,
+    /// The bytes are a batch up to this position, but not with its checksum.
+    Checksum {
+        /// The position after the batch.
+        end: usize,
+    },
     /// The bytes are not a batch.
     Reason(Reason),
 }
@@ -26,8 +37,13 @@ impl From<Reason> for Failure {
     }
 }
 
-/// Reads the batch that begins at `at`.
-pub(super) fn batch(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Failure> {
+/// Reads the batch that begins at `at`. Adds the work that it takes to `work`.
+pub(super) fn batch<'a>(
+    bytes: &'a [u8],
+    at: usize,
+    work: &mut u64,
+) -> Result<JournalBatch<'a>, Failure> {
+    *work += WORK_PER_ITEM;
     let mut cursor = Cursor { bytes, at };
     cursor.expect(START)?;
     let announced = u32::from_le_bytes(cursor.array()?);
@@ -46,8 +62,9 @@ pub(super) fn batch(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Failure
                 if found != announced {
                     return Err(Reason::ItemCount { announced, found }.into());
                 }
+                *work += (end_of_body - body) as u64;
                 if checksum != xxh3_64(&bytes[body..end_of_body]) {
-                    return Err(Reason::Checksum.into());
+                    return Err(Failure::Checksum { end: cursor.at });
                 }
                 return Ok(JournalBatch {
                     range: at..cursor.at,
@@ -58,6 +75,7 @@ pub(super) fn batch(bytes: &[u8], at: usize) -> Result<JournalBatch<'_>, Failure
             }
             found => return Err(Reason::Tag { found }.into()),
         }
+        *work += WORK_PER_ITEM;
         found += 1;
         if found > announced {
             return Err(Reason::ItemCount { announced, found }.into());
@@ -94,7 +112,7 @@ impl<'a> Cursor<'a> {
         let key = usize::from(u16::from_le_bytes(self.array()?));
         let value = u32::from_le_bytes(self.array()?);
         let stored = u32::from_le_bytes(self.array()?);
-        if value != stored {
+        if value != stored || key > LONGEST_KEY {
             return Err(Reason::Checksum.into());
         }
         let key = self.take(key)?;

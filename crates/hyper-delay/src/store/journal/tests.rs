@@ -176,21 +176,16 @@ fn hole_of_zeros_is_damage_in_the_middle() {
     assert!(!damage[0].is_tail);
 }
 
-/// A whole journal in which the value of one put is a batch with a high sequence number, the place
-/// of the batch with that put, and the place of the one in the value.
-fn written_with_batch_in_value() -> (Written, Range<usize>, Range<usize>) {
-    let written = written();
-    let (batches, _) = read(&written.journal(&written.bytes, 0));
-    let mut forged = written.bytes[batches[0].clone()].to_vec();
-    // The checksum does not cover the sequence number.
-    forged[5..13].copy_from_slice(&(1_u64 << 30).to_le_bytes());
+/// A whole journal in which one put has this value, and the places of the batch with that put and of
+/// the value.
+fn written_with_value(value: &[u8]) -> (Written, Range<usize>, Range<usize>) {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store");
     let database = Database::builder(&store).open().unwrap();
     let keyspace = database
         .keyspace("one", KeyspaceCreateOptions::default)
         .unwrap();
-    for value in [b"before", &forged[..], b"after", b"later"] {
+    for value in [b"before", value, b"after", b"later"] {
         keyspace.insert("key", value).unwrap();
     }
     database.persist(PersistMode::SyncData).unwrap();
@@ -198,18 +193,28 @@ fn written_with_batch_in_value() -> (Written, Range<usize>, Range<usize>) {
     let bytes = Journal::read(&path).unwrap().bytes;
     drop((keyspace, database));
     let written = Written { directory, bytes };
-    let at = memchr::memmem::find(&written.bytes, &forged).unwrap();
-    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    let at = memchr::memmem::find(&written.bytes, value).unwrap();
+    let (batches, damage) = read(&written.journal(&written.bytes, 0));
+    assert_eq!((batches.len(), damage.len()), (4, 0));
     let outer = batches.iter().find(|batch| batch.contains(&at)).unwrap();
-    (written, outer.clone(), at..at + forged.len())
+    (written, outer.clone(), at..at + value.len())
+}
+
+/// A batch with a high sequence number.
+fn forged() -> Vec<u8> {
+    let written = written();
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    let mut forged = written.bytes[batches[0].clone()].to_vec();
+    // The checksum does not cover the sequence number.
+    forged[5..13].copy_from_slice(&(1_u64 << 30).to_le_bytes());
+    forged
 }
 
 #[test]
 fn batch_in_a_value_of_a_damaged_batch_hides_no_later_batch() {
-    let (written, outer, forged) = written_with_batch_in_value();
-    let (batches, damage) = read(&written.journal(&written.bytes, 0));
-    assert_eq!((batches.len(), damage.len()), (4, 0));
-    for at in [outer.start, outer.start + 20, outer.end - 1] {
+    let (written, outer, forged) = written_with_value(&forged());
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    for at in [outer.start, outer.end - 1] {
         let mut bytes = written.bytes.clone();
         bytes[at] ^= 1;
         let (found, _) = read(&written.journal(&bytes, 0));
@@ -218,6 +223,76 @@ fn batch_in_a_value_of_a_damaged_batch_hides_no_later_batch() {
             assert!(found.contains(batch), "byte {at}: {batch:?} {found:?}");
         }
     }
+}
+
+#[test]
+fn damaged_batch_that_says_where_it_ends_is_not_searched() {
+    let (written, outer, value) = written_with_value(&forged());
+    let (batches, _) = read(&written.journal(&written.bytes, 0));
+    // The keyspace, the key, the value, the checksum; and the sequence number.
+    let key = value.start - 1;
+    for (at, bit) in [
+        (outer.start + 16, 0),
+        (key, 0),
+        (value.start + 40, 0),
+        (outer.end - 5, 0),
+        (outer.start + 11, 7),
+    ] {
+        let mut bytes = written.bytes.clone();
+        bytes[at] ^= 1 << bit;
+        let (found, damage) = read(&written.journal(&bytes, 0));
+        let others = batches.iter().filter(|batch| **batch != outer).cloned();
+        assert_eq!(found, others.collect::<Vec<_>>(), "byte {at}");
+        assert_eq!(damage[0].range, outer, "byte {at}");
+    }
+}
+
+/// Bytes that look like `count` batches, each of which contains all later ones and ends with the
+/// last.
+fn nested(count: u32) -> Vec<u8> {
+    /// The bytes of an item with an empty key before its value.
+    const HEADER: usize = 21;
+    let value = 13_u32.to_le_bytes();
+    let item = [&[2, 1, 0], &[0; 10][..], &value, &value].concat();
+    assert_eq!(item.len(), HEADER);
+    let mut bytes = Vec::new();
+    for left in (1..count).rev() {
+        bytes.extend_from_slice(&item);
+        // The value is the start of a batch.
+        bytes.push(1);
+        bytes.extend_from_slice(&left.to_le_bytes());
+        bytes.extend_from_slice(&7_u64.to_le_bytes());
+    }
+    bytes.extend_from_slice(&item);
+    bytes.extend_from_slice(&[0; 13]);
+    [&bytes[..], &[3], &[0; 8], b"FJL\x03"].concat()
+}
+
+#[test]
+fn search_among_bytes_that_look_like_batches_is_bounded() {
+    for (count, is_searched) in [(100, true), (20_000, false)] {
+        let (written, outer, _) = written_with_value(&nested(count));
+        let mut bytes = written.bytes.clone();
+        bytes[outer.start] ^= 1;
+        let journal = written.journal(&bytes, 0);
+        let mut batches = journal.batches();
+        let pieces: Vec<_> = batches.by_ref().collect();
+        let limit = LEAST_WORK + WORK_PER_BYTE * bytes.len() as u64;
+        assert!(batches.work <= limit + bytes.len() as u64 * 2, "{count}");
+        let damage = pieces[1].as_ref().unwrap_err();
+        assert_eq!((damage.is_searched, damage.is_tail), (is_searched, false));
+        assert_eq!(damage.to_string().contains("too many"), !is_searched);
+        assert_eq!(pieces.len(), if is_searched { 4 } else { 2 });
+    }
+}
+
+#[test]
+fn reading_a_whole_journal_takes_a_tenth_of_the_work_limit() {
+    let written = written();
+    let journal = written.journal(&written.bytes, 0);
+    let mut batches = journal.batches();
+    assert!(batches.by_ref().all(|piece| piece.is_ok()));
+    assert!(batches.work * 10 <= WORK_PER_BYTE * written.bytes.len() as u64);
 }
 
 #[test]
