@@ -1,3 +1,4 @@
+mod accepted;
 mod damage;
 mod stopped_store;
 mod whole;

@@ -7,16 +7,22 @@ use std::{
     sync::Mutex,
 };
 
-use fjall::{Database, Keyspace};
+use fjall::{Database, Keyspace, PersistMode};
 
-use super::{Embedded, create_spaces, open_spaces, progress::Progress};
-use crate::store::{
-    Marker, Space, StoreError,
-    aside::Aside,
-    commits::{CommitFile, Commits, Found},
-    data_directory::DataDirectory,
-    disk::Disk,
-    inspect::{Cure, Inspection, Loss},
+use super::{
+    Embedded, create_spaces, open_spaces,
+    progress::{Progress, number},
+};
+use crate::{
+    record::{self, key},
+    store::{
+        Batch, Marker, Space, StoreError,
+        aside::Aside,
+        commits::{CommitFile, Commits, Found},
+        data_directory::DataDirectory,
+        disk::Disk,
+        inspect::{Cure, Inspection, Loss},
+    },
 };
 
 /// How [`Embedded::open_with`] opens a store.
@@ -86,7 +92,11 @@ impl Opening<'_> {
         let mut aside = None;
         let cured = self.io(self.carry_out(&cure, loss.is_some(), &mut aside));
         let opened = cured.and_then(|()| {
-            self.open_cured(cure.replaces_store, inspection.contents(loss.is_some()))
+            self.open_cured(
+                cure.replaces_store,
+                inspection.contents(loss.is_some()),
+                loss.is_some(),
+            )
         });
         if opened.is_err()
             && let Some(aside) = &aside
@@ -97,7 +107,12 @@ impl Opening<'_> {
     }
 
     /// Opens the store after the cure. If this fails, the store is closed again.
-    fn open_cured(&self, is_new: bool, contents: Commits) -> Result<Opened, StoreError> {
+    fn open_cured(
+        &self,
+        is_new: bool,
+        mut contents: Commits,
+        is_loss: bool,
+    ) -> Result<Opened, StoreError> {
         let (database, spaces) = if is_new {
             self.create()?
         } else {
@@ -106,6 +121,12 @@ impl Opening<'_> {
         };
         if !is_new && let Some(loss) = check(&spaces, &contents)? {
             return Err(self.refuse(&loss, true));
+        }
+        if is_loss {
+            // The mark must be on the disk before the new record: with that the next start sees no
+            // loss.
+            let marked = mark(&database, &spaces, &contents);
+            contents = marked.map_err(|error| failed(self.directory, error))?;
         }
         self.begin(database, spaces, contents)
     }
@@ -209,6 +230,27 @@ fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreE
         loss.compare(space, marker.commit, contents.space(space).last);
     }
     Ok((!loss.is_empty()).then_some(loss))
+}
+
+/// Marks the store for mending, on the disk when this returns. Returns its contents with the mark.
+fn mark(
+    database: &Database,
+    spaces: &[Keyspace],
+    contents: &Commits,
+) -> Result<Commits, fjall::Error> {
+    let mut batch = Batch::new();
+    batch.put(Space::Meta, key::MENDING, record::encode(&()));
+    let (contents, markers) = number(contents, &batch);
+    let mut writes = database.batch().durability(Some(PersistMode::SyncData));
+    for (space, key, value) in batch.into_writes() {
+        let value = value.expect("the batch removes nothing");
+        writes.insert(&spaces[space as usize], key, value);
+    }
+    for (space, marker) in markers {
+        writes.insert(&spaces[space as usize], Marker::KEY, marker);
+    }
+    writes.commit()?;
+    Ok(contents)
 }
 
 /// Returns the error of a data directory that cannot be created or locked.
