@@ -22,6 +22,7 @@ mod writes;
 use std::sync::Arc;
 
 pub(crate) use lowest::keep_lowest;
+pub(crate) use mend::mend_after_loss;
 pub(crate) use op::{Op, Order, Outcome, Subject};
 pub(crate) use view::{DeadLetter, Listed, Position, View};
 
@@ -55,7 +56,7 @@ impl<S: Store> Ledger<S> {
     ///
     /// If the store cannot be read, or a newer server wrote it.
     pub(crate) fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
-        mend::after_loss(&*store)?;
+        mend_after_loss(&*store)?;
         Ok(Self {
             numbers: Numbers::open(&*store)?,
             low_water: LowWater::open(&*store)?,

@@ -27,9 +27,9 @@ use crate::{
     connection::{Shared, Unfinished},
     descriptors::{self, Descriptors},
     driver::{Driver, Event},
-    ledger::Ledger,
+    ledger::{Ledger, mend_after_loss},
     scheduler::Scheduler,
-    store::{Embedded, OpenOptions, Store},
+    store::{Embedded, OpenOptions, Store, StoreError},
 };
 use accept::Acceptor;
 use threads::Running;
@@ -112,7 +112,12 @@ pub async fn run_reloadable(
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
     };
-    let store = tokio::task::spawn_blocking(move || Embedded::open_with(&directory, opening)).await;
+    let store = tokio::task::spawn_blocking(move || {
+        let store = Embedded::open_with(&directory, opening)?;
+        mend_after_loss(&store)?;
+        Ok::<_, StoreError>(store)
+    });
+    let store = store.await;
     let store = store.map_err(|_| ServeError::Panicked("that opens the store"))??;
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
     serve(listener, configs, Arc::new(store), shutdown).await

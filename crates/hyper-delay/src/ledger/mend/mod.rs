@@ -34,7 +34,7 @@ use super::dedupe_window::DedupeWindow;
 /// # Errors
 ///
 /// If the store cannot be read or written, or a newer server wrote it. The next call starts over.
-pub(super) fn after_loss(store: &impl Store) -> Result<(), StoreError> {
+pub(crate) fn mend_after_loss(store: &impl Store) -> Result<(), StoreError> {
     if store.get(Space::Meta, key::MENDING)?.is_none() {
         return Ok(());
     }

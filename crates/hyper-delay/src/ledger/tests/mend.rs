@@ -137,6 +137,17 @@ fn new_tasks_get_numbers_above_all_that_exist() {
 }
 
 #[test]
+fn low_water_mark_is_not_above_the_earliest_task() {
+    let ops: [fn(&World) -> Op; 3] = [
+        a,
+        |_| Op::AdvanceLowWater(20_000),
+        |_| schedule("r", "early", 15_000, b"early", false),
+    ];
+    let (_, tasks) = mended(&rows_with_old(&ops, 2, &[Space::Meta]));
+    assert_eq!(task(&tasks, "early").place, Place::Waiting(15_000));
+}
+
+#[test]
 fn store_without_the_mark_is_not_read() {
     let rows = rows_after(&[a], |space| space == Space::Names);
     let store = damaged(&rows);
