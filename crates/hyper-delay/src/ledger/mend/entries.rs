@@ -25,6 +25,7 @@ impl<S: Store> Mending<'_, S> {
         let name_key = key::name(route, id);
         let name = self.name(&name_key)?;
         if let Some(name) = &name {
+            self.see(name.seq);
             if name.seq == placed.seq {
                 self.reconcile(space, key, placed, (name_key, name));
                 return Ok(());

@@ -8,7 +8,7 @@ use super::{
     world::{World, schedule},
 };
 use crate::{
-    ledger::{Ledger, Op, Outcome},
+    ledger::{Ledger, Op, Outcome, numbers::Numbers},
     record::{self, Place, key},
     store::{
         Batch, Bytes, Durability, Space, Store as _,
@@ -209,8 +209,12 @@ fn newer_revision_is_kept() {
 fn older_revision_is_kept_if_the_newer_one_has_no_content() {
     let ops: [fn(&World) -> Op; 2] = [a, second_a];
     let old = [&[Space::Tasks][..], &ENTRIES].concat();
-    let (_, tasks) = mended(&rows_with_old(&ops, 1, &old));
+    let mut rows = rows_with_old(&ops, 1, &old);
+    rows.retain(|(space, ..)| *space != Space::Meta);
+    let (store, tasks) = mended(&rows);
     assert_eq!(task(&tasks, "a").payload, b"of a");
+    // The number of the lost revision, 2, is not issued again.
+    assert_eq!(Numbers::open(&*store).unwrap().next(), 3);
 }
 
 #[test]
