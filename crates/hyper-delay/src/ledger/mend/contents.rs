@@ -14,8 +14,8 @@ impl<S: Store> Mending<'_, S> {
     /// Removes every content that no name refers to. Returns the sequence numbers that several
     /// names refer to, in order.
     ///
-    /// Contents are sorted by sequence number and names are not. To bound the memory, each pass over
-    /// the names keeps the lowest numbers, and the next pass continues after them.
+    /// Contents are sorted by sequence number and names are not. To bound the memory, each pass
+    /// over the names keeps the lowest numbers, and the next pass continues after them.
     pub(super) fn contents(&mut self) -> Result<Vec<u64>, StoreError> {
         let mut shared = Vec::new();
         let mut rest = Some(0);
