@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::writes::Writes;
 use crate::{
     record::{self, Digest, Done, key},
-    store::{Space, Store, StoreError},
+    store::{Bytes, Space, Store, StoreError},
 };
 
 /// Deduplication window: names of recently finished tasks.
@@ -68,6 +68,18 @@ impl DedupeWindow {
             is_used,
             millis,
         })
+    }
+
+    /// Returns an encoded current generation whose age is not known. Names of both generations are
+    /// kept for the length of the window from the next [`rotate`](Self::rotate) on.
+    pub(super) fn renewed(store: &impl Store) -> Result<Bytes, StoreError> {
+        let value = store.get(Space::Meta, key::DEDUPE_WINDOW)?;
+        let generation = value.and_then(|value| record::decode::<Generation>(&value).ok());
+        Ok(record::encode(&Generation {
+            is_odd: generation.is_some_and(|generation| generation.is_odd),
+            // A time in the future, as after the wall clock was set back.
+            since: u64::MAX,
+        }))
     }
 
     /// Returns the finished task of a name, unless it has expired at `now`.

@@ -8,6 +8,8 @@ mod dedupe_window;
 mod existing;
 mod key_hash;
 mod low_water;
+mod lowest;
+mod mend;
 mod numbers;
 #[cfg(any(test, feature = "internals"))]
 mod one_batch;
@@ -19,6 +21,8 @@ mod writes;
 
 use std::sync::Arc;
 
+pub(crate) use lowest::keep_lowest;
+pub(crate) use mend::mend_after_loss;
 pub(crate) use op::{Op, Order, Outcome, Subject};
 pub(crate) use view::{DeadLetter, Listed, Position, View};
 
@@ -45,12 +49,14 @@ pub(crate) struct Ledger<S> {
 
 impl<S: Store> Ledger<S> {
     /// Opens the ledger of a store. Names of finished tasks are kept for `dedupe_millis`
-    /// milliseconds; with 0 none is kept.
+    /// milliseconds; with 0 none is kept. After an accepted loss, first makes the spaces of the
+    /// store agree, which reads every task.
     ///
     /// # Errors
     ///
     /// If the store cannot be read, or a newer server wrote it.
     pub(crate) fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
+        mend_after_loss(&*store)?;
         Ok(Self {
             numbers: Numbers::open(&*store)?,
             low_water: LowWater::open(&*store)?,

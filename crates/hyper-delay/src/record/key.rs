@@ -5,6 +5,9 @@
 
 use crate::store::{Bytes, StoreError};
 
+/// The key in `meta` that is present while the spaces may disagree, after an accepted loss.
+pub(crate) const MENDING: &[u8] = b"mending";
+
 /// The key in `meta` of the end of the reserved sequence numbers.
 pub(crate) const NUMBERS: &[u8] = b"numbers";
 
@@ -65,6 +68,18 @@ pub(crate) fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
     let (rest, seq) = key.split_last_chunk().ok_or_else(short)?;
     let (_, at) = rest.split_last_chunk().ok_or_else(short)?;
     Ok((u64::from_be_bytes(*at), u64::from_be_bytes(*seq)))
+}
+
+/// Returns the route and the id in the key of a task's state. `None` if the key is malformed.
+#[must_use]
+pub(crate) fn name_of(key: &[u8]) -> Option<(&str, &str)> {
+    let (length, rest) = key.split_first()?;
+    let length = Some(usize::from(*length)).filter(|length| *length <= LONGEST_ROUTE)?;
+    let (route, id) = rest.split_at_checked(length)?;
+    Some((
+        std::str::from_utf8(route).ok()?,
+        std::str::from_utf8(id).ok()?,
+    ))
 }
 
 fn of_route(route: &str, more: usize) -> Vec<u8> {

@@ -7,6 +7,7 @@ mod counts;
 mod entry;
 pub(crate) mod key;
 mod name;
+mod placed;
 mod task;
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
 pub(crate) use name::{Done, Name, Place};
+pub(crate) use placed::Placed;
 pub(crate) use task::{Digest, Task};
 
 use crate::store::{Bytes, StoreError};

@@ -1,5 +1,5 @@
 use crate::{
-    record::{self, Digest, Entry, Name, Place, key},
+    record::{self, Digest, Name, Place, Placed, key},
     store::{Space, StoreError},
 };
 
@@ -44,24 +44,12 @@ impl Claim {
         if space == Space::Names {
             return Self::of_name(row);
         }
-        let (entry, reason): (Entry<'_>, _) = match space {
-            Space::Dead => record::decode_dead(&row.value)?,
-            _ => (record::decode(&row.value)?, None),
-        };
-        if entry.route.len() > key::LONGEST_ROUTE {
-            let why = format!("its route has {} bytes", entry.route.len());
-            return Err(StoreError::damage("read an entry", why));
-        }
-        let (at, seq) = key::time_of(&row.key)?;
-        let (place, expected) = match space {
-            Space::Waiting => (Place::Waiting(at), key::time(at, seq).into()),
-            Space::Parked => (Place::Parked(at), key::route_time(entry.route, at, seq)),
-            _ => (Place::Dead(at), key::route_time(entry.route, at, seq)),
-        };
-        if *expected != *row.key {
-            let why = "it belongs to another key";
-            return Err(StoreError::damage("read an entry", why));
-        }
+        let Placed {
+            seq,
+            place,
+            entry,
+            reason,
+        } = Placed::read(space, &row.key, &row.value)?;
         Ok(Self {
             seq,
             space,
@@ -78,8 +66,7 @@ impl Claim {
 
     fn of_name(row: &Live) -> Result<Self, StoreError> {
         let name: Name = record::decode(&row.value)?;
-        let (route, id) = split(&row.key)
-            .filter(|(route, _)| route.len() <= key::LONGEST_ROUTE)
+        let (route, id) = key::name_of(&row.key)
             .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
         Ok(Self {
             seq: name.seq,
@@ -114,13 +101,4 @@ impl Claim {
         (self.route(), self.id(), self.place) == (other.route(), other.id(), other.place)
             && (self.attempt, self.failures) == (other.attempt, other.failures)
     }
-}
-
-fn split(key: &[u8]) -> Option<(&str, &str)> {
-    let (length, rest) = key.split_first()?;
-    let (route, id) = rest.split_at_checked(usize::from(*length))?;
-    Some((
-        std::str::from_utf8(route).ok()?,
-        std::str::from_utf8(id).ok()?,
-    ))
 }

@@ -7,7 +7,7 @@ use super::{
     row::Live,
     stopped::Stopped,
 };
-use crate::store::Space;
+use crate::{ledger::keep_lowest, store::Space};
 
 /// Maximum number of claims that a pass keeps. An undamaged task has two.
 const WINDOW: usize = 1 << 21;
@@ -118,22 +118,11 @@ impl<'a> Join<'a> {
                     }
                 }
                 if found.len() > most {
-                    self.rest = Some(keep_lowest(&mut found, self.window));
+                    self.rest = Some(keep_lowest(&mut found, self.window, |claim| claim.seq));
                 }
             }
         }
         found.sort_unstable_by_key(|claim| (claim.seq, claim.space as usize, claim.seqno));
         self.claims = found.into_iter().peekable();
     }
-}
-
-/// Keeps about `count` claims, those with the lowest sequence numbers. Returns a number that is
-/// higher than all that are kept, and not higher than any other.
-fn keep_lowest(claims: &mut Vec<Claim>, count: usize) -> u64 {
-    let (lower, limit, _) = claims.select_nth_unstable_by_key(count, |claim| claim.seq);
-    let lowest = lower.iter().map(|claim| claim.seq).min();
-    // At least one number is kept, so that each pass gets further.
-    let limit = limit.seq.max(lowest.map_or(0, |lowest| lowest + 1));
-    claims.retain(|claim| claim.seq < limit);
-    limit
 }

@@ -7,7 +7,6 @@ use super::{
     meta::Meta,
     missing::Missing,
     stopped::Stopped,
-    writer::column,
 };
 use crate::{
     record::{self, Counts, Place, key},
@@ -105,7 +104,7 @@ impl Audit<'_> {
         }
         for route in [&*task.route, ""] {
             let counts = self.counts.entry(key::route(route)).or_default();
-            *column(counts, task.name.place) += 1;
+            *counts.of_mut(task.name.place) += 1;
         }
         for defect in &defects {
             let (route, id) = (&task.route, &task.id);

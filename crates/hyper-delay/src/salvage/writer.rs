@@ -136,16 +136,7 @@ impl Writer {
     fn count(&mut self, route: &str, place: Place, change: impl Fn(&mut u64)) {
         for route in [route, ""] {
             let counts = self.counts.entry(key::route(route)).or_default();
-            change(column(counts, place));
+            change(counts.of_mut(place));
         }
-    }
-}
-
-/// Returns the count that includes a task of this state.
-pub(super) const fn column(counts: &mut Counts, place: Place) -> &mut u64 {
-    match place {
-        Place::Waiting(_) => &mut counts.waiting,
-        Place::Parked(_) => &mut counts.parked,
-        Place::Dead(_) => &mut counts.dead,
     }
 }

@@ -28,7 +28,7 @@ use crate::{
     connection::{Shared, Unfinished},
     descriptors::{self, Descriptors},
     driver::{Driver, Event},
-    ledger::Ledger,
+    ledger::{Ledger, mend_after_loss},
     scheduler::Scheduler,
     store::{Embedded, OpenOptions, Store},
 };
@@ -118,7 +118,11 @@ pub async fn run_reloadable(
         accept_loss: options.accept_loss,
     };
     // A thread of its own: the end of a runtime waits for its blocking threads.
-    let mut opener = Running::start("opener", move || Embedded::open_with(&directory, opening))?;
+    let mut opener = Running::start("opener", move || {
+        let store = Embedded::open_with(&directory, opening)?;
+        mend_after_loss(&store)?;
+        Ok(store)
+    })?;
     let mut shutdown = pin!(shutdown);
     let store = tokio::select! {
         opened = opener.ended() => opened?,

@@ -23,6 +23,8 @@ pub(super) struct Aside {
     folder: PathBuf,
     /// Copies of journals with their original paths.
     copies: Vec<(PathBuf, PathBuf)>,
+    /// Moved folders with their original paths.
+    moved: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Aside {
@@ -60,6 +62,7 @@ impl Aside {
         Ok(Self {
             folder,
             copies: Vec::new(),
+            moved: Vec::new(),
         })
     }
 
@@ -79,13 +82,27 @@ impl Aside {
     }
 
     /// Moves a folder here, under its own name.
-    pub(super) fn take(&self, folder: &Path) -> io::Result<()> {
-        fs::rename(folder, self.folder.join(name(folder)?))?;
+    pub(super) fn take(&mut self, folder: &Path) -> io::Result<()> {
+        let kept = self.folder.join(name(folder)?);
+        fs::rename(folder, &kept)?;
+        self.moved.push((kept, folder.to_owned()));
         sync(&self.folder)
     }
 
-    /// Writes the copies of the journals back to their original paths.
+    /// Moves the folders and writes the copies of the journals back to their original paths. A
+    /// folder that was made at such a path in between is moved here.
     pub(super) fn restore(&self) -> io::Result<()> {
+        for (kept, folder) in &self.moved {
+            if folder.try_exists()? {
+                let mut replacement = name(folder)?.to_owned();
+                replacement.push(".unopened");
+                fs::rename(folder, self.folder.join(replacement))?;
+            }
+            fs::rename(kept, folder)?;
+            if let Some(parent) = folder.parent() {
+                sync(parent)?;
+            }
+        }
         for (copy, journal) in &self.copies {
             fs::copy(copy, journal)?;
             File::open(journal)?.sync_all()?;
@@ -137,6 +154,23 @@ mod tests {
         assert_eq!(fs::read(&journal).unwrap(), b"written and more");
         let copy = aside.folder().join("7.jnl");
         assert_eq!(fs::read(copy).unwrap(), b"written and more");
+    }
+
+    #[test]
+    fn restore_moves_folders_back_and_keeps_what_replaced_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("3");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("table"), b"old").unwrap();
+        let mut aside = Aside::of_accepted_loss(directory.path()).unwrap();
+        aside.take(&folder).unwrap();
+        assert!(!folder.exists());
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("table"), b"new").unwrap();
+        aside.restore().unwrap();
+        assert_eq!(fs::read(folder.join("table")).unwrap(), b"old");
+        let replacement = aside.folder().join("3.unopened/table");
+        assert_eq!(fs::read(replacement).unwrap(), b"new");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod accepted;
 mod damage;
 mod failing;
 mod first_start;

@@ -2,6 +2,8 @@
 
 mod audit;
 mod dedupe;
+mod mend;
+mod mend_random;
 mod model;
 mod power_loss;
 mod random;

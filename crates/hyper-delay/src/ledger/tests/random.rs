@@ -10,7 +10,7 @@ use crate::{
 
 /// A step of a history.
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Op {
         kind: u8,
         route: &'static str,
@@ -35,7 +35,7 @@ enum Step {
     PowerLoss(usize),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
         0_u8..12,
         select(vec!["r", "s", "rs"]),
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn op(world: &World, step: &Step) -> Option<Op> {
+pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
     let Step::Op {
         kind,
         route,

@@ -1,3 +1,4 @@
+mod accepted;
 mod damage;
 mod forged;
 mod stopped_store;

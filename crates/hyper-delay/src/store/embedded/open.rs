@@ -7,16 +7,22 @@ use std::{
     sync::Mutex,
 };
 
-use fjall::{Database, Keyspace};
+use fjall::{Database, Keyspace, PersistMode};
 
-use super::{Embedded, create_spaces, open_spaces, progress::Progress};
-use crate::store::{
-    Marker, Space, StoreError,
-    aside::Aside,
-    commits::{CommitFile, Commits, Found},
-    data_directory::DataDirectory,
-    disk::Disk,
-    inspect::{Cure, Inspection, Loss},
+use super::{
+    Embedded, create_spaces, open_spaces,
+    progress::{Progress, number},
+};
+use crate::{
+    record::{self, key},
+    store::{
+        Batch, Marker, Space, StoreError,
+        aside::Aside,
+        commits::{CommitFile, Commits, Found},
+        data_directory::DataDirectory,
+        disk::Disk,
+        inspect::{Cure, Inspection, Loss},
+    },
 };
 
 /// How [`Embedded::open_with`] opens a store.
@@ -35,9 +41,11 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
     };
     // The reserve gives its room to the opening of the store.
     let disk = Disk::open(directory, data.store());
-    let (database, spaces, contents) = opening.run()?;
-    let progress = Progress::begin(directory, contents);
-    let progress = progress.map_err(|error| failed(directory, error.into()))?;
+    let Opened {
+        database,
+        spaces,
+        progress,
+    } = opening.run()?;
     Ok(Embedded {
         database,
         spaces,
@@ -53,14 +61,19 @@ struct Opening<'a> {
     options: OpenOptions,
 }
 
-type Opened = (Database, Vec<Keyspace>, Commits);
+struct Opened {
+    database: Database,
+    spaces: Vec<Keyspace>,
+    progress: Progress,
+}
 
 impl Opening<'_> {
     fn run(&self) -> Result<Opened, StoreError> {
         let record = self.io(CommitFile::read(self.directory))?;
         let has_store = self.io(self.data.has_store())?;
         if !has_store && record == Found::Missing {
-            return self.create();
+            let (database, spaces) = self.create()?;
+            return self.begin(database, spaces, Commits::default());
         }
         let store = self.data.store();
         let inspection = if has_store {
@@ -76,51 +89,91 @@ impl Opening<'_> {
             tracing::warn!(%loss, "the loss is accepted");
         }
         let cure = inspection.cure()?;
-        let aside = self.io(self.carry_out(&cure, loss.is_some()))?;
-        let contents = inspection.contents(loss.is_some());
-        if cure.replaces_store {
-            let (database, spaces, _) = self.create()?;
-            return Ok((database, spaces, contents));
+        let mut aside = None;
+        let cured = self.io(self.carry_out(&cure, loss.is_some(), &mut aside));
+        let opened = cured.and_then(|()| {
+            self.open_cured(
+                cure.replaces_store,
+                inspection.contents(loss.is_some()),
+                loss.is_some(),
+            )
+        });
+        if opened.is_err()
+            && let Some(aside) = &aside
+        {
+            self.io(aside.restore())?;
         }
-        let opened = open_spaces(&store).map_err(|error| failed(self.directory, error));
-        let (database, spaces) = self.or_restore(aside.as_ref(), opened)?;
-        let checked = check(&spaces, &contents);
-        let checked =
-            checked.and_then(|loss| loss.map_or(Ok(()), |loss| Err(self.refuse(&loss, true))));
-        if checked.is_err() {
-            // The journals must be closed before they are restored.
-            drop((spaces, database));
-            return Err(self
-                .or_restore(aside.as_ref(), checked)
-                .expect_err("it failed"));
+        opened
+    }
+
+    /// Opens the store after the cure. If this fails, the store is closed again.
+    fn open_cured(
+        &self,
+        is_new: bool,
+        mut contents: Commits,
+        is_loss: bool,
+    ) -> Result<Opened, StoreError> {
+        let (database, spaces) = if is_new {
+            self.create()?
+        } else {
+            let opened = open_spaces(&self.data.store());
+            opened.map_err(|error| failed(self.directory, error))?
+        };
+        if !is_new && let Some(loss) = check(&spaces, &contents)? {
+            return Err(self.refuse(&loss, true));
         }
-        Ok((database, spaces, contents))
+        if is_loss {
+            // The mark must be on the disk before the new record: with that the next start sees no
+            // loss.
+            let marked = mark(&database, &spaces, &contents);
+            contents = marked.map_err(|error| failed(self.directory, error))?;
+        }
+        self.begin(database, spaces, contents)
+    }
+
+    fn begin(
+        &self,
+        database: Database,
+        spaces: Vec<Keyspace>,
+        contents: Commits,
+    ) -> Result<Opened, StoreError> {
+        let progress = self.io(Progress::begin(self.directory, contents))?;
+        Ok(Opened {
+            database,
+            spaces,
+            progress,
+        })
     }
 
     /// Creates a new store.
-    fn create(&self) -> Result<Opened, StoreError> {
+    fn create(&self) -> Result<(Database, Vec<Keyspace>), StoreError> {
         let created = self.data.create(create_spaces);
         let opened = created.and_then(|()| open_spaces(&self.data.store()));
-        let (database, spaces) = opened.map_err(|error| failed(self.directory, error))?;
-        Ok((database, spaces, Commits::default()))
+        opened.map_err(|error| failed(self.directory, error))
     }
 
-    /// Copies or moves the data that the store would cut off or delete, and cuts it off.
-    fn carry_out(&self, cure: &Cure<'_>, is_loss: bool) -> io::Result<Option<Aside>> {
+    /// Copies or moves the data that the store would cut off or delete, and cuts it off. Puts the
+    /// folder with that data into `kept`, also if a step fails.
+    fn carry_out(
+        &self,
+        cure: &Cure<'_>,
+        is_loss: bool,
+        kept: &mut Option<Aside>,
+    ) -> io::Result<()> {
         if cure.cuts.is_empty() && cure.folders.is_empty() && !cure.replaces_store {
-            return Ok(None);
+            return Ok(());
         }
-        let mut aside = if is_loss {
+        let aside = kept.insert(if is_loss {
             Aside::of_accepted_loss(self.directory)?
         } else {
             Aside::of_cut(self.directory)?
-        };
+        });
         let store = self.data.store();
         if cure.replaces_store {
             if store.try_exists()? {
                 aside.take(&store)?;
             }
-            return Ok(Some(aside));
+            return Ok(());
         }
         for folder in &cure.folders {
             aside.take(folder)?;
@@ -138,20 +191,7 @@ impl Opening<'_> {
                 "the end of a journal is not readable and was cut off"
             );
         }
-        Ok(Some(aside))
-    }
-
-    fn or_restore<T>(
-        &self,
-        aside: Option<&Aside>,
-        result: Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        if result.is_err()
-            && let Some(aside) = aside
-        {
-            self.io(aside.restore())?;
-        }
-        result
+        Ok(())
     }
 
     /// Returns the error that names the loss and what to do. `can_accept` says whether the store can
@@ -190,6 +230,27 @@ fn check(spaces: &[Keyspace], contents: &Commits) -> Result<Option<Loss>, StoreE
         loss.compare(space, marker.commit, contents.space(space).last);
     }
     Ok((!loss.is_empty()).then_some(loss))
+}
+
+/// Marks the store for mending, on the disk when this returns. Returns its contents with the mark.
+fn mark(
+    database: &Database,
+    spaces: &[Keyspace],
+    contents: &Commits,
+) -> Result<Commits, fjall::Error> {
+    let mut batch = Batch::new();
+    batch.put(Space::Meta, key::MENDING, record::encode(&()));
+    let (contents, markers) = number(contents, &batch);
+    let mut writes = database.batch().durability(Some(PersistMode::SyncData));
+    for (space, key, value) in batch.into_writes() {
+        let value = value.expect("the batch removes nothing");
+        writes.insert(&spaces[space as usize], key, value);
+    }
+    for (space, marker) in markers {
+        writes.insert(&spaces[space as usize], Marker::KEY, marker);
+    }
+    writes.commit()?;
+    Ok(contents)
 }
 
 /// Returns the error of a data directory that cannot be created or locked.

@@ -30,25 +30,7 @@ impl Progress {
 
     /// Returns what the totals will be after a batch, and the markers that go with it.
     pub(super) fn number(&self, batch: &Batch) -> (Commits, Vec<(Space, Bytes)>) {
-        let (schedules, removals) = batch.counted();
-        let mut next = self.written;
-        next.commit += 1;
-        next.schedules += schedules;
-        next.removals += removals;
-        let touched = Space::ALL.into_iter().filter(|space| batch.touches(*space));
-        let markers = touched.map(|space| {
-            let extent = next.space_mut(space);
-            let before = std::mem::replace(&mut extent.last, self.written.commit + 1);
-            let marker = Marker {
-                commit: self.written.commit + 1,
-                before,
-                schedules: self.written.schedules + schedules,
-                removals: self.written.removals + removals,
-            };
-            (space, marker.encode())
-        });
-        let markers = markers.collect();
-        (next, markers)
+        number(&self.written, batch)
     }
 
     /// Records a commit.
@@ -110,4 +92,28 @@ impl Progress {
 
 fn failed(error: io::Error) -> StoreError {
     StoreError::new("write the commit record", error)
+}
+
+/// Returns what the totals `written` become with a batch, and the markers that go with it.
+pub(super) fn number(written: &Commits, batch: &Batch) -> (Commits, Vec<(Space, Bytes)>) {
+    let (schedules, removals) = batch.counted();
+    let mut next = *written;
+    next.commit += 1;
+    next.schedules += schedules;
+    next.removals += removals;
+    let (commit, schedules, removals) = (next.commit, next.schedules, next.removals);
+    let touched = Space::ALL.into_iter().filter(|space| batch.touches(*space));
+    let markers = touched.map(|space| {
+        let extent = next.space_mut(space);
+        let before = std::mem::replace(&mut extent.last, commit);
+        let marker = Marker {
+            commit,
+            before,
+            schedules,
+            removals,
+        };
+        (space, marker.encode())
+    });
+    let markers = markers.collect();
+    (next, markers)
 }

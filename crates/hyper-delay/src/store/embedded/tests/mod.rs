@@ -1,5 +1,6 @@
 //! Stores whose files were cut, damaged or deleted while they were closed.
 
+mod accept;
 mod clear;
 mod directory;
 mod loss;

@@ -1,0 +1,107 @@
+use std::{collections::HashMap, ops::ControlFlow};
+
+use crate::store::{Batch, Bytes, Durability, Space, Store, StoreError};
+
+/// Maximum number of rows that are read before their changes are committed.
+const PAGE: usize = if cfg!(test) { 3 } else { 4096 };
+
+/// A batch, and reads that see its writes.
+#[derive(Debug)]
+pub(super) struct Draft<'a, S> {
+    store: &'a S,
+    batch: Batch,
+    /// The values that the batch changes.
+    changes: [HashMap<Bytes, Option<Bytes>>; Space::ALL.len()],
+}
+
+impl<'a, S: Store> Draft<'a, S> {
+    pub(super) fn new(store: &'a S) -> Self {
+        Self {
+            store,
+            batch: Batch::new(),
+            changes: Default::default(),
+        }
+    }
+
+    /// Returns the value of a key.
+    pub(super) fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        match self.changes[space as usize].get(key) {
+            Some(change) => Ok(change.clone()),
+            None => self.store.get(space, key),
+        }
+    }
+
+    /// Returns the value of a row that was read before the changes.
+    pub(super) fn current(&self, space: Space, (key, value): &(Bytes, Bytes)) -> Option<Bytes> {
+        match self.changes[space as usize].get(key) {
+            Some(change) => change.clone(),
+            None => Some(value.clone()),
+        }
+    }
+
+    pub(super) fn put(&mut self, space: Space, key: impl Into<Bytes>, value: Bytes) {
+        let key = key.into();
+        self.changes[space as usize].insert(key.clone(), Some(value.clone()));
+        self.batch.put(space, key, value);
+    }
+
+    pub(super) fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
+        let key = key.into();
+        self.changes[space as usize].insert(key.clone(), None);
+        self.batch.remove(space, key);
+    }
+
+    /// Returns the next rows of a space from a key on, without the changes.
+    pub(super) fn page(
+        &self,
+        space: Space,
+        from: &[u8],
+    ) -> Result<Vec<(Bytes, Bytes)>, StoreError> {
+        let mut page = Vec::new();
+        self.store.scan(space, from, &mut |key, value| {
+            page.push((key.into(), value.into()));
+            match page.len() {
+                PAGE.. => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(page)
+    }
+
+    /// Adds the next keys of a space from a key on that `is_wanted` selects, without the changes,
+    /// until it breaks. After an error, `keys` has those before it.
+    pub(super) fn keys(
+        &self,
+        space: Space,
+        from: &[u8],
+        keys: &mut Vec<Bytes>,
+        mut is_wanted: impl FnMut(&[u8]) -> ControlFlow<(), bool>,
+    ) -> Result<(), StoreError> {
+        self.store.scan(space, from, &mut |key, _| {
+            if is_wanted(key)? {
+                keys.push(key.into());
+            }
+            match keys.len() {
+                PAGE.. => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+    }
+
+    /// Commits the changes. A synced commit also syncs all before it.
+    pub(super) fn commit(&mut self, durability: Durability) -> Result<(), StoreError> {
+        for changes in &mut self.changes {
+            changes.clear();
+        }
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.store.commit(batch, durability)
+    }
+}
+
+/// Returns the first key after this one.
+pub(super) fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}

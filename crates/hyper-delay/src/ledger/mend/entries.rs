@@ -1,0 +1,108 @@
+use super::{Content, Mending, NO_CONTENT};
+use crate::{
+    ledger::entry_key,
+    record::{self, Entry, Name, Placed, key},
+    store::{Bytes, Space, Store, StoreError},
+};
+
+impl<S: Store> Mending<'_, S> {
+    /// Compares the entries of a space with the names.
+    ///
+    /// After this, every entry that is left has a name that refers to it. Contents are read only
+    /// where both disagree.
+    pub(super) fn entries(&mut self, space: Space) -> Result<(), StoreError> {
+        self.each_row(space, |mending, key, value| {
+            match Placed::read(space, key, value) {
+                Ok(placed) => mending.entry(space, key, &placed),
+                Err(error) => mending.drop_malformed(space, key, error),
+            }
+        })
+    }
+
+    fn entry(&mut self, space: Space, key: &Bytes, placed: &Placed<'_>) -> Result<(), StoreError> {
+        let Entry { route, id, .. } = placed.entry;
+        self.see(placed.seq);
+        let name_key = key::name(route, id);
+        let name = self.name(&name_key)?;
+        if let Some(name) = &name {
+            self.see(name.seq);
+            if name.seq == placed.seq {
+                self.reconcile(space, key, placed, (name_key, name));
+                return Ok(());
+            }
+            if name.seq > placed.seq && self.flaw(name)?.is_none() {
+                // An older revision.
+                self.draft.remove(space, key.clone());
+                return Ok(());
+            }
+        }
+        let Content::Readable { fire_at, digest } = self.content(placed.seq)? else {
+            self.draft.remove(space, key.clone());
+            if name.is_none_or(|name| name.seq < placed.seq) {
+                self.report.removed(route, id, placed.seq, NO_CONTENT);
+            }
+            return Ok(());
+        };
+        if let Some(name) = name {
+            if name.seq > placed.seq {
+                self.report.removed(route, id, name.seq, NO_CONTENT);
+            }
+            let (space, place) = entry_key(route, &name);
+            self.draft.remove(space, place);
+        }
+        self.report.names += 1;
+        let name = Name {
+            seq: placed.seq,
+            fire_at,
+            place: placed.place,
+            attempt: placed.entry.attempt,
+            failures: placed.entry.failures,
+            digest,
+        };
+        let name = record::encode(&name);
+        self.draft.put(Space::Names, name_key, name);
+        Ok(())
+    }
+
+    /// Makes an entry and the name of the same revision agree.
+    fn reconcile(
+        &mut self,
+        space: Space,
+        key: &Bytes,
+        placed: &Placed<'_>,
+        (name_key, name): (Bytes, &Name),
+    ) {
+        let entry = &placed.entry;
+        let is_its_place = name.place == placed.place;
+        if is_its_place && (name.attempt, name.failures) == (entry.attempt, entry.failures) {
+            return;
+        }
+        if entry.attempt > name.attempt {
+            if !is_its_place {
+                let (space, place) = entry_key(entry.route, name);
+                self.draft.remove(space, place);
+            }
+            let name = Name {
+                place: placed.place,
+                attempt: entry.attempt,
+                failures: entry.failures,
+                ..name.clone()
+            };
+            let name = record::encode(&name);
+            self.draft.put(Space::Names, name_key, name);
+        } else if is_its_place {
+            let entry = Entry {
+                attempt: name.attempt,
+                failures: name.failures,
+                ..entry.clone()
+            };
+            let entry = match placed.reason {
+                Some(reason) => record::encode_dead(&entry, reason),
+                None => record::encode(&entry),
+            };
+            self.draft.put(space, key.clone(), entry);
+        } else {
+            self.draft.remove(space, key.clone());
+        }
+    }
+}

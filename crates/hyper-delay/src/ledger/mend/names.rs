@@ -1,0 +1,121 @@
+use super::Mending;
+use crate::{
+    ledger::entry_key,
+    record::{self, Counts, Entry, Name, Placed, key},
+    store::{Bytes, Durability, Space, Store, StoreError},
+};
+
+/// The counts of the route whose names are being read, and of all routes so far.
+#[derive(Debug, Default)]
+struct Counted {
+    route: Box<str>,
+    counts: Counts,
+    total: Counts,
+}
+
+impl<S: Store> Mending<'_, S> {
+    /// Removes every name without its content, gives the others an entry, and counts them.
+    /// [`entries`](Self::entries) must have compared all entries. Returns the number of tasks.
+    pub(super) fn names(&mut self) -> Result<u64, StoreError> {
+        self.each_row(Space::Counts, |mending, key, _| {
+            mending.draft.remove(Space::Counts, key.clone());
+            Ok(())
+        })?;
+        let mut counted = Counted::default();
+        self.each_row(Space::Names, |mending, key, value| {
+            let Some((route, id)) = key::name_of(key) else {
+                let error = StoreError::damage("read a name", "the key is malformed");
+                return mending.drop_malformed(Space::Names, key, error);
+            };
+            match record::decode(value) {
+                Ok(name) => {
+                    if mending.complete(key, (route, id), &name)? {
+                        mending.count(&mut counted, route, &name);
+                    }
+                    Ok(())
+                }
+                Err(error) => mending.drop_malformed(Space::Names, key, error),
+            }
+        })?;
+        let total = counted.total;
+        self.put_counts(&counted.route, counted.counts);
+        self.put_counts("", total);
+        self.draft.commit(Durability::Written)?;
+        Ok(total.waiting + total.parked + total.dead)
+    }
+
+    /// Gives a task an entry if it has none. Returns false if the task is removed.
+    fn complete(
+        &mut self,
+        key: &Bytes,
+        (route, id): (&str, &str),
+        name: &Name,
+    ) -> Result<bool, StoreError> {
+        self.see(name.seq);
+        let (space, place) = entry_key(route, name);
+        let owner = self.owner(space, &place)?;
+        let is_own = owner.as_deref() == Some(key);
+        if let Some(reason) = self.flaw(name)? {
+            self.report.removed(route, id, name.seq, reason);
+            self.draft.remove(Space::Names, key.clone());
+            if is_own {
+                self.draft.remove(space, place);
+            }
+            return Ok(false);
+        }
+        if !is_own && !self.is_shared(name, owner)? {
+            self.report.entries += 1;
+            self.put_entry(route, id, name);
+        }
+        Ok(true)
+    }
+
+    /// Returns the key of the name that an entry refers to. `None` if there is no entry.
+    pub(super) fn owner(&self, space: Space, place: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        let Some(value) = self.draft.get(space, place)? else {
+            return Ok(None);
+        };
+        let placed = super::unless_damaged(Placed::read(space, place, &value))?;
+        Ok(placed.map(|placed| key::name(placed.entry.route, placed.entry.id)))
+    }
+
+    /// Returns whether the owner of an entry has the sequence number and the place of `name`. These
+    /// tasks are separated later.
+    fn is_shared(&self, name: &Name, owner: Option<Bytes>) -> Result<bool, StoreError> {
+        let Some(owner) = owner else {
+            return Ok(false);
+        };
+        let other = self.name(&owner)?;
+        Ok(other.is_some_and(|other| (other.seq, other.place) == (name.seq, name.place)))
+    }
+
+    pub(super) fn put_entry(&mut self, route: &str, id: &str, name: &Name) {
+        let (space, place) = entry_key(route, name);
+        let entry = Entry {
+            route,
+            id,
+            attempt: name.attempt,
+            failures: name.failures,
+        };
+        self.draft.put(space, place, record::encode(&entry));
+    }
+
+    /// Counts a task. Names are sorted by route.
+    fn count(&mut self, counted: &mut Counted, route: &str, name: &Name) {
+        if *counted.route != *route {
+            self.put_counts(&counted.route, counted.counts);
+            counted.route = route.into();
+            counted.counts = Counts::default();
+        }
+        for counts in [&mut counted.counts, &mut counted.total] {
+            *counts.of_mut(name.place) += 1;
+        }
+    }
+
+    fn put_counts(&mut self, route: &str, counts: Counts) {
+        if !counts.is_empty() {
+            let counts = record::encode(&counts);
+            self.draft.put(Space::Counts, key::route(route), counts);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+use std::collections::HashSet;
+
+use super::Mending;
+use crate::{
+    ledger::entry_key,
+    record::{self, Name, key},
+    store::{Bytes, Space, Store, StoreError},
+};
+
+impl<S: Store> Mending<'_, S> {
+    /// Gives tasks with the same sequence number and equal contents different numbers: an older
+    /// server could issue a number again after an accepted loss. `shared` must be sorted, and no
+    /// content may have a number from [`next`](Self::next) on.
+    pub(super) fn separate(&mut self, shared: &[u64]) -> Result<(), StoreError> {
+        if shared.is_empty() {
+            return Ok(());
+        }
+        let mut seen = HashSet::new();
+        self.each_row(Space::Names, |mending, key, value| {
+            let name: Name = record::decode(value)?;
+            if shared.binary_search(&name.seq).is_err() {
+                return Ok(());
+            }
+            let (route, id) = key::name_of(key)
+                .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
+            if seen.insert(name.seq) {
+                mending.put_entry(route, id, &name);
+                return Ok(());
+            }
+            mending.renumber(key, (route, id), name)
+        })
+    }
+
+    fn renumber(
+        &mut self,
+        key: &Bytes,
+        (route, id): (&str, &str),
+        name: Name,
+    ) -> Result<(), StoreError> {
+        let (space, place) = entry_key(route, &name);
+        if self.owner(space, &place)?.as_ref() == Some(key) {
+            self.draft.remove(space, place);
+        }
+        let content = self.draft.get(Space::Tasks, &key::task(name.seq))?;
+        let name = Name {
+            seq: self.next,
+            ..name
+        };
+        self.see(name.seq);
+        if let Some(content) = content {
+            self.draft.put(Space::Tasks, key::task(name.seq), content);
+        }
+        self.put_entry(route, id, &name);
+        let name = record::encode(&name);
+        self.draft.put(Space::Names, key.clone(), name);
+        self.report.renumbered += 1;
+        Ok(())
+    }
+}
