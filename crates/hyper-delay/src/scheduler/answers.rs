@@ -30,7 +30,7 @@ impl<S: Store> Scheduler<S> {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
-        self.finish(copy.seq, consumer);
+        self.finish(copy.seq);
         let subject = Subject {
             route: copy.route,
             id: named.id,
@@ -46,7 +46,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
     /// committed.
-    fn finish(&mut self, seq: u64, answered: ConsumerId) {
+    fn finish(&mut self, seq: u64) {
         let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
         let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {
             return;
@@ -59,7 +59,7 @@ impl<S: Store> Scheduler<S> {
             }
             Left::Round(round) => {
                 let id = task.id.clone();
-                self.lose_copies(&round, &id, seq, Some(answered));
+                self.lose_copies(&round, &id, seq);
             }
             Left::Idle | Left::Committing(_) => {}
         }
@@ -91,8 +91,8 @@ impl<S: Store> Scheduler<S> {
         self.dispatch_for(consumer);
     }
 
-    /// If an answer names a copy whose task another consumer has acknowledged, it is ignored, and
-    /// the id is free. Returns whether it does.
+    /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
+    /// and frees the id. Returns whether the answer names one.
     fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
         let copy = self.consumers.answered_lost(consumer, named);
         let found = copy.is_some();
@@ -209,7 +209,7 @@ impl<S: Store> Scheduler<S> {
         };
         self.submit(op, Token::None);
         if let (Some(Left::Round(round)), Some(_)) = (left, reason) {
-            self.lose_copies(&round, &id, seq, None);
+            self.lose_copies(&round, &id, seq);
         }
     }
 }

@@ -22,8 +22,9 @@ pub(super) struct Consumer {
     /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
     /// the id is exact.
     in_flight: HashMap<Arc<str>, Copy>,
-    /// Copies of tasks that another consumer has acknowledged. They take no credit, and an answer
-    /// is ignored. Until it comes, or the round would have ended, no other copy of the id is given.
+    /// Copies of tasks that were acknowledged through another copy. They take no credit, and their
+    /// answers are ignored. Until the answer comes, or the round would have ended, the consumer
+    /// receives no other copy of the id.
     lost: HashMap<Arc<str>, Copy>,
     /// Copies it left unanswered, oldest first.
     late: VecDeque<(Arc<str>, Copy)>,
@@ -213,8 +214,8 @@ impl Consumer {
         }
     }
 
-    /// Another consumer has acknowledged the task: the credit returns. Returns false if it has no
-    /// such copy in flight.
+    /// The task was acknowledged through another copy: the credit returns. Returns false if it has
+    /// no such copy in flight.
     pub(super) fn lose(&mut self, id: &str, seq: u64) -> bool {
         let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
         if copy.is_some()
@@ -251,6 +252,12 @@ impl Consumer {
     /// What it has in flight.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
         self.in_flight.iter()
+    }
+
+    /// The copies in flight and the lost ones.
+    #[cfg(test)]
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
+        self.in_flight.iter().chain(&self.lost)
     }
 
     /// Ends the connection: returns what it held.

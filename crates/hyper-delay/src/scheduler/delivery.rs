@@ -187,15 +187,10 @@ impl<S: Store> Scheduler<S> {
         self.messages.push((consumer, message));
     }
 
-    /// Another consumer has acknowledged the task: the others lose their copies of the round.
-    pub(super) fn lose_copies(
-        &mut self,
-        round: &EndedRound,
-        id: &Arc<str>,
-        seq: u64,
-        answered: Option<ConsumerId>,
-    ) {
-        for consumer in round.holders().filter(|other| Some(*other) != answered) {
+    /// The task is acknowledged: the consumers lose their unanswered copies of the round. After a
+    /// late ack, the consumer that acknowledged can have one, too.
+    pub(super) fn lose_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
+        for consumer in round.holders() {
             if self.consumers.lose(consumer, id, seq) {
                 self.limit_copy(consumer, id, seq, round);
                 self.dispatch_for(consumer);

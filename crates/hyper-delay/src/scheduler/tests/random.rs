@@ -43,6 +43,9 @@ enum Happens {
     Unregister(usize, usize),
     /// A delivery, counted from the latest, is acknowledged.
     Ack(usize),
+    /// A delivery, counted from the latest, is answered by an ack of the first delivery of its id
+    /// to the same consumer.
+    AckOfTheFirst(usize),
     /// A delivery, counted from the latest, is given back, with or without a delay.
     Nack(usize, Option<u64>),
     Cancel(u8, usize),
@@ -79,6 +82,7 @@ fn happens() -> impl Strategy<Value = Happens> {
             Happens::Unregister(consumer, route)
         }),
         4 => back.clone().prop_map(Happens::Ack),
+        1 => back.clone().prop_map(Happens::AckOfTheFirst),
         3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
             Happens::Nack(back, delay)
         }),
@@ -284,6 +288,18 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             if let Some(delivered) = nth_latest(world, back) {
                 client.known(&delivered.route, &delivered.id).removed = Some(number);
                 world.ack_delivery(&delivered);
+            }
+        }
+        Happens::AckOfTheFirst(back) => {
+            if let Some(latest) = nth_latest(world, back) {
+                let is_like = |other: &&Delivered| {
+                    (other.consumer, &other.route, &other.id)
+                        == (latest.consumer, &latest.route, &latest.id)
+                };
+                let mut deliveries = world.deliveries.iter();
+                let first = deliveries.find(is_like).cloned().unwrap_or(latest);
+                client.known(&first.route, &first.id).removed = Some(number);
+                world.ack_delivery(&first);
             }
         }
         Happens::Nack(back, delay) => {
