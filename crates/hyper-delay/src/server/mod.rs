@@ -144,7 +144,7 @@ async fn serve<S: Store>(
         scheduler,
         events: inbox,
         jobs,
-        clock: clock.clone(),
+        clock,
         outboxes: HashMap::new(),
     };
     let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
