@@ -22,6 +22,7 @@ mod settings;
 mod consumer;
 mod consumers;
 mod horizon;
+mod late;
 mod low_water;
 mod own_routes;
 mod requests;
