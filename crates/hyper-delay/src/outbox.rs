@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::scheduler::Message;
 
@@ -21,7 +21,10 @@ pub(crate) struct Outbox {
     room: Semaphore,
     /// The room when no request is under way.
     capacity: u32,
-    /// The connection is about to end: its deliveries have failed.
+    /// One permit: the right to write deliveries. The writer holds it while it writes some; the end
+    /// of the connection closes it.
+    deliveries: Semaphore,
+    /// The connection is about to end and starts no further delivery.
     is_ending: AtomicBool,
 }
 
@@ -42,19 +45,28 @@ impl Outbox {
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
             capacity,
+            deliveries: Semaphore::new(1),
             is_ending: AtomicBool::new(false),
         }
     }
 
-    /// Drops the deliveries that are not written yet, before the scheduler is told that the
-    /// connection is closed.
-    pub(crate) fn stop_deliveries(&self) {
+    /// Drops the deliveries whose writing has not started, and waits until no other is being
+    /// written. Afterwards the scheduler can be told that the connection is closed.
+    pub(crate) async fn stop_deliveries(&self) {
         self.is_ending.store(true, Ordering::Release);
+        let _ = self.deliveries.acquire().await;
+        self.deliveries.close();
     }
 
-    /// Returns whether deliveries are still written.
-    pub(crate) fn delivers(&self) -> bool {
-        !self.is_ending.load(Ordering::Acquire)
+    /// Takes the right to write deliveries, until the permit is dropped. Returns `None` if the
+    /// connection is about to end.
+    pub(crate) fn begin_deliveries(&self) -> Option<SemaphorePermit<'_>> {
+        self.deliveries.try_acquire().ok()
+    }
+
+    /// Returns whether the connection is about to end and starts no further delivery.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
     }
 
     /// Returns the room that a request takes, by the length of its line.
@@ -67,7 +79,7 @@ impl Outbox {
     pub(crate) fn try_take(&self, weight: u32) -> bool {
         self.room
             .try_acquire_many(weight)
-            .map(tokio::sync::SemaphorePermit::forget)
+            .map(SemaphorePermit::forget)
             .is_ok()
     }
 

@@ -82,15 +82,24 @@ pub(crate) async fn serve<S: Store>(
     let writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
     let mut writer = AbortOnDrop(writer);
     let writer = &mut writer.0;
-    let (why, written) = tokio::select! {
+    let (why, mut written) = tokio::select! {
         why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
         why = &mut *writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
-    // Replies are still to be written, but nothing more is to be delivered.
-    outbox.stop_deliveries();
+    // Replies are still to be written, but nothing more is to be delivered. The copies fail once
+    // none of them is being written: a cancel may say then that they are not in flight.
+    let _ = shared.events.send(Event::Input(Input::Closing(id)));
+    if timeout(writer::STALLED, outbox.stop_deliveries())
+        .await
+        .is_err()
+    {
+        writer.abort();
+        let _ = (&mut *writer).await;
+        written = true;
+    }
     let _ = shared.events.send(Event::Input(Input::Closed(id)));
-    let written = written
+    written = written
         || tokio::select! {
             () = outbox.answered() => false,
             _ = &mut *writer => true,
@@ -130,3 +139,6 @@ pub(crate) async fn linger(read: &mut (impl AsyncRead + Unpin)) {
     let to_the_end = async { while matches!(read.read(&mut bytes).await, Ok(1..)) {} };
     let _ = timeout(MOMENT, to_the_end).await;
 }
+
+#[cfg(test)]
+mod tests;

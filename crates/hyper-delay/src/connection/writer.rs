@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, time::timeout};
+use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::SemaphorePermit, time::timeout};
 
 use super::Shared;
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A connection that accepts no bytes for this time is closed.
-const STALLED: Duration = Duration::from_secs(30);
+pub(super) const STALLED: Duration = Duration::from_secs(30);
 
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
@@ -35,6 +35,7 @@ pub(super) async fn run<S: Store>(
         outbox: &outbox,
         encoder: Encoder::default(),
         bytes: Vec::new(),
+        delivering: None,
     };
     let mut messages = Vec::new();
     loop {
@@ -61,6 +62,7 @@ pub(super) async fn run<S: Store>(
                     return why;
                 }
                 writer.bytes.clear();
+                writer.delivering = None;
                 outbox.give(weight);
                 weight = 0;
             }
@@ -79,6 +81,8 @@ struct Writer<'a, S> {
     encoder: Encoder,
     /// Encoded lines that are not written yet.
     bytes: Vec<u8>,
+    /// The right to write deliveries, held while `bytes` can contain one.
+    delivering: Option<SemaphorePermit<'a>>,
 }
 
 impl<S: Store> Writer<'_, S> {
@@ -96,12 +100,20 @@ impl<S: Store> Writer<'_, S> {
                 id,
                 attempt,
             } => {
-                if self.outbox.delivers() {
+                if self.may_deliver() {
                     self.deliver(seq, &route, id, attempt)?;
                 }
                 Ok(0)
             }
         }
+    }
+
+    /// Returns whether a delivery can be appended. Takes the right to write it.
+    fn may_deliver(&mut self) -> bool {
+        if self.delivering.is_none() {
+            self.delivering = self.outbox.begin_deliveries();
+        }
+        self.delivering.is_some() && !self.outbox.is_ending()
     }
 
     /// Appends the line of a delivery. Reports a copy that is not sent to the scheduler.

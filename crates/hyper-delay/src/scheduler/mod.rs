@@ -122,6 +122,7 @@ impl<S: Store> Scheduler<S> {
         self.now = now;
         match input {
             Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
+            Input::Closing(consumer) => self.closing(consumer),
             Input::Closed(consumer) => self.closed(consumer),
             Input::Asked(consumer, asks) => {
                 for ask in asks {

@@ -13,6 +13,13 @@ use crate::{
 const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
+    /// Takes the credit of a connection that is about to close, so that it is not chosen any more.
+    pub(super) fn closing(&mut self, consumer: ConsumerId) {
+        if let Some(state) = self.consumers.get_mut(consumer) {
+            state.set_credit(0);
+        }
+    }
+
     pub(super) fn closed(&mut self, consumer: ConsumerId) {
         let Some(closed) = self.consumers.close(consumer) else {
             return;

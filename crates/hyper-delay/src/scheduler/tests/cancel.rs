@@ -1,7 +1,7 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::{config::Config, protocol::Reply};
+use crate::{config::Config, protocol::Reply, scheduler::Input};
 
 /// The `in_flight` of the cancels that found the task, in order.
 fn in_flight(world: &World) -> Vec<bool> {
@@ -107,4 +107,21 @@ fn after_a_cancel_that_found_no_consumer_no_copy_is_sent() {
     assert_eq!(world.deliveries.len(), 0);
     world.run(10_000);
     assert_eq!(world.deliveries.len(), 0);
+}
+
+#[test]
+fn a_connection_that_is_about_to_close_has_its_copies_and_receives_no_other() {
+    let mut world = world();
+    let closing = world.connect(&["route"]);
+    world.schedule("first", START);
+    world.settle();
+    world.input(Input::Closing(closing));
+    world.schedule("second", START);
+    world.cancel("route", "first");
+    world.settle();
+    assert_eq!(in_flight(&world), [true]);
+    let other = world.connect(&["route"]);
+    world.settle();
+    let consumers = world.deliveries.iter().map(|delivered| delivered.consumer);
+    assert_eq!(consumers.collect::<Vec<_>>(), [closing, other]);
 }

@@ -33,6 +33,8 @@ enum Happens {
     Tick,
     Pass(u64),
     Connect,
+    /// A connection is about to close.
+    Closing(usize),
     Disconnect(usize),
     Register {
         consumer: usize,
@@ -72,6 +74,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         // Beyond an ack timeout, and so that the low-water mark is raised.
         1 => (900..15_000u64).prop_map(Happens::Pass),
         2 => Just(Happens::Connect),
+        1 => consumer.clone().prop_map(Happens::Closing),
         1 => consumer.clone().prop_map(Happens::Disconnect),
         4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
             |(consumer, route, credit, exclusive)| {
@@ -252,6 +255,11 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
         Happens::Tick => world.step(Step::Tick),
         Happens::Pass(millis) => world.pass(millis),
         Happens::Connect => client.consumers.push(world.connect(&[])),
+        Happens::Closing(consumer) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                world.input(Input::Closing(*consumer));
+            }
+        }
         Happens::Disconnect(consumer) => {
             if consumer < client.consumers.len() {
                 let consumer = client.consumers.remove(consumer);
