@@ -117,13 +117,19 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
-    /// A copy was not sent, as the content of the task cannot be read: the task is dead.
-    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: Arc<str>) {
+    /// A copy was not sent, as the content of the task cannot be read: the task is dead, unless
+    /// another consumer has a copy of the round, which can have been read before.
+    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
         let seq = copy.seq;
-        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read: it is dead");
-        if self.tasks.round(seq).is_some() {
-            let reason: String = reason.chars().take(REASON).collect();
-            self.bury(seq, Some(reason.into()));
+        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read");
+        if let Some((_, round)) = self.tasks.round_mut(seq) {
+            if round.holders().any(|holder| holder != copy.consumer) {
+                round.send_no_more();
+                self.copy_failed(seq, copy.consumer, None);
+            } else {
+                let reason: String = reason.chars().take(REASON).collect();
+                self.bury(seq, Some(reason.into()));
+            }
         }
         self.unsent(copy);
     }
@@ -195,21 +201,17 @@ impl<S: Store> Scheduler<S> {
 
     /// A task is dead. `reason` is why, if not by failed rounds.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
-        let left = self.tasks.commit(seq, Change::Bury, &mut self.timers);
+        self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let id = task.id.clone();
         let op = Op::Bury {
             at: self.now.wall_millis(),
             attempt: task.attempt,
             failures: task.failures,
             subject: task.subject(seq),
-            reason: reason.clone(),
+            reason,
         };
         self.submit(op, Token::None);
-        if let (Some(Left::Round(round)), Some(_)) = (left, reason) {
-            self.lose_copies(&round, &id, seq);
-        }
     }
 }

@@ -135,7 +135,7 @@ impl<S: Store> Scheduler<S> {
                 return;
             };
             match next {
-                None => round.no_consumer(),
+                None => round.send_no_more(),
                 Some(consumer) => {
                     round.sent(consumer);
                     self.send_copy(seq, consumer);

@@ -132,7 +132,7 @@ impl<S: Store> Scheduler<S> {
             Input::Stats(asked) => self.counts(*asked),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
-            Input::Unreadable { copy, reason } => self.unreadable(&copy, reason),
+            Input::Unreadable { copy, reason } => self.unreadable(&copy, &reason),
             Input::Ending => self.is_ending = true,
             Input::Settings(settings) => self.set_settings(*settings),
         }
