@@ -144,12 +144,14 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Chooses a consumer that has had no copy in the round under way.
+    /// Chooses a consumer that has had no copy in the round under way. Chooses none if the time of
+    /// the round has passed: the copy would time out at once, and the consumer would be suspect.
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
-        if self.is_ending {
+        let now = self.now.monotonic;
+        let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
+        if self.is_ending || round.until() <= now {
             return None;
         }
-        let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,
         // could not tell them apart.
         let confuses = |consumer: &ConsumerId| {
@@ -161,7 +163,6 @@ impl<S: Store> Scheduler<S> {
         let candidates = candidates
             .filter(|consumer| !round.has_asked(*consumer))
             .filter(|consumer| !confuses(consumer));
-        let now = self.now.monotonic;
         let chosen = self.consumers.choose(candidates, &task.id, None, now);
         chosen.ok().map(|(_, consumer)| consumer)
     }

@@ -86,6 +86,27 @@ fn a_round_ends_at_the_ack_timeout_of_its_first_copy() {
 }
 
 #[test]
+fn no_copy_is_sent_after_the_end_of_its_round() {
+    for nacks in [false, true] {
+        let mut world = hedged(100);
+        let [first, second] = [0; 2].map(|_| world.connect(&["route"]));
+        world.schedule("task", START);
+        world.settle();
+        // The scheduler stalls beyond the next copy and the end of the round.
+        world.pass(2_000);
+        if nacks {
+            let copy = world.deliveries[0].clone();
+            world.nack_delivery(&copy, None);
+        }
+        world.tick();
+        assert_eq!(copies(&world), [(first, 1)]);
+        world.run(30);
+        assert_eq!(copies(&world)[1..], [(second, 2)], "it is no suspect");
+        invariants::check(&world);
+    }
+}
+
+#[test]
 fn a_late_ack_of_any_copy_finishes_the_task() {
     for copy in 0..2 {
         let mut world = hedged(400);
