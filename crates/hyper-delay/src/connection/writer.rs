@@ -1,4 +1,5 @@
 use std::{
+    panic::{self, AssertUnwindSafe},
     sync::{Arc, mpsc::Sender},
     time::Duration,
 };
@@ -124,17 +125,27 @@ impl<S: Store> Writer<'_, S> {
         id: Arc<str>,
         attempt: u32,
     ) -> Result<(), StoreError> {
-        let written = self.view.content(seq, |task| {
-            Delivery {
-                id: &id,
-                route,
-                fire_at: task.fire_at,
-                compression: task.compression,
-                payload: task.payload,
-                attempt,
-            }
-            .encode(&mut self.bytes);
-        });
+        let start = self.bytes.len();
+        let read = || {
+            self.view.content(seq, |task| {
+                Delivery {
+                    id: &id,
+                    route,
+                    fire_at: task.fire_at,
+                    compression: task.compression,
+                    payload: task.payload,
+                    attempt,
+                }
+                .encode(&mut self.bytes);
+            })
+        };
+        // The store's library can panic on a damaged block. The panic would end this connection,
+        // and every one that the task is given to later.
+        let written = panic::catch_unwind(AssertUnwindSafe(read))
+            .unwrap_or_else(|_| Err(StoreError::damage("read", "the read has panicked")));
+        if written.is_err() {
+            self.bytes.truncate(start);
+        }
         let copy = CopyOf {
             consumer: self.id,
             seq,
@@ -142,7 +153,7 @@ impl<S: Store> Writer<'_, S> {
         };
         let input = match written {
             Ok(Some(())) => return Ok(()),
-            // It was acknowledged, cancelled or replaced in the meantime.
+            // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
             Err(error) if error.is_damage() => Input::Unreadable {
                 copy,
