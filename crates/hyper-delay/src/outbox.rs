@@ -6,14 +6,16 @@ use std::{
     },
 };
 
+use race_wheel::Tick;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::scheduler::Message;
+use crate::{clock::Clock, scheduler::Message};
 
 /// The messages to one connection, and the room for its requests under way.
 ///
-/// The queue needs no bound: replies are bounded by the room that their requests have taken,
-/// deliveries by the credit.
+/// Replies are limited by the room that their requests have taken, deliveries by the credit while
+/// their rounds last. A delivery whose round has ended returns its credit, so a queue that grows
+/// drops such deliveries.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
@@ -21,6 +23,7 @@ pub(crate) struct Outbox {
     room: Semaphore,
     /// The room when no request is under way.
     capacity: u32,
+    clock: Clock,
     /// One permit: the right to write deliveries. The writer holds it while it writes some; the end
     /// of the connection closes it.
     deliveries: Semaphore,
@@ -31,20 +34,26 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct Queue {
     messages: Vec<Message>,
+    /// The number of messages left by the last drop of deliveries whose rounds have ended.
+    kept: usize,
     closed: bool,
 }
+
+/// The number of queued messages from which on deliveries are dropped whose rounds have ended.
+const LONG: usize = 1024;
 
 /// The bytes of a line that take as much room as a request without them.
 const PAGE: usize = 4096;
 
 impl Outbox {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, clock: Clock) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         Self {
             queue: Mutex::default(),
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
             capacity,
+            clock,
             deliveries: Semaphore::new(1),
             is_ending: AtomicBool::new(false),
         }
@@ -100,6 +109,11 @@ impl Outbox {
         self.room.available_permits() == self.capacity as usize
     }
 
+    /// Returns the time on the scheduler's clock.
+    pub(crate) fn now(&self) -> Tick {
+        self.clock.now().monotonic
+    }
+
     /// Gives room back.
     pub(crate) fn give(&self, weight: u32) {
         self.room.add_permits(weight as usize);
@@ -109,6 +123,10 @@ impl Outbox {
     /// are added.
     pub(crate) fn push(&self, message: Message) -> bool {
         let mut queue = self.queue();
+        // A long queue is searched each time it has doubled, so that a message costs little.
+        if queue.messages.len() >= LONG.max(2 * queue.kept) {
+            queue.drop_ended_rounds(self.now());
+        }
         queue.messages.push(message);
         queue.messages.len() == 1
     }
@@ -132,6 +150,7 @@ impl Outbox {
                 let mut queue = self.queue();
                 if !queue.messages.is_empty() {
                     let spare = spare.take().unwrap_or_default();
+                    queue.kept = 0;
                     return Some(mem::replace(&mut queue.messages, spare));
                 }
                 if queue.closed {
@@ -144,5 +163,54 @@ impl Outbox {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// Drops the deliveries whose rounds have ended. The scheduler knows: the end of a round
+    /// returns the credit of its copies.
+    fn drop_ended_rounds(&mut self, now: Tick) {
+        self.messages.retain(|message| match message {
+            Message::Deliver { until, .. } => *until > now,
+            Message::Reply { .. } | Message::Quiet(_) => true,
+        });
+        self.kept = self.messages.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(seq: u64, until: Tick) -> Message {
+        Message::Deliver {
+            seq,
+            route: "route".into(),
+            id: "task".into(),
+            attempt: 1,
+            until,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_queue_drops_deliveries_of_ended_rounds_and_nothing_else() {
+        let outbox = Outbox::new(1, Clock::new());
+        for seq in 0..10_000 {
+            outbox.push(delivery(seq, Tick::ZERO));
+            if seq % 10 == 0 {
+                outbox.push(delivery(seq, Tick::new(u64::MAX)));
+                outbox.push(Message::Quiet(1));
+            }
+        }
+        let messages = outbox.next(Vec::new()).await.unwrap();
+        assert!(messages.len() <= 2 * 2_000 + 1, "{}", messages.len());
+        let replies = messages.iter();
+        let replies = replies.filter(|message| matches!(message, Message::Quiet(_)));
+        assert_eq!(replies.count(), 1_000);
+        let live = messages.iter().filter_map(|message| match message {
+            Message::Deliver { seq, until, .. } if *until > Tick::ZERO => Some(*seq),
+            _ => None,
+        });
+        assert!(live.eq((0..10_000).step_by(10)), "in their order");
     }
 }

@@ -25,6 +25,7 @@ pub(crate) use slots::{Slot, Slots};
 pub(crate) use unfinished::Unfinished;
 
 use crate::{
+    clock::Clock,
     config::Config,
     driver::Event,
     log_limit::LogLimit,
@@ -39,6 +40,7 @@ pub(crate) struct Shared<S> {
     /// The configuration at the time when the connection was accepted.
     pub(crate) config: Arc<Config>,
     pub(crate) events: Sender<Event>,
+    pub(crate) clock: Clock,
     pub(crate) own_routes: Arc<OwnRoutes>,
     /// True once the server shuts down.
     pub(crate) ending: watch::Receiver<bool>,
@@ -53,6 +55,7 @@ impl<S> Shared<S> {
             store: self.store.clone(),
             config,
             events: self.events.clone(),
+            clock: self.clock,
             own_routes: self.own_routes.clone(),
             ending: self.ending.clone(),
             unfinished: self.unfinished.clone(),
@@ -73,7 +76,10 @@ pub(crate) async fn serve<S: Store>(
         tracing::debug!(connection = id, %error, "an option of the socket could not be set");
     }
     let (mut read, write) = stream.into_split();
-    let outbox = Arc::new(Outbox::new(shared.config.connection_write_channel));
+    let outbox = Arc::new(Outbox::new(
+        shared.config.connection_write_channel,
+        shared.clock,
+    ));
     let connected = Event::Connected(id, outbox.clone());
     if shared.events.send(connected).is_err() {
         return;

@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::{self, Receiver};
 
+use race_wheel::Tick;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -11,7 +12,7 @@ use tokio::{
 use super::*;
 use crate::{
     descriptors::Descriptors,
-    protocol::Compression,
+    protocol::{Compression, Reply},
     record::{self, Task},
     scheduler::Message,
     store::{Batch, Bytes, Durability, Space, StoreError, Visit, fake::Fake},
@@ -69,11 +70,16 @@ impl Store for Panics {
 }
 
 fn deliver(outbox: &Outbox, seq: u64) {
+    deliver_until(outbox, seq, Tick::new(u64::MAX));
+}
+
+fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
     outbox.push(Message::Deliver {
         seq,
         route: "route".into(),
         id: "task".into(),
         attempt: 1,
+        until,
     });
 }
 
@@ -96,6 +102,7 @@ async fn connect<S: Store>(store: S) -> World {
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config: config.clone(),
         events,
+        clock: Clock::new(),
         own_routes: Arc::default(),
         ending,
         logs: Arc::default(),
@@ -178,4 +185,20 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     let delivery = r#"{"kind":"delivery","id":"task""#;
     assert!(line.starts_with(delivery), "{line}");
+}
+
+#[tokio::test]
+async fn a_copy_whose_round_has_ended_is_not_written() {
+    let mut world = connect(store(5)).await;
+    deliver_until(&world.outbox, SEQ, Tick::ZERO);
+    let (reply, tag, weight) = (Reply::Pong, None, 0);
+    world.outbox.push(Message::Reply { reply, tag, weight });
+    world.outbox.wake();
+    let mut line = String::new();
+    let mut client = BufReader::new(&mut world.client);
+    let read = client.read_line(&mut line);
+    timeout(PATIENCE, read).await.unwrap().unwrap();
+    assert_eq!(line, "{\"kind\":\"pong\"}\n");
+    let event = world.inbox.try_recv();
+    assert!(event.is_err(), "the scheduler knows: {event:?}");
 }

@@ -4,6 +4,7 @@ use std::{
     time::Duration,
 };
 
+use race_wheel::Tick;
 use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::SemaphorePermit, time::timeout};
 
 use super::Shared;
@@ -37,6 +38,7 @@ pub(super) async fn run<S: Store>(
         encoder: Encoder::default(),
         bytes: Vec::new(),
         delivering: None,
+        now: outbox.now(),
     };
     let mut messages = Vec::new();
     loop {
@@ -47,6 +49,7 @@ pub(super) async fn run<S: Store>(
                 return "everything is written";
             }
         };
+        writer.now = outbox.now();
         let mut weight = 0;
         let mut left = messages.drain(..).peekable();
         while let Some(message) = left.next() {
@@ -64,6 +67,7 @@ pub(super) async fn run<S: Store>(
                 }
                 writer.bytes.clear();
                 writer.delivering = None;
+                writer.now = outbox.now();
                 outbox.give(weight);
                 weight = 0;
             }
@@ -84,6 +88,8 @@ struct Writer<'a, S> {
     bytes: Vec<u8>,
     /// The right to write deliveries, held while `bytes` can contain one.
     delivering: Option<SemaphorePermit<'a>>,
+    /// The time when the last write ended.
+    now: Tick,
 }
 
 impl<S: Store> Writer<'_, S> {
@@ -100,8 +106,10 @@ impl<S: Store> Writer<'_, S> {
                 route,
                 id,
                 attempt,
+                until,
             } => {
-                if self.may_deliver() {
+                // A round that has ended counts its copies as late already.
+                if until > self.now && self.may_deliver() {
                     self.deliver(seq, &route, id, attempt)?;
                 }
                 Ok(0)

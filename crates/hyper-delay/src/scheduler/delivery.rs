@@ -168,8 +168,10 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
-        let (Some(task), Some(state)) = (self.tasks.get(seq), self.consumers.get_mut(consumer))
-        else {
+        let (Some(task), Some(round)) = (self.tasks.get(seq), self.tasks.round(seq)) else {
+            return;
+        };
+        let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
         let copy = Copy {
@@ -184,6 +186,7 @@ impl<S: Store> Scheduler<S> {
             route: task.route.clone(),
             id: task.id.clone(),
             attempt: task.attempt,
+            until: round.until(),
         };
         self.messages.push((consumer, message));
     }

@@ -159,5 +159,7 @@ pub(crate) enum Message {
         id: Arc<str>,
         /// The number of the round.
         attempt: u32,
+        /// The end of the round, from which on the copy is not sent.
+        until: Tick,
     },
 }
