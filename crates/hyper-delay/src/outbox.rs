@@ -135,7 +135,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Ends the queue: no message is added any more.
+    /// Closes the queue. [`next`](Self::next) returns the messages that are left, then `None`.
     pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.wake();

@@ -125,7 +125,8 @@ impl<S: Store> Writer<'_, S> {
         self.delivering.is_some() && !self.outbox.is_ending()
     }
 
-    /// Appends the line of a delivery. Reports a copy that is not sent to the scheduler.
+    /// Appends the line of a delivery. If the content is gone or cannot be read, tells the scheduler
+    /// that the copy was not sent.
     fn deliver(
         &mut self,
         seq: u64,

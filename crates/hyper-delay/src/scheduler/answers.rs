@@ -1,4 +1,4 @@
-//! What an answer to a delivery means, and what no answer means.
+//! Handles acks, nacks, timeouts and copies that are not sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -100,7 +100,7 @@ impl<S: Store> Scheduler<S> {
         found
     }
 
-    /// A consumer has a copy no more: its id is free, and so may be credit.
+    /// Ends a copy that was removed from a consumer: its id, and perhaps credit, can be used again.
     fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
         if let Some(copy) = copy {
             if let Some(end) = copy.end {
@@ -134,7 +134,7 @@ impl<S: Store> Scheduler<S> {
         self.unsent(copy);
     }
 
-    /// The time for an answer to a round is over, whatever copies are unanswered.
+    /// The ack timeout of a round has passed: its unanswered copies are late.
     pub(super) fn round_timed_out(&mut self, seq: u64) {
         let Some((task, round)) = self.tasks.round_mut(seq) else {
             debug_assert!(false, "the end of a round cancels its timer");
@@ -149,7 +149,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// The time to answer a copy that no round waits for is over.
+    /// The ack timeout of a copy has passed whose round ended before.
     pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
         self.overdue(end.consumer, &end.id, end.seq);
     }
@@ -199,7 +199,8 @@ impl<S: Store> Scheduler<S> {
         self.submit(op, Token::RetryAt(due));
     }
 
-    /// A task is dead. `reason` is why, if not by failed rounds.
+    /// Makes a task dead. `reason` says why its content cannot be read; it is `None` after failed
+    /// rounds.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
         self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {

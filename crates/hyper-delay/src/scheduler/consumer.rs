@@ -105,7 +105,7 @@ impl Consumer {
         self.own_route.get_or_insert_with(make)
     }
 
-    /// A route has something for it, and it has no room.
+    /// Queues a route that has tasks for this consumer, which has no room.
     pub(super) fn wait_for_room(&mut self, route: &Arc<str>) {
         if !self.is_waiting.contains(route) {
             self.is_waiting.insert(route.clone());

@@ -89,8 +89,8 @@ impl Consumers {
         best.map(|(_, chosen)| chosen).ok_or(why)
     }
 
-    /// The time of a consumer to answer a copy is over; if it is late with it, it is chosen last
-    /// until `suspect_until`. Returns whether that freed credit or an id.
+    /// Ends the time to answer a copy. A consumer that still has the copy in flight is chosen last
+    /// until `suspect_until`. Returns whether this freed credit or an id.
     pub(super) fn overdue(
         &mut self,
         consumer: ConsumerId,

@@ -153,7 +153,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.is_empty()
     }
 
-    /// Returns the routes made for open connections, for others to look at.
+    /// Returns the routes that the server made for open connections. Other threads read them.
     #[must_use]
     pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
         self.own_routes.clone()

@@ -12,10 +12,10 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// Waiting tasks read in one go, so that others have their turn.
+/// The maximum number of waiting tasks that one read returns, so that other work is not delayed.
 const WAITING: usize = 1024;
 
-/// Parked tasks read in one go.
+/// The maximum number of parked tasks that one read returns.
 const PARKED: usize = 512;
 
 /// The number of tasks on their way to be parked above which reading waits for the committer, so
@@ -181,11 +181,11 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-/// What was read in one go.
+/// The result of one read of waiting tasks.
 struct Part {
     tasks: Vec<Listed>,
-    /// All before this was read.
+    /// The position before which all tasks of the range were read.
     to: Position,
-    /// Whether there is more.
+    /// Whether the range has more tasks.
     has_more: bool,
 }

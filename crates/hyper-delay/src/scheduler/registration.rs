@@ -1,4 +1,4 @@
-//! Connections come and go, and register routes.
+//! Registers routes, and removes closed connections from theirs.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::{
     store::Store,
 };
 
-/// The routes that closed connections leave in one go, so that one with many does not stall the
-/// others.
+/// The maximum number of routes that one call removes closed connections from, so that a connection
+/// with many routes does not delay the others.
 const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
@@ -41,7 +41,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Has closed connections leave a bounded number of routes.
+    /// Removes closed connections from a bounded number of routes.
     pub(super) fn leave_departed(&mut self) {
         for _ in 0..DEPARTURES {
             let Some((consumer, route)) = self.routes.next_departed() else {
