@@ -45,8 +45,7 @@ enum Happens {
     Unregister(usize, usize),
     /// A delivery, counted from the latest, is acknowledged.
     Ack(usize),
-    /// A delivery, counted from the latest, is answered by an ack of the first delivery of its id
-    /// to the same consumer.
+    /// A delivery, counted from the latest, is acknowledged with the number of the first round.
     AckOfTheFirst(usize),
     /// A delivery, counted from the latest, is given back, with or without a delay.
     Nack(usize, Option<u64>),
@@ -292,22 +291,13 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 world.ask(*consumer, Request::Unregister { route });
             }
         }
-        Happens::Ack(back) => {
-            if let Some(delivered) = nth_latest(world, back) {
+        Happens::Ack(back) | Happens::AckOfTheFirst(back) => {
+            if let Some(mut delivered) = nth_latest(world, back) {
+                if matches!(happens, Happens::AckOfTheFirst(_)) {
+                    delivered.attempt = 1;
+                }
                 client.known(&delivered.route, &delivered.id).removed = Some(number);
                 world.ack_delivery(&delivered);
-            }
-        }
-        Happens::AckOfTheFirst(back) => {
-            if let Some(latest) = nth_latest(world, back) {
-                let is_like = |other: &&Delivered| {
-                    (other.consumer, &other.route, &other.id)
-                        == (latest.consumer, &latest.route, &latest.id)
-                };
-                let mut deliveries = world.deliveries.iter();
-                let first = deliveries.find(is_like).cloned().unwrap_or(latest);
-                client.known(&first.route, &first.id).removed = Some(number);
-                world.ack_delivery(&first);
             }
         }
         Happens::Nack(back, delay) => {
