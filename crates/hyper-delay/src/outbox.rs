@@ -6,14 +6,16 @@ use std::{
     },
 };
 
-use tokio::sync::{Notify, Semaphore};
+use race_wheel::Tick;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::scheduler::Message;
+use crate::{clock::Clock, scheduler::Message};
 
 /// The messages to one connection, and the room for its requests under way.
 ///
-/// The queue needs no bound: replies are bounded by the room that their requests have taken,
-/// deliveries by the credit.
+/// Replies are limited by the room that their requests have taken, deliveries by the credit while
+/// their rounds last. A delivery whose round has ended returns its credit, so a queue that grows
+/// drops such deliveries.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
@@ -21,40 +23,59 @@ pub(crate) struct Outbox {
     room: Semaphore,
     /// The room when no request is under way.
     capacity: u32,
-    /// The connection is about to end: its deliveries have failed.
+    clock: Clock,
+    /// One permit: the right to write deliveries. The writer holds it while it writes some; the end
+    /// of the connection closes it.
+    deliveries: Semaphore,
+    /// The connection is about to end and starts no further delivery.
     is_ending: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     messages: Vec<Message>,
+    /// The number of messages left by the last drop of deliveries whose rounds have ended.
+    kept: usize,
     closed: bool,
 }
+
+/// The number of queued messages from which on deliveries are dropped whose rounds have ended.
+const LONG: usize = 1024;
 
 /// The bytes of a line that take as much room as a request without them.
 const PAGE: usize = 4096;
 
 impl Outbox {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, clock: Clock) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         Self {
             queue: Mutex::default(),
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
             capacity,
+            clock,
+            deliveries: Semaphore::new(1),
             is_ending: AtomicBool::new(false),
         }
     }
 
-    /// Drops the deliveries that are not written yet, before the scheduler is told that the
-    /// connection is closed.
-    pub(crate) fn stop_deliveries(&self) {
+    /// Drops the deliveries whose writing has not started, and waits until no other is being
+    /// written. Afterwards the scheduler can be told that the connection is closed.
+    pub(crate) async fn stop_deliveries(&self) {
         self.is_ending.store(true, Ordering::Release);
+        let _ = self.deliveries.acquire().await;
+        self.deliveries.close();
     }
 
-    /// Returns whether deliveries are still written.
-    pub(crate) fn delivers(&self) -> bool {
-        !self.is_ending.load(Ordering::Acquire)
+    /// Takes the right to write deliveries, until the permit is dropped. Returns `None` if the
+    /// connection is about to end.
+    pub(crate) fn begin_deliveries(&self) -> Option<SemaphorePermit<'_>> {
+        self.deliveries.try_acquire().ok()
+    }
+
+    /// Returns whether the connection is about to end and starts no further delivery.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
     }
 
     /// Returns the room that a request takes, by the length of its line.
@@ -67,7 +88,7 @@ impl Outbox {
     pub(crate) fn try_take(&self, weight: u32) -> bool {
         self.room
             .try_acquire_many(weight)
-            .map(tokio::sync::SemaphorePermit::forget)
+            .map(SemaphorePermit::forget)
             .is_ok()
     }
 
@@ -88,6 +109,11 @@ impl Outbox {
         self.room.available_permits() == self.capacity as usize
     }
 
+    /// Returns the time on the scheduler's clock.
+    pub(crate) fn now(&self) -> Tick {
+        self.clock.now().monotonic
+    }
+
     /// Gives room back.
     pub(crate) fn give(&self, weight: u32) {
         self.room.add_permits(weight as usize);
@@ -97,6 +123,10 @@ impl Outbox {
     /// are added.
     pub(crate) fn push(&self, message: Message) -> bool {
         let mut queue = self.queue();
+        // A long queue is searched each time it has doubled, so that a message costs little.
+        if queue.messages.len() >= LONG.max(2 * queue.kept) {
+            queue.drop_ended_rounds(self.now());
+        }
         queue.messages.push(message);
         queue.messages.len() == 1
     }
@@ -105,7 +135,7 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Ends the queue: no message is added any more.
+    /// Closes the queue. [`next`](Self::next) returns the messages that are left, then `None`.
     pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.wake();
@@ -120,6 +150,7 @@ impl Outbox {
                 let mut queue = self.queue();
                 if !queue.messages.is_empty() {
                     let spare = spare.take().unwrap_or_default();
+                    queue.kept = 0;
                     return Some(mem::replace(&mut queue.messages, spare));
                 }
                 if queue.closed {
@@ -135,13 +166,25 @@ impl Outbox {
     }
 }
 
+impl Queue {
+    /// Drops the deliveries whose rounds have ended. The scheduler knows: the end of a round
+    /// returns the credit of its copies.
+    fn drop_ended_rounds(&mut self, now: Tick) {
+        self.messages.retain(|message| match message {
+            Message::Deliver { until, .. } => *until > now,
+            Message::Reply { .. } | Message::Quiet(_) => true,
+        });
+        self.kept = self.messages.len();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn request_of_any_length_fits_if_no_other_is_under_way() {
-        let outbox = Outbox::new(2);
+        let outbox = Outbox::new(2, Clock::new());
         for (line, weight) in [(0, 1), (PAGE - 1, 1), (PAGE, 2), (100 * PAGE, 2)] {
             assert_eq!(outbox.weight(line), weight, "{line}");
             assert!(outbox.try_take(weight));
@@ -150,5 +193,37 @@ mod tests {
             outbox.give(2);
             assert!(outbox.is_answered());
         }
+    }
+
+    fn delivery(seq: u64, until: Tick) -> Message {
+        Message::Deliver {
+            seq,
+            route: "route".into(),
+            id: "task".into(),
+            attempt: 1,
+            until,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_queue_drops_deliveries_of_ended_rounds_and_nothing_else() {
+        let outbox = Outbox::new(1, Clock::new());
+        for seq in 0..10_000 {
+            outbox.push(delivery(seq, Tick::ZERO));
+            if seq % 10 == 0 {
+                outbox.push(delivery(seq, Tick::new(u64::MAX)));
+                outbox.push(Message::Quiet(1));
+            }
+        }
+        let messages = outbox.next(Vec::new()).await.unwrap();
+        assert!(messages.len() <= 2 * 2_000 + 1, "{}", messages.len());
+        let replies = messages.iter();
+        let replies = replies.filter(|message| matches!(message, Message::Quiet(_)));
+        assert_eq!(replies.count(), 1_000);
+        let live = messages.iter().filter_map(|message| match message {
+            Message::Deliver { seq, until, .. } if *until > Tick::ZERO => Some(*seq),
+            _ => None,
+        });
+        assert!(live.eq((0..10_000).step_by(10)), "in their order");
     }
 }

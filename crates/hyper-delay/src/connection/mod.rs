@@ -25,6 +25,7 @@ pub(crate) use slots::{Slot, Slots};
 pub(crate) use unfinished::Unfinished;
 
 use crate::{
+    clock::Clock,
     config::Config,
     driver::Event,
     log_limit::LogLimit,
@@ -39,6 +40,7 @@ pub(crate) struct Shared<S> {
     /// The configuration at the time when the connection was accepted.
     pub(crate) config: Arc<Config>,
     pub(crate) events: Sender<Event>,
+    pub(crate) clock: Clock,
     pub(crate) own_routes: Arc<OwnRoutes>,
     /// True once the server shuts down.
     pub(crate) ending: watch::Receiver<bool>,
@@ -53,6 +55,7 @@ impl<S> Shared<S> {
             store: self.store.clone(),
             config,
             events: self.events.clone(),
+            clock: self.clock,
             own_routes: self.own_routes.clone(),
             ending: self.ending.clone(),
             unfinished: self.unfinished.clone(),
@@ -73,7 +76,10 @@ pub(crate) async fn serve<S: Store>(
         tracing::debug!(connection = id, %error, "an option of the socket could not be set");
     }
     let (mut read, write) = stream.into_split();
-    let outbox = Arc::new(Outbox::new(shared.config.connection_write_channel));
+    let outbox = Arc::new(Outbox::new(
+        shared.config.connection_write_channel,
+        shared.clock,
+    ));
     let connected = Event::Connected(id, outbox.clone());
     if shared.events.send(connected).is_err() {
         return;
@@ -82,15 +88,24 @@ pub(crate) async fn serve<S: Store>(
     let writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
     let mut writer = AbortOnDrop(writer);
     let writer = &mut writer.0;
-    let (why, written) = tokio::select! {
+    let (why, mut written) = tokio::select! {
         why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
         why = &mut *writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
-    // Replies are still to be written, but nothing more is to be delivered.
-    outbox.stop_deliveries();
+    // Replies are still to be written, but nothing more is to be delivered. The copies fail once
+    // none of them is being written: a cancel may say then that they are not in flight.
+    let _ = shared.events.send(Event::Input(Input::Closing(id)));
+    if timeout(writer::STALLED, outbox.stop_deliveries())
+        .await
+        .is_err()
+    {
+        writer.abort();
+        let _ = (&mut *writer).await;
+        written = true;
+    }
     let _ = shared.events.send(Event::Input(Input::Closed(id)));
-    let written = written
+    written = written
         || tokio::select! {
             () = outbox.answered() => false,
             _ = &mut *writer => true,
@@ -130,3 +145,6 @@ pub(crate) async fn linger(read: &mut (impl AsyncRead + Unpin)) {
     let to_the_end = async { while matches!(read.read(&mut bytes).await, Ok(1..)) {} };
     let _ = timeout(MOMENT, to_the_end).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use crate::config::Config;
 /// Keepalive probes that stay unanswered before the connection is closed.
 const PROBES: u32 = 3;
 
-/// Sets the options of an accepted socket, so that a peer that is gone without a word is noticed.
+/// Sets the options of an accepted socket. They end a connection whose peer no longer responds.
 pub(super) fn configure(stream: &TcpStream, config: &Config) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);

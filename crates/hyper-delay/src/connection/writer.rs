@@ -1,9 +1,11 @@
 use std::{
+    panic::{self, AssertUnwindSafe},
     sync::{Arc, mpsc::Sender},
     time::Duration,
 };
 
-use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, time::timeout};
+use race_wheel::Tick;
+use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::SemaphorePermit, time::timeout};
 
 use super::Shared;
 use crate::{
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// A connection that accepts no bytes for this time is closed.
-const STALLED: Duration = Duration::from_secs(30);
+pub(super) const STALLED: Duration = Duration::from_secs(30);
 
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
@@ -35,6 +37,8 @@ pub(super) async fn run<S: Store>(
         outbox: &outbox,
         encoder: Encoder::default(),
         bytes: Vec::new(),
+        delivering: None,
+        now: outbox.now(),
     };
     let mut messages = Vec::new();
     loop {
@@ -45,6 +49,7 @@ pub(super) async fn run<S: Store>(
                 return "everything is written";
             }
         };
+        writer.now = outbox.now();
         let mut weight = 0;
         let mut left = messages.drain(..).peekable();
         while let Some(message) = left.next() {
@@ -61,6 +66,8 @@ pub(super) async fn run<S: Store>(
                     return why;
                 }
                 writer.bytes.clear();
+                writer.delivering = None;
+                writer.now = outbox.now();
                 outbox.give(weight);
                 weight = 0;
             }
@@ -79,6 +86,10 @@ struct Writer<'a, S> {
     encoder: Encoder,
     /// Encoded lines that are not written yet.
     bytes: Vec<u8>,
+    /// The right to write deliveries, held while `bytes` can contain one.
+    delivering: Option<SemaphorePermit<'a>>,
+    /// The time when the last write ended.
+    now: Tick,
 }
 
 impl<S: Store> Writer<'_, S> {
@@ -95,8 +106,10 @@ impl<S: Store> Writer<'_, S> {
                 route,
                 id,
                 attempt,
+                until,
             } => {
-                if self.outbox.delivers() {
+                // A round that has ended counts its copies as late already.
+                if until > self.now && self.may_deliver() {
                     self.deliver(seq, &route, id, attempt)?;
                 }
                 Ok(0)
@@ -104,7 +117,16 @@ impl<S: Store> Writer<'_, S> {
         }
     }
 
-    /// Appends the line of a delivery. Reports a copy that is not sent to the scheduler.
+    /// Returns whether a delivery can be appended. Takes the right to write it.
+    fn may_deliver(&mut self) -> bool {
+        if self.delivering.is_none() {
+            self.delivering = self.outbox.begin_deliveries();
+        }
+        self.delivering.is_some() && !self.outbox.is_ending()
+    }
+
+    /// Appends the line of a delivery. If the content is gone or cannot be read, tells the scheduler
+    /// that the copy was not sent.
     fn deliver(
         &mut self,
         seq: u64,
@@ -112,17 +134,27 @@ impl<S: Store> Writer<'_, S> {
         id: Arc<str>,
         attempt: u32,
     ) -> Result<(), StoreError> {
-        let written = self.view.content(seq, |task| {
-            Delivery {
-                id: &id,
-                route,
-                fire_at: task.fire_at,
-                compression: task.compression,
-                payload: task.payload,
-                attempt,
-            }
-            .encode(&mut self.bytes);
-        });
+        let start = self.bytes.len();
+        let read = || {
+            self.view.content(seq, |task| {
+                Delivery {
+                    id: &id,
+                    route,
+                    fire_at: task.fire_at,
+                    compression: task.compression,
+                    payload: task.payload,
+                    attempt,
+                }
+                .encode(&mut self.bytes);
+            })
+        };
+        // The store's library can panic on a damaged block. The panic would end this connection,
+        // and every one that the task is given to later.
+        let written = panic::catch_unwind(AssertUnwindSafe(read))
+            .unwrap_or_else(|_| Err(StoreError::damage("read", "the read has panicked")));
+        if written.is_err() {
+            self.bytes.truncate(start);
+        }
         let copy = CopyOf {
             consumer: self.id,
             seq,
@@ -130,7 +162,7 @@ impl<S: Store> Writer<'_, S> {
         };
         let input = match written {
             Ok(Some(())) => return Ok(()),
-            // It was acknowledged, cancelled or replaced in the meantime.
+            // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
             Err(error) if error.is_damage() => Input::Unreadable {
                 copy,

@@ -11,8 +11,9 @@
 
 use super::spaces::Spaces;
 use crate::store::{
-    Marker, NO_KEY, Space,
+    Marker, Space,
     commits::Commits,
+    embedded::NO_KEY,
     journal::{Damage, Journal, JournalBatch, JournalItem, Reason},
 };
 

@@ -1,4 +1,4 @@
-//! What an answer to a delivery means, and what no answer means.
+//! Handles acks, nacks, timeouts and copies that are not sent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ impl<S: Store> Scheduler<S> {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
-        self.finish(copy.seq, consumer);
+        self.finish(copy.seq);
         let subject = Subject {
             route: copy.route,
             id: named.id,
@@ -46,7 +46,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
     /// committed.
-    fn finish(&mut self, seq: u64, answered: ConsumerId) {
+    fn finish(&mut self, seq: u64) {
         let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
         let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {
             return;
@@ -59,7 +59,7 @@ impl<S: Store> Scheduler<S> {
             }
             Left::Round(round) => {
                 let id = task.id.clone();
-                self.lose_copies(&round, &id, seq, Some(answered));
+                self.lose_copies(&round, &id, seq);
             }
             Left::Idle | Left::Committing(_) => {}
         }
@@ -91,8 +91,8 @@ impl<S: Store> Scheduler<S> {
         self.dispatch_for(consumer);
     }
 
-    /// If an answer names a copy whose task another consumer has acknowledged, it is ignored, and
-    /// the id is free. Returns whether it does.
+    /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
+    /// and frees the id. Returns whether the answer names one.
     fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
         let copy = self.consumers.answered_lost(consumer, named);
         let found = copy.is_some();
@@ -100,7 +100,7 @@ impl<S: Store> Scheduler<S> {
         found
     }
 
-    /// A consumer has a copy no more: its id is free, and so may be credit.
+    /// Ends a copy that was removed from a consumer: its id, and perhaps credit, can be used again.
     fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
         if let Some(copy) = copy {
             if let Some(end) = copy.end {
@@ -117,18 +117,24 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
-    /// A copy was not sent, as the content of the task cannot be read: the task is dead.
-    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: Arc<str>) {
+    /// A copy was not sent, as the content of the task cannot be read: the task is dead, unless
+    /// another consumer has a copy of the round, which can have been read before.
+    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
         let seq = copy.seq;
-        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read: it is dead");
-        if self.tasks.round(seq).is_some() {
-            let reason: String = reason.chars().take(REASON).collect();
-            self.bury(seq, Some(reason.into()));
+        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read");
+        if let Some((_, round)) = self.tasks.round_mut(seq) {
+            if round.holders().any(|holder| holder != copy.consumer) {
+                round.send_no_more();
+                self.copy_failed(seq, copy.consumer, None);
+            } else {
+                let reason: String = reason.chars().take(REASON).collect();
+                self.bury(seq, Some(reason.into()));
+            }
         }
         self.unsent(copy);
     }
 
-    /// The time for an answer to a round is over, whatever copies are unanswered.
+    /// The ack timeout of a round has passed: its unanswered copies are late.
     pub(super) fn round_timed_out(&mut self, seq: u64) {
         let Some((task, round)) = self.tasks.round_mut(seq) else {
             debug_assert!(false, "the end of a round cancels its timer");
@@ -143,7 +149,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// The time to answer a copy that no round waits for is over.
+    /// The ack timeout of a copy has passed whose round ended before.
     pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
         self.overdue(end.consumer, &end.id, end.seq);
     }
@@ -193,23 +199,20 @@ impl<S: Store> Scheduler<S> {
         self.submit(op, Token::RetryAt(due));
     }
 
-    /// A task is dead. `reason` is why, if not by failed rounds.
+    /// Makes a task dead. `reason` says why its content cannot be read; it is `None` after failed
+    /// rounds.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
-        let left = self.tasks.commit(seq, Change::Bury, &mut self.timers);
+        self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
-        let id = task.id.clone();
         let op = Op::Bury {
             at: self.now.wall_millis(),
             attempt: task.attempt,
             failures: task.failures,
             subject: task.subject(seq),
-            reason: reason.clone(),
+            reason,
         };
         self.submit(op, Token::None);
-        if let (Some(Left::Round(round)), Some(_)) = (left, reason) {
-            self.lose_copies(&round, &id, seq, None);
-        }
     }
 }

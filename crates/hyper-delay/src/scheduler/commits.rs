@@ -129,7 +129,7 @@ impl<S: Store> Scheduler<S> {
     fn finished(&mut self, subject: Subject, outcome: Outcome, token: Token) {
         let seq = subject.seq;
         if let Some((task, Left::Round(round))) = self.take_out(seq) {
-            self.lose_copies(&round, &task.id, seq, None);
+            self.lose_copies(&round, &task.id, seq);
         }
         self.answer(token, || Reply::Acked {
             id: subject.id,

@@ -5,10 +5,8 @@ use std::{
 
 use race_wheel::{Key, Tick};
 
+use super::late::LateCopies;
 use crate::protocol::Named;
-
-/// The number of deliveries a connection left unanswered that are remembered for a late answer.
-const LATE: usize = 1024;
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]
@@ -22,11 +20,12 @@ pub(super) struct Consumer {
     /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
     /// the id is exact.
     in_flight: HashMap<Arc<str>, Copy>,
-    /// Copies of tasks that another consumer has acknowledged. They take no credit, and an answer
-    /// is ignored. Until it comes, or the round would have ended, no other copy of the id is given.
+    /// Copies of tasks that were acknowledged through another copy. They take no credit, and their
+    /// answers are ignored. Until the answer comes, or the round would have ended, the consumer
+    /// receives no other copy of the id.
     lost: HashMap<Arc<str>, Copy>,
-    /// Copies it left unanswered, oldest first.
-    late: VecDeque<(Arc<str>, Copy)>,
+    /// Copies it left unanswered.
+    late: LateCopies,
     /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
     suspect_until: Option<Tick>,
     /// The routes that have something for it, in the order in which they are served when it has
@@ -46,7 +45,8 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    fn is(&self, named: &Named) -> bool {
+    /// Whether an answer that names its id names this copy.
+    pub(super) fn is(&self, named: &Named) -> bool {
         let route = named.route.as_ref();
         route.is_none_or(|route| *route == self.route)
             && named.attempt.is_none_or(|attempt| attempt == self.attempt)
@@ -61,7 +61,7 @@ impl Consumer {
             credit,
             in_flight: HashMap::new(),
             lost: HashMap::new(),
-            late: VecDeque::new(),
+            late: LateCopies::new(credit),
             suspect_until: None,
             waiting: VecDeque::new(),
             is_waiting: HashSet::new(),
@@ -72,8 +72,9 @@ impl Consumer {
         self.credit
     }
 
-    pub(super) const fn set_credit(&mut self, credit: u16) {
+    pub(super) fn set_credit(&mut self, credit: u16) {
         self.credit = credit;
+        self.late.raise_limit(credit);
     }
 
     pub(super) fn add_route(&mut self, route: &Arc<str>) {
@@ -104,7 +105,7 @@ impl Consumer {
         self.own_route.get_or_insert_with(make)
     }
 
-    /// A route has something for it, and it has no room.
+    /// Queues a route that has tasks for this consumer, which has no room.
     pub(super) fn wait_for_room(&mut self, route: &Arc<str>) {
         if !self.is_waiting.contains(route) {
             self.is_waiting.insert(route.clone());
@@ -153,11 +154,7 @@ impl Consumer {
 
     /// The latest round of a task, of whatever revision, of which it left a copy unanswered.
     pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
-        let late = self
-            .late
-            .iter()
-            .filter(|(late, copy)| **late == *id && *copy.route == *route);
-        late.map(|(_, copy)| copy.attempt).max()
+        self.late.latest_attempt(route, id)
     }
 
     /// It is given a copy.
@@ -177,11 +174,7 @@ impl Consumer {
 
     /// Removes and returns the unanswered copy that a late answer names.
     pub(super) fn answered_late(&mut self, named: &Named) -> Option<Copy> {
-        let place = self
-            .late
-            .iter()
-            .rposition(|(id, copy)| *id == named.id && copy.is(named))?;
-        self.late.remove(place).map(|(_, copy)| copy)
+        self.late.answered(named)
     }
 
     /// Removes and returns the lost copy that an answer names.
@@ -213,8 +206,8 @@ impl Consumer {
         }
     }
 
-    /// Another consumer has acknowledged the task: the credit returns. Returns false if it has no
-    /// such copy in flight.
+    /// The task was acknowledged through another copy: the credit returns. Returns false if it has
+    /// no such copy in flight.
     pub(super) fn lose(&mut self, id: &str, seq: u64) -> bool {
         let copy = self.in_flight.get(id).filter(|copy| copy.seq == seq);
         if copy.is_some()
@@ -240,11 +233,7 @@ impl Consumer {
             return Overdue::Nothing;
         };
         self.suspect_until = Some(suspect_until);
-        let forgotten = match self.late.len() {
-            LATE => self.late.pop_front().map(|(_, copy)| copy.seq),
-            _ => None,
-        };
-        self.late.push_back((id, Copy { end: None, ..copy }));
+        let forgotten = self.late.add(id, Copy { end: None, ..copy });
         Overdue::Late { forgotten }
     }
 
@@ -253,13 +242,19 @@ impl Consumer {
         self.in_flight.iter()
     }
 
+    /// The copies in flight and the lost ones.
+    #[cfg(test)]
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
+        self.in_flight.iter().chain(&self.lost)
+    }
+
     /// Ends the connection: returns what it held.
     pub(super) fn into_parts(self) -> ClosedConsumer {
         ClosedConsumer {
             routes: self.routes,
             own_route: self.own_route,
             unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
-            late: self.late.into_iter().map(|(_, copy)| copy.seq).collect(),
+            late: self.late.into_revisions().collect(),
         }
     }
 }
@@ -343,19 +338,6 @@ mod tests {
         consumer.overdue("id", 7, Tick::new(100));
         assert!(consumer.answered(&named("other", None)).is_none());
         assert!(!consumer.is_suspect(Tick::ZERO));
-    }
-
-    #[test]
-    fn only_so_many_late_copies_are_remembered() {
-        let mut consumer = Consumer::new(1);
-        for seq in 0..LATE as u64 {
-            give(&mut consumer, seq);
-            let late = Overdue::Late { forgotten: None };
-            assert_eq!(consumer.overdue("id", seq, Tick::ZERO), late);
-        }
-        give(&mut consumer, 5000);
-        let late = Overdue::Late { forgotten: Some(0) };
-        assert_eq!(consumer.overdue("id", 5000, Tick::ZERO), late);
     }
 
     #[test]

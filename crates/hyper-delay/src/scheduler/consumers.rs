@@ -89,8 +89,8 @@ impl Consumers {
         best.map(|(_, chosen)| chosen).ok_or(why)
     }
 
-    /// The time of a consumer to answer a copy is over; if it is late with it, it is chosen last
-    /// until `suspect_until`. Returns whether that freed credit or an id.
+    /// Ends the time to answer a copy. A consumer that still has the copy in flight is chosen last
+    /// until `suspect_until`. Returns whether this freed credit or an id.
     pub(super) fn overdue(
         &mut self,
         consumer: ConsumerId,
@@ -126,8 +126,8 @@ impl Consumers {
         Some(copy)
     }
 
-    /// Removes and returns the copy that an answer names and whose task another consumer has
-    /// acknowledged.
+    /// Removes and returns the copy that an answer names, if its task was acknowledged through
+    /// another copy.
     pub(super) fn answered_lost(&mut self, consumer: ConsumerId, named: &Named) -> Option<Copy> {
         self.by_id.get_mut(&consumer)?.answered_lost(named)
     }
@@ -137,7 +137,8 @@ impl Consumers {
         self.by_id.get_mut(&consumer)?.unsent(id, seq)
     }
 
-    /// Another consumer has acknowledged the task. Returns false if this one has no copy in flight.
+    /// The task was acknowledged through another copy. Returns false if this consumer has no copy
+    /// in flight.
     pub(super) fn lose(&mut self, consumer: ConsumerId, id: &str, seq: u64) -> bool {
         self.by_id
             .get_mut(&consumer)
@@ -161,6 +162,15 @@ impl Consumers {
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (ConsumerId, &Arc<str>, &Copy)> {
         self.by_id.iter().flat_map(|(consumer, state)| {
             let copies = state.in_flight();
+            copies.map(|(id, copy)| (*consumer, id, copy))
+        })
+    }
+
+    /// The copies in flight and the lost ones of all connections.
+    #[cfg(test)]
+    pub(super) fn unanswered(&self) -> impl Iterator<Item = (ConsumerId, &Arc<str>, &Copy)> {
+        self.by_id.iter().flat_map(|(consumer, state)| {
+            let copies = state.unanswered();
             copies.map(|(id, copy)| (*consumer, id, copy))
         })
     }

@@ -135,7 +135,7 @@ impl<S: Store> Scheduler<S> {
                 return;
             };
             match next {
-                None => round.no_consumer(),
+                None => round.send_no_more(),
                 Some(consumer) => {
                     round.sent(consumer);
                     self.send_copy(seq, consumer);
@@ -144,12 +144,14 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Chooses a consumer that has had no copy in the round under way.
+    /// Chooses a consumer that has had no copy in the round under way. Chooses none if the time of
+    /// the round has passed: the copy would time out at once, and the consumer would be suspect.
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
-        if self.is_ending {
+        let now = self.now.monotonic;
+        let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
+        if self.is_ending || round.until() <= now {
             return None;
         }
-        let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,
         // could not tell them apart.
         let confuses = |consumer: &ConsumerId| {
@@ -161,14 +163,15 @@ impl<S: Store> Scheduler<S> {
         let candidates = candidates
             .filter(|consumer| !round.has_asked(*consumer))
             .filter(|consumer| !confuses(consumer));
-        let now = self.now.monotonic;
         let chosen = self.consumers.choose(candidates, &task.id, None, now);
         chosen.ok().map(|(_, consumer)| consumer)
     }
 
     fn send_copy(&mut self, seq: u64, consumer: ConsumerId) {
-        let (Some(task), Some(state)) = (self.tasks.get(seq), self.consumers.get_mut(consumer))
-        else {
+        let (Some(task), Some(round)) = (self.tasks.get(seq), self.tasks.round(seq)) else {
+            return;
+        };
+        let Some(state) = self.consumers.get_mut(consumer) else {
             return;
         };
         let copy = Copy {
@@ -183,19 +186,15 @@ impl<S: Store> Scheduler<S> {
             route: task.route.clone(),
             id: task.id.clone(),
             attempt: task.attempt,
+            until: round.until(),
         };
         self.messages.push((consumer, message));
     }
 
-    /// Another consumer has acknowledged the task: the others lose their copies of the round.
-    pub(super) fn lose_copies(
-        &mut self,
-        round: &EndedRound,
-        id: &Arc<str>,
-        seq: u64,
-        answered: Option<ConsumerId>,
-    ) {
-        for consumer in round.holders().filter(|other| Some(*other) != answered) {
+    /// The task is acknowledged: the consumers lose their unanswered copies of the round. After a
+    /// late ack, the consumer that acknowledged can have one, too.
+    pub(super) fn lose_copies(&mut self, round: &EndedRound, id: &Arc<str>, seq: u64) {
+        for consumer in round.holders() {
             if self.consumers.lose(consumer, id, seq) {
                 self.limit_copy(consumer, id, seq, round);
                 self.dispatch_for(consumer);

@@ -72,13 +72,14 @@ impl Horizon {
         self.at.at.min(overdue)
     }
 
-    /// Whether to read: soon, if there is room in memory, and at once if the horizon has come.
-    pub(super) fn wants_to_read(&self, now: Now, window_millis: u64, has_room: bool) -> bool {
+    /// Whether to read the near future: in advance if there is room in memory, and in any case if
+    /// the horizon has come.
+    pub(super) fn wants_near_future(&self, now: Now, window_millis: u64, has_room: bool) -> bool {
         let now = now.wall_millis();
         let soon = now.saturating_add(window_millis / 2);
         let is_late = self.has_more && self.at.at <= now;
         let is_behind = self.has_more && self.at.at < soon;
-        is_late || has_room && (is_behind || self.overdue.is_some())
+        is_late || has_room && is_behind
     }
 
     /// What to read of the near future, which ends at `near`.
@@ -157,19 +158,19 @@ mod tests {
         let mut horizon = Horizon::new(500, now(500));
         horizon.read(position(700), true);
         assert!(
-            !horizon.wants_to_read(now(500), 400, true),
+            !horizon.wants_near_future(now(500), 400, true),
             "half of the window is read"
         );
-        assert!(horizon.wants_to_read(now(501), 400, true));
-        assert!(!horizon.wants_to_read(now(501), 400, false));
-        assert!(horizon.wants_to_read(now(700), 400, false));
+        assert!(horizon.wants_near_future(now(501), 400, true));
+        assert!(!horizon.wants_near_future(now(501), 400, false));
+        assert!(horizon.wants_near_future(now(700), 400, false));
         horizon.read(position(900), false);
         assert!(
-            !horizon.wants_to_read(now(5000), 400, true),
+            !horizon.wants_near_future(now(5000), 400, true),
             "there is no more"
         );
         horizon.draw_in(position(800));
-        assert!(horizon.wants_to_read(now(5000), 400, true));
+        assert!(horizon.wants_near_future(now(5000), 400, true));
         assert!(horizon.has_read(position(799)) && !horizon.has_read(position(800)));
     }
 

@@ -17,7 +17,10 @@ pub(crate) type ConsumerId = u64;
 pub(crate) enum Input {
     /// A connection is open.
     Opened(ConsumerId),
-    /// A connection is closed.
+    /// A connection is about to close and takes no further copies. Those it has can still be on
+    /// their way to it.
+    Closing(ConsumerId),
+    /// A connection is closed: nothing more is written to it but replies.
     Closed(ConsumerId),
     /// A connection sent requests.
     Asked(ConsumerId, Vec<Ask>),
@@ -156,5 +159,7 @@ pub(crate) enum Message {
         id: Arc<str>,
         /// The number of the round.
         attempt: u32,
+        /// The end of the round, from which on the copy is not sent.
+        until: Tick,
     },
 }

@@ -22,6 +22,7 @@ mod settings;
 mod consumer;
 mod consumers;
 mod horizon;
+mod late;
 mod low_water;
 mod own_routes;
 mod requests;
@@ -121,6 +122,7 @@ impl<S: Store> Scheduler<S> {
         self.now = now;
         match input {
             Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
+            Input::Closing(consumer) => self.closing(consumer),
             Input::Closed(consumer) => self.closed(consumer),
             Input::Asked(consumer, asks) => {
                 for ask in asks {
@@ -130,7 +132,7 @@ impl<S: Store> Scheduler<S> {
             Input::Stats(asked) => self.counts(*asked),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
-            Input::Unreadable { copy, reason } => self.unreadable(&copy, reason),
+            Input::Unreadable { copy, reason } => self.unreadable(&copy, &reason),
             Input::Ending => self.is_ending = true,
             Input::Settings(settings) => self.set_settings(*settings),
         }
@@ -151,7 +153,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.is_empty()
     }
 
-    /// Returns the routes made for open connections, for others to look at.
+    /// Returns the routes that the server made for open connections. Other threads read them.
     #[must_use]
     pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
         self.own_routes.clone()

@@ -12,10 +12,10 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// Waiting tasks read in one go, so that others have their turn.
+/// The maximum number of waiting tasks that one read returns, so that other work is not delayed.
 const WAITING: usize = 1024;
 
-/// Parked tasks read in one go.
+/// The maximum number of parked tasks that one read returns.
 const PARKED: usize = 512;
 
 /// The number of tasks on their way to be parked above which reading waits for the committer, so
@@ -43,10 +43,17 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// Whether there is something to read. The tasks that were overdue at the start need no room
+    /// among the waiting ones: each is queued or parked at once.
     pub(super) fn wants_to_read(&self) -> bool {
+        let has_overdue = self.horizon.overdue().is_some();
+        self.requests.parks() < PARKS && (has_overdue || self.wants_near_future())
+    }
+
+    fn wants_near_future(&self) -> bool {
         let has_room = self.tasks.waiting() <= self.settings.window_tasks / 2;
         let window = self.settings.window_millis;
-        self.requests.parks() < PARKS && self.horizon.wants_to_read(self.now, window, has_room)
+        self.horizon.wants_near_future(self.now, window, has_room)
     }
 
     /// Reads a part of the near future, and a part of what was overdue at the start.
@@ -59,7 +66,9 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn try_read(&mut self) -> Result<(), StoreError> {
-        if let Some(range) = self.horizon.unread(self.near()) {
+        if self.wants_near_future()
+            && let Some(range) = self.horizon.unread(self.near())
+        {
             let part = self.read_part(range)?;
             self.horizon.read(part.to, part.has_more);
             self.take(part.tasks);
@@ -172,11 +181,11 @@ impl<S: Store> Scheduler<S> {
     }
 }
 
-/// What was read in one go.
+/// The result of one read of waiting tasks.
 struct Part {
     tasks: Vec<Listed>,
-    /// All before this was read.
+    /// The position before which all tasks of the range were read.
     to: Position,
-    /// Whether there is more.
+    /// Whether the range has more tasks.
     has_more: bool,
 }

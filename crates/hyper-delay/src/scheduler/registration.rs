@@ -1,4 +1,4 @@
-//! Connections come and go, and register routes.
+//! Registers routes, and removes closed connections from theirs.
 
 use std::sync::Arc;
 
@@ -8,11 +8,18 @@ use crate::{
     store::Store,
 };
 
-/// The routes that closed connections leave in one go, so that one with many does not stall the
-/// others.
+/// The maximum number of routes that one call removes closed connections from, so that a connection
+/// with many routes does not delay the others.
 const DEPARTURES: usize = 1024;
 
 impl<S: Store> Scheduler<S> {
+    /// Takes the credit of a connection that is about to close, so that it is not chosen any more.
+    pub(super) fn closing(&mut self, consumer: ConsumerId) {
+        if let Some(state) = self.consumers.get_mut(consumer) {
+            state.set_credit(0);
+        }
+    }
+
     pub(super) fn closed(&mut self, consumer: ConsumerId) {
         let Some(closed) = self.consumers.close(consumer) else {
             return;
@@ -34,7 +41,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Has closed connections leave a bounded number of routes.
+    /// Removes closed connections from a bounded number of routes.
     pub(super) fn leave_departed(&mut self) {
         for _ in 0..DEPARTURES {
             let Some((consumer, route)) = self.routes.next_departed() else {

@@ -56,7 +56,8 @@ impl Requests {
     }
 }
 
-/// When the task of an operation will wait from; the end of time if it will not wait.
+/// Returns the time of the task on disk after an operation, or `u64::MAX` if the task does not wait
+/// then.
 fn time(op: &Op) -> u64 {
     match op {
         Op::Schedule(order) => order.at,

@@ -132,8 +132,8 @@ impl Round {
         }
     }
 
-    /// No consumer can take the copy that [`step`](Self::step) asked for: there are no more copies.
-    pub(super) fn no_consumer(&mut self) {
+    /// Ends the copies of the round: [`step`](Self::step) asks for none any more.
+    pub(super) fn send_no_more(&mut self) {
         if let Copies::Hedged(hedged) = &mut self.copies {
             hedged.stagger.stop();
         }

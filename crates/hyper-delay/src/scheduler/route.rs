@@ -6,11 +6,12 @@ use crate::ledger::Position;
 /// A route that has consumers.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// In the order in which they registered. Never empty: with the last one the route goes.
+    /// In the order of registration. Never empty: the last consumer removes the route.
     consumers: Vec<ConsumerId>,
-    /// Where the search for a consumer starts, so that equal ones take it in turn.
+    /// The index at which the search for a consumer starts. It rotates, so that equal consumers
+    /// take turns.
     start: usize,
-    /// Whether the only consumer has asked to be that.
+    /// Whether the only consumer has an exclusive registration.
     is_exclusive: bool,
     /// Tasks that are due and wait for a consumer to have room.
     ready: BTreeSet<Position>,
@@ -20,10 +21,10 @@ pub(super) struct Route {
     hedge: Option<Duration>,
 }
 
-/// What it means for a route that a consumer leaves.
+/// The consumers that a route has left when one leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unregistered {
-    /// It was no consumer of the route.
+    /// The connection was not a consumer of the route.
     Unknown,
     /// The route has other consumers.
     OthersStay,

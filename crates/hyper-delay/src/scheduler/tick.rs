@@ -5,11 +5,11 @@ use race_wheel::Tick;
 use super::{Scheduler, Timer, Token};
 use crate::{clock::Now, ledger::Op, store::Store};
 
-/// The number of timers one tick looks at, so that others have their turn.
+/// The maximum number of timers that one tick expires, so that other work is not delayed.
 const TIMERS: usize = 1024;
 
-/// How often the wall clock is looked at while anything waits.
-const GLANCE: Duration = Duration::from_secs(1);
+/// The interval at which a change of the wall clock is looked for while any task waits.
+const CLOCK_CHECK: Duration = Duration::from_secs(1);
 
 /// When the scheduler wants to be called again, if nothing happens before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl<S: Store> Scheduler<S> {
             return Next::Now;
         }
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0;
-        let glance = is_waiting.then(|| now.after(GLANCE));
-        match next.into_iter().chain(glance).min() {
+        let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
+        match next.into_iter().chain(clock_check).min() {
             Some(at) => Next::At(at),
             None => Next::Never,
         }

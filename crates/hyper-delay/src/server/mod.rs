@@ -181,6 +181,7 @@ async fn serve<S: Store>(
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config,
         events: events.clone(),
+        clock,
         own_routes,
         ending,
         logs: Arc::default(),

@@ -6,7 +6,7 @@ pub(crate) mod commits;
 pub(crate) mod current;
 pub(crate) mod data_directory;
 mod disk;
-mod embedded;
+pub(crate) mod embedded;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 
 pub(crate) use batch::Batch;
 pub(crate) use disk::Room;
-pub(crate) use embedded::{Embedded, NO_KEY, OpenOptions};
+pub(crate) use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;
 pub(crate) use marker::Marker;
 

@@ -132,9 +132,9 @@ fn a_late_nack_is_counted_and_ignored() {
 
 #[test]
 fn the_latest_1024_unanswered_deliveries_are_remembered() {
-    let server = Server::start(json!({"ack_timeout_ms": 300, "max_attempts": 1}));
+    let server = Server::start(json!({"ack_timeout_ms": 2_000, "max_attempts": 1}));
     let mut peer = server.peer();
-    peer.register_with("a", r#""credit":2000"#);
+    peer.register_with("a", r#""credit":1024"#);
     peer.due("a", "first");
     let first = peer.delivery();
     peer.stats_until("a", |stats| stats["dead"] == 1);

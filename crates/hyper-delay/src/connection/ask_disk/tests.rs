@@ -4,6 +4,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::{
+    clock::Clock,
     config::Config,
     connection::Unfinished,
     ledger::{Ledger, Op, Order},
@@ -46,11 +47,12 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config,
         events,
+        clock: Clock::new(),
         own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
     });
-    let outbox = Arc::new(Outbox::new(2));
+    let outbox = Arc::new(Outbox::new(2, shared.clock));
     let to = |tag: &str| ReplyTo {
         consumer: 1,
         tag: Some(tag.into()),

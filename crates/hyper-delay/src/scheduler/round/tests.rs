@@ -131,7 +131,7 @@ fn run(plan: &Plan) -> History {
                     round.sent(next as ConsumerId);
                     history.sent.push(now);
                 } else {
-                    round.no_consumer();
+                    round.send_no_more();
                 }
             }
         }

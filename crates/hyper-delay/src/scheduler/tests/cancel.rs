@@ -1,7 +1,7 @@
 //! What a cancel tells about the consumers of a task.
 
 use super::{Step, World, world::START};
-use crate::{config::Config, protocol::Reply};
+use crate::{config::Config, protocol::Reply, scheduler::Input};
 
 /// The `in_flight` of the cancels that found the task, in order.
 fn in_flight(world: &World) -> Vec<bool> {
@@ -18,13 +18,16 @@ fn in_flight(world: &World) -> Vec<bool> {
         .collect()
 }
 
-fn world() -> World {
-    let config = Config {
+fn config() -> Config {
+    Config {
         ack_timeout_ms: 1_000,
         retry_delay_ms: 60_000,
         ..Config::default()
-    };
-    World::with(config, 60_000, 1000, 100)
+    }
+}
+
+fn world() -> World {
+    World::with(config(), 60_000, 1000, 100)
 }
 
 #[test]
@@ -52,6 +55,27 @@ fn a_task_whose_ack_is_late_was_in_flight() {
     world.cancel("route", "task");
     world.settle();
     assert_eq!(in_flight(&world), [true]);
+}
+
+#[test]
+fn all_tasks_of_a_high_credit_whose_acks_are_late_were_in_flight() {
+    const TASKS: usize = 3_000;
+    let mut world = World::with(config(), 60_000, 10_000, 10_000);
+    let consumer = world.connect(&[]);
+    world.register_with_credit(consumer, "route", 3_000);
+    for task in 0..TASKS {
+        world.schedule(&format!("{task}"), START);
+    }
+    world.settle();
+    assert_eq!(world.deliveries.len(), TASKS);
+    // The copies that were given under the higher credit still count.
+    world.register_with_credit(consumer, "route", 1);
+    world.run(1_001);
+    for task in 0..TASKS {
+        world.cancel("route", &format!("{task}"));
+    }
+    world.settle();
+    assert_eq!(in_flight(&world), [true; TASKS]);
 }
 
 #[test]
@@ -83,4 +107,21 @@ fn after_a_cancel_that_found_no_consumer_no_copy_is_sent() {
     assert_eq!(world.deliveries.len(), 0);
     world.run(10_000);
     assert_eq!(world.deliveries.len(), 0);
+}
+
+#[test]
+fn a_connection_that_is_about_to_close_has_its_copies_and_receives_no_other() {
+    let mut world = world();
+    let closing = world.connect(&["route"]);
+    world.schedule("first", START);
+    world.settle();
+    world.input(Input::Closing(closing));
+    world.schedule("second", START);
+    world.cancel("route", "first");
+    world.settle();
+    assert_eq!(in_flight(&world), [true]);
+    let other = world.connect(&["route"]);
+    world.settle();
+    let consumers = world.deliveries.iter().map(|delivered| delivered.consumer);
+    assert_eq!(consumers.collect::<Vec<_>>(), [closing, other]);
 }

@@ -1,7 +1,7 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::{config::Config, protocol::Reply, scheduler::Input};
+use crate::{config::Config, protocol::Reply, scheduler::Input, store::Space};
 
 fn hedged(delay_ms: u64) -> World {
     let config = Config {
@@ -86,6 +86,27 @@ fn a_round_ends_at_the_ack_timeout_of_its_first_copy() {
 }
 
 #[test]
+fn no_copy_is_sent_after_the_end_of_its_round() {
+    for nacks in [false, true] {
+        let mut world = hedged(100);
+        let [first, second] = [0; 2].map(|_| world.connect(&["route"]));
+        world.schedule("task", START);
+        world.settle();
+        // The scheduler stalls beyond the next copy and the end of the round.
+        world.pass(2_000);
+        if nacks {
+            let copy = world.deliveries[0].clone();
+            world.nack_delivery(&copy, None);
+        }
+        world.tick();
+        assert_eq!(copies(&world), [(first, 1)]);
+        world.run(30);
+        assert_eq!(copies(&world)[1..], [(second, 2)], "it is no suspect");
+        invariants::check(&world);
+    }
+}
+
+#[test]
 fn a_late_ack_of_any_copy_finishes_the_task() {
     for copy in 0..2 {
         let mut world = hedged(400);
@@ -137,6 +158,42 @@ fn the_credit_of_the_losers_returns_with_the_ack_of_the_winner() {
     let next: Vec<_> = world.deliveries[2..].iter().collect();
     assert!(next.iter().all(|copy| *copy.id == *"next"));
     assert_eq!(next.len(), 2, "both consumers have room");
+}
+
+#[test]
+fn a_copy_that_was_read_before_the_damage_can_be_acknowledged() {
+    let mut world = hedged(100);
+    for _ in 0..3 {
+        world.connect(&["route"]);
+    }
+    world.schedule("task", START);
+    world.settle();
+    let read = world.deliveries[0].clone();
+    world.unreadable.insert(read.seq);
+    world.run(500);
+    assert_eq!(world.on_disk(Space::Dead), 0);
+    world.ack_delivery(&read);
+    world.settle();
+    let removed = |reply: &Reply| matches!(reply, Reply::Acked { removed: true, .. });
+    assert!(world.replies.iter().any(|(_, reply)| removed(reply)));
+    assert_eq!(world.on_disk(Space::Names), 0);
+    assert_eq!(world.deliveries.len(), 1);
+}
+
+#[test]
+fn a_damaged_task_is_dead_once_the_last_copy_that_was_read_has_failed() {
+    let mut world = hedged(100);
+    world.connect(&["route"]);
+    world.connect(&["route"]);
+    world.schedule("task", START);
+    world.settle();
+    let read = world.deliveries[0].clone();
+    world.unreadable.insert(read.seq);
+    world.run(500);
+    world.nack_delivery(&read, Some(10));
+    world.run(100);
+    assert_eq!(world.on_disk(Space::Dead), 1);
+    invariants::check(&world);
 }
 
 #[test]

@@ -98,6 +98,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
         }
     }
     assert_eq!(waiting, scheduler.tasks.waiting());
+    check_copies(scheduler);
     for (name, route) in scheduler.routes.iter() {
         assert!(route.len() > 0, "{name} has no consumer");
         for consumer in route.consumers() {
@@ -114,6 +115,23 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     );
     let registrations: usize = scheduler.routes.iter().map(|(_, route)| route.len()).sum();
     assert_eq!(scheduler.routes.registrations(), registrations);
+}
+
+/// Each copy that takes credit or an id of its consumer ends with a round, or by a timer of its own.
+fn check_copies(scheduler: &Scheduler<Fake>) {
+    for (consumer, id, copy) in scheduler.consumers.unanswered() {
+        let round = scheduler.tasks.round(copy.seq);
+        let ends_with_round = round.is_some_and(|round| {
+            round.has_timer(&scheduler.timers) && round.holders().any(|holder| holder == consumer)
+        });
+        let ends_alone = copy
+            .end
+            .is_some_and(|end| scheduler.timers.get(end).is_some());
+        assert!(
+            ends_with_round || ends_alone,
+            "no timer ends the copy of {id:?} with {consumer}: {copy:?}"
+        );
+    }
 }
 
 /// The revisions with a change that is not on disk, or not reported.

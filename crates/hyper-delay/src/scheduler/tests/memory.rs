@@ -99,6 +99,27 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
 }
 
 #[test]
+fn overdue_tasks_are_read_while_many_others_wait() {
+    let mut world = World::new(60_000, 64, 16);
+    for task in 0..5000 {
+        world.schedule(&format!("{task}"), START + 1000);
+    }
+    for task in 0..40 {
+        world.schedule(&format!("near {task}"), START + 550_000);
+    }
+    world.step(super::Step::Commit);
+    world.pass(500_000);
+    world.restart();
+    world.run(1000);
+    assert_eq!(
+        world.scheduler.tasks.waiting(),
+        40,
+        "more than half a window"
+    );
+    assert_eq!(world.on_disk(Space::Parked), 5000);
+}
+
+#[test]
 fn reading_waits_for_the_committer() {
     let mut world = World::new(60_000, 64, 16);
     for task in 0..20_000 {

@@ -33,6 +33,8 @@ enum Happens {
     Tick,
     Pass(u64),
     Connect,
+    /// A connection is about to close.
+    Closing(usize),
     Disconnect(usize),
     Register {
         consumer: usize,
@@ -43,6 +45,8 @@ enum Happens {
     Unregister(usize, usize),
     /// A delivery, counted from the latest, is acknowledged.
     Ack(usize),
+    /// A delivery, counted from the latest, is acknowledged with the number of the first round.
+    AckOfTheFirst(usize),
     /// A delivery, counted from the latest, is given back, with or without a delay.
     Nack(usize, Option<u64>),
     Cancel(u8, usize),
@@ -69,6 +73,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         // Beyond an ack timeout, and so that the low-water mark is raised.
         1 => (900..15_000u64).prop_map(Happens::Pass),
         2 => Just(Happens::Connect),
+        1 => consumer.clone().prop_map(Happens::Closing),
         1 => consumer.clone().prop_map(Happens::Disconnect),
         4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
             |(consumer, route, credit, exclusive)| {
@@ -79,6 +84,7 @@ fn happens() -> impl Strategy<Value = Happens> {
             Happens::Unregister(consumer, route)
         }),
         4 => back.clone().prop_map(Happens::Ack),
+        1 => back.clone().prop_map(Happens::AckOfTheFirst),
         3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
             Happens::Nack(back, delay)
         }),
@@ -248,6 +254,11 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
         Happens::Tick => world.step(Step::Tick),
         Happens::Pass(millis) => world.pass(millis),
         Happens::Connect => client.consumers.push(world.connect(&[])),
+        Happens::Closing(consumer) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                world.input(Input::Closing(*consumer));
+            }
+        }
         Happens::Disconnect(consumer) => {
             if consumer < client.consumers.len() {
                 let consumer = client.consumers.remove(consumer);
@@ -280,8 +291,11 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 world.ask(*consumer, Request::Unregister { route });
             }
         }
-        Happens::Ack(back) => {
-            if let Some(delivered) = nth_latest(world, back) {
+        Happens::Ack(back) | Happens::AckOfTheFirst(back) => {
+            if let Some(mut delivered) = nth_latest(world, back) {
+                if matches!(happens, Happens::AckOfTheFirst(_)) {
+                    delivered.attempt = 1;
+                }
                 client.known(&delivered.route, &delivered.id).removed = Some(number);
                 world.ack_delivery(&delivered);
             }

@@ -1,7 +1,10 @@
 //! The numbers of rounds tell deliveries apart.
 
 use super::{Step, World, world::START};
-use crate::protocol::{Reply, Request};
+use crate::{
+    config::Config,
+    protocol::{Reply, Request},
+};
 
 fn removed(world: &World) -> Vec<bool> {
     let replies = world.replies.iter();
@@ -81,4 +84,34 @@ fn they_continue_if_the_replacement_is_read_from_disk_before_it_is_reported() {
         .map(|delivered| delivered.attempt)
         .collect();
     assert_eq!(rounds, [1, 2]);
+}
+
+#[test]
+fn a_late_ack_returns_the_credit_of_the_latest_copy_of_the_same_consumer() {
+    let config = Config {
+        ack_timeout_ms: 1_000,
+        retry_delay_ms: 20,
+        ..Config::default()
+    };
+    let mut world = World::with(config, 60_000, 64, 16);
+    let consumer = world.connect(&[]);
+    world.register_with_credit(consumer, "route", 1);
+    world.schedule("task", START);
+    world.run(1_100);
+    let [late, latest] = &world.deliveries[..] else {
+        panic!("two rounds: {:?}", world.deliveries);
+    };
+    assert_eq!((late.attempt, latest.attempt), (1, 2));
+    let late = late.clone();
+    world.ack_delivery(&late);
+    world.schedule("next", START);
+    world.settle();
+    assert_eq!(removed(&world), [true]);
+    assert_eq!(&*world.deliveries[2].id, "next", "the credit has returned");
+    let next = world.deliveries[2].clone();
+    world.ack_delivery(&next);
+    // The consumer may have the id again once the round of the latest copy would have ended.
+    world.schedule_on("route", "task", START, 1, true);
+    world.run(1_000);
+    assert_eq!(&*world.deliveries[3].id, "task");
 }

@@ -347,7 +347,9 @@ impl World {
                     route,
                     id,
                     attempt,
+                    until,
                 } => {
+                    assert!(until > self.now.monotonic, "a copy is sent too late");
                     let key = crate::record::key::task(seq);
                     let copy = CopyOf {
                         consumer,

@@ -1,0 +1,204 @@
+//! What a connection writes while it ends, and when the store panics.
+
+use std::sync::mpsc::{self, Receiver};
+
+use race_wheel::Tick;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{TcpListener, TcpSocket, TcpStream},
+    time::sleep,
+};
+
+use super::*;
+use crate::{
+    descriptors::Descriptors,
+    protocol::{Compression, Reply},
+    record::{self, Task},
+    scheduler::Message,
+    store::{Batch, Bytes, Durability, Space, StoreError, Visit, fake::Fake},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// More than the buffers of two sockets take.
+const PAYLOAD: usize = 16 << 20;
+
+const SEQ: u64 = 7;
+
+fn store(payload: usize) -> Fake {
+    let store = Fake::default();
+    let payload = vec![0; payload];
+    let task = Task {
+        fire_at: 0,
+        compression: Compression::None,
+        payload: &payload,
+    };
+    let mut batch = Batch::new();
+    let key = record::key::task(SEQ);
+    batch.put(Space::Tasks, key, record::encode(&task));
+    store.commit(batch, Durability::Written).unwrap();
+    store
+}
+
+/// A store whose reads of one key panic.
+struct Panics {
+    store: Fake,
+    at: [u8; 8],
+}
+
+impl Store for Panics {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        assert_ne!(key, self.at, "a damaged block");
+        self.store.get(space, key)
+    }
+
+    fn scan(&self, _: Space, _: &[u8], _: &mut Visit<'_>) -> Result<(), StoreError> {
+        unreachable!("nothing is listed")
+    }
+
+    fn commit(&self, _: Batch, _: Durability) -> Result<(), StoreError> {
+        unreachable!("nothing is written")
+    }
+
+    fn clear(&self, _: Space) -> Result<(), StoreError> {
+        unreachable!("nothing is written")
+    }
+
+    fn sync(&self) -> Result<(), StoreError> {
+        unreachable!("nothing is written")
+    }
+}
+
+fn deliver(outbox: &Outbox, seq: u64) {
+    deliver_until(outbox, seq, Tick::new(u64::MAX));
+}
+
+fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
+    outbox.push(Message::Deliver {
+        seq,
+        route: "route".into(),
+        id: "task".into(),
+        attempt: 1,
+        until,
+    });
+}
+
+struct World {
+    client: TcpStream,
+    connection: JoinHandle<()>,
+    inbox: Receiver<Event>,
+    outbox: Arc<Outbox>,
+    /// The server shuts down when it is dropped.
+    _end: watch::Sender<bool>,
+}
+
+/// Serves one connection whose client has a small buffer.
+async fn connect<S: Store>(store: S) -> World {
+    let config = Arc::new(Config::default());
+    let (events, inbox) = mpsc::channel();
+    let (end, ending) = watch::channel(false);
+    let shared = Arc::new(Shared {
+        store: Arc::new(store),
+        unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+        config: config.clone(),
+        events,
+        clock: Clock::new(),
+        own_routes: Arc::default(),
+        ending,
+        logs: Arc::default(),
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let client = socket.connect(listener.local_addr().unwrap());
+    let (client, accepted) = tokio::join!(client, listener.accept());
+    let (stream, address) = accepted.unwrap();
+    let slots = Slots::new(&config, Descriptors::of(100_000));
+    let slot = slots.take(address.ip()).unwrap();
+    let connection = tokio::spawn(serve(shared, 1, stream, slot));
+    let Event::Connected(_, outbox) = timeout(PATIENCE, event(&inbox)).await.unwrap() else {
+        panic!("something came before the connection");
+    };
+    World {
+        client: client.unwrap(),
+        connection,
+        inbox,
+        outbox,
+        _end: end,
+    }
+}
+
+async fn event(inbox: &Receiver<Event>) -> Event {
+    loop {
+        match inbox.try_recv() {
+            Ok(event) => return event,
+            Err(_) => sleep(Duration::from_millis(1)).await,
+        }
+    }
+}
+
+/// Returns whether the scheduler is told within `patience` that the connection is closed.
+async fn is_closed(inbox: &Receiver<Event>, patience: Duration) -> bool {
+    let closed = async { while !matches!(event(inbox).await, Event::Input(Input::Closed(_))) {} };
+    timeout(patience, closed).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_connection_is_closed_once_no_copy_is_being_written() {
+    let mut world = connect(store(PAYLOAD)).await;
+    deliver(&world.outbox, SEQ);
+    world.outbox.wake();
+    let mut line = vec![0; 1];
+    world.client.read_exact(&mut line).await.unwrap();
+    world.client.shutdown().await.unwrap();
+    assert!(
+        !is_closed(&world.inbox, Duration::from_millis(300)).await,
+        "the rest of the copy is still to be written"
+    );
+    let rest = timeout(PATIENCE, world.client.read_to_end(&mut line));
+    let (read, is_closed) = tokio::join!(rest, is_closed(&world.inbox, PATIENCE));
+    read.unwrap().unwrap();
+    assert!(is_closed && line.len() > PAYLOAD && line.ends_with(b"}\n"));
+    timeout(PATIENCE, world.connection).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
+    const DAMAGED: u64 = 3;
+    let store = Panics {
+        store: store(5),
+        at: record::key::task(DAMAGED),
+    };
+    let mut world = connect(store).await;
+    deliver(&world.outbox, DAMAGED);
+    deliver(&world.outbox, SEQ);
+    world.outbox.wake();
+    let event = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
+    let Event::Input(Input::Unreadable { copy, reason }) = event else {
+        panic!("{event:?} is no damage");
+    };
+    assert_eq!((copy.consumer, copy.seq), (1, DAMAGED));
+    assert!(reason.contains("panicked"), "{reason}");
+    let mut line = String::new();
+    let mut client = BufReader::new(&mut world.client);
+    let read = client.read_line(&mut line);
+    timeout(PATIENCE, read).await.unwrap().unwrap();
+    let delivery = r#"{"kind":"delivery","id":"task""#;
+    assert!(line.starts_with(delivery), "{line}");
+}
+
+#[tokio::test]
+async fn a_copy_whose_round_has_ended_is_not_written() {
+    let mut world = connect(store(5)).await;
+    deliver_until(&world.outbox, SEQ, Tick::ZERO);
+    let (reply, tag, weight) = (Reply::Pong, None, 0);
+    world.outbox.push(Message::Reply { reply, tag, weight });
+    world.outbox.wake();
+    let mut line = String::new();
+    let mut client = BufReader::new(&mut world.client);
+    let read = client.read_line(&mut line);
+    timeout(PATIENCE, read).await.unwrap().unwrap();
+    assert_eq!(line, "{\"kind\":\"pong\"}\n");
+    let event = world.inbox.try_recv();
+    assert!(event.is_err(), "the scheduler knows: {event:?}");
+}
