@@ -30,7 +30,7 @@ impl Repair {
         let lost = repaired.lost + repaired.nameless;
         print(&format!(
             "saved {}, lost {}, contents without a name {}, old revisions left out {}\n\
-             {} lists what is lost; to use the saved tasks, set data_dir to {}",
+             {} lists all that is lost; to use the saved tasks, set data_dir to {}",
             repaired.saved,
             repaired.lost,
             repaired.nameless,

@@ -29,7 +29,7 @@ impl Verify {
         for note in verified.notes {
             eprintln!(
                 "note: {note}; a crash leaves this of a write that was not acknowledged, and the \
-                 next start cuts it off"
+                 next start mends it"
             );
         }
         if findings == 0 {

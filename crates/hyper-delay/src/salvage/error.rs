@@ -20,7 +20,7 @@ pub(crate) enum SalvageError {
     #[error("{} is in use by a server: stop it first", .0.display())]
     InUse(PathBuf),
     /// The directory for the new store exists already.
-    #[error("{} exists already: give a new directory", .0.display())]
+    #[error("{} exists already: give a new directory, or delete this one", .0.display())]
     Exists(PathBuf),
     /// A file system operation failed.
     #[error("{}: {source}", path.display())]

@@ -121,7 +121,9 @@ impl<S: Store> Scheduler<S> {
     /// another consumer has a copy of the round, which can have been read before.
     pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
         let seq = copy.seq;
-        tracing::error!(id = %copy.id, %reason, "the content of a task cannot be read");
+        let route = self.tasks.get(seq).map(|task| task.route.clone());
+        let route = route.as_deref().unwrap_or_default();
+        tracing::error!(route, id = %copy.id, %reason, "the content of a task cannot be read");
         if let Some((_, round)) = self.tasks.round_mut(seq) {
             if round.holders().any(|holder| holder != copy.consumer) {
                 round.send_no_more();

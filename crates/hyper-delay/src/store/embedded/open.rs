@@ -19,9 +19,10 @@ use crate::{
         Batch, Marker, Space, StoreError,
         aside::Aside,
         commits::{CommitFile, Commits, Found},
-        data_directory::DataDirectory,
+        data_directory::{DataDirectory, sync},
         disk::Disk,
         inspect::{Cure, Inspection, Loss},
+        journal::Journal,
     },
 };
 
@@ -81,14 +82,13 @@ impl Opening<'_> {
         } else {
             Inspection::of_nothing(&store, record)
         };
-        let loss = inspection.loss();
-        if let Some(loss) = &loss {
-            if !self.options.accept_loss {
-                return Err(self.refuse(loss, inspection.cure().is_ok()));
-            }
-            tracing::warn!(%loss, "the loss is accepted");
+        let (loss, cure) = (inspection.loss(), inspection.cure());
+        if let Some(loss) = &loss
+            && (cure.is_err() || !self.options.accept_loss)
+        {
+            return Err(self.refuse(loss, cure.is_ok()));
         }
-        let cure = inspection.cure()?;
+        let cure = cure?;
         let mut aside = None;
         let cured = self.io(self.carry_out(&cure, loss.is_some(), &mut aside));
         let opened = cured.and_then(|()| {
@@ -103,6 +103,9 @@ impl Opening<'_> {
         {
             self.io(aside.restore())?;
         }
+        if let (Ok(_), Some(loss)) = (&opened, &loss) {
+            tracing::warn!(%loss, "the loss was accepted");
+        }
         opened
     }
 
@@ -116,7 +119,9 @@ impl Opening<'_> {
         let (database, spaces) = if is_new {
             self.create()?
         } else {
-            let opened = open_spaces(&self.data.store());
+            let store = self.data.store();
+            self.io(ensure_journal(&store))?;
+            let opened = open_spaces(&store);
             opened.map_err(|error| failed(self.directory, error))?
         };
         if !is_new && let Some(loss) = check(&spaces, &contents)? {
@@ -171,12 +176,12 @@ impl Opening<'_> {
         let store = self.data.store();
         if cure.replaces_store {
             if store.try_exists()? {
-                aside.take(&store)?;
+                self.move_away(&store, aside)?;
             }
             return Ok(());
         }
         for folder in &cure.folders {
-            aside.take(folder)?;
+            self.move_away(folder, aside)?;
         }
         for cut in &cure.cuts {
             aside.copy(cut.journal, cut.written)?;
@@ -191,6 +196,16 @@ impl Opening<'_> {
                 "the end of a journal is not readable and was cut off"
             );
         }
+        Ok(())
+    }
+
+    fn move_away(&self, folder: &Path, aside: &mut Aside) -> io::Result<()> {
+        aside.take(folder)?;
+        tracing::warn!(
+            folder = %folder.display(),
+            to = %aside.folder().display(),
+            "a folder of the store cannot be used and was moved away"
+        );
         Ok(())
     }
 
@@ -215,6 +230,18 @@ impl Opening<'_> {
     fn io<T>(&self, result: io::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| failed(self.directory, error.into()))
     }
+}
+
+/// Creates an empty journal if the store has none.
+///
+/// Without one the library takes the store for a new one and does not read the highest sequence
+/// number of the tables. Later writes would have lower ones, and the tables would hide them.
+fn ensure_journal(store: &Path) -> io::Result<()> {
+    if Journal::list(store)?.is_empty() {
+        File::create_new(store.join("0.jnl"))?.sync_all()?;
+        sync(store)?;
+    }
+    Ok(())
 }
 
 /// Compares the last commit of each space of the open store with `contents`, which were computed

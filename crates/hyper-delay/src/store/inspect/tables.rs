@@ -31,13 +31,13 @@ pub(super) struct Broken {
 /// The extent of the loss if the store is opened nevertheless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// The whole store.
+    /// The whole store, of which no space is left.
     Store,
     /// The contents of a folder, which the library would delete.
     Folder,
     /// A space whose folder is missing.
     Space,
-    /// Unknown: a space has damaged files, and the library does not open the store.
+    /// Unknown: files without which the library does not open the store are missing or damaged.
     Part,
 }
 
@@ -68,7 +68,11 @@ type Read = (Option<[Tables; Space::ALL.len()]>, Vec<Broken>);
 /// as opening the store would, and changes nothing else.
 pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     let failed = |error: io::Error| StoreError::new("inspect", error).in_folder(store);
-    let unusable = |path: &Path, why: &str| (None, vec![Broken::new(path, Lost::Store, why)]);
+    let has_spaces = has_spaces(&store.join("keyspaces")).map_err(failed)?;
+    let unusable = |path: &Path, why: &str| {
+        let lost = if has_spaces { Lost::Part } else { Lost::Store };
+        (None, vec![Broken::new(path, lost, why)])
+    };
     let version = store.join("version");
     if !version.try_exists().map_err(failed)? {
         return Ok(unusable(&version, "the file is missing"));
@@ -126,6 +130,19 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
         }
     }
     Ok((Some(tables), broken))
+}
+
+/// Returns whether there are folders of spaces, from which a repair can save tasks.
+fn has_spaces(keyspaces: &Path) -> io::Result<bool> {
+    if !keyspaces.try_exists()? {
+        return Ok(false);
+    }
+    for entry in fs::read_dir(keyspaces)? {
+        if entry?.file_name() != "0" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the number, the path and, if its name is known, the space of each folder.

@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use super::tool::{Closed, Copy};
+use super::tool::{Closed, Copy, batch, key};
 use crate::{
-    record::key,
-    store::{Embedded, Space, Store as _},
+    record,
+    store::{Batch, Durability, Embedded, Space, Store as _, journal::Journal},
 };
 
 fn is_marked(store: &Embedded) -> bool {
-    let mark = store.get(Space::Meta, key::MENDING).unwrap();
+    let mark = store.get(Space::Meta, record::key::MENDING).unwrap();
     mark.is_some()
 }
 
@@ -46,6 +46,37 @@ fn loss_is_refused_until_the_mark_is_recorded() {
     assert!(is_marked(&copy.open().unwrap()));
 }
 
+/// Without a journal the library forgets the sequence numbers of the tables.
+#[test]
+fn writes_after_all_journals_were_lost_are_newer_than_the_tables() {
+    for is_in_tables in [false, true] {
+        let closed = Closed::of(30, 40);
+        let copy = closed.copy();
+        let store = copy.open().unwrap();
+        store.flush_all();
+        if !is_in_tables {
+            store.commit(batch(31, 40), Durability::Synced).unwrap();
+        }
+        drop(store);
+        for journal in Journal::list(&copy.path("store")).unwrap() {
+            fs::remove_file(journal).unwrap();
+        }
+        if !is_in_tables {
+            drop(copy.refused());
+            drop(copy.accept_loss().unwrap());
+        }
+        let mut newer = Batch::new();
+        newer.put(Space::Names, key(1, 0), *b"newer");
+        copy.open()
+            .unwrap()
+            .commit(newer, Durability::Synced)
+            .unwrap();
+        let store = copy.open().unwrap();
+        let value = store.get(Space::Names, &key(1, 0)).unwrap();
+        assert_eq!(value.as_deref(), Some(&b"newer"[..]));
+    }
+}
+
 /// Lets the opening fail at its last step, and checks that the folder is as before.
 fn fails_and_restores(copy: &Copy, folder: &str) {
     let before = copy.files();
@@ -68,6 +99,6 @@ fn moved_folders_are_restored_if_the_opening_fails() {
     fs::remove_file(copy.path("store/keyspaces/3/current")).unwrap();
     fails_and_restores(&copy, "store/keyspaces/3/");
     let copy = closed.copy();
-    fs::remove_file(copy.path("store/version")).unwrap();
+    fs::remove_dir_all(copy.path("store/keyspaces")).unwrap();
     fails_and_restores(&copy, "store/");
 }
