@@ -35,6 +35,12 @@ pub trait Hook {
         let _ = (index, cause);
     }
 
+    /// A running attempt committed.
+    #[inline]
+    fn committed(&mut self, index: usize) {
+        let _ = index;
+    }
+
     /// A running attempt ended.
     #[inline]
     fn ended(&mut self, index: usize, kind: EventKind) {
@@ -87,6 +93,11 @@ impl<A: Hook, B: Hook> Hook for (A, B) {
         self.1.started(index, cause);
     }
 
+    fn committed(&mut self, index: usize) {
+        self.0.committed(index);
+        self.1.committed(index);
+    }
+
     fn ended(&mut self, index: usize, kind: EventKind) {
         self.0.ended(index, kind);
         self.1.ended(index, kind);
@@ -113,6 +124,10 @@ impl<O: crate::Observer, C: crate::Clock> Hook for crate::Observed<O, C> {
 
     fn started(&mut self, index: usize, cause: Cause) {
         self.started(index, cause);
+    }
+
+    fn committed(&mut self, index: usize) {
+        self.committed(index);
     }
 
     fn ended(&mut self, index: usize, kind: EventKind) {

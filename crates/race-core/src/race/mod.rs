@@ -2,15 +2,22 @@
 
 mod admit;
 mod candidate;
+#[cfg(feature = "alloc")]
+mod committing;
 mod expiries;
+#[cfg(feature = "alloc")]
+mod heed;
 #[cfg(feature = "alloc")]
 mod into_args;
 mod max_in_flight;
 mod new;
+#[cfg(not(feature = "alloc"))]
+mod no_handles;
 mod options;
 mod placement;
 mod poll;
 mod schedule;
+mod start;
 mod stream;
 mod timeouts;
 mod timer;

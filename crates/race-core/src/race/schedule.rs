@@ -13,7 +13,7 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) source: S,
     /// The source has no more candidates, or has panicked.
     pub(super) source_over: bool,
-    /// A candidate was drawn.
+    /// A candidate was drawn. One that was taken back before anything started does not count.
     pub(super) had_candidate: bool,
     pub(super) pace: Pace,
     /// The race has reported its end.
@@ -34,7 +34,23 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) settled: bool,
     /// A poll has begun. After a panic in it, it stays so until the next poll.
     pub(super) in_poll: bool,
+    /// The attempts have handles, and one has started.
+    pub(super) has_handles: bool,
+    /// What happens to attempts that have lost because others committed.
+    pub(super) losers: Losers,
     pub(super) hooks: H,
+}
+
+/// What happens to attempts that have lost because others committed.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Losers {
+    Cancel,
+    /// They run on until they try to commit or finish; their outputs are dropped.
+    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "for handles"))]
+    RunOn,
+    /// The race is kept after its decision: it delivers what they come to.
+    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "for handles"))]
+    Deliver,
 }
 
 /// How a source delivers.
@@ -66,6 +82,8 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
             timeouts: Timeouts::new(),
             settled: false,
             in_poll: false,
+            has_handles: false,
+            losers: Losers::Cancel,
             hooks,
         }
     }
@@ -117,6 +135,8 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             timeouts: self.timeouts,
             settled: false,
             in_poll: self.in_poll,
+            has_handles: self.has_handles,
+            losers: self.losers,
             hooks: hooks(self.hooks),
         }
     }
@@ -138,8 +158,8 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
                 Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
             }
         };
-        let certain = match self.timeouts.are_set() {
-            true => 0, // a timeout or the deadline may end them
+        let certain = match self.timeouts.are_set() || self.has_handles {
+            true => 0, // a timeout, the deadline or a commit may end them
             false => running,
         };
         let most = starts.and_then(|starts| starts.checked_add(running));
@@ -201,6 +221,9 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     #[cfg(feature = "alloc")]
     pub(crate) fn set_needed(&mut self, needed: usize) {
         self.needed = needed;
+        if let Some(handles) = self.source.handles() {
+            handles.set_needed(needed);
+        }
         self.settled = false;
     }
 
@@ -223,6 +246,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Tells the observers how an attempt ended.
     #[inline]
     pub(crate) fn note_ended(&mut self, index: usize, kind: crate::EventKind) {
+        self.end_handle(index);
         self.hooks.ended(index, kind);
     }
 
@@ -261,6 +285,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         T: Unpin,
     {
         self.stop();
+        self.losers = Losers::Deliver;
         self.timeouts.clear();
         self.disarm();
     }

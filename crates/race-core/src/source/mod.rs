@@ -5,6 +5,10 @@
 
 mod args;
 mod arrivals;
+#[cfg(feature = "alloc")]
+mod committing;
+#[cfg(feature = "alloc")]
+mod committing_fn;
 mod of;
 mod repeat;
 
@@ -12,8 +16,18 @@ use core::task::{Context, Poll};
 
 pub use args::Args;
 pub use arrivals::Arrivals;
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use committing::Committing;
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use committing_fn::CommittingFn;
 pub use of::Of;
 pub use repeat::Repeat;
+
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use crate::handle::Handles;
 
 /// The types of a source.
 ///
@@ -44,6 +58,27 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     /// Makes an attempt of a candidate when its start is due. The future must not borrow from the
     /// returned argument.
     fn attempt(&mut self, candidate: Self::Candidate) -> (Self::Arg, Self::Attempt);
+
+    /// Returns whether a candidate whose start is due is to start; it may be replaced with another
+    /// one. `false` takes it back, and the race draws the next candidate.
+    ///
+    /// A race draws one candidate ahead, which may wait for its start while better ones arrive or
+    /// while it becomes useless. Gates and budgets are asked after this. Default: `true`.
+    #[inline]
+    fn reconsider(&mut self, candidate: &mut Self::Candidate) -> bool {
+        let _ = candidate;
+        true
+    }
+
+    /// Returns the handles of the attempts, if they have some. The answer must not change.
+    ///
+    /// Default: `None`.
+    #[cfg(feature = "alloc")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+    #[inline]
+    fn handles(&mut self) -> Option<&mut Handles> {
+        None
+    }
 
     /// Returns bounds on the number of remaining candidates, as for iterators.
     ///

@@ -13,7 +13,7 @@ use crate::{Event, EventKind, Moment, Refusal};
 /// | span | `race` | debug | `attempts`, `winner`, `elapsed_ms` |
 /// | span in `race` | `attempt` | debug | `index`, `cause`, `outcome` |
 /// | event in `attempt` | `started` | debug | `index`, `elapsed_ms` |
-/// | | `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
+/// | | `committed`, `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
 /// | | `failed`, `timed out` | info | `index`, `elapsed_ms`, `ran_ms` |
 /// | event in `race` | `refused` | trace by `max_in_flight`, debug by `gate`, info by `budget` | `index`, `elapsed_ms`, `by` |
 ///
@@ -167,6 +167,7 @@ impl TracedRace {
                 self.attempts += 1;
                 self.running.insert(index, attempt);
             }
+            EventKind::Committed => self.committed(event, elapsed_ms),
             EventKind::Refused(refusal) => self.refused(index, elapsed_ms, refusal),
             _ => self.ended(event, elapsed_ms),
         }
@@ -196,6 +197,15 @@ impl TracedRace {
         }
     }
 
+    fn committed(&self, event: Event, elapsed_ms: f64) {
+        let none = Span::none();
+        let attempt = self.running.get(&event.index).unwrap_or(&none);
+        let (index, ran_ms) = (event.index, millis(event.ran));
+        self.within(attempt, || {
+            event!(target: "race", Level::DEBUG, index, elapsed_ms, ran_ms, "committed");
+        });
+    }
+
     fn ended(&mut self, event: Event, elapsed_ms: f64) {
         let Event { index, kind, .. } = event;
         let attempt = self.running.remove(&index).unwrap_or_else(Span::none);
@@ -221,7 +231,7 @@ impl TracedRace {
             EventKind::Cancelled => ended!(DEBUG, "cancelled"),
             EventKind::Failed => ended!(INFO, "failed"),
             EventKind::TimedOut => ended!(INFO, "timed out"),
-            EventKind::Started | EventKind::Refused(_) => {}
+            EventKind::Started | EventKind::Committed | EventKind::Refused(_) => {}
         }
         if kind == EventKind::Won && !self.has_winner {
             self.has_winner = true;
