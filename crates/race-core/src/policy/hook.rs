@@ -62,6 +62,55 @@ pub trait Hook {
 
 impl Hook for () {}
 
+/// `None` is nothing.
+impl<A: Hook> Hook for Option<A> {
+    const LISTS_RUNNING: bool = A::LISTS_RUNNING;
+
+    fn permit(&mut self, state: &RaceState<'_>) -> Permit {
+        self.as_mut().map_or(Permit::Start, |it| it.permit(state))
+    }
+
+    fn charge(&mut self, state: &RaceState<'_>) -> bool {
+        self.as_mut().is_none_or(|it| it.charge(state))
+    }
+
+    fn refund(&mut self, state: &RaceState<'_>) {
+        if let Some(it) = self {
+            it.refund(state);
+        }
+    }
+
+    fn started(&mut self, index: usize, cause: Cause) {
+        if let Some(it) = self {
+            it.started(index, cause);
+        }
+    }
+
+    fn committed(&mut self, index: usize) {
+        if let Some(it) = self {
+            it.committed(index);
+        }
+    }
+
+    fn ended(&mut self, index: usize, kind: EventKind) {
+        if let Some(it) = self {
+            it.ended(index, kind);
+        }
+    }
+
+    fn retain(&mut self, is_running: &mut dyn FnMut(usize) -> bool) {
+        if let Some(it) = self {
+            it.retain(is_running);
+        }
+    }
+
+    fn refused(&mut self, index: usize, cause: Cause, refusal: Refusal) {
+        if let Some(it) = self {
+            it.refused(index, cause, refusal);
+        }
+    }
+}
+
 impl<A: Hook, B: Hook> Hook for (A, B) {
     const LISTS_RUNNING: bool = A::LISTS_RUNNING || B::LISTS_RUNNING;
 

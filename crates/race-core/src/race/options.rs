@@ -263,6 +263,20 @@ mod shared {
             self.map(|policy| policy, |hooks| (hooks, Charge::new(budget)))
         }
 
+        /// Charges attempts to a [`Budget`] if there is one, for code that gets its options from
+        /// elsewhere.
+        #[must_use]
+        #[expect(clippy::type_complexity, reason = "the parts of a race")]
+        pub fn optional_budget<B>(
+            self,
+            budget: Option<B>,
+        ) -> GenericRace<K, S, T, P, (H, Option<Charge<B>>)>
+        where
+            B: Deref<Target = Budget>,
+        {
+            self.map(|policy| policy, |hooks| (hooks, budget.map(Charge::new)))
+        }
+
         /// Reports the events of the race to an [`Observer`].
         ///
         /// Each event costs one read of the clock, which is a clone of the race's timer. If that is
