@@ -1,5 +1,6 @@
 //! The smaller examples as processes.
 
+mod first_token;
 mod happy_eyeballs;
 mod hedge;
 // Included for its unit tests.
