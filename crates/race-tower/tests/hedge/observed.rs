@@ -1,0 +1,32 @@
+use std::sync::Arc;
+
+use race_core::{Adaptive, Counters};
+use tower::Layer as _;
+
+use crate::server::{Server, ask, ms};
+
+#[test]
+fn counters_count_hedges_of_all_requests() {
+    let server = Server::new([(500, Ok("0")), (20, Ok("1")), (30, Ok("2"))]);
+    let counters = Arc::new(Counters::new());
+    let layer = server.layer(ms(50)).observer(counters.clone());
+    let mut service = layer.layer(server.clone());
+    ask(&server.clock, &mut service, "a").unwrap();
+    ask(&server.clock, &mut service, "b").unwrap();
+    let counts = counters.counts();
+    assert_eq!((counts.races, counts.extra, counts.helped), (2, 1, 1));
+    assert_eq!((counts.cancelled, counts.wasted), (1, ms(70)));
+}
+
+#[test]
+fn adaptive_delay_learns_from_the_requests() {
+    let answers = (0..400).map(|_| (20, Ok("fast")));
+    let server = Server::new(answers.chain([(1_000, Ok("slow")), (20, Ok("hedge"))]));
+    let adaptive = Arc::new(Adaptive::quantile(0.95));
+    let mut service = server.layer(adaptive.clone()).layer(server.clone());
+    for _ in 0..400 {
+        ask(&server.clock, &mut service, "a").unwrap();
+    }
+    assert_eq!(adaptive.delay().unwrap().as_millis(), 20);
+    assert_eq!(ask(&server.clock, &mut service, "b").unwrap(), "hedge");
+}
