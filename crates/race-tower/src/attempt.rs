@@ -17,6 +17,7 @@ pin_project! {
     {
         Waiting {
             service: S,
+            is_ready: bool,
             // `None` once the service was called, if that panicked.
             request: Option<Req>,
         },
@@ -28,16 +29,22 @@ pin_project! {
 }
 
 impl<S: Service<Req>, Req> Attempt<S, Req> {
-    pub(crate) fn called(service: &mut S, request: Req) -> Self {
-        Self::Called {
-            response: service.call(request),
-        }
+    /// Calls a service that is ready. It does so in its first poll, within its span.
+    pub(crate) fn of_ready(service: S, request: Req) -> Self {
+        Self::new(service, true, request)
     }
 
-    pub(crate) fn waiting(service: S, request: Req) -> Self {
+    /// Waits until a service is ready, and calls it.
+    pub(crate) fn of(service: S, request: Req) -> Self {
+        Self::new(service, false, request)
+    }
+
+    fn new(service: S, is_ready: bool, request: Req) -> Self {
+        let request = Some(request);
         Self::Waiting {
             service,
-            request: Some(request),
+            is_ready,
+            request,
         }
     }
 }
@@ -49,8 +56,14 @@ impl<S: Service<Req>, Req> Future for Attempt<S, Req> {
         loop {
             let response = match self.as_mut().project() {
                 AttemptProject::Called { response } => return response.poll(cx),
-                AttemptProject::Waiting { service, request } => {
-                    ready!(service.poll_ready(cx))?;
+                AttemptProject::Waiting {
+                    service,
+                    is_ready,
+                    request,
+                } => {
+                    if !*is_ready {
+                        ready!(service.poll_ready(cx))?;
+                    }
                     let request = request.take().expect("the service is called once");
                     service.call(request)
                 }

@@ -17,9 +17,15 @@ use tower_service::Service;
 
 use crate::{Backends, HedgeError, Rules, requests::Requests};
 
+/// Attempts are polled in the spans of a `Traced`.
+#[cfg(feature = "tracing")]
+type InSpans<S> = race_core::source::Spanned<S>;
+#[cfg(not(feature = "tracing"))]
+type InSpans<S> = S;
+
 /// The race of one request.
 pub(crate) type HedgeRace<B, Req, R, T, D, O> = Race<
-    Requests<B, Req, R>,
+    InSpans<Requests<B, Req, R>>,
     T,
     <D as IntoPolicy<T>>::Policy,
     (

@@ -174,6 +174,9 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
     }
 
     /// Reports events to an observer, such as an `Arc<Counters>`. Each request has a clone of it.
+    ///
+    /// With `Traced` (feature `tracing`), each attempt is called and polled in its own span
+    /// `attempt`, within a span `race`, within the span in which the request is first polled.
     #[must_use]
     pub fn observer<O2>(self, observer: O2) -> GenericHedgeLayer<T, D, R, O2> {
         GenericHedgeLayer {

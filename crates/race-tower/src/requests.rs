@@ -62,8 +62,8 @@ where
             self.request = self.rules.repeat(&request);
         }
         let attempt = match self.ready.take() {
-            Some(mut ready) => Attempt::called(&mut ready, request),
-            None => Attempt::waiting(self.backends.another(), request),
+            Some(ready) => Attempt::of_ready(ready, request),
+            None => Attempt::of(self.backends.another(), request),
         };
         ((), attempt)
     }

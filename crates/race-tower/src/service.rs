@@ -69,6 +69,8 @@ where
         let race = race
             .optional_budget(options.budget.clone())
             .observer(observer.clone());
+        #[cfg(feature = "tracing")]
+        let race = race.poll_in_spans();
         let decision = race.first_judged(Judging::by(rules.clone()));
         HedgeFuture::new(decision, options.deadline)
     }

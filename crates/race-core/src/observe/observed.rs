@@ -48,6 +48,11 @@ impl<O: Observer, C: Clock> Observed<O, C> {
         self.tell(running, since, EventKind::Started);
     }
 
+    #[cfg(feature = "tracing")]
+    pub(crate) fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.observer.span(index)
+    }
+
     pub(crate) fn committed(&mut self, index: usize) {
         let Ok(position) = self.running.binary_search_by_key(&index, |it| it.index) else {
             return;

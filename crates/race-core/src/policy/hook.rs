@@ -35,6 +35,14 @@ pub trait Hook {
         let _ = (index, cause);
     }
 
+    /// Returns the span of a running attempt.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        let _ = index;
+        None
+    }
+
     /// A running attempt committed.
     #[inline]
     fn committed(&mut self, index: usize) {
@@ -84,6 +92,11 @@ impl<A: Hook> Hook for Option<A> {
         if let Some(it) = self {
             it.started(index, cause);
         }
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.as_ref()?.span(index)
     }
 
     fn committed(&mut self, index: usize) {
@@ -142,6 +155,11 @@ impl<A: Hook, B: Hook> Hook for (A, B) {
         self.1.started(index, cause);
     }
 
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.0.span(index).or_else(|| self.1.span(index))
+    }
+
     fn committed(&mut self, index: usize) {
         self.0.committed(index);
         self.1.committed(index);
@@ -173,6 +191,11 @@ impl<O: crate::Observer, C: crate::Clock> Hook for crate::Observed<O, C> {
 
     fn started(&mut self, index: usize, cause: Cause) {
         self.started(index, cause);
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.span(index)
     }
 
     fn committed(&mut self, index: usize) {

@@ -17,6 +17,8 @@ mod options;
 mod placement;
 mod poll;
 mod schedule;
+#[cfg(feature = "tracing")]
+mod spans;
 mod start;
 mod stream;
 mod timeouts;

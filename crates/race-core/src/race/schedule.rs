@@ -110,6 +110,34 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
         self.needed > 1
     }
 
+    /// Replaces the source with one of the same candidates.
+    #[cfg(feature = "tracing")]
+    pub(super) fn map_source<S2: SourceTypes<Candidate = S::Candidate>>(
+        self,
+        source: impl FnOnce(S) -> S2,
+    ) -> Schedule<S2, T, P, H, Q> {
+        Schedule {
+            candidate: self.candidate,
+            source: source(self.source),
+            source_over: self.source_over,
+            had_candidate: self.had_candidate,
+            pace: self.pace,
+            ended: self.ended,
+            refused: self.refused,
+            needed: self.needed,
+            stagger: self.stagger,
+            timer: self.timer,
+            armed: self.armed,
+            began: self.began,
+            timeouts: self.timeouts,
+            settled: false,
+            in_poll: self.in_poll,
+            has_handles: self.has_handles,
+            losers: self.losers,
+            hooks: self.hooks,
+        }
+    }
+
     /// Replaces the policy and the hooks.
     pub(super) fn map<P2, H2>(
         self,

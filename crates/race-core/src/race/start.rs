@@ -69,12 +69,15 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     {
         let candidate = self.candidate.take().expect("a candidate is in hand");
         self.begin_handle(self.stagger.starts(), set.as_ref().get_ref());
-        let (arg, attempt) = self.source.attempt(candidate);
+        #[cfg_attr(not(feature = "tracing"), expect(unused_mut, reason = "for its span"))]
+        let (arg, mut attempt) = self.source.attempt(candidate);
         let cause = self.stagger.cause(set.len());
         let index = self.stagger.started();
         self.refused = None;
         self.note_max_attempts();
         self.hooks.started(index, cause);
+        #[cfg(feature = "tracing")]
+        S::instrument(&mut attempt, || self.hooks.span(index));
         set.push_and_poll((arg, index), attempt, cx)
     }
 

@@ -11,6 +11,8 @@ mod committing;
 mod committing_fn;
 mod of;
 mod repeat;
+#[cfg(feature = "tracing")]
+mod spanned;
 
 use core::task::{Context, Poll};
 
@@ -24,6 +26,9 @@ pub use committing::Committing;
 pub use committing_fn::CommittingFn;
 pub use of::Of;
 pub use repeat::Repeat;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use spanned::Spanned;
 
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
@@ -78,6 +83,14 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     #[inline]
     fn handles(&mut self) -> Option<&mut Handles> {
         None
+    }
+
+    /// Gives an attempt the span to be polled in, before its first poll.
+    #[cfg(feature = "tracing")]
+    #[doc(hidden)]
+    #[inline]
+    fn instrument(attempt: &mut Self::Attempt, span: impl FnOnce() -> Option<tracing::Span>) {
+        let _ = (attempt, span);
     }
 
     /// Returns bounds on the number of remaining candidates, as for iterators.

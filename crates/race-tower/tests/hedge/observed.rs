@@ -30,3 +30,41 @@ fn adaptive_delay_learns_from_the_requests() {
     assert_eq!(adaptive.delay().unwrap().as_millis(), 20);
     assert_eq!(ask(&server.clock, &mut service, "b").unwrap(), "hedge");
 }
+
+#[test]
+fn services_are_called_and_polled_in_the_span_of_their_attempt() {
+    use std::sync::Mutex;
+
+    use race_core::Traced;
+    use tracing::{Instrument as _, Span, info_span};
+    use tracing_subscriber::{registry::Registry, util::SubscriberInitExt as _};
+
+    let _subscribed = Registry::default().set_default();
+    let server = Server::new([(500, Ok("0")), (20, Ok("1"))]);
+    let spans = Arc::new(Mutex::new(vec![]));
+    let note = move |spans: &Mutex<Vec<_>>, what: &'static str| {
+        let name = Span::current().metadata().map(|it| it.name());
+        spans.lock().unwrap().push((what, name));
+    };
+    let inner = {
+        let (server, spans) = (server.clone(), spans.clone());
+        tower::service_fn(move |request: String| {
+            note(&spans, "called");
+            let (mut server, spans) = (server.clone(), spans.clone());
+            async move {
+                note(&spans, "polled");
+                tower::Service::call(&mut server, request).await
+            }
+        })
+    };
+    let mut service = server.layer(ms(50)).observer(Traced::new()).layer(inner);
+    let asked = async {
+        use tower::{Service as _, ServiceExt as _};
+        service.ready().await?.call("a".to_owned()).await
+    };
+    let answer = server.clock.run(asked.instrument(info_span!("caller")));
+    assert_eq!(answer.unwrap().unwrap(), "1");
+    let attempt = Some("attempt");
+    let expected = [("called", attempt), ("polled", attempt)];
+    assert_eq!(*spans.lock().unwrap(), [expected, expected].concat());
+}

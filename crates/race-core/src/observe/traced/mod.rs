@@ -44,8 +44,9 @@ use crate::{Event, EventKind, Moment, Refusal};
 /// The fields of a span are recorded late, so a formatter shows them only if it prints spans that
 /// close. For `tracing_subscriber::fmt`, call `.with_span_events(FmtSpan::CLOSE)`.
 ///
-/// Spans and events that an attempt itself emits are not children of the span `attempt`. They
-/// belong to the span in which the race is polled.
+/// Spans and events that an attempt itself emits belong to the span in which the race is polled.
+/// With [`poll_in_spans`](crate::GenericRace::poll_in_spans) each attempt is polled in its span
+/// `attempt`, so that theirs are children of it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -97,7 +98,19 @@ impl Traced {
     }
 }
 
+/// A clone observes another race, with the same parent.
+impl Clone for Traced {
+    fn clone(&self) -> Self {
+        let around = self.around.clone();
+        Self { around, race: None }
+    }
+}
+
 impl Observer for Traced {
+    fn span(&self, index: usize) -> Option<Span> {
+        self.race.as_ref()?.running.get(&index).cloned()
+    }
+
     fn observe(&mut self, event: Event) {
         if (event.index, event.kind) == (0, EventKind::Started) {
             // A reused observer closes the spans of its previous race first.
