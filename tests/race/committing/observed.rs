@@ -1,5 +1,3 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use race::{Adaptive, Counters, EventKind, Staircase};
 
 use super::race;
@@ -72,16 +70,30 @@ fn adaptive_delay_learns_the_time_to_the_commit() {
     assert_eq!(delay, 20);
 }
 
+/// Runs a future to its end. Returns when it was polled.
+fn polls<F: Future<Output: std::fmt::Debug>>(scenario: &Scenario, future: F) -> Vec<u64> {
+    let (mut future, mut polls) = (std::pin::pin!(future), vec![]);
+    scenario.run(std::future::poll_fn(|cx| {
+        polls.push(scenario.millis());
+        future.as_mut().poll(cx)
+    }));
+    polls
+}
+
 #[test]
 fn commit_in_an_attempt_wakes_nothing() {
     let scenario = Scenario::new();
-    let polls = AtomicUsize::new(0);
-    let mut first = Box::pin(race(&scenario, 50, [(0, 30, Ok("0"))]).first_ok());
-    let counted = std::future::poll_fn(|cx| {
-        polls.fetch_add(1, Ordering::Relaxed);
-        first.as_mut().poll(cx)
-    });
-    scenario.run(counted).unwrap();
+    let first = race(&scenario, 50, [(0, 30, Ok("0"))]).first_ok();
     // The first poll commits, the second finishes.
-    assert_eq!(polls.load(Ordering::Relaxed), 2);
+    assert_eq!(polls(&scenario, first), [0, 30]);
+}
+
+#[test]
+fn nothing_wakes_for_the_losers_after_a_commit() {
+    let scenario = Scenario::new();
+    let plans = [(400, 0, Ok("0")), (10, 80, Ok("1")), (0, 0, Ok("2"))];
+    let race = race(&scenario, 50, plans);
+    let first = race.attempt_timeout(ms(100)).deadline(ms(120)).first_ok();
+    // Neither for the third start at 100, nor for the first timeout, nor for the deadline.
+    assert_eq!(polls(&scenario, first), [0, 50, 60, 140]);
 }
