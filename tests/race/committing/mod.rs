@@ -1,5 +1,6 @@
 //! Attempts that commit before they are finished, make progress, or hold the next start.
 
+mod escaped;
 mod observed;
 mod panicking;
 mod progress;

@@ -179,6 +179,15 @@ impl Default for Handles {
     }
 }
 
+/// Attempts of a race that is gone commit nothing.
+impl Drop for Handles {
+    fn drop(&mut self) {
+        for attempt in &self.running {
+            attempt.signals.close();
+        }
+    }
+}
+
 impl fmt::Debug for Handles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let indices = self.running.iter().map(|it| it.signals.index);
