@@ -20,7 +20,7 @@ use race::{
 };
 
 use crate::{
-    probe::ms,
+    probe::{ms, yield_now},
     scenario::{Output, Scenario},
 };
 
@@ -133,6 +133,34 @@ fn output_that_is_ready_in_the_poll_of_the_commit_is_dropped() {
     assert!(scenario.run(race.first()).unwrap().output);
     assert_eq!(scenario.all(EventKind::Cancelled), [(1, 10)]);
     assert_eq!(scenario.count(EventKind::Finished), 0);
+}
+
+#[test]
+fn output_that_is_ready_in_the_poll_of_a_start_that_commits_is_dropped() {
+    let scenario = Scenario::new();
+    let run = |mut handle: AttemptHandle| {
+        let clock = scenario.clock.clone();
+        async move {
+            if handle.index() == 0 {
+                yield_now().await; // ready when it is polled again, beside the second start
+                return 0;
+            }
+            handle.commit().await;
+            clock.sleep(ms(10)).await;
+            1
+        }
+    };
+    let race = Race::committing_fn_with(scenario.clock.timer(), ms(0), run).max_attempts(2);
+    let mut race = race.on_event(scenario.record());
+    let outputs = scenario.run(async {
+        let mut outputs = vec![];
+        while let Some((_, output)) = race.next().await {
+            outputs.push(output);
+        }
+        outputs
+    });
+    assert_eq!(outputs, [1]);
+    assert_eq!(scenario.all(EventKind::Cancelled), [(0, 0)]);
 }
 
 #[test]

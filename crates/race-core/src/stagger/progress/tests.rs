@@ -1,6 +1,6 @@
 use core::time::Duration;
 
-use crate::{CatchUp, Cause, Moment, Next, Stagger};
+use crate::{Backoff, CatchUp, Cause, Moment, Next, Stagger, WithBackoff};
 
 fn at(millis: u64) -> Moment {
     Moment::from_nanos(millis * 1_000_000)
@@ -103,4 +103,16 @@ fn start_that_was_suspended_is_not_late() {
     // Started at 1,003: the delay counts from there, although missed starts are made up for.
     stagger.clock(|| at(1_003));
     assert_eq!(stagger.next(2, unread), Next::Until(at(1_013)));
+}
+
+#[test]
+fn failure_with_a_pause_is_the_cause_beside_a_suspended_start() {
+    let pause = Backoff::new(Duration::from_millis(30));
+    let mut stagger = Stagger::new(WithBackoff::new(Duration::from_millis(10), pause));
+    stagger.started();
+    stagger.clock(|| at(0));
+    stagger.set_suspended(true);
+    stagger.failed(0, 1, || at(5));
+    assert_eq!(stagger.next(1, unread), Next::Until(at(35)));
+    assert_eq!(stagger.cause(1), Cause::Failure);
 }
