@@ -321,6 +321,17 @@ fn kept_losers_run_on_unless_they_try_to_commit() {
 }
 
 #[test]
+fn running_attempts_are_no_certain_completions() {
+    use futures::Stream as _;
+    let scenario = Scenario::new();
+    let mut race = race(&scenario, 0, [(10, 10, Ok("0")), (90, 0, Ok("1"))]);
+    scenario.run(async {
+        assert!(futures::poll!(race.next()).is_pending());
+        assert_eq!((race.len(), race.size_hint()), (2, (0, Some(2))));
+    });
+}
+
+#[test]
 fn race_can_be_made_of_a_function_of_the_handle() {
     let scenario = Scenario::new();
     let run = |mut handle: AttemptHandle| {
