@@ -1,51 +1,42 @@
 use std::{
     fmt,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
 pin_project! {
-    /// One attempt: waits until its service is ready, and calls it.
+    /// One attempt. It calls its service in the first poll, which is within its span.
     #[project = AttemptProject]
     #[must_use = "futures do nothing unless polled"]
     pub(crate) enum Attempt<S, Req>
     where
         S: Service<Req>,
     {
-        Waiting {
-            service: S,
-            is_ready: bool,
+        Ready {
             // `None` once the service was called, if that panicked.
-            request: Option<Req>,
+            call: Option<(S, Req)>,
         },
         Called {
             #[pin]
             response: S::Future,
         },
+        // The service failed to become ready. `None` once that was returned.
+        Failed { error: Option<S::Error> },
     }
 }
 
 impl<S: Service<Req>, Req> Attempt<S, Req> {
-    /// Calls a service that is ready. It does so in its first poll, within its span.
     pub(crate) fn of_ready(service: S, request: Req) -> Self {
-        Self::new(service, true, request)
+        let call = Some((service, request));
+        Self::Ready { call }
     }
 
-    /// Waits until a service is ready, and calls it.
-    pub(crate) fn of(service: S, request: Req) -> Self {
-        Self::new(service, false, request)
-    }
-
-    fn new(service: S, is_ready: bool, request: Req) -> Self {
-        let request = Some(request);
-        Self::Waiting {
-            service,
-            is_ready,
-            request,
-        }
+    pub(crate) fn failed(error: S::Error) -> Self {
+        let error = Some(error);
+        Self::Failed { error }
     }
 }
 
@@ -56,15 +47,15 @@ impl<S: Service<Req>, Req> Future for Attempt<S, Req> {
         loop {
             let response = match self.as_mut().project() {
                 AttemptProject::Called { response } => return response.poll(cx),
-                AttemptProject::Waiting {
-                    service,
-                    is_ready,
-                    request,
-                } => {
-                    if !*is_ready {
-                        ready!(service.poll_ready(cx))?;
-                    }
-                    let request = request.take().expect("the service is called once");
+                AttemptProject::Failed { error } => {
+                    let error = error
+                        .take()
+                        .expect("a race polls no attempt that has finished");
+                    return Poll::Ready(Err(error));
+                }
+                AttemptProject::Ready { call } => {
+                    let call = call.take();
+                    let (mut service, request) = call.expect("the service is called once");
                     service.call(request)
                 }
             };
@@ -76,8 +67,9 @@ impl<S: Service<Req>, Req> Future for Attempt<S, Req> {
 impl<S: Service<Req>, Req> fmt::Debug for Attempt<S, Req> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Waiting { .. } => "Attempt::Waiting",
+            Self::Ready { .. } => "Attempt::Ready",
             Self::Called { .. } => "Attempt::Called",
+            Self::Failed { .. } => "Attempt::Failed",
         })
     }
 }

@@ -3,7 +3,8 @@ use std::{error::Error, fmt, time::Duration};
 /// Why a hedged request has no answer.
 ///
 /// If attempts failed with errors of the service, the last one is passed on as
-/// [`Service`](Self::Service); observers see the others.
+/// [`Service`](Self::Service); observers see the others. An answer that is not good is still an
+/// answer, and is no error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HedgeError<E> {
@@ -11,7 +12,7 @@ pub enum HedgeError<E> {
     Service(E),
     /// Every attempt exceeded the attempt timeout.
     TimedOut(Duration),
-    /// No answer was accepted before the deadline.
+    /// No answer came before the deadline.
     Deadline(Duration),
     /// Every attempt panicked.
     Panicked,
@@ -26,7 +27,7 @@ impl<E> HedgeError<E> {
         }
     }
 
-    /// Returns a boxed error, which for an error of the service is that error itself.
+    /// Boxes the error. One of the service is boxed itself, or stays in its box.
     pub fn boxed(self) -> Box<dyn Error + Send + Sync>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -58,6 +59,13 @@ impl<E: fmt::Display> fmt::Display for HedgeError<E> {
     }
 }
 
-/// It has no `source()` of its own: it is the error of the service. To keep the chain below a
-/// service whose error is a box, use [`boxed`](HedgeError::boxed).
-impl<E: fmt::Debug + fmt::Display> Error for HedgeError<E> {}
+/// Its source is that of the error of the service, as whose text it prints itself. If that error is
+/// a box, such as tower's `BoxError`, use `map_err(HedgeError::boxed)`.
+impl<E: Error + 'static> Error for HedgeError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Service(error) => error.source(),
+            _ => None,
+        }
+    }
+}

@@ -120,17 +120,23 @@ where
         let ended = ready!(this.decision.poll(cx));
         Poll::Ready(match ended {
             Ok(won) => won.output.map_err(HedgeError::Service),
-            Err(RaceError::Deadline { .. }) => {
-                Err(HedgeError::Deadline(this.deadline.unwrap_or_default()))
+            Err(error) => {
+                let deadline = match error {
+                    RaceError::Deadline { .. } => *this.deadline,
+                    _ => None,
+                };
+                last_answer(error, deadline)
             }
-            Err(error) => last_answer(error),
         })
     }
 }
 
-/// Returns the last answer of a service, although it was not accepted. If there is none, all
-/// attempts timed out.
-fn last_answer<Res, E>(error: RaceError<(), Result<Res, E>>) -> Result<Res, HedgeError<E>> {
+/// Returns the last answer of a service, although it was not accepted. If there is none, the
+/// deadline passed or all attempts timed out.
+fn last_answer<Res, E>(
+    error: RaceError<(), Result<Res, E>>,
+    deadline: Option<Duration>,
+) -> Result<Res, HedgeError<E>> {
     let mut timed_out = None;
     for failed in error.into_failed().into_iter().rev() {
         match failed.failure {
@@ -139,7 +145,11 @@ fn last_answer<Res, E>(error: RaceError<(), Result<Res, E>>) -> Result<Res, Hedg
             _ => {}
         }
     }
-    Err(timed_out.map_or(HedgeError::Panicked, HedgeError::TimedOut))
+    Err(match (deadline, timed_out) {
+        (Some(deadline), _) => HedgeError::Deadline(deadline),
+        (None, Some(timeout)) => HedgeError::TimedOut(timeout),
+        (None, None) => HedgeError::Panicked,
+    })
 }
 
 impl<B, Req, R, T, D, O> fmt::Debug for HedgeFuture<B, Req, R, T, D, O>

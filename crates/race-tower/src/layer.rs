@@ -35,11 +35,11 @@ use crate::{CloneRequests, Copies, Hedge, Replicas};
 /// # Readiness
 ///
 /// The service that answers `poll_ready` is the one that the first attempt calls. A further attempt
-/// polls a clone of it until that is ready, as part of the attempt; the attempts before it do not
-/// wait.
+/// starts when a clone is ready; attempts that run do not wait for it, and it is charged and
+/// counted only then. The deadline limits the wait.
 ///
 /// The inner service must be [`Clone`], and its clones must become ready on their own. Put a
-/// service that is not, such as a `Balance`, behind `tower::buffer::Buffer`.
+/// service that is not `Clone`, such as a `Balance`, behind `tower::buffer::Buffer`.
 #[derive(Clone, Debug)]
 pub struct GenericHedgeLayer<T, D, R = CloneRequests, O = ()> {
     pub(crate) timer: T,
@@ -130,14 +130,15 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
         self
     }
 
-    /// Limits how long each attempt may take, including its wait for readiness. Default: none.
+    /// Limits how long each attempt may take from its call. Default: none.
     #[must_use]
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.options.attempt_timeout = Some(timeout);
         self
     }
 
-    /// Limits how long a request may take from its first poll. Default: none.
+    /// Limits how long a request may take from its first poll. If answers came that were not good,
+    /// the last one is returned then. Default: none.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.options.deadline = Some(deadline);
@@ -196,6 +197,7 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
 
 impl<S, T, D, R, O> Layer<S> for GenericHedgeLayer<T, D, R, O>
 where
+    S: Clone, // every attempt calls a clone: put a service that is not `Clone` behind a `Buffer`
     T: Clone,
     D: Clone,
     R: Clone,

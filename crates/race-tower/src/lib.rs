@@ -34,6 +34,9 @@
 //! - [`Replicas`] send each attempt to another server.
 //! - [`HedgeError`] is the error: that of the service, or a timeout.
 //!
+//! Import what you use by name: a `use race_tower::*` hides the crates `tokio`, `smol` and
+//! `async_io` behind the modules with those names.
+//!
 //! # Features
 //!
 //! | feature | adds |
@@ -60,7 +63,7 @@ pub use backends::{Backends, Copies};
 pub use error::HedgeError;
 pub use future::HedgeFuture;
 pub use layer::GenericHedgeLayer;
-pub use replicas::Replicas;
+pub use replicas::{Replica, Replicas};
 pub use rules::{CloneRequests, FnRules, Rules};
 pub use service::Hedge;
 
@@ -79,6 +82,10 @@ macro_rules! runtime {
             /// A [`GenericHedgeLayer`](crate::GenericHedgeLayer) with the timer of this runtime.
             pub type HedgeLayer<D, R = crate::CloneRequests, O = ()> =
                 crate::GenericHedgeLayer<$timer, D, R, O>;
+
+            /// The service that this layer makes of a service `S`, to write down its type.
+            pub type Hedge<S, D, R = crate::CloneRequests, O = ()> =
+                crate::Hedge<crate::Copies<S>, $timer, D, R, O>;
         }
     };
 }

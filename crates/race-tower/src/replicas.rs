@@ -1,5 +1,5 @@
 use std::{
-    fmt,
+    fmt, mem,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -15,23 +15,23 @@ use crate::Backends;
 /// each request begins with the next one.
 ///
 /// If there are more attempts than services, they go round. A service that is not ready, or whose
-/// readiness fails, is passed over if another one is ready. Clones share the turn.
+/// readiness fails, is passed over if another one is ready. If all fail, so does the readiness; if
+/// some fail and others are awaited, the errors are dropped. Clones share the turn.
 ///
 /// ```
 /// # use std::time::Duration;
 /// # use race_tower::{HedgeLayer, Replicas};
-/// # let connect = |_: &str| tower::service_fn(|request: u32| async move { Ok::<_, std::io::Error>(request) });
+/// # async fn echo(request: u32) -> Result<u32, std::io::Error> { Ok(request) }
+/// # let connect = |_: &str| tower::service_fn(echo);
 /// let replicas = Replicas::new(["one.example", "two.example"].map(connect));
 /// let service = HedgeLayer::new(Duration::from_millis(50)).over(replicas);
 /// ```
 pub struct Replicas<S> {
     all: Arc<All<S>>,
-    /// The next one for `another`.
+    /// For the first attempt of the next request.
+    first: Option<Replica<S>>,
+    /// The position for the next `another`.
     next: usize,
-    /// Those whose readiness is awaited, by position.
-    polled: Vec<(usize, S)>,
-    /// The first of `polled` is ready.
-    is_ready: bool,
 }
 
 struct All<S> {
@@ -39,6 +39,16 @@ struct All<S> {
     services: Mutex<Vec<S>>,
     count: usize,
     turn: AtomicUsize,
+}
+
+/// One of the [`Replicas`]: the first that is ready, from a position on.
+pub struct Replica<S> {
+    all: Arc<All<S>>,
+    from: usize,
+    /// Those whose readiness is awaited, by position, in the order of the turn. If one is ready, it
+    /// is alone.
+    polled: Vec<(usize, S)>,
+    is_ready: bool,
 }
 
 impl<S: Clone> Replicas<S> {
@@ -59,7 +69,17 @@ impl<S: Clone> Replicas<S> {
         };
         Self {
             all: Arc::new(all),
+            first: None,
             next: 0,
+        }
+    }
+}
+
+impl<S> Replicas<S> {
+    fn replica(&self, from: usize) -> Replica<S> {
+        Replica {
+            all: self.all.clone(),
+            from: from % self.all.count,
             polled: Vec::new(),
             is_ready: false,
         }
@@ -69,7 +89,7 @@ impl<S: Clone> Replicas<S> {
 impl<S: Clone> All<S> {
     fn service(&self, position: usize) -> S {
         let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
-        services[position % self.count].clone()
+        services[position].clone()
     }
 }
 
@@ -78,46 +98,63 @@ impl<S> Clone for Replicas<S> {
     fn clone(&self) -> Self {
         Self {
             all: self.all.clone(),
+            first: None,
             next: self.next,
-            polled: Vec::new(),
-            is_ready: false,
         }
     }
 }
 
 impl<Req, S: Service<Req> + Clone> Backends<Req> for Replicas<S> {
-    type Service = S;
+    type Service = Replica<S>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        if self.is_ready {
-            return Poll::Ready(Ok(()));
+        if self.first.is_none() {
+            let turn = self.all.turn.fetch_add(1, Ordering::Relaxed);
+            self.first = Some(self.replica(turn));
         }
+        let first = self.first.as_mut().expect("it has just been set");
+        first.poll_ready(cx)
+    }
+
+    fn take_ready(&mut self) -> Replica<S> {
+        let first = self.first.take().filter(|first| first.is_ready);
+        let first = first.expect("`call` comes after `poll_ready` returned `Ready`");
+        self.next = first.polled[0].0 + 1;
+        first
+    }
+
+    fn another(&mut self) -> Replica<S> {
+        let another = self.replica(self.next);
+        self.next = another.from + 1;
+        another
+    }
+}
+
+impl<Req, S: Service<Req> + Clone> Service<Req> for Replica<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.is_ready = false;
+        let mut awaited = mem::take(&mut self.polled);
         let mut failed = None;
-        // Those that have been polled before, then others.
-        let mut place = 0;
-        let first = match self.polled.first() {
-            Some((first, _)) => *first,
-            None => self.all.turn.fetch_add(1, Ordering::Relaxed) % self.all.count,
-        };
         for offset in 0..self.all.count {
-            let position = (first + offset) % self.all.count;
-            if self.polled.get(place).is_none_or(|(it, _)| *it != position) {
-                let service = self.all.service(position);
-                self.polled.insert(place, (position, service));
-            }
-            match self.polled[place].1.poll_ready(cx) {
+            let position = (self.from + offset) % self.all.count;
+            let known = awaited.iter().position(|(it, _)| *it == position);
+            let mut service = match known {
+                Some(known) => awaited.swap_remove(known).1,
+                None => self.all.service(position),
+            };
+            match service.poll_ready(cx) {
                 Poll::Ready(Ok(())) => {
-                    let ready = self.polled.swap_remove(place);
                     self.polled.clear();
-                    self.polled.push(ready);
+                    self.polled.push((position, service));
                     self.is_ready = true;
                     return Poll::Ready(Ok(()));
                 }
-                Poll::Ready(Err(error)) => {
-                    self.polled.remove(place);
-                    failed = Some(error);
-                }
-                Poll::Pending => place += 1,
+                Poll::Ready(Err(error)) => failed = Some(error),
+                Poll::Pending => self.polled.push((position, service)),
             }
         }
         match failed {
@@ -126,18 +163,14 @@ impl<Req, S: Service<Req> + Clone> Backends<Req> for Replicas<S> {
         }
     }
 
-    fn take_ready(&mut self) -> S {
-        assert!(self.is_ready, "called before `poll_ready` returned `Ready`");
+    fn call(&mut self, request: Req) -> S::Future {
+        assert!(
+            self.is_ready,
+            "`call` comes after `poll_ready` returned `Ready`"
+        );
         self.is_ready = false;
-        let (position, service) = self.polled.remove(0);
-        self.next = position + 1;
-        service
-    }
-
-    fn another(&mut self) -> S {
-        let service = self.all.service(self.next);
-        self.next += 1;
-        service
+        let (_, mut service) = self.polled.remove(0);
+        service.call(request)
     }
 }
 
@@ -145,6 +178,15 @@ impl<S> fmt::Debug for Replicas<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replicas")
             .field("count", &self.all.count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> fmt::Debug for Replica<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica")
+            .field("from", &self.from)
+            .field("is_ready", &self.is_ready)
             .finish_non_exhaustive()
     }
 }

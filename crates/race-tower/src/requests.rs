@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
 };
 
 use race_core::source::{Source, SourceTypes};
@@ -9,15 +9,29 @@ use tower_service::Service;
 use crate::{Backends, Rules, attempt::Attempt};
 
 /// The attempts of one request.
+///
+/// The service of an attempt must be ready before the attempt starts, so that neither a budget is
+/// charged nor an observer told of an attempt that is never sent. When a start is due, a service is
+/// asked ([`reconsider`](Source::reconsider)). If it is not ready, the candidate is taken back, and
+/// the next one is there when the service is ready.
 pub(crate) struct Requests<B: Backends<Req>, Req, R> {
     backends: B,
     rules: R,
-    /// The service that is ready for the first attempt.
-    ready: Option<B::Service>,
+    service: Next<B::Service, Req>,
     /// The request of the next attempt.
     request: Option<Req>,
     /// How many more attempts may start.
     left: usize,
+}
+
+/// The service of the next attempt.
+enum Next<S: Service<Req>, Req> {
+    /// It is chosen when the start is due.
+    Unknown,
+    /// It was due and not ready.
+    Awaited(S),
+    Ready(S),
+    Failed(S::Error),
 }
 
 impl<B: Backends<Req>, Req, R> Requests<B, Req, R> {
@@ -31,15 +45,29 @@ impl<B: Backends<Req>, Req, R> Requests<B, Req, R> {
         Self {
             backends,
             rules,
-            ready: Some(ready),
+            service: Next::Ready(ready),
             request: Some(request),
             left: max_attempts.max(1),
+        }
+    }
+
+    /// Polls a service until it is ready or has failed.
+    fn poll_service(&mut self, mut service: B::Service, cx: &mut Context<'_>) -> Poll<()> {
+        let polled = service.poll_ready(cx);
+        self.service = match polled {
+            Poll::Pending => Next::Awaited(service),
+            Poll::Ready(Ok(())) => Next::Ready(service),
+            Poll::Ready(Err(error)) => Next::Failed(error),
+        };
+        match self.service {
+            Next::Awaited(_) => Poll::Pending,
+            _ => Poll::Ready(()),
         }
     }
 }
 
 impl<B: Backends<Req>, Req, R> SourceTypes for Requests<B, Req, R> {
-    type Candidate = Req;
+    type Candidate = ();
     type Arg = ();
     type Attempt = Attempt<B::Service, Req>;
 }
@@ -52,18 +80,41 @@ where
     type Output =
         Result<<B::Service as Service<Req>>::Response, <B::Service as Service<Req>>::Error>;
 
-    fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<Req>> {
-        Poll::Ready(self.request.take())
+    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        if self.request.is_none() {
+            return Poll::Ready(None);
+        }
+        match std::mem::replace(&mut self.service, Next::Unknown) {
+            Next::Awaited(service) => self.poll_service(service, cx).map(Some),
+            other => {
+                self.service = other;
+                Poll::Ready(Some(()))
+            }
+        }
     }
 
-    fn attempt(&mut self, request: Req) -> ((), Self::Attempt) {
+    fn reconsider(&mut self, (): &mut ()) -> bool {
+        match self.service {
+            Next::Ready(_) | Next::Failed(_) => true,
+            // The race draws the next candidate at once, which registers its waker.
+            Next::Unknown | Next::Awaited(_) => {
+                let service = self.backends.another();
+                let mut cx = Context::from_waker(Waker::noop());
+                self.poll_service(service, &mut cx).is_ready()
+            }
+        }
+    }
+
+    fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
         self.left -= 1;
+        let request = self.request.take().expect("a candidate has a request");
         if self.left > 0 {
             self.request = self.rules.repeat(&request);
         }
-        let attempt = match self.ready.take() {
-            Some(ready) => Attempt::of_ready(ready, request),
-            None => Attempt::of(self.backends.another(), request),
+        let attempt = match std::mem::replace(&mut self.service, Next::Unknown) {
+            Next::Ready(service) => Attempt::of_ready(service, request),
+            Next::Failed(error) => Attempt::failed(error),
+            Next::Unknown | Next::Awaited(_) => unreachable!("the service was asked before"),
         };
         ((), attempt)
     }

@@ -4,18 +4,18 @@ use race_core::Verdict;
 
 /// How a request is repeated, whether it may be, and whether an answer is good.
 ///
-/// [`CloneRequests`] is the default. [`FnRules`] makes rules of two closures.
+/// [`CloneRequests`] is the default. [`FnRules`] makes rules of two closures. Rules are cloned for
+/// each request.
 pub trait Rules<Req, Res, E> {
-    /// Returns a copy of a request for another attempt. `None`: it must not be repeated, and is sent
-    /// once.
+    /// Returns a copy of a request for another attempt, or `None` if it must not be repeated.
     ///
     /// Called before each attempt that may be followed by another one.
-    fn repeat(&mut self, request: &Req) -> Option<Req>;
+    fn repeat(&self, request: &Req) -> Option<Req>;
 
     /// Classifies an answer.
     ///
     /// Default: `Ok` is accepted, and after an `Err` another attempt may start.
-    fn judge(&mut self, answer: &Result<Res, E>) -> Verdict {
+    fn judge(&self, answer: &Result<Res, E>) -> Verdict {
         match answer {
             Ok(_) => Verdict::Accept,
             Err(_) => Verdict::Retryable,
@@ -31,7 +31,7 @@ pub trait Rules<Req, Res, E> {
 pub struct CloneRequests;
 
 impl<Req: Clone, Res, E> Rules<Req, Res, E> for CloneRequests {
-    fn repeat(&mut self, request: &Req) -> Option<Req> {
+    fn repeat(&self, request: &Req) -> Option<Req> {
         Some(request.clone())
     }
 }
@@ -66,8 +66,8 @@ impl<R, J> FnRules<R, J> {
     /// inside the call, with the types of their arguments.
     pub fn new<Req, Res, E>(repeat: R, judge: J) -> Self
     where
-        R: FnMut(&Req) -> Option<Req>,
-        J: FnMut(&Result<Res, E>) -> Verdict,
+        R: Fn(&Req) -> Option<Req>,
+        J: Fn(&Result<Res, E>) -> Verdict,
     {
         Self { repeat, judge }
     }
@@ -75,14 +75,14 @@ impl<R, J> FnRules<R, J> {
 
 impl<Req, Res, E, R, J> Rules<Req, Res, E> for FnRules<R, J>
 where
-    R: FnMut(&Req) -> Option<Req>,
-    J: FnMut(&Result<Res, E>) -> Verdict,
+    R: Fn(&Req) -> Option<Req>,
+    J: Fn(&Result<Res, E>) -> Verdict,
 {
-    fn repeat(&mut self, request: &Req) -> Option<Req> {
+    fn repeat(&self, request: &Req) -> Option<Req> {
         (self.repeat)(request)
     }
 
-    fn judge(&mut self, answer: &Result<Res, E>) -> Verdict {
+    fn judge(&self, answer: &Result<Res, E>) -> Verdict {
         (self.judge)(answer)
     }
 }

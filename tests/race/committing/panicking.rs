@@ -109,3 +109,47 @@ fn function_that_panicked_leaves_the_handle_of_the_next_attempt_right() {
     let won = won.unwrap();
     assert_eq!((won.index, won.arg, won.output, panics), (1, 1, 1, 1));
 }
+
+#[test]
+fn hold_of_an_attempt_that_panicked_holds_nothing() {
+    let scenario = Scenario::new();
+    let run = |handle: race::AttemptHandle| {
+        let clock = scenario.clock.clone();
+        async move {
+            if handle.index() == 0 {
+                std::mem::forget(handle.hold());
+                clock.sleep(ms(5)).await;
+                panic!("an attempt");
+            }
+            clock.sleep(ms(5)).await;
+        }
+    };
+    let race = Race::committing_fn_with(scenario.clock.timer(), ms(10), run).max_attempts(2);
+    let (won, panics) = run_through_panics(&scenario, Box::pin(race.first()));
+    assert_eq!((won.map(|won| won.index), panics), (Some(1), 1));
+    assert_eq!(scenario.millis(), 15);
+}
+
+#[test]
+fn commit_in_a_function_that_panics_then_commits_nothing() {
+    let scenario = Scenario::new();
+    let run = |mut handle: race::AttemptHandle| {
+        if handle.index() == 1 {
+            assert!(handle.try_commit());
+            panic!("the function");
+        }
+        let clock = scenario.clock.clone();
+        async move {
+            clock.sleep(ms(50)).await;
+            handle.commit().await;
+            Ok::<_, &str>(())
+        }
+    };
+    let race = Race::committing_fn_with(scenario.clock.timer(), ms(10), run).max_attempts(2);
+    let (won, panics) = run_through_panics(&scenario, Box::pin(race.first_ok()));
+    assert_eq!(
+        (won.unwrap().index, panics),
+        (0, 5),
+        "each start panics, until the first wins"
+    );
+}

@@ -1,12 +1,13 @@
-use alloc::{sync::Arc, vec::Vec};
+use alloc::vec::Vec;
 use core::{fmt, task::Waker};
 
 use super::{
     AttemptHandle,
     signals::{Shared, Signals},
 };
+use crate::sync::Arc;
 
-/// Makes the handles of the attempts of one race, and hears what they say.
+/// Makes the handles of the attempts of one race, and receives their signals.
 ///
 /// A [`Source`](crate::source::Source) whose attempts commit owns one, returns it from
 /// [`handles`](crate::source::Source::handles), and gives each attempt the
@@ -15,12 +16,14 @@ use super::{
 /// for a source that is ready-made.
 pub struct Handles {
     shared: Arc<Shared>,
-    /// The running attempts, ordered by index. Attempts that panicked stay until there are many.
+    /// The running attempts, ordered by index. Attempts that panicked stay until the next poll.
     running: Vec<Running>,
     /// How many attempts may commit in total.
     needed: usize,
-    /// A panic interrupted the removal of losers.
-    interrupted: bool,
+    /// The race must look at the signals again: a hold has ended, or a panic interrupted it.
+    must_recheck: bool,
+    /// A race has called `begin`.
+    is_in_race: bool,
 }
 
 struct Running {
@@ -37,22 +40,34 @@ impl Handles {
             shared: Arc::new(Shared::new()),
             running: Vec::new(),
             needed: 1,
-            interrupted: false,
+            must_recheck: false,
+            is_in_race: false,
         }
     }
 
     /// Returns the handle of the attempt that is about to start.
+    ///
+    /// If no race asks for it, because a source that wraps this one does not forward
+    /// [`handles`](crate::source::Source::handles), each call makes a handle for another attempt.
+    /// At most one of them commits, and the race does not learn of it.
     pub fn handle(&mut self) -> AttemptHandle {
         let signals = match self.running.last() {
-            Some(latest) => latest.signals.clone(),
-            None => self.push(0), // no race asks for it
+            Some(latest) if self.is_in_race => latest.signals.clone(),
+            _ => self.push(self.running.len()),
         };
         AttemptHandle { signals }
     }
 
     /// Makes the handle of the attempt that is about to start.
     pub(crate) fn begin(&mut self, index: usize) {
-        // An attempt that panicked before it ran has left its entry, and may have a slot.
+        self.is_in_race = true;
+        self.forget_from(index);
+        self.push(index);
+    }
+
+    /// Forgets the attempts from `index` on, which have not started: the function that makes them
+    /// panicked. Returns their slots.
+    pub(crate) fn forget_from(&mut self, index: usize) {
         while self
             .running
             .last()
@@ -62,7 +77,6 @@ impl Handles {
                 self.shared.add_free(1);
             }
         }
-        self.push(index);
     }
 
     fn push(&mut self, index: usize) -> Arc<Signals> {
@@ -74,14 +88,16 @@ impl Handles {
         signals
     }
 
-    /// Whether so many entries are kept that some may belong to attempts that panicked.
-    pub(crate) fn is_crowded(&self, running: usize) -> bool {
-        self.running.len() > 2 * running + 8
-    }
-
     pub(crate) fn retain(&mut self, mut is_running: impl FnMut(usize) -> bool) {
-        self.running
-            .retain(|it| is_running(it.signals.index) || it.signals.close());
+        let must_recheck = &mut self.must_recheck;
+        self.running.retain(|it| {
+            let is_kept = is_running(it.signals.index);
+            if !is_kept {
+                *must_recheck |= it.signals.is_held();
+                it.signals.close();
+            }
+            is_kept
+        });
     }
 
     /// Sets how many attempts may commit.
@@ -97,7 +113,7 @@ impl Handles {
             return false;
         };
         let ended = self.running.remove(position);
-        self.interrupted |= ended.signals.is_held(); // a hold ends with its attempt
+        self.must_recheck |= ended.signals.is_held(); // a hold ends with its attempt
         ended.signals.close()
     }
 
@@ -119,18 +135,18 @@ impl Handles {
     /// Registers the waker of the race. Returns whether something has changed meanwhile.
     pub(crate) fn register(&self, waker: &Waker) -> bool {
         self.shared.waker().register(waker);
-        self.shared.has_changed() || self.interrupted
+        self.shared.has_changed() || self.must_recheck
     }
 
     /// Returns whether something has changed since the last call.
     #[inline]
     pub(crate) fn take_changed(&mut self) -> bool {
-        self.shared.take_changed() | core::mem::take(&mut self.interrupted)
+        self.shared.take_changed() | core::mem::take(&mut self.must_recheck)
     }
 
     /// Makes the next `take_changed` return `true`, or not.
-    pub(crate) fn interrupt(&mut self, interrupted: bool) {
-        self.interrupted = interrupted;
+    pub(crate) fn set_must_recheck(&mut self, must_recheck: bool) {
+        self.must_recheck = must_recheck;
     }
 
     pub(crate) fn take_progressed(&mut self) -> bool {
@@ -159,13 +175,13 @@ impl Handles {
     /// them all.
     pub(crate) fn claim(&mut self, index: usize) -> bool {
         let claimed = self.signals(index).is_none_or(Signals::claim);
-        self.interrupted |= claimed && self.is_decided(); // the others have lost
+        self.must_recheck |= claimed && self.is_decided(); // the others have lost
         claimed
     }
 
     /// After the decision, returns whether an attempt must end. If losers `run_on`, only those that
     /// tried to commit must.
-    pub(crate) fn has_lost(&self, index: usize, run_on: bool) -> bool {
+    pub(crate) fn must_end(&self, index: usize, run_on: bool) -> bool {
         self.signals(index).is_some_and(|signals| match run_on {
             true => signals.has_lost(),
             false => signals.may_lose(),

@@ -1,7 +1,7 @@
-use alloc::sync::Arc;
 use core::fmt;
 
 use super::signals::Signals;
+use crate::sync::Arc;
 
 /// Keeps a race from starting attempts by time until it is dropped. Made by
 /// [`AttemptHandle::hold`](super::AttemptHandle::hold).

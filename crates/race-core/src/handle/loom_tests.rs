@@ -6,7 +6,7 @@ use super::{
     Handles,
     signals::{Shared, Signals},
 };
-use alloc::sync::Arc;
+use crate::sync::Arc;
 
 fn two(shared: &Arc<Shared>) -> [Arc<Signals>; 2] {
     [0, 1].map(|index| Arc::new(Signals::new(index, shared.clone())))

@@ -1,21 +1,22 @@
 //! Handles, by which attempts tell their race how far they are.
 //!
 //! Each attempt of a committing race has an [`AttemptHandle`]. The race keeps the other end in
-//! [`Handles`]. What an attempt says is in atomics, because an attempt may pass its handle to a
-//! task of its own on another thread.
+//! [`Handles`]. The signals are atomics, because an attempt may pass its handle to a task of its
+//! own on another thread.
 
 mod commit;
 mod handles;
 mod hold;
 mod signals;
 
-use alloc::sync::Arc;
 use core::fmt;
 
 pub use commit::Commit;
 pub use handles::Handles;
 pub use hold::Hold;
 use signals::Signals;
+
+use crate::sync::Arc;
 
 /// The handle of one attempt, by which it tells its race how far it is.
 ///
@@ -28,8 +29,8 @@ use signals::Signals;
 /// - [`hold`](Self::hold) the next start until further notice;
 /// - [`commit`](Self::commit): the race ends for it, and only this attempt runs on.
 ///
-/// All of these take effect when the race is polled, which they wake. An attempt that uses none of
-/// them races as ever.
+/// All of these wake the race, and take effect when it is polled. An attempt need not use any of
+/// them.
 ///
 /// # What a commit means
 ///
@@ -90,8 +91,8 @@ impl AttemptHandle {
     }
 
     /// Resolves when the attempt has committed; never if another one has. The race drops an attempt
-    /// that has lost, so the code after `commit().await` runs in at most one attempt, or in `k` in a
-    /// quorum of `k`.
+    /// that has lost, so the code after `commit().await` runs in at most one attempt, or in `k` in
+    /// a quorum of `k`.
     ///
     /// Await it in the attempt itself. A task that the race cannot drop would wait for ever: use
     /// [`try_commit`](Self::try_commit) there.
@@ -104,8 +105,8 @@ impl AttemptHandle {
         Commit::new(&self.signals)
     }
 
-    /// Commits, and returns whether that succeeded. After `false` another attempt has committed,
-    /// and the race drops this one.
+    /// Commits, and returns whether that succeeded. After `false` another attempt has committed and
+    /// the race drops this one, or the attempt or the race has ended.
     ///
     /// Once it has returned `true`, it always does.
     #[must_use]

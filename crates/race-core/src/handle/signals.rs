@@ -1,15 +1,13 @@
-//! What the attempts say, in atomics.
+//! The signals of attempts to their race: commits, progress and holds, in atomics.
 //!
 //! An attempt that commits goes through [`CLAIMING`], takes one of the free slots that all attempts
 //! of the race share, and is then [`COMMITTED`] or [`LOST`]. The step in between makes sure that an
 //! attempt never takes two slots: the race claims the slot of an attempt whose output is accepted,
 //! while a task of that attempt may commit on another thread.
 
-use alloc::sync::Arc;
-
 use atomic_waker::AtomicWaker;
 
-use crate::sync::{AtomicUsize, Ordering, spin_hint};
+use crate::sync::{Arc, AtomicUsize, Ordering, spin_hint};
 
 const RUNNING: usize = 0;
 const CLAIMING: usize = 1;
@@ -20,9 +18,9 @@ const LOST: usize = 3;
 pub(super) struct Shared {
     /// How many attempts may still commit.
     free: AtomicUsize,
-    /// Not zero: an attempt said something that the race has not heeded.
+    /// Not zero: there is a signal that the race has not applied.
     changed: AtomicUsize,
-    /// Not zero: an attempt made progress that the race has not heeded.
+    /// Not zero: an attempt made progress, and the race has not applied that.
     progressed: AtomicUsize,
     /// Wakes the race. Empty while the race is being polled.
     waker: AtomicWaker,
@@ -81,7 +79,7 @@ impl Shared {
     }
 }
 
-/// What one attempt says.
+/// The signals of one attempt.
 pub(super) struct Signals {
     pub(super) index: usize,
     state: AtomicUsize,
@@ -101,6 +99,9 @@ impl Signals {
     }
 
     pub(super) fn progress(&self) {
+        if self.has_lost() {
+            return; // it has ended, or is about to
+        }
         self.shared.progressed.store(1, Ordering::Release);
         self.shared.change();
     }
@@ -128,7 +129,7 @@ impl Signals {
         committed
     }
 
-    /// Commits for the race, which accepts or has lost the attempt. Returns whether it has a slot.
+    /// Takes a slot for an attempt that has finished. Returns whether it has one.
     pub(super) fn claim(&self) -> bool {
         self.claim_slot().0
     }
@@ -166,7 +167,7 @@ impl Signals {
         self.state.load(Ordering::Acquire) == COMMITTED
     }
 
-    /// Whether it tried to commit and another attempt had.
+    /// Whether it tried to commit and another attempt had, or has ended.
     pub(super) fn has_lost(&self) -> bool {
         self.state.load(Ordering::Acquire) == LOST
     }

@@ -16,7 +16,7 @@ fn one_attempt_commits() {
     assert!(!one.try_commit());
     assert!(two.try_commit(), "it has committed");
     assert!(race.is_decided());
-    assert!(race.has_lost(0, true) && !race.has_lost(1, true));
+    assert!(race.must_end(0, true) && !race.must_end(1, true));
 }
 
 #[test]
@@ -95,6 +95,19 @@ fn attempt_that_panicked_before_it_ran_leaves_its_index_and_its_slot() {
 }
 
 #[test]
-fn handles_that_no_race_asked_for_begin_at_zero() {
-    assert_eq!(Handles::new().handle().index(), 0);
+fn at_most_one_of_the_handles_commits_that_no_race_asked_for() {
+    let mut handles = Handles::new();
+    let [mut one, mut two] = [handles.handle(), handles.handle()];
+    assert_eq!([one.index(), two.index()], [0, 1]);
+    assert!(one.try_commit());
+    assert!(!two.try_commit());
+}
+
+#[test]
+fn progress_of_an_ended_attempt_is_ignored() {
+    let mut race = Handles::new();
+    let [one] = handles(&mut race);
+    race.end(0);
+    one.progress();
+    assert!(!race.take_changed() && !race.take_progressed());
 }

@@ -52,8 +52,9 @@ pub enum EventKind {
     Failed,
     /// The attempt exceeded the attempt timeout and was dropped. A timeout is a failure.
     TimedOut,
-    /// The attempt was dropped while it ran: another attempt won or committed, the race failed, passed its
-    /// deadline or was dropped, or the attempt panicked. A panic is reported in the next poll.
+    /// The attempt was dropped while it ran: another attempt won or committed; the race failed,
+    /// passed its deadline or was dropped; or the attempt panicked. A panic is reported in the next
+    /// poll.
     Cancelled,
     /// The attempt was due and could not start. Not repeated while attempt and reason stay the
     /// same.

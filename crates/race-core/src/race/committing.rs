@@ -26,7 +26,7 @@ where
     ///     |&server, mut attempt| async move {
     ///         let mut events = subscribe(server).await?;
     ///         attempt.progress(); // connected: the next server gets another 250 ms to wait
-    ///         let first = events.next().await?;
+    ///         let first = events.next().await.ok_or(Error::Empty)?;
     ///         attempt.commit().await; // the other attempts are dropped here
     ///         Ok((first, events))
     ///     },

@@ -61,20 +61,20 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        if !H::LISTS_RUNNING {
-            return self.poll_heeding(set, cx);
+        if !H::LISTS_RUNNING && !self.has_handles {
+            return self.poll_with_signals(set, cx);
         }
         if mem::replace(&mut self.in_poll, true) {
             self.report_panicked(set.as_ref().get_ref());
         }
-        let polled = self.poll_heeding(set, cx);
+        let polled = self.poll_with_signals(set, cx);
         self.in_poll = false;
         polled
     }
 
-    /// Polls once, and does what the attempts say by their handles.
+    /// Polls once. Between two polls, signals of the attempts wake the race.
     #[inline(always)]
-    fn poll_heeding<A>(
+    fn poll_with_signals<A>(
         &mut self,
         set: Pin<&mut A>,
         cx: &mut Context<'_>,
@@ -82,9 +82,9 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        self.begin_heeding();
+        self.begin_signals();
         let polled = self.poll_once(set, cx);
-        self.end_heeding(&polled, cx);
+        self.end_signals(&polled, cx);
         polled
     }
 
@@ -115,8 +115,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         self.poll_start(set, cx)
     }
 
-    /// Polls the attempts, and does what they say by their handles. Returns the next one that has
-    /// finished and not lost, and whether the attempts said anything.
+    /// Polls the attempts and applies their signals. Returns the next one that has finished and not
+    /// lost, and whether there were signals.
     #[inline(always)]
     #[expect(clippy::type_complexity, reason = "two answers of one poll")]
     pub(super) fn poll_attempts<A>(
@@ -130,11 +130,11 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         let mut has_changed = false;
         loop {
             let polled = set.as_mut().poll_ready(cx);
-            has_changed |= self.heed(set.as_mut());
+            has_changed |= self.apply_signals(set.as_mut());
             let polled = match polled {
                 Poll::Ready(Some(finished)) => {
                     self.timeouts.finished(finished.0.1);
-                    if self.has_lost(finished.0.1) {
+                    if self.discard_if_lost(finished.0.1) {
                         continue;
                     }
                     Poll::Ready(Some(Step::finished(finished)))
@@ -146,18 +146,20 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         }
     }
 
-    /// Tells the observers which attempts are gone since a poll panicked.
+    /// Forgets the attempts that are gone since a poll panicked, and tells the observers.
     #[cold]
     #[inline(never)]
     fn report_panicked<A>(&mut self, set: &A)
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        self.hooks.retain(&mut |index| {
+        let is_running = |index| {
             let mut is_running = false;
             set.for_each(|&(_, running)| is_running |= running == index);
             is_running
-        });
+        };
+        self.retain_handles(is_running);
+        self.hooks.retain(&mut |index| is_running(index));
     }
 
     /// Returns the next attempt that has finished, and starts nothing.
@@ -171,9 +173,9 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         self.settled = false;
-        self.begin_heeding();
+        self.begin_signals();
         let (polled, _) = self.poll_attempts(set, cx);
-        self.end_heeding(&polled, cx);
+        self.end_signals(&polled, cx);
         polled.map(|step| step.unwrap_or(Step::Exhausted))
     }
 

@@ -27,12 +27,12 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             return Poll::Pending;
         }
         let polled = self.start(set.as_mut(), cx);
-        self.heed(set.as_mut());
+        self.apply_signals(set.as_mut());
         let Poll::Ready(finished) = polled else {
             self.register_start(set.as_ref().get_ref());
             return Poll::Pending;
         };
-        if self.has_lost(finished.0.1) {
+        if self.discard_if_lost(finished.0.1) {
             self.timeouts.finished(finished.0.1);
             self.register_start(set.as_ref().get_ref());
             return match self.poll_attempts(set, cx).0 {
@@ -68,7 +68,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         let candidate = self.candidate.take().expect("a candidate is in hand");
-        self.begin_handle(self.stagger.starts(), set.as_ref().get_ref());
+        self.begin_handle(self.stagger.starts());
         #[cfg_attr(not(feature = "tracing"), expect(unused_mut, reason = "for its span"))]
         let (arg, mut attempt) = self.source.attempt(candidate);
         let cause = self.stagger.cause(set.len());

@@ -1,7 +1,8 @@
 //! Where the candidates of a race come from.
 //!
-//! `Race::of`, `Race::new`, `Race::from_fn` and `Race::from_stream` make the sources in this
-//! module. Use their names to write down the type of a race, such as a field of a struct.
+//! `Race::of`, `Race::new`, `Race::from_fn`, `Race::from_stream` and `Race::committing` make the
+//! sources in this module. Use their names to write down the type of a race, such as a field of a
+//! struct.
 
 mod args;
 mod arrivals;
@@ -75,7 +76,8 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
         true
     }
 
-    /// Returns the handles of the attempts, if they have some. The answer must not change.
+    /// Returns the handles of the attempts, if they have some. The answer must not change. A source
+    /// that wraps another one must forward it.
     ///
     /// Default: `None`.
     #[cfg(feature = "alloc")]

@@ -21,8 +21,8 @@ impl<P: Policy> Stagger<P> {
         }
     }
 
-    /// Suspends starts by time, or resumes them. A start whose time has passed meanwhile is due when
-    /// they are resumed; it is not late.
+    /// Suspends starts by time, or resumes them. A start whose time has passed meanwhile is due
+    /// when they are resumed; it is not late.
     ///
     /// Starts that a failure causes, or that nothing is running, are not suspended. While
     /// [`next`](Self::next) finds nothing else, it returns [`Next::OnFailure`].

@@ -78,7 +78,7 @@ fn request_that_must_not_be_repeated_is_sent_once() {
 
 /// Accepts no answer that begins with "5".
 fn overloaded()
--> FnRules<impl FnMut(&String) -> Option<String> + Clone, impl FnMut(&Answer) -> Verdict + Clone> {
+-> FnRules<impl Fn(&String) -> Option<String> + Clone, impl Fn(&Answer) -> Verdict + Clone> {
     FnRules::new(
         |request: &String| Some(request.clone()),
         |answer: &Answer| match answer {
@@ -142,6 +142,15 @@ fn timeouts_name_their_length() {
     let error = ask(&server.clock, &mut layer.layer(server.clone()), "a").unwrap_err();
     assert_eq!(error.to_string(), "every attempt timed out after 200ms");
     assert_eq!(millis(&server.clock), 250);
+
+    // An answer that came is better than the deadline.
+    let server = Server::new([(10, Ok("503")), (HANGS, Ok(""))]);
+    let layer = server.layer(ms(50)).rules(overloaded()).deadline(ms(120));
+    assert_eq!(
+        ask(&server.clock, &mut layer.layer(server.clone()), "a").unwrap(),
+        "503"
+    );
+    assert_eq!(millis(&server.clock), 120);
 
     let server = Server::new([(HANGS, Ok("")); 2]);
     let layer = server.layer(ms(50)).deadline(ms(120));

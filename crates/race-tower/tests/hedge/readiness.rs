@@ -128,13 +128,32 @@ fn hedge_gets_no_place_beyond_a_concurrency_limit() {
 }
 
 #[test]
-fn readiness_counts_in_the_attempt_timeout() {
+fn deadline_limits_the_wait_for_readiness() {
     let server = Server::new([(HANGS, Ok(""))]);
     let readied = Readied::new(server.clone(), &server.clock, 10_000);
-    let layer = server.layer(ms(50)).attempt_timeout(ms(100));
+    let layer = server
+        .layer(ms(50))
+        .attempt_timeout(ms(100))
+        .deadline(ms(400));
     let error = ask(&server.clock, &mut layer.layer(readied), "a").unwrap_err();
-    assert!(matches!(error, HedgeError::TimedOut(_)));
-    assert_eq!(millis(&server.clock), 150);
+    assert!(matches!(error, HedgeError::Deadline(_)));
+    assert_eq!((millis(&server.clock), server.calls()), (400, vec![0]));
+}
+
+#[test]
+fn hedge_that_is_never_sent_is_neither_charged_nor_counted() {
+    let server = Server::new([(100, Ok("0")); 3]);
+    let budget = Arc::new(race_core::Budget::percent(0).reserve(5));
+    let counters = Arc::new(race_core::Counters::new());
+    let layer = server
+        .layer(ms(20))
+        .budget(budget.clone())
+        .observer(counters.clone());
+    let mut service = layer.layer(ConcurrencyLimit::new(server.clone(), 1));
+    for _ in 0..3 {
+        ask(&server.clock, &mut service, "a").unwrap();
+    }
+    assert_eq!((budget.balance(), counters.counts().attempts), (5, 3));
 }
 
 /// Its clones fail to become ready.

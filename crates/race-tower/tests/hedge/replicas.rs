@@ -87,6 +87,23 @@ fn replica_that_is_not_ready_is_passed_over() {
 }
 
 #[test]
+fn hedge_passes_over_replicas_that_are_not_ready() {
+    for not_ready in [Poll::Pending, Poll::Ready(Err("closed"))] {
+        let clock = VirtualClock::new();
+        let all: [Server; 3] =
+            [HANGS, 10, 10].map(|latency| Server::with_clock(&clock, [(latency, Ok("answer"))]));
+        let states = [Poll::Ready(Ok(())), not_ready, Poll::Ready(Ok(()))];
+        let gates = [0, 1, 2].map(|index| Gate(all[index].clone(), states[index]));
+        let mut service = all[0].layer(ms(50)).over(Replicas::new(gates));
+        ask(&clock, &mut service, "a").unwrap();
+        assert_eq!(
+            all.each_ref().map(Server::calls),
+            [vec![0], vec![], vec![50]]
+        );
+    }
+}
+
+#[test]
 fn readiness_fails_if_that_of_all_replicas_does() {
     let clock = VirtualClock::new();
     let all: [Server; 2] = servers(&clock, 10);
@@ -105,7 +122,7 @@ fn no_replicas_are_refused() {
 }
 
 #[test]
-#[should_panic(expected = "called before `poll_ready`")]
+#[should_panic(expected = "comes after `poll_ready` returned `Ready`")]
 fn call_without_readiness_panics() {
     let clock = VirtualClock::new();
     let all: [Server; 2] = servers(&clock, 10);

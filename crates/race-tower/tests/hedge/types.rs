@@ -42,22 +42,62 @@ async fn layer_goes_over_boxed_services() {
     assert_eq!(tokio::spawn(future).await.unwrap().unwrap(), "one");
 }
 
+#[derive(Clone, Debug)]
+struct Unreachable;
+
+impl std::fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("client error (Connect)")
+    }
+}
+
+impl std::error::Error for Unreachable {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&std::fmt::Error)
+    }
+}
+
 #[tokio::test]
-async fn question_mark_makes_an_anyhow_error() {
-    async fn ask() -> anyhow::Result<&'static str> {
+async fn question_mark_keeps_the_chain_of_an_error() {
+    async fn ask() -> anyhow::Result<()> {
         let layer = HedgeLayer::new(Duration::from_millis(50));
-        let mut service = ServiceBuilder::new()
-            .layer(layer)
-            .service(service_fn(answer));
-        let answer = service
-            .ready()
-            .await
-            .map_err(HedgeError::boxed)
-            .map_err(anyhow::Error::from_boxed)?;
-        Ok(answer.call("fail").await?)
+        let service = service_fn(|(): ()| async { Err::<(), _>(Unreachable) });
+        let mut service = ServiceBuilder::new().layer(layer).service(service);
+        Ok(service.ready().await?.call(()).await?)
     }
     let error = ask().await.unwrap_err();
-    assert_eq!(error.to_string(), "refused");
+    assert_eq!(
+        format!("{error:#}"),
+        format!("client error (Connect): {}", std::fmt::Error)
+    );
+}
+
+#[tokio::test]
+async fn boxed_errors_stay_as_they_are() {
+    let layer = HedgeLayer::new(Duration::from_millis(50));
+    let service = ServiceBuilder::new()
+        .layer(layer)
+        .service(service_fn(answer));
+    let answer = service.oneshot("fail").await.map_err(HedgeError::boxed);
+    assert_eq!(answer.unwrap_err().to_string(), "refused");
+}
+
+/// A hedged service in a struct.
+#[derive(Clone)]
+struct Client {
+    service:
+        race_tower::tokio::Hedge<BoxCloneService<&'static str, &'static str, BoxError>, Duration>,
+}
+
+#[tokio::test]
+async fn type_of_a_hedged_service_has_a_name() {
+    let inner = BoxCloneService::new(service_fn(answer));
+    let layer = HedgeLayer::new(Duration::from_millis(50));
+    let client = Client {
+        service: ServiceBuilder::new().layer(layer).service(inner),
+    };
+    let task = tokio::spawn(client.clone().service.oneshot("one"));
+    assert_eq!(task.await.unwrap().unwrap(), "one");
 }
 
 #[tokio::test]

@@ -74,10 +74,11 @@ const UPDATES: u64 = 16;
 /// # What it learns from
 ///
 /// Every attempt, whatever its index. An attempt that won or finished took as long as it took, and
-/// one that committed took until then. An attempt that was cancelled or timed out would have taken longer than it ran. A failed attempt
-/// says nothing about how long a success takes and is left out. From these samples the Kaplan-Meier
-/// estimator (Journal of the American Statistical Association 53(282), 1958) gives the share of
-/// attempts that take longer than any given time; the delay is the shortest that few enough exceed.
+/// one that committed took until then. An attempt that was cancelled or timed out would have taken
+/// longer than it ran. A failed attempt says nothing about how long a success takes and is left
+/// out. From these samples the Kaplan-Meier estimator (Journal of the American Statistical
+/// Association 53(282), 1958) gives the share of attempts that take longer than any given time; the
+/// delay is the shortest that few enough exceed.
 ///
 /// If the slowest attempts were all cancelled, so that their times are unknown, the delay is the
 /// longest time seen. A shorter delay would be exceeded too often. Races then wait longer and see

@@ -1,5 +1,5 @@
-//! What a race does when its attempts commit, make progress or hold the next start. Without an
-//! allocator they cannot: `no_handles` has the same methods.
+//! The signals of the attempts: what a race does when one commits, makes progress or holds the next
+//! start. Without an allocator there are none: `no_signals` has the same methods.
 
 use core::{
     pin::Pin,
@@ -10,29 +10,29 @@ use super::{Schedule, schedule::Losers, timeouts::Expiries};
 use crate::{Hook, Policy, Timer, attempts::AttemptSet, source::Source};
 
 impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
-    /// Does what the attempts have said since the last call. Returns whether that was anything.
+    /// Applies the signals of the attempts since the last call. Returns whether there were any.
     #[inline]
-    pub(super) fn heed<A>(&mut self, set: Pin<&mut A>) -> bool
+    pub(super) fn apply_signals<A>(&mut self, set: Pin<&mut A>) -> bool
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         let has_changed = self.source.handles().is_some_and(|it| it.take_changed());
         if has_changed {
-            self.heed_changes(set);
+            self.apply_changes(set);
         }
         has_changed
     }
 
     #[cold]
     #[inline(never)]
-    fn heed_changes<A>(&mut self, set: Pin<&mut A>)
+    fn apply_changes<A>(&mut self, set: Pin<&mut A>)
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         let Some(handles) = self.source.handles() else {
             return;
         };
-        handles.interrupt(true); // until all is done: an observer or a drop may panic
+        handles.set_must_recheck(true); // until all is done: an observer or a drop may panic
         if handles.take_progressed() {
             let (timer, began) = (&self.timer, &mut self.began);
             self.stagger
@@ -47,7 +47,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
             self.remove_losers(set);
         }
         if let Some(handles) = self.source.handles() {
-            handles.interrupt(false);
+            handles.set_must_recheck(false);
         }
     }
 
@@ -60,8 +60,8 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         self.timeouts.clear_deadline();
         let run_on = self.losers != Losers::Cancel;
         while let Some(handles) = self.source.handles() {
-            let has_lost = |&(_, index): &(S::Arg, usize)| handles.has_lost(index, run_on);
-            let Some((_, index)) = set.as_mut().remove(has_lost) else {
+            let must_end = |&(_, index): &(S::Arg, usize)| handles.must_end(index, run_on);
+            let Some((_, index)) = set.as_mut().remove(must_end) else {
                 return;
             };
             self.timeouts.finished(index);
@@ -69,10 +69,10 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         }
     }
 
-    /// Returns whether an attempt that finished has lost: as many as needed have committed. Then it
-    /// is noted, and its output must not be seen.
+    /// Returns whether an attempt that finished has lost, because as many as needed have committed.
+    /// If so, it reports the attempt as cancelled, and the caller drops the output.
     #[inline]
-    pub(super) fn has_lost(&mut self, index: usize) -> bool {
+    pub(super) fn discard_if_lost(&mut self, index: usize) -> bool {
         match self.source.handles() {
             Some(handles) if handles.is_decided() => {
                 self.losers != Losers::Deliver && !self.claim(index)
@@ -101,27 +101,25 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Makes the handle of the attempt that is about to start.
     #[inline]
-    pub(super) fn begin_handle<A>(&mut self, index: usize, set: &A)
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
+    pub(super) fn begin_handle(&mut self, index: usize) {
         let Some(handles) = self.source.handles() else {
             return;
         };
         self.has_handles = true;
-        if handles.is_crowded(set.len()) {
-            handles.retain(|index| {
-                let mut is_running = false;
-                set.for_each(|&(_, running)| is_running |= running == index);
-                is_running
-            });
-        }
         handles.begin(index);
+    }
+
+    /// Forgets the handles of attempts that panicked, also before they started.
+    pub(super) fn retain_handles(&mut self, is_running: impl FnMut(usize) -> bool) {
+        if let Some(handles) = self.source.handles() {
+            handles.forget_from(self.stagger.starts());
+            handles.retain(is_running);
+        }
     }
 
     /// Lets the handles wake nothing while the race is polled: it looks at them itself.
     #[inline]
-    pub(super) fn begin_heeding(&mut self) {
+    pub(super) fn begin_signals(&mut self) {
         if let Some(handles) = self.source.handles() {
             handles.begin_poll();
         }
@@ -129,7 +127,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Lets the handles wake the race after a poll that is pending.
     #[inline]
-    pub(super) fn end_heeding<O>(&mut self, polled: &Poll<O>, cx: &mut Context<'_>) {
+    pub(super) fn end_signals<O>(&mut self, polled: &Poll<O>, cx: &mut Context<'_>) {
         if let (Poll::Pending, Some(handles)) = (polled, self.source.handles()) {
             if handles.register(cx.waker()) {
                 cx.waker().wake_by_ref();

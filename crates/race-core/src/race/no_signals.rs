@@ -1,4 +1,4 @@
-//! Without an allocator, attempts have no handles: see `heed`.
+//! Without an allocator, attempts have no handles: see `signals`.
 
 use core::{
     pin::Pin,
@@ -10,12 +10,12 @@ use crate::source::Source;
 
 impl<S: Source, T, P, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     #[inline]
-    pub(super) fn heed<A>(&mut self, _: Pin<&mut A>) -> bool {
+    pub(super) fn apply_signals<A>(&mut self, _: Pin<&mut A>) -> bool {
         false
     }
 
     #[inline]
-    pub(super) fn has_lost(&mut self, _: usize) -> bool {
+    pub(super) fn discard_if_lost(&mut self, _: usize) -> bool {
         false
     }
 
@@ -30,11 +30,13 @@ impl<S: Source, T, P, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     }
 
     #[inline]
-    pub(super) fn begin_handle<A>(&mut self, _: usize, _: &A) {}
+    pub(super) fn begin_handle(&mut self, _: usize) {}
+
+    pub(super) fn retain_handles(&mut self, _: impl FnMut(usize) -> bool) {}
 
     #[inline]
-    pub(super) fn begin_heeding(&mut self) {}
+    pub(super) fn begin_signals(&mut self) {}
 
     #[inline]
-    pub(super) fn end_heeding<O>(&mut self, _: &Poll<O>, _: &mut Context<'_>) {}
+    pub(super) fn end_signals<O>(&mut self, _: &Poll<O>, _: &mut Context<'_>) {}
 }
