@@ -144,7 +144,7 @@ impl Candidates {
 
     /// Gives out the next address.
     pub fn next(&mut self, now: Moment) -> NextAddress {
-        let Some(family) = self.next_family() else {
+        let Some((family, address)) = self.next_address() else {
             return match self.v4.has_ended && self.v6.has_ended {
                 true => NextAddress::Over,
                 false => NextAddress::Wait,
@@ -160,8 +160,7 @@ impl Candidates {
             Some((last, left)) if last == family => left.saturating_sub(1),
             Some(_) => 0,
         };
-        let address = self.of(family).waiting.pop_front();
-        let address = address.expect("the next family has an address");
+        self.of(family).waiting.pop_front();
         self.turn_before = self.turn.replace((family, left));
         NextAddress::Start(address)
     }
@@ -184,15 +183,18 @@ impl Candidates {
         }
     }
 
-    /// The family whose turn it is.
-    fn next_family(&self) -> Option<Family> {
+    /// The address whose turn it is, and its family.
+    fn next_address(&self) -> Option<(Family, SocketAddr)> {
         let wanted = match self.turn {
             None => self.first_family(),
             Some((first, left)) if left > 0 => first,
             Some((last, _)) => last.other(),
         };
-        let has = |family: Family| !self.waiting(family).is_empty();
-        [wanted, wanted.other()].into_iter().find(|it| has(*it))
+        let next = |family: Family| {
+            let address = self.addresses(family).waiting.front();
+            address.map(|address| (family, *address))
+        };
+        next(wanted).or_else(|| next(wanted.other()))
     }
 
     fn first_family(&self) -> Family {
@@ -204,10 +206,6 @@ impl Candidates {
     fn awaits_preferred(&self, family: Family) -> bool {
         let first = self.first_family();
         family != first && !self.addresses(first).has_ended && self.sorted_first.is_none()
-    }
-
-    fn waiting(&self, family: Family) -> &VecDeque<SocketAddr> {
-        &self.addresses(family).waiting
     }
 
     fn addresses(&self, family: Family) -> &Addresses {
