@@ -25,7 +25,8 @@ impl<P: Policy> Stagger<P> {
     /// when they are resumed; it is not late.
     ///
     /// Starts that a failure causes, or that nothing is running, are not suspended. While
-    /// [`next`](Self::next) finds nothing else, it returns [`Next::OnFailure`].
+    /// [`next`](Self::next) finds nothing else, it returns
+    /// [`Next::OnFailure`](crate::Next::OnFailure).
     pub fn set_suspended(&mut self, suspended: bool) {
         self.held |= self.suspended && !suspended;
         self.suspended = suspended;
