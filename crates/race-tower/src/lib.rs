@@ -32,6 +32,7 @@
 //!
 //! - [`Rules`] say how a request is repeated, whether it may be, and whether an answer is good.
 //! - [`Replicas`] send each attempt to another server.
+//! - [`HedgeCounters`] count what hedging does, under a label.
 //! - [`HedgeError`] is the error: that of the service, or a timeout.
 //!
 //! Import what you use by name: a `use race_tower::*` hides the crates `tokio`, `smol` and
@@ -44,25 +45,34 @@
 //! | `std` (default) | [`HedgeLayer`], with a timer that works on any executor |
 //! | `tokio`, `smol`, `async-io` | the module of that runtime, with its `HedgeLayer` |
 //! | `adaptive` | `Adaptive`, a learnt delay: pass an `Arc<Adaptive>` as the delay |
+//! | `metrics` | `Metrics`, an observer that feeds the facade `metrics` |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod attempt;
 mod backends;
+mod counters;
 mod error;
 mod future;
 mod layer;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod replicas;
 mod requests;
 mod rules;
 mod service;
+mod tally;
 
 pub use race_core;
 
 pub use backends::{Backends, Copies};
+pub use counters::{HedgeCounters, HedgeCounts};
 pub use error::HedgeError;
 pub use future::HedgeFuture;
 pub use layer::GenericHedgeLayer;
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub use metrics::Metrics;
 pub use replicas::{Replica, Replicas};
 pub use rules::{CloneRequests, FnRules, Rules};
 pub use service::Hedge;

@@ -68,3 +68,80 @@ fn services_are_called_and_polled_in_the_span_of_their_attempt() {
     let expected = [("called", attempt), ("polled", attempt)];
     assert_eq!(*spans.lock().unwrap(), [expected, expected].concat());
 }
+
+/// Two requests: one is hedged and won by the hedge, one is answered in time.
+fn two_requests<O: race_core::Observer + Clone>(observer: O) {
+    let server = Server::new([(500, Ok("0")), (20, Ok("1")), (30, Ok("2"))]);
+    let mut service = server
+        .layer(ms(50))
+        .observer(observer)
+        .layer(server.clone());
+    ask(&server.clock, &mut service, "a").unwrap();
+    ask(&server.clock, &mut service, "b").unwrap();
+}
+
+#[test]
+fn labelled_counters_count_wins_by_index_and_requests_without_a_hedge() {
+    let counters = race_tower::HedgeCounters::new("search");
+    two_requests(counters.clone());
+    let counts = counters.counts();
+    assert_eq!((counts.won[0], counts.won[1], counts.saved), (1, 1, 1));
+    assert_eq!(
+        (
+            counts.counts.races,
+            counts.counts.extra,
+            counts.counts.cancelled
+        ),
+        (2, 1, 1)
+    );
+    assert!(
+        counts
+            .to_string()
+            .starts_with("search: 1 saved, 2 races, 3 attempts"),
+        "{counts}"
+    );
+}
+
+#[test]
+fn metrics_are_counted_by_service() {
+    use std::collections::BTreeMap;
+
+    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+
+    let recorder = DebuggingRecorder::new();
+    let snapshots = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, || {
+        two_requests(race_tower::Metrics::new("search"))
+    });
+    let metrics = snapshots.snapshot().into_vec().into_iter();
+    let counted: BTreeMap<String, u64> = metrics
+        .map(|(key, _, _, value)| {
+            let (name, labels) = key.key().clone().into_parts();
+            let labels = labels
+                .iter()
+                .map(|label| format!(" {}={}", label.key(), label.value()));
+            let DebugValue::Counter(value) = value else {
+                panic!("{name:?} is no counter");
+            };
+            (
+                format!("{}{}", name.as_str(), labels.collect::<String>()),
+                value,
+            )
+        })
+        .filter(|(_, value)| *value > 0)
+        .collect();
+    let expected = [
+        ("hedge_attempts_total service=search cause=delay", 1),
+        ("hedge_attempts_total service=search cause=first", 2),
+        ("hedge_cancelled_total service=search", 1),
+        ("hedge_saved_total service=search", 1),
+        ("hedge_won_total service=search index=0", 1),
+        ("hedge_won_total service=search index=1", 1),
+    ];
+    assert_eq!(
+        counted,
+        expected
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    );
+}
