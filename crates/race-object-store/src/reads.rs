@@ -90,14 +90,13 @@ where
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let class = ReadClass::of_get(&options);
         let attempt = |_| {
-            let (answer, has_body) = (
-                self.inner.get_opts(location, options.clone()),
-                !options.head,
-            );
+            let options = options.clone();
             async move {
+                let has_body = !options.head;
+                let answer = self.inner.get_opts(location, options).await?;
                 match has_body {
-                    true => body::begin(answer.await?).await,
-                    false => answer.await,
+                    true => body::begin(answer).await,
+                    false => Ok(answer),
                 }
             }
         };
