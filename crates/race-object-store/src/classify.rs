@@ -1,8 +1,8 @@
 use object_store::Error;
 use race_core::Verdict;
 
-/// Classifies the error of a read: an answer that every attempt would get is [`Verdict::Fatal`], any
-/// other error is [`Verdict::Retryable`].
+/// Classifies the error of a read: an answer that every attempt would get is [`Verdict::Fatal`],
+/// any other error is [`Verdict::Retryable`].
 ///
 /// Answers end the read at once and are returned as they are: `NotFound`, `NotModified`,
 /// `Precondition`, `AlreadyExists`, `PermissionDenied`, `Unauthenticated`, `NotSupported`,
