@@ -35,6 +35,7 @@ struct Case {
     delay: u64,
     max_attempts: usize,
     max_in_flight: usize,
+    min_gap: u64,
     on_failure: OnFailure,
     attempt_timeout: Option<u64>,
     deadline: Option<u64>,
@@ -68,14 +69,20 @@ impl Case {
         let operation = operation.expect("there are five");
         let max_attempts = rng.usize(1..=4);
         let in_flight = [usize::MAX, 1, 2, 3];
-        let on_failure = [OnFailure::Any, OnFailure::IfLatest, OnFailure::Wait];
+        let on_failure = [
+            OnFailure::Any,
+            OnFailure::IfLatest,
+            OnFailure::IfIdle,
+            OnFailure::Wait,
+        ];
         let limit = |rng: &mut Rng, most| rng.bool().then(|| rng.u64(1..most));
         Self {
             operation,
-            delay: rng.u64(1..60),
+            delay: rng.u64(0..60),
             max_attempts,
             max_in_flight: rng.choice(in_flight).expect("there are four"),
-            on_failure: rng.choice(on_failure).expect("there are three"),
+            min_gap: rng.bool().then(|| rng.u64(0..30)).unwrap_or_default(),
+            on_failure: rng.choice(on_failure).expect("there are four"),
             attempt_timeout: limit(rng, 100),
             deadline: limit(rng, 200),
             attempts: (0..max_attempts).map(|_| Attempt::draw(rng)).collect(),
@@ -138,6 +145,7 @@ impl Case {
                 } else if self.deadline == Some(now) {
                     return self.outcome(End::Deadline, now, starts, running, cancelled);
                 } else if now >= due
+                    && starts.last().is_none_or(|last| now >= last + self.min_gap)
                     && starts.len() < self.max_attempts
                     && running.len() < self.max_in_flight
                 {
@@ -152,6 +160,7 @@ impl Case {
                 if match self.on_failure {
                     OnFailure::Any => true,
                     OnFailure::IfLatest => is_latest || running.is_empty(),
+                    OnFailure::IfIdle => running.is_empty(),
                     _ => false,
                 } {
                     due = now;
@@ -189,6 +198,7 @@ impl Case {
             .hedged_by(ms(self.delay))
             .max_attempts(self.max_attempts)
             .max_in_flight(self.max_in_flight)
+            .min_gap(ms(self.min_gap))
             .on_failure(self.on_failure);
         if let Some(timeout) = self.attempt_timeout {
             store = store.attempt_timeout(ms(timeout));
