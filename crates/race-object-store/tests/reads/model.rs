@@ -81,7 +81,7 @@ impl Case {
             delay: rng.u64(0..60),
             max_attempts,
             max_in_flight: rng.choice(in_flight).expect("there are four"),
-            min_gap: rng.bool().then(|| rng.u64(0..30)).unwrap_or_default(),
+            min_gap: limit(rng, 30).unwrap_or_default(),
             on_failure: rng.choice(on_failure).expect("there are four"),
             attempt_timeout: limit(rng, 100),
             deadline: limit(rng, 200),
