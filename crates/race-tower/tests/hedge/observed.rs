@@ -111,7 +111,7 @@ fn metrics_are_counted_by_service() {
     let recorder = DebuggingRecorder::new();
     let snapshots = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, || {
-        two_requests(race_tower::Metrics::new("search"))
+        two_requests(race_tower::Metrics::new("search"));
     });
     let metrics = snapshots.snapshot().into_vec().into_iter();
     let counted: BTreeMap<String, u64> = metrics
