@@ -6,6 +6,7 @@
 //! - `tokio::Connector` and `smol::Connector` have settings; the former is a connector of a hyper
 //!   client (feature `hyper`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
+//! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
 //! - [`Candidates`] is the pure part, without sockets and clock.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -13,6 +14,7 @@ mod family;
 
 mod answer;
 mod candidates;
+mod destinations;
 mod memory;
 
 mod dials;
@@ -32,6 +34,7 @@ pub use race_core;
 
 pub use answer::Answer;
 pub use candidates::{Candidates, NextAddress};
+pub use destinations::{sort_destinations, source_address};
 pub use error::ConnectError;
 pub use family::Family;
 pub use happy_eyeballs::{Connected, HappyEyeballs};

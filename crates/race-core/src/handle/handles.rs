@@ -24,6 +24,17 @@ pub struct Handles {
     must_recheck: bool,
     /// A race has called `begin`.
     is_in_race: bool,
+    losers: Losers,
+}
+
+/// What happens to attempts that have lost because others committed.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Losers {
+    Cancel,
+    /// They run on until they try to commit or finish; their outputs are dropped.
+    RunOn,
+    /// The race is kept after its decision: it delivers what they come to.
+    Deliver,
 }
 
 struct Running {
@@ -42,6 +53,7 @@ impl Handles {
             needed: 1,
             must_recheck: false,
             is_in_race: false,
+            losers: Losers::Cancel,
         }
     }
 
@@ -179,13 +191,24 @@ impl Handles {
         claimed
     }
 
-    /// After the decision, returns whether an attempt must end. If losers `run_on`, only those that
-    /// tried to commit must.
-    pub(crate) fn must_end(&self, index: usize, run_on: bool) -> bool {
-        self.signals(index).is_some_and(|signals| match run_on {
-            true => signals.has_lost(),
-            false => signals.may_lose(),
-        })
+    pub(crate) fn set_losers(&mut self, losers: Losers) {
+        self.losers = losers;
+    }
+
+    /// Returns whether an attempt that finishes without a slot has lost, and its output is dropped.
+    #[inline]
+    pub(crate) fn drops_losers(&self) -> bool {
+        self.is_decided() && self.losers != Losers::Deliver
+    }
+
+    /// After the decision, returns whether an attempt must end. Of losers that run on, only those
+    /// that tried to commit must.
+    pub(crate) fn must_end(&self, index: usize) -> bool {
+        self.signals(index)
+            .is_some_and(|signals| match self.losers {
+                Losers::Cancel => signals.may_lose(),
+                Losers::RunOn | Losers::Deliver => signals.has_lost(),
+            })
     }
 }
 

@@ -13,6 +13,7 @@ use core::fmt;
 
 pub use commit::Commit;
 pub use handles::Handles;
+pub(crate) use handles::Losers;
 pub use hold::Hold;
 use signals::Signals;
 

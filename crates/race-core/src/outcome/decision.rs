@@ -16,6 +16,7 @@ use super::{
 use crate::{
     EventKind, Hook, Policy, Timer,
     attempts::AttemptSet,
+    handle::Losers,
     race::{Expiries, GenericRace, Placement, Schedule, Step},
     source::Source,
 };
@@ -104,7 +105,7 @@ where
     /// Lets attempts run on after another one has committed.
     pub(super) fn keep_losers(self: Pin<&mut Self>) {
         if let Some(race) = self.project().race.as_pin_mut() {
-            race.parts().1.keep_losers();
+            race.parts().1.set_losers(Losers::RunOn);
         }
     }
 

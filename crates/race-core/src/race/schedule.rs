@@ -36,21 +36,7 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) in_poll: bool,
     /// The attempts have handles, and one has started.
     pub(super) has_handles: bool,
-    /// What happens to attempts that have lost because others committed.
-    pub(super) losers: Losers,
     pub(super) hooks: H,
-}
-
-/// What happens to attempts that have lost because others committed.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Losers {
-    Cancel,
-    /// They run on until they try to commit or finish; their outputs are dropped.
-    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "for handles"))]
-    RunOn,
-    /// The race is kept after its decision: it delivers what they come to.
-    #[cfg_attr(not(feature = "alloc"), expect(dead_code, reason = "for handles"))]
-    Deliver,
 }
 
 /// How a source delivers.
@@ -83,7 +69,6 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
             settled: false,
             in_poll: false,
             has_handles: false,
-            losers: Losers::Cancel,
             hooks,
         }
     }
@@ -133,7 +118,6 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             settled: false,
             in_poll: self.in_poll,
             has_handles: self.has_handles,
-            losers: self.losers,
             hooks: self.hooks,
         }
     }
@@ -164,7 +148,6 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             settled: false,
             in_poll: self.in_poll,
             has_handles: self.has_handles,
-            losers: self.losers,
             hooks: hooks(self.hooks),
         }
     }
@@ -313,7 +296,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         T: Unpin,
     {
         self.stop();
-        self.losers = Losers::Deliver;
+        self.set_losers(crate::handle::Losers::Deliver);
         self.timeouts.clear();
         self.disarm();
     }

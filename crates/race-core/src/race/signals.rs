@@ -6,8 +6,8 @@ use core::{
     task::{Context, Poll},
 };
 
-use super::{Schedule, schedule::Losers, timeouts::Expiries};
-use crate::{Hook, Policy, Timer, attempts::AttemptSet, source::Source};
+use super::{Schedule, timeouts::Expiries};
+use crate::{Hook, Policy, Timer, attempts::AttemptSet, handle::Losers, source::Source};
 
 impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Applies the signals of the attempts since the last call. Returns whether there were any.
@@ -58,9 +58,8 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     {
         self.stop();
         self.timeouts.clear_deadline();
-        let run_on = self.losers != Losers::Cancel;
         while let Some(handles) = self.source.handles() {
-            let must_end = |&(_, index): &(S::Arg, usize)| handles.must_end(index, run_on);
+            let must_end = |&(_, index): &(S::Arg, usize)| handles.must_end(index);
             let Some((_, index)) = set.as_mut().remove(must_end) else {
                 return;
             };
@@ -74,9 +73,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     #[inline]
     pub(super) fn discard_if_lost(&mut self, index: usize) -> bool {
         match self.source.handles() {
-            Some(handles) if handles.is_decided() => {
-                self.losers != Losers::Deliver && !self.claim(index)
-            }
+            Some(handles) if handles.drops_losers() => !self.claim(index),
             _ => false,
         }
     }
@@ -135,8 +132,10 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         }
     }
 
-    /// Lets attempts that have lost run on, except those that try to commit.
-    pub(crate) fn keep_losers(&mut self) {
-        self.losers = Losers::RunOn;
+    /// Sets what happens to attempts that have lost because others committed.
+    pub(crate) fn set_losers(&mut self, losers: Losers) {
+        if let Some(handles) = self.source.handles() {
+            handles.set_losers(losers);
+        }
     }
 }
