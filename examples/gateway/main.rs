@@ -30,7 +30,10 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let upstreams = [upstream::start("one").await?, upstream::start("two").await?];
+    let upstreams = [
+        upstream::start("one", 5).await?,
+        upstream::start("two", 15).await?,
+    ];
     let counters = Arc::new(Counters::new());
     let address = gateway::start(upstreams, counters.clone()).await?;
 
