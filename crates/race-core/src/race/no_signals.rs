@@ -30,6 +30,11 @@ impl<S: Source, T, P, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     }
 
     #[inline]
+    pub(super) fn gives_handles(&mut self) -> bool {
+        false
+    }
+
+    #[inline]
     pub(super) fn begin_handle(&mut self, _: usize) {}
 
     pub(super) fn retain_handles(&mut self, _: impl FnMut(usize) -> bool) {}

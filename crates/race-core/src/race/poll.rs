@@ -61,7 +61,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        if !H::LISTS_RUNNING && !self.has_handles {
+        if !H::LISTS_RUNNING && !self.gives_handles() {
             return self.poll_with_signals(set, cx);
         }
         if mem::replace(&mut self.in_poll, true) {

@@ -96,6 +96,12 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         self.source.handles().is_some_and(|it| it.end(index))
     }
 
+    /// Whether the attempts have handles. The compiler knows it for most sources.
+    #[inline(always)]
+    pub(super) fn gives_handles(&mut self) -> bool {
+        self.source.handles().is_some()
+    }
+
     /// Makes the handle of the attempt that is about to start.
     #[inline]
     pub(super) fn begin_handle(&mut self, index: usize) {
