@@ -1,5 +1,8 @@
 //! The smaller examples as processes.
 
+mod connect;
+mod first_token;
+mod gateway;
 mod happy_eyeballs;
 mod hedge;
 // Included for its unit tests.

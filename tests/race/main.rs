@@ -7,6 +7,7 @@ mod backoff;
 mod budgets;
 mod catch_up;
 mod combinations;
+mod committing;
 mod delays;
 mod dropping;
 mod errors;

@@ -1,7 +1,18 @@
-use std::{cell::Cell, collections::VecDeque, future::pending, time::Duration};
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    future::pending,
+    rc::Rc,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use futures::{FutureExt, StreamExt, channel::mpsc, poll, stream};
-use race::{CatchUp, VirtualClock, core::Race};
+use race::{
+    Budget, CatchUp, QuorumError, RaceError, Verdict, VirtualClock, VirtualSleep,
+    core::Race,
+    source::{Source, SourceTypes},
+};
 
 use crate::probe::{Trace, ms};
 
@@ -175,4 +186,132 @@ fn from_fn_with_zero_delay_does_not_hang_a_poll() {
         })
         .unwrap();
     assert!(race.len() >= 10);
+}
+
+/// Numbers that wait for their start. The best may change until then.
+struct Numbers {
+    clock: VirtualClock,
+    ready: VecDeque<u64>,
+    better: Rc<RefCell<Vec<u64>>>,
+    useless: Rc<RefCell<Vec<u64>>>,
+}
+
+impl SourceTypes for Numbers {
+    type Candidate = u64;
+    type Arg = u64;
+    type Attempt = VirtualSleep;
+}
+
+impl Source for Numbers {
+    type Output = ();
+
+    fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<u64>> {
+        Poll::Ready(self.ready.pop_front())
+    }
+
+    fn reconsider(&mut self, candidate: &mut u64) -> bool {
+        if let Some(better) = self.better.borrow_mut().pop() {
+            self.ready.push_front(std::mem::replace(candidate, better));
+        }
+        !self.useless.borrow().contains(candidate)
+    }
+
+    fn attempt(&mut self, candidate: u64) -> (u64, VirtualSleep) {
+        (candidate, self.clock.sleep(ms(candidate)))
+    }
+}
+
+fn numbers<const N: usize>(clock: &VirtualClock, numbers: [u64; N]) -> Numbers {
+    Numbers {
+        clock: clock.clone(),
+        ready: numbers.into(),
+        better: Rc::default(),
+        useless: Rc::default(),
+    }
+}
+
+#[test]
+fn candidate_that_waits_is_replaced_with_a_better_one() {
+    let clock = VirtualClock::new();
+    let source = numbers(&clock, [500, 600, 700]);
+    let better = source.better.clone();
+    let mut race = Race::from_source(clock.timer(), ms(50), source);
+    clock
+        .run(async {
+            assert!(poll!(race.next()).is_pending());
+            better.borrow_mut().push(5); // arrives while 600 is in hand
+            assert_eq!(race.next().await, Some((5, ())));
+            assert_eq!(clock.elapsed(), ms(55));
+            assert_eq!(race.next().await, Some((500, ())));
+            assert_eq!(race.next().await, Some((600, ())));
+        })
+        .unwrap();
+}
+
+#[test]
+fn candidate_that_is_taken_back_is_neither_started_nor_charged() {
+    let clock = VirtualClock::new();
+    let source = numbers(&clock, [500, 600, 20]);
+    let useless = source.useless.clone();
+    let budget = Budget::percent(0).reserve(1);
+    let mut race = Race::from_source(clock.timer(), ms(50), source).budget(&budget);
+    clock
+        .run(async {
+            assert!(poll!(race.next()).is_pending());
+            useless.borrow_mut().push(600);
+            assert_eq!(race.next().await, Some((20, ())));
+            assert_eq!(clock.elapsed(), ms(70));
+        })
+        .unwrap();
+}
+
+#[test]
+fn race_whose_candidates_are_all_taken_back_had_none() {
+    let clock = VirtualClock::new();
+    let source = numbers(&clock, [1, 2]);
+    source.useless.borrow_mut().extend([1, 2]);
+    let race = Race::from_source(clock.timer(), ms(50), source);
+    let ended = clock.run(race.first_by(|()| Verdict::Accept)).unwrap();
+    assert!(matches!(ended, Err(RaceError::NoCandidates)), "{ended:?}");
+}
+
+#[test]
+fn quorum_ends_when_too_few_candidates_are_left_after_one_was_taken_back() {
+    let clock = VirtualClock::new();
+    let source = numbers(&clock, [10, 20, 30]);
+    source.useless.borrow_mut().push(20);
+    let race = Race::from_source(clock.timer(), ms(5), source);
+    let ended = clock.run(race.quorum_by(3, |()| Verdict::Accept)).unwrap();
+    assert!(
+        matches!(ended, Err(QuorumError::OutOfReach(_))),
+        "{ended:?}"
+    );
+    assert_eq!(clock.elapsed(), ms(5));
+}
+
+#[test]
+fn endless_source_that_takes_everything_back_yields() {
+    struct Never;
+    impl SourceTypes for Never {
+        type Candidate = ();
+        type Arg = ();
+        type Attempt = std::future::Pending<()>;
+    }
+    impl Source for Never {
+        type Output = ();
+        fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<()>> {
+            Poll::Ready(Some(()))
+        }
+        fn reconsider(&mut self, (): &mut ()) -> bool {
+            false
+        }
+        fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
+            ((), pending())
+        }
+    }
+    let clock = VirtualClock::new();
+    let mut race = Race::from_source(clock.timer(), ms(0), Never);
+    assert!(race.next().now_or_never().is_none());
+    let mut first = Race::from_source(clock.timer(), ms(0), Never).first_by(|()| Verdict::Accept);
+    assert!((&mut first).now_or_never().is_none());
 }

@@ -36,18 +36,54 @@ pub(crate) fn run() -> Outcome {
         "clippy --locked --quiet -p hyper-delay --no-default-features --all-targets -- -D warnings",
     )
     .run()?;
-    embedding()
+    embedding()?;
+    no_runtime()
+}
+
+/// What a library does not depend on unless a feature asks for it.
+const RUNTIMES: [&str; 5] = ["async-io", "async-net", "hyper", "smol", "tokio"];
+
+fn no_runtime() -> Outcome {
+    for library in workspace::libraries()? {
+        // The adapters and the client are for a runtime.
+        if [
+            "race-async-io",
+            "race-smol",
+            "race-tokio",
+            "hyper-delay-client",
+        ]
+        .contains(&&*library)
+        {
+            continue;
+        }
+        let pulled = dependencies(&library)?.into_iter();
+        let pulled: Vec<_> = pulled.filter(|it| RUNTIMES.contains(&&**it)).collect();
+        if !pulled.is_empty() {
+            return Err(format!(
+                "{library} without default features depends on {}: make it optional",
+                pulled.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The names of what a crate depends on without its default features.
+fn dependencies(package: &str) -> Result<Vec<String>, String> {
+    let tree = Step::cargo(&format!(
+        "tree --locked -p {package} --no-default-features --edges normal,build --prefix none"
+    ));
+    let tree = tree
+        .output()
+        .ok_or_else(|| format!("cargo tree -p {package} failed"))?;
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// A program that embeds the server without its command line compiles nothing of it.
 fn embedding() -> Outcome {
-    let tree = Step::cargo(
-        "tree --locked -p hyper-delay --no-default-features --edges normal,build \
-         --prefix none",
-    );
-    let tree = tree.output().ok_or("cargo tree -p hyper-delay failed")?;
-    let names = tree.lines().filter_map(|line| line.split(' ').next());
-    let unneeded: Vec<_> = names.filter(|name| COMMAND_LINE.contains(name)).collect();
+    let names = dependencies("hyper-delay")?.into_iter();
+    let unneeded: Vec<_> = names.filter(|it| COMMAND_LINE.contains(&&**it)).collect();
     match unneeded.is_empty() {
         true => Ok(()),
         false => Err(format!(

@@ -91,6 +91,9 @@ mod stagger;
 
 pub mod source;
 
+#[cfg(feature = "alloc")]
+mod handle;
+
 mod attempts;
 #[cfg(feature = "alloc")]
 mod sync;
@@ -123,6 +126,7 @@ pub use {attempts::AttemptSet, policy::Hook};
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
 pub use {
     attempts::Attempts,
+    handle::{AttemptHandle, Commit, Hold},
     observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
     outcome::{BoxedRaceError, Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
     policy::{Budget, Charge},

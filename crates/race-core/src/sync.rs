@@ -1,4 +1,9 @@
-//! Atomics from `core`, `portable-atomic` or loom.
+//! Atomics from `core`, `portable-atomic` or loom, and the `Arc` that fits them.
+
+#[cfg(not(feature = "portable-atomic"))]
+pub(crate) use alloc::sync::Arc;
+#[cfg(feature = "portable-atomic")]
+pub(crate) use portable_atomic_util::Arc;
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};

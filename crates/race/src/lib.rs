@@ -109,11 +109,11 @@ pub use race_core::CoarseClock;
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use race_core::Traced;
 pub use race_core::{
-    Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters, Counts, Decision,
-    Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, InlineRace, IntoPolicy,
-    Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError,
-    RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome,
-    source,
+    AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
+    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, Hold,
+    InlineRace, IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit,
+    Policy, QuorumError, RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer,
+    Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

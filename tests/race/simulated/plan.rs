@@ -10,6 +10,8 @@ pub(super) struct Plan {
     pub(super) set: Set,
     pub(super) candidates: Vec<Candidate>,
     pub(super) source: Kind,
+    /// The attempts have handles. Without, their signs are void.
+    pub(super) has_handles: bool,
     /// The delay before each index from 1 on; none beyond.
     pub(super) delays: Vec<Option<u64>>,
     /// The pause after each failure, which may be `NEVER`; none beyond.
@@ -39,13 +41,26 @@ pub(super) enum Set {
     InlineThree,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// When a stream yields it, after the one before.
     pub(super) arrival: u64,
     /// `None` never finishes.
     pub(super) latency: Option<u64>,
     pub(super) result: Result<(), Failing>,
+    /// The source takes it back when its start is due.
+    pub(super) is_taken_back: bool,
+    /// What the attempt says by its handle, and how long after its start; in order of time.
+    pub(super) signs: Vec<(u64, Sign)>,
+}
+
+/// What an attempt says by its handle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sign {
+    Progress,
+    Hold,
+    Release,
+    Commit,
 }
 
 /// What a source tells about its length, and whether its candidates arrive over time.
@@ -110,11 +125,26 @@ fn candidate() -> impl Strategy<Value = Candidate> {
         2 => time().prop_map(|delay| Err(Failing::NotBefore(delay))),
         1 => Just(Err(Failing::NoMoreStarts)),
     ];
-    (arrival, latency, result).prop_map(|(arrival, latency, result)| Candidate {
-        arrival,
-        latency,
-        result,
-    })
+    let sign = prop_oneof![
+        2 => Just(Sign::Progress),
+        1 => Just(Sign::Hold),
+        1 => Just(Sign::Release),
+        3 => Just(Sign::Commit),
+    ];
+    let signs = prop_oneof![1 => Just(vec![]), 1 => vec((time(), sign), 1..4)];
+    let is_taken_back = prop::bool::weighted(0.1);
+    (arrival, latency, result, is_taken_back, signs).prop_map(
+        |(arrival, latency, result, is_taken_back, mut signs)| {
+            signs.sort_by_key(|(after, _)| *after);
+            Candidate {
+                arrival,
+                latency,
+                result,
+                is_taken_back,
+                signs,
+            }
+        },
+    )
 }
 
 fn source() -> impl Strategy<Value = Kind> {
@@ -188,7 +218,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         2 => Just(Set::InlineThree),
     ];
     let delays = vec(option::weighted(0.9, time()), 10);
-    let what = (set, vec(candidate(), 0..10), source(), delays);
+    let candidates = vec(candidate(), 0..10);
+    let what = (set, candidates, source(), any::<bool>(), delays);
     let how_many = (
         option::weighted(0.25, 0..6usize),
         option::weighted(0.35, 0..5usize),
@@ -206,7 +237,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     );
     (what, rules(), how_many, how_long, permits, polls()).prop_map(
         |(
-            (set, candidates, source, delays),
+            (set, candidates, source, has_handles, delays),
             (on_failure, catch_up, pauses),
             (max_attempts, max_in_flight, finisher),
             (min_gap, attempt_timeout, deadline),
@@ -216,6 +247,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             set,
             candidates,
             source,
+            has_handles,
             delays,
             pauses,
             on_failure,

@@ -2,19 +2,19 @@
 
 use std::{
     cell::RefCell,
-    future::pending,
+    future::{pending, poll_fn},
     pin::Pin,
     task::{Context, Poll},
 };
 
 use race::{
-    Moment, Timer, VirtualClock, VirtualTimer,
-    source::{Source, SourceTypes},
+    AttemptHandle, Moment, Timer, VirtualClock, VirtualTimer,
+    source::{Handles, Source, SourceTypes},
 };
 
 use super::{
     Outcome,
-    plan::{Candidate, Failing, Kind, Plan},
+    plan::{Failing, Kind, Plan, Sign},
 };
 use crate::probe::ms;
 
@@ -27,6 +27,8 @@ pub(super) struct PlannedSource<'a> {
     arrivals: Vec<u64>,
     timer: VirtualTimer,
     drawn: usize,
+    started: usize,
+    handles: Option<Handles>,
 }
 
 impl<'a> PlannedSource<'a> {
@@ -42,6 +44,8 @@ impl<'a> PlannedSource<'a> {
             arrivals: plan.arrivals(),
             timer: clock.timer(),
             drawn: 0,
+            started: 0,
+            handles: plan.has_handles.then(Handles::new),
         }
     }
 }
@@ -70,21 +74,39 @@ impl Source for PlannedSource<'_> {
         Poll::Ready(Some(self.drawn - 1))
     }
 
-    fn attempt(&mut self, index: usize) -> (usize, Self::Attempt) {
+    fn reconsider(&mut self, candidate: &mut usize) -> bool {
+        !self.plan.candidates[*candidate].is_taken_back
+    }
+
+    fn attempt(&mut self, candidate: usize) -> (usize, Self::Attempt) {
         let now = self.clock.elapsed().as_millis() as u64;
         self.outcome.borrow_mut().starts.push(now);
-        let Candidate {
-            latency, result, ..
-        } = self.plan.candidates[index];
-        let sleep = latency.map(|latency| self.clock.sleep(ms(latency)));
+        let candidate = &self.plan.candidates[candidate];
+        let result = candidate.result;
+        let end = candidate.latency.map(|latency| now + latency);
+        let handle = self.handles.as_mut().map(Handles::handle);
+        let signs = candidate.signs.iter();
+        let signs: Vec<_> = signs
+            .map(|(after, sign)| (now + after, *sign))
+            .filter(|(at, _)| end.is_none_or(|end| *at <= end))
+            .collect();
+        let timer = self.clock.timer();
         let attempt = async move {
-            match sleep {
-                Some(sleep) => sleep.await,
+            if let Some(handle) = handle {
+                say(handle, signs, &timer).await;
+            }
+            match end {
+                Some(end) => until(&timer, end).await,
                 None => pending().await,
             }
             result
         };
-        (index, Box::pin(attempt))
+        self.started += 1;
+        (self.started - 1, Box::pin(attempt))
+    }
+
+    fn handles(&mut self) -> Option<&mut Handles> {
+        self.handles.as_mut()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -95,4 +117,24 @@ impl Source for PlannedSource<'_> {
             Kind::Unknown | Kind::Stream => (0, None),
         }
     }
+}
+
+/// Gives the signs of an attempt, each at its time.
+async fn say(mut handle: AttemptHandle, signs: Vec<(u64, Sign)>, timer: &VirtualTimer) {
+    let mut hold = None;
+    for (at, sign) in signs {
+        until(timer, at).await;
+        match sign {
+            Sign::Progress => handle.progress(),
+            Sign::Hold => hold = Some(handle.hold()),
+            Sign::Release => hold = None,
+            Sign::Commit => handle.commit().await,
+        }
+    }
+    std::mem::forget(hold); // the end of the attempt ends it
+}
+
+async fn until(timer: &VirtualTimer, at: u64) {
+    let mut timer = timer.clone();
+    poll_fn(|cx| Pin::new(&mut timer).poll_until(Moment::from(ms(at)), cx)).await;
 }

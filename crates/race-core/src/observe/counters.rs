@@ -50,6 +50,7 @@ pub struct Counters {
     races: AtomicUsize,
     extra: AtomicUsize,
     failovers: AtomicUsize,
+    committed: AtomicUsize,
     wins: AtomicUsize,
     helped: AtomicUsize,
     finished: AtomicUsize,
@@ -71,6 +72,7 @@ impl Counters {
             races: AtomicUsize::new(0),
             extra: AtomicUsize::new(0),
             failovers: AtomicUsize::new(0),
+            committed: AtomicUsize::new(0),
             wins: AtomicUsize::new(0),
             helped: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
@@ -106,6 +108,7 @@ impl Counters {
             attempts: races.wrapping_add(extra),
             extra,
             failovers: read(&self.failovers),
+            committed: read(&self.committed),
             wins: read(&self.wins),
             helped: read(&self.helped),
             finished: read(&self.finished),
@@ -129,6 +132,7 @@ impl Counters {
                 &self.extra
             }
             EventKind::Started => &self.races,
+            EventKind::Committed => &self.committed,
             EventKind::Won => {
                 if is_extra {
                     add(&self.helped, 1);

@@ -43,6 +43,8 @@ pub struct Counts {
     /// Extra attempts that a failure caused; see [`Cause::Failure`](crate::Cause::Failure). The
     /// other extra attempts are hedges, or started with nothing running.
     pub failovers: u64,
+    /// Attempts that committed; see `AttemptHandle::commit`.
+    pub committed: u64,
     /// Attempts that won. Each attempt that counts towards a quorum is one.
     pub wins: u64,
     /// Attempts that won and were extra. In these races staggering helped.
@@ -98,6 +100,7 @@ impl fmt::Display for Counts {
         )?;
         let rest = [
             (self.failovers, "started by a failure"),
+            (self.committed, "committed"),
             (self.finished, "finished"),
             (self.failed, "failed"),
             (self.timed_out, "timed out"),

@@ -16,10 +16,13 @@ pub struct Event {
     pub ran: Duration,
     /// What happened.
     pub kind: EventKind,
+    /// Whether the attempt has committed: see `AttemptHandle::commit`. Then the race has been
+    /// decided for it before this event, or by it.
+    pub committed: bool,
 }
 
 impl Event {
-    /// Creates an event, for tests of observers.
+    /// Creates an event of an attempt that has not committed, for tests of observers.
     #[must_use]
     pub fn new(index: usize, cause: Cause, at: Moment, ran: Duration, kind: EventKind) -> Self {
         Self {
@@ -28,6 +31,7 @@ impl Event {
             at,
             ran,
             kind,
+            committed: false,
         }
     }
 }
@@ -38,6 +42,8 @@ impl Event {
 pub enum EventKind {
     /// The attempt started. Its first poll follows.
     Started,
+    /// The attempt committed and runs on. The attempts that have lost by it are cancelled next.
+    Committed,
     /// The attempt finished in a race that is read as a stream, which has no winners or failures.
     Finished,
     /// The attempt won, or counts towards the quorum.
@@ -46,8 +52,9 @@ pub enum EventKind {
     Failed,
     /// The attempt exceeded the attempt timeout and was dropped. A timeout is a failure.
     TimedOut,
-    /// The attempt was dropped while it ran: another attempt won, the race failed, passed its
-    /// deadline or was dropped, or the attempt panicked. A panic is reported in the next poll.
+    /// The attempt was dropped while it ran: another attempt won or committed; the race failed,
+    /// passed its deadline or was dropped; or the attempt panicked. A panic is reported in the next
+    /// poll.
     Cancelled,
     /// The attempt was due and could not start. Not repeated while attempt and reason stay the
     /// same.
@@ -58,6 +65,7 @@ impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Started => "started",
+            Self::Committed => "committed",
             Self::Finished => "finished",
             Self::Won => "won",
             Self::Failed => "failed",

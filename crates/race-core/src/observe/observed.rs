@@ -1,5 +1,5 @@
 use alloc::collections::VecDeque;
-use core::{fmt, time::Duration};
+use core::fmt;
 
 use crate::{Cause, Clock, Event, EventKind, Moment, Observer, Refusal};
 
@@ -20,6 +20,7 @@ struct Running {
     index: usize,
     cause: Cause,
     since: Moment,
+    committed: bool,
 }
 
 impl<O: Observer, C: Clock> Observed<O, C> {
@@ -37,12 +38,29 @@ impl<O: Observer, C: Clock> Observed<O, C> {
             return;
         }
         let since = self.clock.read();
-        self.running.push_back(Running {
+        let running = Running {
             index,
             cause,
             since,
-        });
-        self.tell(index, cause, since, Duration::ZERO, EventKind::Started);
+            committed: false,
+        };
+        self.running.push_back(running);
+        self.tell(running, since, EventKind::Started);
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.observer.span(index)
+    }
+
+    pub(crate) fn committed(&mut self, index: usize) {
+        let Ok(position) = self.running.binary_search_by_key(&index, |it| it.index) else {
+            return;
+        };
+        self.running[position].committed = true;
+        let running = self.running[position];
+        let at = self.clock.read();
+        self.tell(running, at, EventKind::Committed);
     }
 
     pub(crate) fn refused(&mut self, index: usize, cause: Cause, refusal: Refusal) {
@@ -51,23 +69,23 @@ impl<O: Observer, C: Clock> Observed<O, C> {
             return;
         }
         let at = self.clock.read();
-        self.tell(
+        let not_running = Running {
             index,
             cause,
-            at,
-            Duration::ZERO,
-            EventKind::Refused(refusal),
-        );
+            since: at,
+            committed: false,
+        };
+        self.tell(not_running, at, EventKind::Refused(refusal));
     }
 
     pub(crate) fn ended(&mut self, index: usize, kind: EventKind) {
         // An attempt that is not listed started before the observer was added.
         if let Ok(position) = self.running.binary_search_by_key(&index, |it| it.index) {
-            let Some(Running { cause, since, .. }) = self.running.remove(position) else {
+            let Some(ended) = self.running.remove(position) else {
                 return;
             };
             let at = self.clock.read();
-            self.tell(index, cause, at, at.since(since), kind);
+            self.tell(ended, at, kind);
         }
     }
 
@@ -81,9 +99,16 @@ impl<O: Observer, C: Clock> Observed<O, C> {
         }
     }
 
-    fn tell(&mut self, index: usize, cause: Cause, at: Moment, ran: Duration, kind: EventKind) {
-        self.observer
-            .observe(Event::new(index, cause, at, ran, kind));
+    fn tell(&mut self, running: Running, at: Moment, kind: EventKind) {
+        let Running {
+            index,
+            cause,
+            since,
+            committed,
+        } = running;
+        let mut event = Event::new(index, cause, at, at.since(since), kind);
+        event.committed = committed;
+        self.observer.observe(event);
     }
 }
 

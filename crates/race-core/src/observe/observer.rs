@@ -28,6 +28,14 @@ pub trait Observer {
     fn is_active(&self) -> bool {
         true
     }
+
+    /// Returns the span in which a running attempt is polled. Only `Traced` has one.
+    #[cfg(feature = "tracing")]
+    #[doc(hidden)]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        let _ = index;
+        None
+    }
 }
 
 impl Observer for () {
@@ -48,6 +56,11 @@ impl<O: Observer> Observer for Option<O> {
     fn is_active(&self) -> bool {
         self.as_ref().is_some_and(O::is_active)
     }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.as_ref()?.span(index)
+    }
 }
 
 impl<A: Observer, B: Observer> Observer for (A, B) {
@@ -58,6 +71,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn is_active(&self) -> bool {
         self.0.is_active() || self.1.is_active()
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.0.span(index).or_else(|| self.1.span(index))
     }
 }
 

@@ -16,13 +16,14 @@ use super::{
 use crate::{
     EventKind, Hook, Policy, Timer,
     attempts::AttemptSet,
+    handle::Losers,
     race::{Expiries, GenericRace, Placement, Schedule, Step},
     source::Source,
 };
 
-/// The number of finished attempts that one poll handles before it yields to its executor, because
-/// each may make room for another.
-const FINISHED_PER_POLL: usize = 32;
+/// The number of steps, such as finished attempts, that one poll handles before it yields to its
+/// executor, because each may make room for another.
+const STEPS_PER_POLL: usize = 32;
 
 /// The initial capacity of the list of failures.
 const FEW_FAILURES: usize = 4;
@@ -101,6 +102,13 @@ where
     J: Judge<S::Output, Error = E>,
     G: Goal<S::Arg, J::Value, E>,
 {
+    /// Lets attempts run on after another one has committed.
+    pub(super) fn keep_losers(self: Pin<&mut Self>) {
+        if let Some(race) = self.project().race.as_pin_mut() {
+            race.parts().1.set_losers(Losers::RunOn);
+        }
+    }
+
     /// Polls the race until it is decided. Keeps the race.
     #[inline]
     pub(super) fn poll_result(
@@ -115,7 +123,7 @@ where
         if let Some(value) = this.goal.reached_at_once() {
             return Poll::Ready(Ok(value));
         }
-        for _ in 0..FINISHED_PER_POLL {
+        for _ in 0..STEPS_PER_POLL {
             schedule.note_running(set.len());
             let in_reach = this.goal.is_in_reach(|| schedule.size_hint(set.len()).1);
             let polled = match in_reach {
@@ -171,6 +179,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     {
         let (arg, index, failure, verdict) = match step {
             Step::Finished { index, arg, output } => match judge.judge(output) {
+                Judged::Accepted(_) if !self.claim(index) => return Outcome::Undecided,
                 Judged::Accepted(output) => {
                     let elapsed = self.elapsed();
                     self.note_ended(index, EventKind::Won);
@@ -192,8 +201,14 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
                 arg,
                 timeout,
             } => (arg, index, Failure::TimedOut(timeout), Verdict::Retryable),
+            Step::TakenBack => return Outcome::Undecided,
             Step::Deadline => return Outcome::Missed(Missed::Deadline),
             Step::Exhausted => return Outcome::Missed(self.out_of_reach()),
+        };
+        // The race has ended for an attempt that committed.
+        let verdict = match self.end_handle(index) {
+            true => Verdict::Fatal,
+            false => verdict,
         };
         let kind = match failure {
             Failure::Error(_) => EventKind::Failed,

@@ -1,6 +1,6 @@
 //! The result-aware finishers of a race.
 
-use super::{By, Decision, Many, OkWins, OkWinsBy, One, Verdict};
+use super::{By, Decision, Judge, Many, OkWins, OkWinsBy, One, Verdict};
 use crate::{
     Hook, Policy, Timer,
     attempts::AttemptSet,
@@ -94,6 +94,15 @@ where
         C: FnMut(&S::Output) -> Verdict,
     {
         Decision::new(self, By(classify), One)
+    }
+
+    /// Like `first_by`, for a classifier whose type has a name.
+    #[doc(hidden)]
+    pub fn first_judged<J: Judge<S::Output>>(
+        self,
+        judge: J,
+    ) -> Decision<Self, J, One, S::Arg, J::Error> {
+        Decision::new(self, judge, One)
     }
 
     /// Resolves to `Result<Vec<Won<Arg, V>>, QuorumError<Arg, V, E>>`: the first `needed` attempts

@@ -41,6 +41,9 @@ impl<R, J, G, A, E> Decision<R, J, G, A, E> {
     /// [`into_args`](GenericRace::into_args) to cancel them and get their arguments back. A
     /// candidate that was drawn and had not started is dropped.
     ///
+    /// If an attempt [commits](crate::AttemptHandle::commit), the others run on beside it. The output
+    /// of one that finishes before it does is dropped.
+    ///
     /// ```
     /// # use std::time::Duration;
     /// # use race_core::{Race, VirtualClock};
@@ -86,6 +89,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut decision = self.project().decision;
+        decision.as_mut().keep_losers();
         let result = ready!(decision.as_mut().poll_result(cx));
         let mut race = decision.take_race();
         race.schedule.drain();

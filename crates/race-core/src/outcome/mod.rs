@@ -48,6 +48,9 @@ pub use first::First;
 pub use won::Won;
 
 #[cfg(feature = "alloc")]
+#[doc(hidden)]
+pub use judge::{Judge, Judged};
+#[cfg(feature = "alloc")]
 pub use {
     boxed_error::BoxedRaceError,
     decision::Decision,

@@ -35,6 +35,20 @@ pub trait Hook {
         let _ = (index, cause);
     }
 
+    /// Returns the span of a running attempt.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        let _ = index;
+        None
+    }
+
+    /// A running attempt committed.
+    #[inline]
+    fn committed(&mut self, index: usize) {
+        let _ = index;
+    }
+
     /// A running attempt ended.
     #[inline]
     fn ended(&mut self, index: usize, kind: EventKind) {
@@ -55,6 +69,60 @@ pub trait Hook {
 }
 
 impl Hook for () {}
+
+/// `None` is nothing.
+impl<A: Hook> Hook for Option<A> {
+    const LISTS_RUNNING: bool = A::LISTS_RUNNING;
+
+    fn permit(&mut self, state: &RaceState<'_>) -> Permit {
+        self.as_mut().map_or(Permit::Start, |it| it.permit(state))
+    }
+
+    fn charge(&mut self, state: &RaceState<'_>) -> bool {
+        self.as_mut().is_none_or(|it| it.charge(state))
+    }
+
+    fn refund(&mut self, state: &RaceState<'_>) {
+        if let Some(it) = self {
+            it.refund(state);
+        }
+    }
+
+    fn started(&mut self, index: usize, cause: Cause) {
+        if let Some(it) = self {
+            it.started(index, cause);
+        }
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.as_ref()?.span(index)
+    }
+
+    fn committed(&mut self, index: usize) {
+        if let Some(it) = self {
+            it.committed(index);
+        }
+    }
+
+    fn ended(&mut self, index: usize, kind: EventKind) {
+        if let Some(it) = self {
+            it.ended(index, kind);
+        }
+    }
+
+    fn retain(&mut self, is_running: &mut dyn FnMut(usize) -> bool) {
+        if let Some(it) = self {
+            it.retain(is_running);
+        }
+    }
+
+    fn refused(&mut self, index: usize, cause: Cause, refusal: Refusal) {
+        if let Some(it) = self {
+            it.refused(index, cause, refusal);
+        }
+    }
+}
 
 impl<A: Hook, B: Hook> Hook for (A, B) {
     const LISTS_RUNNING: bool = A::LISTS_RUNNING || B::LISTS_RUNNING;
@@ -87,6 +155,16 @@ impl<A: Hook, B: Hook> Hook for (A, B) {
         self.1.started(index, cause);
     }
 
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.0.span(index).or_else(|| self.1.span(index))
+    }
+
+    fn committed(&mut self, index: usize) {
+        self.0.committed(index);
+        self.1.committed(index);
+    }
+
     fn ended(&mut self, index: usize, kind: EventKind) {
         self.0.ended(index, kind);
         self.1.ended(index, kind);
@@ -113,6 +191,15 @@ impl<O: crate::Observer, C: crate::Clock> Hook for crate::Observed<O, C> {
 
     fn started(&mut self, index: usize, cause: Cause) {
         self.started(index, cause);
+    }
+
+    #[cfg(feature = "tracing")]
+    fn span(&self, index: usize) -> Option<tracing::Span> {
+        self.span(index)
+    }
+
+    fn committed(&mut self, index: usize) {
+        self.committed(index);
     }
 
     fn ended(&mut self, index: usize, kind: EventKind) {

@@ -2,15 +2,24 @@
 
 mod admit;
 mod candidate;
+#[cfg(feature = "alloc")]
+mod committing;
 mod expiries;
 #[cfg(feature = "alloc")]
 mod into_args;
 mod max_in_flight;
 mod new;
+#[cfg(not(feature = "alloc"))]
+mod no_signals;
 mod options;
 mod placement;
 mod poll;
 mod schedule;
+#[cfg(feature = "alloc")]
+mod signals;
+#[cfg(feature = "tracing")]
+mod spans;
+mod start;
 mod stream;
 mod timeouts;
 mod timer;
@@ -76,11 +85,12 @@ pin_project! {
     /// 9. No needless trait bounds: outputs of any type, `FnMut`, `Rc`, borrowed captures, no
     ///    `'static`, no `Clone`. A race is `Send` if its parts are. A [`Race`] is always `Unpin`.
     /// 10. A panic in one attempt, in the function that makes attempts or in the source leaves the
-    ///     other attempts deliverable.
+    ///     other attempts deliverable. (If the attempt had committed, there are no others.)
     /// 11. Result-aware finishers start the next attempt as soon as `OnFailure`, pause, gap and
     ///     pushback allow. They never wait with nothing running while something may start, unless
     ///     one of these delays it, or a gate answered `NotNow`.
-    /// 12. An attempt that has a timeout ends by it, and a race that has a deadline ends by it. A
+    /// 12. An attempt that has a timeout ends by it, and a race that has a deadline ends by it,
+    ///     unless an attempt has committed before. A
     ///     result at the same instant wins over both; both win over a start.
     /// 13. A budget limits what starts by time. Attempts that a failure causes, or that start while
     ///     none is running, are free unless asked otherwise.

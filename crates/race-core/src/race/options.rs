@@ -167,7 +167,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     }
 
     /// Limits how long the race may take, counted from its first poll. Whatever runs then is
-    /// cancelled.
+    /// cancelled. After a [commit](Self::committing) it no longer applies.
     ///
     /// Result-aware finishers fail with their `Deadline` error; the stream ends, and `first`
     /// resolves to `None`. Zero allows only the first poll. Default: none.
@@ -261,6 +261,20 @@ mod shared {
             B: Deref<Target = Budget>,
         {
             self.map(|policy| policy, |hooks| (hooks, Charge::new(budget)))
+        }
+
+        /// Charges attempts to a [`Budget`] if there is one, for code that gets its options from
+        /// elsewhere.
+        #[must_use]
+        #[expect(clippy::type_complexity, reason = "the parts of a race")]
+        pub fn optional_budget<B>(
+            self,
+            budget: Option<B>,
+        ) -> GenericRace<K, S, T, P, (H, Option<Charge<B>>)>
+        where
+            B: Deref<Target = Budget>,
+        {
+            self.map(|policy| policy, |hooks| (hooks, budget.map(Charge::new)))
         }
 
         /// Reports the events of the race to an [`Observer`].

@@ -35,6 +35,8 @@ pub(crate) enum Step<A, O> {
         )]
         timeout: Duration,
     },
+    /// The source took back a candidate whose start was due.
+    TakenBack,
     /// The deadline of the race passed.
     Deadline,
     /// Nothing is running and nothing can start.
@@ -43,7 +45,7 @@ pub(crate) enum Step<A, O> {
 
 impl<A, O> Step<A, O> {
     #[inline]
-    fn finished(((arg, index), output): ((A, usize), O)) -> Self {
+    pub(super) fn finished(((arg, index), output): ((A, usize), O)) -> Self {
         Self::Finished { index, arg, output }
     }
 }
@@ -59,14 +61,30 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        if !H::LISTS_RUNNING {
-            return self.poll_once(set, cx);
+        if !H::LISTS_RUNNING && !self.gives_handles() {
+            return self.poll_with_signals(set, cx);
         }
         if mem::replace(&mut self.in_poll, true) {
             self.report_panicked(set.as_ref().get_ref());
         }
-        let polled = self.poll_once(set, cx);
+        let polled = self.poll_with_signals(set, cx);
         self.in_poll = false;
+        polled
+    }
+
+    /// Polls once. Between two polls, signals of the attempts wake the race.
+    #[inline(always)]
+    fn poll_with_signals<A>(
+        &mut self,
+        set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Step<S::Arg, S::Output>>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        self.begin_signals();
+        let polled = self.poll_once(set, cx);
+        self.end_signals(&polled, cx);
         polled
     }
 
@@ -83,9 +101,12 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     {
         let was_settled = mem::take(&mut self.settled);
         // Before the timer, so that neither starves the other of a task's cooperative budget.
-        match set.as_mut().poll_ready(cx) {
-            Poll::Ready(Some(finished)) => return Poll::Ready(self.finish(finished)),
-            Poll::Pending if was_settled && !self.must_poll_timer(set.as_mut(), cx) => {
+        let (polled, has_changed) = self.poll_attempts(set.as_mut(), cx);
+        match polled {
+            Poll::Ready(Some(step)) => return Poll::Ready(step),
+            Poll::Pending
+                if was_settled && !has_changed && !self.must_poll_timer(set.as_mut(), cx) =>
+            {
                 self.settled = true;
                 return Poll::Pending;
             }
@@ -94,18 +115,51 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         self.poll_start(set, cx)
     }
 
-    /// Tells the observers which attempts are gone since a poll panicked.
+    /// Polls the attempts and applies their signals. Returns the next one that has finished and not
+    /// lost, and whether there were signals.
+    #[inline(always)]
+    #[expect(clippy::type_complexity, reason = "two answers of one poll")]
+    pub(super) fn poll_attempts<A>(
+        &mut self,
+        mut set: Pin<&mut A>,
+        cx: &mut Context<'_>,
+    ) -> (Poll<Option<Step<S::Arg, S::Output>>>, bool)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let mut has_changed = false;
+        loop {
+            let polled = set.as_mut().poll_ready(cx);
+            has_changed |= self.apply_signals(set.as_mut());
+            let polled = match polled {
+                Poll::Ready(Some(finished)) => {
+                    self.timeouts.finished(finished.0.1);
+                    if self.discard_if_lost(finished.0.1) {
+                        continue;
+                    }
+                    Poll::Ready(Some(Step::finished(finished)))
+                }
+                Poll::Ready(None) => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            };
+            return (polled, has_changed);
+        }
+    }
+
+    /// Forgets the attempts that are gone since a poll panicked, and tells the observers.
     #[cold]
     #[inline(never)]
     fn report_panicked<A>(&mut self, set: &A)
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        self.hooks.retain(&mut |index| {
+        let is_running = |index| {
             let mut is_running = false;
             set.for_each(|&(_, running)| is_running |= running == index);
             is_running
-        });
+        };
+        self.retain_handles(is_running);
+        self.hooks.retain(&mut |index| is_running(index));
     }
 
     /// Returns the next attempt that has finished, and starts nothing.
@@ -119,11 +173,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
         self.settled = false;
-        match set.poll_ready(cx) {
-            Poll::Ready(Some(finished)) => Poll::Ready(self.finish(finished)),
-            Poll::Ready(None) => Poll::Ready(Step::Exhausted),
-            Poll::Pending => Poll::Pending,
-        }
+        self.begin_signals();
+        let (polled, _) = self.poll_attempts(set, cx);
+        self.end_signals(&polled, cx);
+        polled.map(|step| step.unwrap_or(Step::Exhausted))
     }
 
     /// The only loop of a race: starts what is due, and waits for the next start or timeout.
@@ -161,15 +214,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
                     }
                 }
             }
-            if !self.admit(set.len()) {
-                continue;
-            }
             starts += 1;
-            let polled = self.start(set.as_mut(), cx);
-            if let Poll::Ready(finished) = polled {
-                return Poll::Ready(self.finish_started(finished, set.as_ref().get_ref()));
+            if let Poll::Ready(step) = self.start_next(set.as_mut(), cx) {
+                return Poll::Ready(step);
             }
-            self.register_start(set.as_ref().get_ref());
             if starts >= STARTS_PER_POLL && !self.is_full(set.as_ref().get_ref()) {
                 self.begin_deadline();
                 cx.waker().wake_by_ref();
@@ -277,76 +325,5 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             arg,
             timeout,
         })
-    }
-
-    /// Starts the candidate in hand and polls it.
-    #[inline]
-    #[expect(clippy::type_complexity, reason = "what a set of attempts returns")]
-    fn start<A>(
-        &mut self,
-        set: Pin<&mut A>,
-        cx: &mut Context<'_>,
-    ) -> Poll<((S::Arg, usize), S::Output)>
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        let candidate = self.candidate.take().expect("a candidate is in hand");
-        let (arg, attempt) = self.source.attempt(candidate);
-        let cause = self.stagger.cause(set.len());
-        let index = self.stagger.started();
-        self.refused = None;
-        self.note_max_attempts();
-        self.hooks.started(index, cause);
-        set.push_and_poll((arg, index), attempt, cx)
-    }
-
-    /// An attempt finished in the poll of its start, or another one finished meanwhile.
-    #[inline]
-    fn finish_started<A>(
-        &mut self,
-        finished: ((S::Arg, usize), S::Output),
-        set: &A,
-    ) -> Step<S::Arg, S::Output>
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        if self.timeouts.are_set() {
-            self.timeouts.finished(finished.0.1);
-            self.register_start(set);
-        }
-        Step::finished(finished)
-    }
-
-    #[inline]
-    fn finish(&mut self, finished: ((S::Arg, usize), S::Output)) -> Step<S::Arg, S::Output> {
-        self.timeouts.finished(finished.0.1);
-        Step::finished(finished)
-    }
-
-    /// Counts the timeout of the latest attempt from here, if that is still to be done. A panic in
-    /// the poll of its start leaves it to the next poll.
-    #[inline]
-    fn register_start<A>(&mut self, set: &A)
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        if self.timeouts.is_behind(self.stagger.starts()) {
-            self.register_latest(set);
-        }
-    }
-
-    #[inline(never)]
-    fn register_latest<A>(&mut self, set: &A)
-    where
-        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
-    {
-        let now = read(&self.timer, &mut self.began);
-        self.stagger.clock(|| now);
-        self.timeouts.make_room(|index| {
-            let mut is_running = false;
-            set.for_each(|&(_, running)| is_running |= running == index);
-            is_running
-        });
-        self.timeouts.register(self.stagger.starts() - 1, now);
     }
 }

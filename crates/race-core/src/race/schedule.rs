@@ -13,7 +13,7 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) source: S,
     /// The source has no more candidates, or has panicked.
     pub(super) source_over: bool,
-    /// A candidate was drawn.
+    /// A candidate was drawn. One that was taken back before anything started does not count.
     pub(super) had_candidate: bool,
     pub(super) pace: Pace,
     /// The race has reported its end.
@@ -34,6 +34,8 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
     pub(super) settled: bool,
     /// A poll has begun. After a panic in it, it stays so until the next poll.
     pub(super) in_poll: bool,
+    /// The attempts have handles, and one has started.
+    pub(super) has_handles: bool,
     pub(super) hooks: H,
 }
 
@@ -66,6 +68,7 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
             timeouts: Timeouts::new(),
             settled: false,
             in_poll: false,
+            has_handles: false,
             hooks,
         }
     }
@@ -90,6 +93,33 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
     #[inline]
     pub(super) fn draws_ahead(&self) -> bool {
         self.needed > 1
+    }
+
+    /// Replaces the source with one of the same candidates.
+    #[cfg(feature = "tracing")]
+    pub(super) fn map_source<S2: SourceTypes<Candidate = S::Candidate>>(
+        self,
+        source: impl FnOnce(S) -> S2,
+    ) -> Schedule<S2, T, P, H, Q> {
+        Schedule {
+            candidate: self.candidate,
+            source: source(self.source),
+            source_over: self.source_over,
+            had_candidate: self.had_candidate,
+            pace: self.pace,
+            ended: self.ended,
+            refused: self.refused,
+            needed: self.needed,
+            stagger: self.stagger,
+            timer: self.timer,
+            armed: self.armed,
+            began: self.began,
+            timeouts: self.timeouts,
+            settled: false,
+            in_poll: self.in_poll,
+            has_handles: self.has_handles,
+            hooks: self.hooks,
+        }
     }
 
     /// Replaces the policy and the hooks.
@@ -117,6 +147,7 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
             timeouts: self.timeouts,
             settled: false,
             in_poll: self.in_poll,
+            has_handles: self.has_handles,
             hooks: hooks(self.hooks),
         }
     }
@@ -138,8 +169,8 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
                 Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
             }
         };
-        let certain = match self.timeouts.are_set() {
-            true => 0, // a timeout or the deadline may end them
+        let certain = match self.timeouts.are_set() || self.has_handles {
+            true => 0, // a timeout, the deadline or a commit may end them
             false => running,
         };
         let most = starts.and_then(|starts| starts.checked_add(running));
@@ -201,6 +232,9 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     #[cfg(feature = "alloc")]
     pub(crate) fn set_needed(&mut self, needed: usize) {
         self.needed = needed;
+        if let Some(handles) = self.source.handles() {
+            handles.set_needed(needed);
+        }
         self.settled = false;
     }
 
@@ -223,6 +257,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Tells the observers how an attempt ended.
     #[inline]
     pub(crate) fn note_ended(&mut self, index: usize, kind: crate::EventKind) {
+        self.end_handle(index);
         self.hooks.ended(index, kind);
     }
 
@@ -261,6 +296,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         T: Unpin,
     {
         self.stop();
+        self.set_losers(crate::handle::Losers::Deliver);
         self.timeouts.clear();
         self.disarm();
     }

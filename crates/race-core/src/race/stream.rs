@@ -13,8 +13,9 @@ use super::Inline;
 use super::{GenericRace, Placement, Schedule, Step, timeouts::Expiries};
 use crate::{EventKind, Hook, Policy, Timer, attempts::AttemptSet, source::Source};
 
-/// The number of timed-out attempts that one poll removes before it yields to its executor.
-const TIMEOUTS_PER_POLL: usize = 32;
+/// The number of attempts that time out, and of candidates that are taken back, in one poll before
+/// it yields to its executor.
+const STEPS_PER_POLL: usize = 32;
 
 /// An attempt that ran to its end.
 pub(crate) struct Finished<A, O> {
@@ -40,7 +41,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             self.cancel(set); // goes on after a panic in it
             return Poll::Ready(None);
         }
-        for _ in 0..TIMEOUTS_PER_POLL {
+        for _ in 0..STEPS_PER_POLL {
             let Poll::Ready(step) = self.poll_step(set.as_mut(), cx) else {
                 return Poll::Pending;
             };
@@ -48,10 +49,13 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
                 Step::Finished { index, arg, output } => {
                     if kind == EventKind::Finished {
                         self.begin_waiting_for_consumer();
+                    } else if !self.claim(index) {
+                        continue; // another attempt has just committed on another thread
                     }
                     self.note_ended(index, kind);
                     return Poll::Ready(Some(Finished { index, arg, output }));
                 }
+                Step::TakenBack => {}
                 Step::TimedOut { index, .. } => self.note_ended(index, EventKind::TimedOut),
                 Step::Deadline => {
                     self.cancel(set);

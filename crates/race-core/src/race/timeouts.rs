@@ -70,6 +70,13 @@ impl<Q: Expiries> Timeouts<Q> {
         self.0 = None;
     }
 
+    #[cfg(feature = "alloc")]
+    pub(super) fn clear_deadline(&mut self) {
+        if let Some(limits) = &mut self.0 {
+            (limits.race, limits.deadline) = (u64::MAX, None);
+        }
+    }
+
     #[inline]
     pub(super) fn are_set(&self) -> bool {
         self.0.is_some()

@@ -1,19 +1,39 @@
 //! Where the candidates of a race come from.
 //!
-//! `Race::of`, `Race::new`, `Race::from_fn` and `Race::from_stream` make the sources in this
-//! module. Use their names to write down the type of a race, such as a field of a struct.
+//! `Race::of`, `Race::new`, `Race::from_fn`, `Race::from_stream` and `Race::committing` make the
+//! sources in this module. Use their names to write down the type of a race, such as a field of a
+//! struct.
 
 mod args;
 mod arrivals;
+#[cfg(feature = "alloc")]
+mod committing;
+#[cfg(feature = "alloc")]
+mod committing_fn;
 mod of;
 mod repeat;
+#[cfg(feature = "tracing")]
+mod spanned;
 
 use core::task::{Context, Poll};
 
 pub use args::Args;
 pub use arrivals::Arrivals;
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use committing::Committing;
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use committing_fn::CommittingFn;
 pub use of::Of;
 pub use repeat::Repeat;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use spanned::Spanned;
+
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub use crate::handle::Handles;
 
 /// The types of a source.
 ///
@@ -44,6 +64,36 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     /// Makes an attempt of a candidate when its start is due. The future must not borrow from the
     /// returned argument.
     fn attempt(&mut self, candidate: Self::Candidate) -> (Self::Arg, Self::Attempt);
+
+    /// Returns whether a candidate whose start is due is to start; it may be replaced with another
+    /// one. `false` takes it back, and the race draws the next candidate.
+    ///
+    /// A race draws one candidate ahead, which may wait for its start while better ones arrive or
+    /// while it becomes useless. Gates and budgets are asked after this. Default: `true`.
+    #[inline]
+    fn reconsider(&mut self, candidate: &mut Self::Candidate) -> bool {
+        let _ = candidate;
+        true
+    }
+
+    /// Returns the handles of the attempts, if they have some. The answer must not change. A source
+    /// that wraps another one must forward it.
+    ///
+    /// Default: `None`.
+    #[cfg(feature = "alloc")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+    #[inline]
+    fn handles(&mut self) -> Option<&mut Handles> {
+        None
+    }
+
+    /// Gives an attempt the span to be polled in, before its first poll.
+    #[cfg(feature = "tracing")]
+    #[doc(hidden)]
+    #[inline]
+    fn instrument(attempt: &mut Self::Attempt, span: impl FnOnce() -> Option<tracing::Span>) {
+        let _ = (attempt, span);
+    }
 
     /// Returns bounds on the number of remaining candidates, as for iterators.
     ///

@@ -37,6 +37,8 @@ pub struct Stagger<P> {
     pub(super) held: bool,
     /// The due start is late for such a reason, so it is not made up for.
     pub(super) excused: bool,
+    /// Starts by time are suspended.
+    pub(super) suspended: bool,
     /// Being idle does not make the next start due: a gate deferred it, or the pause after a
     /// failure never ends.
     pub(super) idle_waits: bool,
@@ -87,6 +89,7 @@ impl<P: Policy> Stagger<P> {
             on_failure: OnFailure::IfLatest,
             held: false,
             excused: false,
+            suspended: false,
             idle_waits: false,
             call: Cause::Failure,
             failures: 0,
@@ -151,7 +154,16 @@ impl<P: Policy> Stagger<P> {
         if self.phase == Phase::Over {
             return Moment::NEVER;
         }
-        self.by_time.min(self.called).max(self.earliest)
+        self.by_time().min(self.called).max(self.earliest)
+    }
+
+    /// Returns when the delay makes the next attempt due.
+    #[inline]
+    fn by_time(&self) -> Moment {
+        match self.suspended {
+            true => Moment::NEVER,
+            false => self.by_time,
+        }
     }
 
     /// Returns whether the next attempt is due regardless of the time, such as the first attempt,
@@ -168,7 +180,7 @@ impl<P: Policy> Stagger<P> {
         if self.starts == 0 {
             return Cause::First;
         }
-        match self.called <= self.by_time && self.called != Moment::NEVER {
+        match self.called <= self.by_time() && self.called != Moment::NEVER {
             true => self.call,
             false if running == 0 => Cause::Idle,
             false => Cause::Delay,

@@ -4,6 +4,7 @@ mod catch_up;
 mod due;
 mod on_failure;
 mod options;
+mod progress;
 
 use crate::Moment;
 
@@ -21,7 +22,7 @@ pub enum Next {
     Until(Moment),
     /// As many attempts are running as allowed. Start one when one finishes.
     Full,
-    /// Only a failure makes the next attempt due.
+    /// Only a failure makes the next attempt due, or the end of a suspension.
     OnFailure,
     /// No more attempts start.
     Over,

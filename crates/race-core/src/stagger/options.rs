@@ -44,6 +44,7 @@ impl<P: Policy> Stagger<P> {
             on_failure: self.on_failure,
             held: self.held,
             excused: self.excused,
+            suspended: self.suspended,
             idle_waits: self.idle_waits,
             call: self.call,
             failures: self.failures,

@@ -1,12 +1,13 @@
 //! What a race does, said as plainly as possible: instant by instant, with a list of what runs.
 
+mod signs;
 mod starts;
 
 use race::{Cause, OnFailure};
 
 use super::{
     End, Outcome,
-    plan::{Finisher, Kind, Plan, Set},
+    plan::{Finisher, Kind, Plan, Set, Sign},
 };
 
 const NEVER: u64 = u64::MAX;
@@ -22,8 +23,13 @@ enum Then {
 
 struct Running {
     index: usize,
+    candidate: usize,
     finishes: u64,
     times_out: u64,
+    /// What it still has to say, and when; the next one is the last.
+    signs: Vec<(u64, Sign)>,
+    holds: bool,
+    committed: bool,
 }
 
 struct Model<'a> {
@@ -47,6 +53,10 @@ struct Model<'a> {
     stopped: bool,
     /// Something other than time held up the next start when it was looked at last.
     held: bool,
+    /// An attempt held starts by time when its race was polled last.
+    suspended: bool,
+    /// How many attempts may still commit, or be accepted.
+    free: usize,
     /// Being idle makes nothing due: a gate deferred the start, or a pause never ends.
     deferred: bool,
     asked: usize,
@@ -76,6 +86,11 @@ pub(super) fn simulate(plan: &Plan) -> Option<Outcome> {
         earliest: 0,
         stopped: plan.max_attempts == Some(0),
         held: false,
+        suspended: false,
+        free: match plan.finisher {
+            Finisher::QuorumBy(needed) => needed,
+            _ => 1,
+        },
         deferred: false,
         asked: 0,
         balance: plan
@@ -127,16 +142,14 @@ impl Model<'_> {
                 self.idle();
             }
             let in_reach = self.is_in_reach();
-            let mut finished = self.running.iter().filter(|it| it.finishes <= self.now);
-            if let Some(Running { index, .. }) = finished.next() {
-                self.tie |= finished.next().is_some();
-                let index = *index;
-                self.running.retain(|it| it.index != index);
-                if let Some(end) = self.finish(index) {
+            if let Some(finished) = self.poll_running() {
+                if let Some(end) = self.finish(&finished) {
                     return Then::End(end);
                 }
                 continue;
             }
+            // A commit may have stopped it.
+            let in_reach = in_reach && self.is_in_reach();
             if !in_reach {
                 return Then::End(self.exhausted());
             }
@@ -159,13 +172,19 @@ impl Model<'_> {
                 let Some(&Running { index, .. }) = timed_out else {
                     return Then::End(self.deadline());
                 };
-                self.running.retain(|it| it.index != index);
-                self.fail(index, true);
+                let timed_out = self.take(index);
+                if let Some(end) = self.fail(&timed_out, true) {
+                    return Then::End(end);
+                }
                 continue;
             }
             let cause = self.cause();
             let excused = self.held;
             self.held = false;
+            if self.plan.candidates[self.drawn - 1].is_taken_back {
+                (self.in_hand, self.held) = (false, excused);
+                continue;
+            }
             if !self.is_admitted(cause) {
                 was_refused = true;
                 continue;
@@ -269,7 +288,7 @@ impl Model<'_> {
     /// Result-aware finishers do not wait with nothing running.
     fn idle(&mut self) {
         let may_call = self.is_result_aware() && self.on_failure() != OnFailure::Wait;
-        let is_due = self.by_time.min(self.called).max(self.earliest) == 0;
+        let is_due = self.by_time().min(self.called).max(self.earliest) == 0;
         if may_call && !is_due && !self.deferred && self.called == NEVER {
             (self.called, self.call) = (0, Cause::Idle);
         }
@@ -295,10 +314,10 @@ impl Model<'_> {
         if !self.in_hand {
             self.held |= !self.source_over;
             // A candidate is of no use if nothing makes it due.
-            let may_be_due = self.by_time.min(self.called).max(self.earliest) != NEVER;
+            let may_be_due = self.by_time().min(self.called).max(self.earliest) != NEVER;
             return (!self.source_over && may_be_due).then_some(NEVER);
         }
-        let start = self.by_time.min(self.called).max(self.earliest);
+        let start = self.by_time().min(self.called).max(self.earliest);
         if self.stopped || start == NEVER {
             return None;
         }
@@ -321,13 +340,14 @@ impl Model<'_> {
     /// When the next timeout or the deadline expires.
     fn expiry(&self) -> u64 {
         let timeout = self.running.iter().map(|it| it.times_out).min();
-        let deadline = self.plan.deadline.filter(|_| self.waited);
+        let counts = self.waited && !self.is_decided();
+        let deadline = self.plan.deadline.filter(|_| counts);
         timeout.unwrap_or(NEVER).min(deadline.unwrap_or(NEVER))
     }
 
     /// When the race is polled next, if it waits until `at` or until an attempt finishes.
     fn next_poll(&self, at: u64) -> u64 {
-        let finishes = self.running.iter().map(|it| it.finishes);
+        let finishes = self.running.iter().map(Running::acts);
         let arrival = (!self.in_hand && !self.source_over).then(|| self.arrivals[self.drawn]);
         let arrival = arrival.filter(|arrival| *arrival > self.now);
         let spurious = self.plan.spurious.iter().copied();

@@ -11,7 +11,7 @@ impl Model<'_> {
     pub(super) fn cause(&self) -> Cause {
         if self.starts() == 0 {
             Cause::First
-        } else if self.called <= self.by_time && self.called != NEVER {
+        } else if self.called <= self.by_time() && self.called != NEVER {
             self.call
         } else if self.running.is_empty() {
             Cause::Idle
@@ -62,7 +62,7 @@ impl Model<'_> {
     }
 
     fn refuse(&mut self, again: u64) {
-        if self.called <= self.by_time && self.called != NEVER {
+        if self.called <= self.by_time() && self.called != NEVER {
             self.called = NEVER;
         }
         self.by_time = again;
@@ -72,7 +72,7 @@ impl Model<'_> {
 
     pub(super) fn start(&mut self, cause: Cause, excused: bool) -> Option<End> {
         let index = self.starts();
-        let is_by_time = self.called > self.by_time || self.called == NEVER;
+        let is_by_time = self.called > self.by_time() || self.called == NEVER;
         let was_due = self.by_time;
         let is_planned = index > 0 && is_by_time && !excused && self.earliest <= was_due;
         let is_planned = is_planned && was_due > 0;
@@ -101,28 +101,43 @@ impl Model<'_> {
         if self.plan.max_attempts == Some(self.starts()) {
             (self.stopped, self.source_over) = (true, true);
         }
-        let finishes = self.plan.candidates[index].latency.map(|it| self.now + it);
-        if finishes == Some(self.now) {
-            return self.finish(index);
-        }
-        self.waited |= self.plan.attempt_timeout.is_some();
+        let candidate = &self.plan.candidates[self.drawn - 1];
+        let signs = candidate.signs.iter().rev();
+        let finishes = candidate.latency.map(|it| self.now + it).unwrap_or(NEVER);
         let times_out = self.plan.attempt_timeout.map(|it| self.now + it);
         self.running.push(Running {
             index,
-            finishes: finishes.unwrap_or(NEVER),
+            candidate: self.drawn - 1,
+            finishes,
             times_out: times_out.unwrap_or(NEVER),
+            signs: signs
+                .map(|(after, sign)| (self.now + after, *sign))
+                .filter(|(at, _)| self.plan.has_handles && *at <= finishes)
+                .collect(),
+            holds: false,
+            committed: false,
         });
+        if let Some(finished) = self.poll_from(self.running.len() - 1) {
+            return self.finish(&finished);
+        }
+        self.waited |= self.plan.attempt_timeout.is_some();
         None
     }
 
-    pub(super) fn finish(&mut self, index: usize) -> Option<End> {
+    pub(super) fn finish(&mut self, finished: &Running) -> Option<End> {
+        let index = finished.index;
         if !self.is_result_aware() {
             self.outcome.accepted.push((index, self.time()));
             self.waited = true; // the consumer has the item
             return None;
         }
-        match self.plan.candidates[index].result {
-            Ok(()) => self.outcome.accepted.push((index, self.time())),
+        match self.plan.candidates[finished.candidate].result {
+            Ok(()) => {
+                self.claim(finished);
+                self.outcome.accepted.push((index, self.time()));
+            }
+            // The race has ended for an attempt that committed.
+            Err(_) if finished.committed => return self.fail(finished, false),
             Err(Failing::Fatal) => {
                 self.outcome.failed.push((index, self.time(), false));
                 return Some(End::Fatal);
@@ -137,17 +152,21 @@ impl Model<'_> {
                         (self.stopped, self.source_over, self.in_hand) = (true, true, false);
                     }
                 }
-                self.fail(index, false);
+                return self.fail(finished, false);
             }
         }
         None
     }
 
-    pub(super) fn fail(&mut self, index: usize, timed_out: bool) {
+    pub(super) fn fail(&mut self, failed: &Running, timed_out: bool) -> Option<End> {
         if !self.is_result_aware() {
-            return; // a timeout of a race that is read as a stream
+            return None; // a timeout of a race that is read as a stream
         }
+        let index = failed.index;
         self.outcome.failed.push((index, self.time(), timed_out));
+        if failed.committed {
+            return Some(End::Fatal);
+        }
         let is_idle = self.running.is_empty();
         let calls = match self.on_failure() {
             OnFailure::Wait => false,
@@ -168,5 +187,6 @@ impl Model<'_> {
             self.call = Cause::Failure;
             self.deferred = self.called == NEVER;
         }
+        None
     }
 }

@@ -12,6 +12,7 @@ pub(super) struct Lane {
     pub(super) name: String,
     pub(super) note: Option<String>,
     pub(super) started: Option<Moment>,
+    pub(super) committed: Option<Moment>,
     pub(super) ended: Option<(Moment, EventKind)>,
     /// The latest reason why it could not start.
     refused: Option<Refusal>,
@@ -22,6 +23,7 @@ impl Lane {
         match event.kind {
             EventKind::Started => self.started = Some(event.at),
             EventKind::Refused(by) => self.refused = Some(by),
+            EventKind::Committed => self.committed = Some(event.at),
             kind => self.ended = Some((event.at, kind)),
         }
     }
@@ -56,7 +58,13 @@ impl Lane {
     pub(super) fn outcome(&self, began: Moment) -> String {
         let Some((at, kind)) = self.ended else {
             return match (self.started, self.refused) {
-                (Some(_), _) => self.with_note("still running"),
+                (Some(_), _) => match self.committed {
+                    Some(at) => {
+                        let committed = self.with_note("committed");
+                        format!("{committed} after {} ms", at.since(began).as_millis())
+                    }
+                    None => self.with_note("still running"),
+                },
                 (None, None) => "not started".to_owned(),
                 (None, Some(by)) => format!("not started: {}", EventKind::Refused(by)),
             };

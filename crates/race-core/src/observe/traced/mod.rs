@@ -13,7 +13,7 @@ use crate::{Event, EventKind, Moment, Refusal};
 /// | span | `race` | debug | `attempts`, `winner`, `elapsed_ms` |
 /// | span in `race` | `attempt` | debug | `index`, `cause`, `outcome` |
 /// | event in `attempt` | `started` | debug | `index`, `elapsed_ms` |
-/// | | `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
+/// | | `committed`, `won`, `finished`, `cancelled` | debug | `index`, `elapsed_ms`, `ran_ms` |
 /// | | `failed`, `timed out` | info | `index`, `elapsed_ms`, `ran_ms` |
 /// | event in `race` | `refused` | trace by `max_in_flight`, debug by `gate`, info by `budget` | `index`, `elapsed_ms`, `by` |
 ///
@@ -44,8 +44,9 @@ use crate::{Event, EventKind, Moment, Refusal};
 /// The fields of a span are recorded late, so a formatter shows them only if it prints spans that
 /// close. For `tracing_subscriber::fmt`, call `.with_span_events(FmtSpan::CLOSE)`.
 ///
-/// Spans and events that an attempt itself emits are not children of the span `attempt`. They
-/// belong to the span in which the race is polled.
+/// Spans and events that an attempt itself emits belong to the span in which the race is polled.
+/// With [`poll_in_spans`](crate::GenericRace::poll_in_spans) each attempt is polled in its span
+/// `attempt`, so that theirs are children of it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -97,7 +98,19 @@ impl Traced {
     }
 }
 
+/// A clone observes another race, with the same parent.
+impl Clone for Traced {
+    fn clone(&self) -> Self {
+        let around = self.around.clone();
+        Self { around, race: None }
+    }
+}
+
 impl Observer for Traced {
+    fn span(&self, index: usize) -> Option<Span> {
+        self.race.as_ref()?.running.get(&index).cloned()
+    }
+
     fn observe(&mut self, event: Event) {
         if (event.index, event.kind) == (0, EventKind::Started) {
             // A reused observer closes the spans of its previous race first.
@@ -167,6 +180,7 @@ impl TracedRace {
                 self.attempts += 1;
                 self.running.insert(index, attempt);
             }
+            EventKind::Committed => self.committed(event, elapsed_ms),
             EventKind::Refused(refusal) => self.refused(index, elapsed_ms, refusal),
             _ => self.ended(event, elapsed_ms),
         }
@@ -196,6 +210,15 @@ impl TracedRace {
         }
     }
 
+    fn committed(&self, event: Event, elapsed_ms: f64) {
+        let none = Span::none();
+        let attempt = self.running.get(&event.index).unwrap_or(&none);
+        let (index, ran_ms) = (event.index, millis(event.ran));
+        self.within(attempt, || {
+            event!(target: "race", Level::DEBUG, index, elapsed_ms, ran_ms, "committed");
+        });
+    }
+
     fn ended(&mut self, event: Event, elapsed_ms: f64) {
         let Event { index, kind, .. } = event;
         let attempt = self.running.remove(&index).unwrap_or_else(Span::none);
@@ -221,7 +244,7 @@ impl TracedRace {
             EventKind::Cancelled => ended!(DEBUG, "cancelled"),
             EventKind::Failed => ended!(INFO, "failed"),
             EventKind::TimedOut => ended!(INFO, "timed out"),
-            EventKind::Started | EventKind::Refused(_) => {}
+            EventKind::Started | EventKind::Committed | EventKind::Refused(_) => {}
         }
         if kind == EventKind::Won && !self.has_winner {
             self.has_winner = true;

@@ -1,3 +1,6 @@
+#[cfg(feature = "test-util")]
+mod in_spans;
+
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 use core::{fmt, fmt::Write as _, time::Duration};
 use std::sync::Mutex;

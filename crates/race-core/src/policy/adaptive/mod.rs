@@ -73,11 +73,12 @@ const UPDATES: u64 = 16;
 ///
 /// # What it learns from
 ///
-/// Every attempt, whatever its index. An attempt that won or finished took as long as it took. An
-/// attempt that was cancelled or timed out would have taken longer than it ran. A failed attempt
-/// says nothing about how long a success takes and is left out. From these samples the Kaplan-Meier
-/// estimator (Journal of the American Statistical Association 53(282), 1958) gives the share of
-/// attempts that take longer than any given time; the delay is the shortest that few enough exceed.
+/// Every attempt, whatever its index. An attempt that won or finished took as long as it took, and
+/// one that committed took until then. An attempt that was cancelled or timed out would have taken
+/// longer than it ran. A failed attempt says nothing about how long a success takes and is left
+/// out. From these samples the Kaplan-Meier estimator (Journal of the American Statistical
+/// Association 53(282), 1958) gives the share of attempts that take longer than any given time; the
+/// delay is the shortest that few enough exceed.
 ///
 /// If the slowest attempts were all cancelled, so that their times are unknown, the delay is the
 /// longest time seen. A shorter delay would be exceeded too often. Races then wait longer and see
@@ -275,6 +276,8 @@ impl Adaptive {
 impl Observer for &Adaptive {
     fn observe(&mut self, event: Event) {
         match event.kind {
+            EventKind::Committed => self.record(Sample::Exact(event.ran)),
+            _ if event.committed => {} // recorded when it committed
             EventKind::Won | EventKind::Finished => self.record(Sample::Exact(event.ran)),
             EventKind::Cancelled | EventKind::TimedOut => self.record(Sample::Censored(event.ran)),
             EventKind::Failed | EventKind::Started | EventKind::Refused(_) => {}

@@ -1,0 +1,204 @@
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use futures_core::Stream;
+use race_core::{AttemptHandle, Clock, Failure, OnFailure, Race, RaceError, Timer};
+
+use crate::{
+    Answer, Candidates, ConnectError, Family, FamilyMemory,
+    dials::{Dials, ResolverFailures},
+};
+
+/// The settings of Happy Eyeballs (RFC 8305).
+///
+/// | setting | default |
+/// | --- | --- |
+/// | [`attempt_delay`](Self::attempt_delay) | 250 ms |
+/// | [`resolution_delay`](Self::resolution_delay) | 50 ms |
+/// | [`first_family_count`](Self::first_family_count) | 1 |
+/// | [`prefer`](Self::prefer) | as the resolver sorted, or IPv6 |
+/// | [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
+/// | [`memory`](Self::memory) | none |
+#[derive(Clone, Debug)]
+pub struct HappyEyeballs {
+    attempt_delay: Duration,
+    resolution_delay: Duration,
+    first_family_count: usize,
+    prefer: Option<Family>,
+    attempt_timeout: Option<Duration>,
+    deadline: Option<Duration>,
+    memory: Option<Arc<FamilyMemory>>,
+}
+
+/// A connection, and the address that it was made to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Connected<C> {
+    /// The connection.
+    pub connection: C,
+    /// Its remote address.
+    pub address: SocketAddr,
+    /// The time from the start of the first attempt.
+    pub elapsed: Duration,
+}
+
+impl Default for HappyEyeballs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HappyEyeballs {
+    /// The range of [`attempt_delay`](Self::attempt_delay): RFC 8305, section 8.
+    pub const ATTEMPT_DELAYS: std::ops::RangeInclusive<Duration> =
+        Duration::from_millis(10)..=Duration::from_secs(2);
+
+    /// Creates the default settings, which are those of the RFC.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            attempt_delay: Duration::from_millis(250),
+            resolution_delay: Duration::from_millis(50),
+            first_family_count: 1,
+            prefer: None,
+            attempt_timeout: None,
+            deadline: None,
+            memory: None,
+        }
+    }
+
+    /// Sets the Connection Attempt Delay: the time between two attempts. A failure starts the next
+    /// one at once. Default: 250 ms. Clamped to 10 ms to 2 s.
+    #[must_use]
+    pub fn attempt_delay(mut self, delay: Duration) -> Self {
+        let delays = Self::ATTEMPT_DELAYS;
+        self.attempt_delay = delay.clamp(*delays.start(), *delays.end());
+        self
+    }
+
+    /// Sets the Resolution Delay: how long to wait for the addresses of the preferred family when
+    /// the others have arrived. Default: 50 ms.
+    #[must_use]
+    pub fn resolution_delay(mut self, delay: Duration) -> Self {
+        self.resolution_delay = delay;
+        self
+    }
+
+    /// Sets the First Address Family Count: how many addresses of the first family come before one
+    /// of the other. Default: 1; 0 means 1.
+    #[must_use]
+    pub fn first_family_count(mut self, count: usize) -> Self {
+        self.first_family_count = count;
+        self
+    }
+
+    /// Sets the family that comes first. Default: that of the resolver's first address, if it gives
+    /// both families in one answer, and IPv6 otherwise.
+    #[must_use]
+    pub fn prefer(mut self, family: Family) -> Self {
+        self.prefer = Some(family);
+        self
+    }
+
+    /// Limits how long each attempt may take. Default: none; the system has a limit, often 2
+    /// minutes.
+    #[must_use]
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Limits how long all may take, the resolution included. Default: none.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Lets the family of the last connection come first, whatever the resolver says. Default: no
+    /// memory.
+    #[must_use]
+    pub fn memory(mut self, memory: Arc<FamilyMemory>) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Races connections to the addresses that a resolver gives.
+    ///
+    /// `dial` makes an attempt of an address. An attempt that goes on after the connection, such as
+    /// a TLS handshake, can [hold](AttemptHandle::hold) the next start by its handle meanwhile, or
+    /// report [progress](AttemptHandle::progress). The other attempts are dropped when the first
+    /// one succeeds.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops all attempts.
+    pub async fn race<T, A, D, F, C>(
+        &self,
+        timer: T,
+        answers: A,
+        dial: D,
+    ) -> Result<Connected<C>, ConnectError>
+    where
+        T: Timer + Clock + Clone + Unpin,
+        A: Stream<Item = Answer> + Unpin,
+        D: FnMut(SocketAddr, AttemptHandle) -> F,
+        F: Future<Output = io::Result<C>>,
+    {
+        let last_family = self.memory.as_ref().and_then(|it| it.family(timer.now()));
+        let candidates = Candidates::new(self.resolution_delay)
+            .first_family_count(self.first_family_count)
+            .prefer(last_family.or(self.prefer));
+        let failures = ResolverFailures::default();
+        let dials = Dials::new(answers, candidates, timer.clone(), dial, failures.clone());
+        let mut race =
+            Race::from_source(timer.clone(), self.attempt_delay, dials).on_failure(OnFailure::Any);
+        if let Some(timeout) = self.attempt_timeout {
+            race = race.attempt_timeout(timeout);
+        }
+        if let Some(deadline) = self.deadline {
+            race = race.deadline(deadline);
+        }
+        match race.first_ok().await {
+            Ok(won) => {
+                if let Some(memory) = &self.memory {
+                    memory.remember(Family::of(&won.arg), timer.now());
+                }
+                Ok(Connected {
+                    connection: won.output,
+                    address: won.arg,
+                    elapsed: won.elapsed,
+                })
+            }
+            Err(error) => Err(self.error(error, &failures)),
+        }
+    }
+
+    fn error(
+        &self,
+        error: RaceError<SocketAddr, io::Error>,
+        resolver: &ResolverFailures,
+    ) -> ConnectError {
+        let is_deadline = matches!(error, RaceError::Deadline { .. });
+        let failed = error.into_failed().into_iter().map(|failed| {
+            let error = match failed.failure {
+                Failure::Error(error) => error,
+                other => io::Error::new(io::ErrorKind::TimedOut, other.to_string()),
+            };
+            (failed.arg, error)
+        });
+        let failed: Vec<_> = failed.collect();
+        if is_deadline {
+            let deadline = self.deadline.unwrap_or_default();
+            return ConnectError::Deadline { deadline, failed };
+        }
+        match (failed.is_empty(), resolver.take().pop()) {
+            (false, _) => ConnectError::Failed(failed),
+            (true, Some(error)) => ConnectError::NotResolved(error),
+            (true, None) => ConnectError::NoAddresses,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Happy Eyeballs ([RFC 8305](https://www.rfc-editor.org/rfc/rfc8305)) to embed: races connections
+//! to the addresses of a host, and keeps the first.
+//!
+//! - `tokio::connect(host, port)` and `smol::connect(host, port)` (features `tokio` and `smol`) use
+//!   the system's resolver.
+//! - `tokio::Connector` and `smol::Connector` have settings; the former is a connector of a hyper
+//!   client (feature `hyper`).
+//! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
+//! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
+//! - [`Candidates`] is the pure part, without sockets and clock.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod family;
+
+mod answer;
+mod candidates;
+mod destinations;
+mod memory;
+
+mod dials;
+mod error;
+mod happy_eyeballs;
+
+#[cfg(any(feature = "tokio", feature = "smol"))]
+mod network;
+#[cfg(feature = "smol")]
+#[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
+pub mod smol;
+#[cfg(feature = "tokio")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
+pub mod tokio;
+
+pub use race_core;
+
+pub use answer::Answer;
+pub use candidates::{Candidates, NextAddress};
+pub use destinations::{sort_destinations, source_address};
+pub use error::ConnectError;
+pub use family::Family;
+pub use happy_eyeballs::{Connected, HappyEyeballs};
+pub use memory::FamilyMemory;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}

@@ -1,0 +1,83 @@
+//! Connections on tokio.
+
+#[cfg(feature = "hyper")]
+mod hyper;
+
+use std::{io, net::SocketAddr};
+
+use race_tokio::TokioTimer;
+use tokio::net::{TcpStream, lookup_host};
+
+use crate::{ConnectError, Connected, HappyEyeballs, network};
+
+/// Connects to a host, given by its name or address, with the default settings and the system's
+/// resolver.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let connected = race_connect::tokio::connect("example.com", 443).await?;
+/// println!("{} after {:?}", connected.address, connected.elapsed);
+/// let stream: tokio::net::TcpStream = connected.connection;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// See [`ConnectError`].
+///
+/// # Cancel safety
+///
+/// Dropping the future drops all attempts. The system's resolver may run on in its thread.
+pub async fn connect(host: &str, port: u16) -> Result<Connected<TcpStream>, ConnectError> {
+    network::connect::<Tokio>(&HappyEyeballs::new(), host, port).await
+}
+
+/// Connects to hosts with settings of your own. Clones share the memory of the settings.
+///
+/// With the feature `hyper`, it is a connector of the client of `hyper_util`.
+#[derive(Clone, Debug, Default)]
+pub struct Connector {
+    settings: HappyEyeballs,
+}
+
+impl Connector {
+    /// Creates a connector.
+    #[must_use]
+    pub fn new(settings: HappyEyeballs) -> Self {
+        Self { settings }
+    }
+
+    /// Connects to a host, given by its name or address.
+    ///
+    /// # Errors
+    ///
+    /// See [`ConnectError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
+    pub async fn connect(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Connected<TcpStream>, ConnectError> {
+        network::connect::<Tokio>(&self.settings, host, port).await
+    }
+}
+
+struct Tokio;
+
+impl network::Network for Tokio {
+    type Timer = TokioTimer;
+    type Connection = TcpStream;
+
+    async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(lookup_host((host, port)).await?.collect())
+    }
+
+    async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}

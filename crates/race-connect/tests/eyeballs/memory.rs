@@ -1,0 +1,39 @@
+use std::sync::Arc;
+
+use race_connect::{Family, FamilyMemory, HappyEyeballs};
+
+use crate::host::{HANGS, Host, addresses, ms};
+
+#[test]
+fn family_of_the_last_connection_comes_first_for_ten_minutes() {
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", 10, Ok(()))]);
+    let memory = Arc::new(FamilyMemory::new());
+    let settings = HappyEyeballs::new().memory(memory.clone());
+    let connect = || host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+    connect();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 250)]);
+    connect();
+    assert_eq!(host.starts()[2..], [("4a", 260)]);
+    host.clock.advance(FamilyMemory::LIFETIME);
+    connect();
+    assert_eq!(host.starts()[3].0, "6a");
+
+    memory.forget();
+    connect();
+    assert_eq!(host.starts()[5].0, "6a");
+}
+
+#[test]
+fn settings_share_a_memory() {
+    let memory = Arc::new(FamilyMemory::new());
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", 10, Ok(()))]);
+    let settings = HappyEyeballs::new().memory(memory.clone());
+    host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+    host.connect(
+        &settings.clone().attempt_delay(ms(10)),
+        [(0, addresses("6a 4a"))],
+    )
+    .unwrap();
+    assert_eq!(host.starts().len(), 3);
+    assert_eq!(memory.family(host.clock.now()), Some(Family::V4));
+}

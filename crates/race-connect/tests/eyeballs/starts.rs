@@ -1,0 +1,129 @@
+//! When attempts start (RFC 8305, section 5).
+
+use std::io;
+
+use race_connect::HappyEyeballs;
+
+use crate::host::{HANGS, Host, addresses, millis, ms};
+
+const REFUSED: Result<(), io::ErrorKind> = Err(io::ErrorKind::ConnectionRefused);
+
+#[test]
+fn attempts_start_250_ms_apart_and_families_alternate() {
+    let plans = [
+        ("6a", HANGS, Ok(())),
+        ("6b", HANGS, Ok(())),
+        ("4a", HANGS, Ok(())),
+        ("4b", 10, Ok(())),
+    ];
+    let host = Host::new(plans);
+    host.connect(&HappyEyeballs::new(), [(0, addresses("6a 6b 4a 4b"))])
+        .unwrap();
+    assert_eq!(
+        host.starts(),
+        [("6a", 0), ("4a", 250), ("6b", 500), ("4b", 750)]
+    );
+    // The losers are closed when the winner connects.
+    let mut closed = host.closed();
+    closed.sort_unstable();
+    assert_eq!(
+        closed[..4],
+        [("4a", 760), ("4b", 760), ("6a", 760), ("6b", 760)]
+    );
+}
+
+#[test]
+fn delay_is_kept_within_its_bounds() {
+    for (delay, start) in [(0, 10), (100, 100), (9_000, 2_000)] {
+        let host = Host::new([("6a", HANGS, Ok(())), ("4a", 10, Ok(()))]);
+        let settings = HappyEyeballs::new().attempt_delay(ms(delay));
+        host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+        assert_eq!(host.starts(), [("6a", 0), ("4a", start)]);
+    }
+}
+
+#[test]
+fn every_failure_starts_the_next_attempt() {
+    let plans = [
+        ("6a", 300, REFUSED),
+        ("4a", 20, REFUSED),
+        ("6b", HANGS, Ok(())),
+        ("4b", 10, Ok(())),
+    ];
+    let host = Host::new(plans);
+    host.connect(&HappyEyeballs::new(), [(0, addresses("6a 6b 4a 4b"))])
+        .unwrap();
+    assert_eq!(
+        host.starts(),
+        [("6a", 0), ("4a", 250), ("6b", 270), ("4b", 300)]
+    );
+}
+
+#[test]
+fn all_failures_are_listed() {
+    let host = Host::new([
+        ("6a", 10, REFUSED),
+        ("4a", 20, Err(io::ErrorKind::HostUnreachable)),
+    ]);
+    let error = host
+        .connect(&HappyEyeballs::new(), [(0, addresses("6a 4a"))])
+        .unwrap_err();
+    let text =
+        "cannot connect: [2001:db8::61]:443: connection refused; 192.0.2.97:443: host unreachable";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.failed().len(), 2);
+    assert_eq!(
+        io::Error::from(error).kind(),
+        io::ErrorKind::HostUnreachable
+    );
+}
+
+#[test]
+fn attempt_timeout_is_a_failure() {
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", HANGS, Ok(()))]);
+    let settings = HappyEyeballs::new().attempt_timeout(ms(100));
+    let error = host
+        .connect(&settings, [(0, addresses("6a 4a"))])
+        .unwrap_err();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 100)]);
+    assert_eq!(error.failed()[1].1.kind(), io::ErrorKind::TimedOut);
+    assert_eq!(millis(&host.clock), 200);
+}
+
+#[test]
+fn handshake_that_is_under_way_holds_the_next_attempt() {
+    let host = Host::new([("6a", 200, Ok(())), ("4a", 10, Ok(()))]);
+    let clock = host.clock.clone();
+    host.connect_with(
+        &HappyEyeballs::new(),
+        [(0, addresses("6a 4a"))],
+        |_, attempt| {
+            let clock = clock.clone();
+            async move {
+                let _hold = attempt.hold(); // connected at 200, the handshake takes 300
+                clock.sleep(ms(300)).await;
+            }
+        },
+    )
+    .unwrap();
+    assert_eq!(host.starts(), [("6a", 0)]);
+}
+
+#[test]
+fn progress_puts_the_next_attempt_off() {
+    let host = Host::new([("6a", 200, Ok(())), ("4a", 10, Ok(()))]);
+    let clock = host.clock.clone();
+    host.connect_with(
+        &HappyEyeballs::new(),
+        [(0, addresses("6a 4a"))],
+        |_, attempt| {
+            let clock = clock.clone();
+            async move {
+                attempt.progress(); // at 200
+                clock.sleep(ms(300)).await;
+            }
+        },
+    )
+    .unwrap();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 450)]);
+}

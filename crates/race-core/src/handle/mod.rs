@@ -1,0 +1,130 @@
+//! Handles, by which attempts tell their race how far they are.
+//!
+//! Each attempt of a committing race has an [`AttemptHandle`]. The race keeps the other end in
+//! [`Handles`]. The signals are atomics, because an attempt may pass its handle to a task of its
+//! own on another thread.
+
+mod commit;
+mod handles;
+mod hold;
+mod signals;
+
+use core::fmt;
+
+pub use commit::Commit;
+pub use handles::Handles;
+pub(crate) use handles::Losers;
+pub use hold::Hold;
+use signals::Signals;
+
+use crate::sync::Arc;
+
+/// The handle of one attempt, by which it tells its race how far it is.
+///
+/// The races made by [`committing`](crate::GenericRace::committing) and
+/// [`committing_fn`](crate::GenericRace::committing_fn) pass one to each attempt. An attempt that
+/// is *decided* before it is *finished*, such as a response whose headers have arrived and whose
+/// body follows, can
+///
+/// - report [`progress`](Self::progress): the delay before the next start counts anew;
+/// - [`hold`](Self::hold) the next start until further notice;
+/// - [`commit`](Self::commit): the race ends for it, and only this attempt runs on.
+///
+/// All of these wake the race, and take effect when it is polled. An attempt need not use any of
+/// them.
+///
+/// # What a commit means
+///
+/// - At most one attempt commits; in a quorum of `k`, at most `k`. An attempt that finished and was
+///   accepted counts as one that committed.
+/// - Nothing starts any more, and the other attempts are cancelled: none of them is polled again.
+///   With [`keep_race`](crate::Decision::keep_race) they run on, except those that try to commit,
+///   and the output of one that finishes before the winner does is dropped.
+/// - The deadline of the race no longer applies. The attempt timeout does.
+/// - If the attempt then fails, times out, or its output is not accepted, a result-aware finisher
+///   fails with its `Fatal` error, whatever the classifier says.
+///
+/// ```
+/// use std::time::Duration;
+/// use race_core::{Race, VirtualClock};
+///
+/// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+/// // The headers of the second server arrive first; its body takes longer.
+/// let ask = |&(headers, body): &(u64, u64), mut attempt: race_core::AttemptHandle| {
+///     let (headers, clock) = (clock.sleep(ms(headers)), clock.clone());
+///     async move {
+///         headers.await;
+///         attempt.commit().await; // goes on in one attempt only
+///         clock.sleep(ms(body)).await;
+///         Ok::<_, std::io::Error>(body)
+///     }
+/// };
+/// let race = Race::committing_with(clock.timer(), ms(50), ask, [(100, 10), (20, 500)]);
+/// let won = clock.run(race.first_ok())??;
+/// assert_eq!((won.index, won.elapsed), (1, ms(50 + 20 + 500)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AttemptHandle {
+    signals: Arc<Signals>,
+}
+
+impl AttemptHandle {
+    /// Returns the index of the attempt: the number of attempts that started before it.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.signals.index
+    }
+
+    /// Reports progress: the delay before the next start by time counts anew from here.
+    ///
+    /// For milestones, such as an established connection. An attempt that reports every byte keeps
+    /// the race from hedging it. Starts that a failure causes are not put off.
+    pub fn progress(&self) {
+        self.signals.progress();
+    }
+
+    /// Keeps the race from starting attempts by time until the [`Hold`] is dropped or the attempt
+    /// has ended, whichever comes first.
+    ///
+    /// A start whose time passes meanwhile happens then. Starts that a failure causes are not held.
+    pub fn hold(&self) -> Hold {
+        Hold::new(self.signals.clone())
+    }
+
+    /// Resolves when the attempt has committed; never if another one has. The race drops an attempt
+    /// that has lost, so the code after `commit().await` runs in at most one attempt, or in `k` in
+    /// a quorum of `k`.
+    ///
+    /// Await it in the attempt itself. A task that the race cannot drop would wait for ever: use
+    /// [`try_commit`](Self::try_commit) there.
+    ///
+    /// # Cancel safety
+    ///
+    /// The attempt commits in a poll that returns `Ready`. Dropping the future before changes
+    /// nothing, unless it has lost.
+    pub fn commit(&mut self) -> Commit<'_> {
+        Commit::new(&self.signals)
+    }
+
+    /// Commits, and returns whether that succeeded. After `false` another attempt has committed and
+    /// the race drops this one, or the attempt or the race has ended.
+    ///
+    /// Once it has returned `true`, it always does.
+    #[must_use]
+    pub fn try_commit(&mut self) -> bool {
+        self.signals.commit()
+    }
+}
+
+impl fmt::Debug for AttemptHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttemptHandle")
+            .field("index", &self.index())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;

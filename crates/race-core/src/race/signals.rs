@@ -1,0 +1,147 @@
+//! The signals of the attempts: what a race does when one commits, makes progress or holds the next
+//! start. Without an allocator there are none: `no_signals` has the same methods.
+
+use core::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::{Schedule, timeouts::Expiries};
+use crate::{Hook, Policy, Timer, attempts::AttemptSet, handle::Losers, source::Source};
+
+impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
+    /// Applies the signals of the attempts since the last call. Returns whether there were any.
+    #[inline]
+    pub(super) fn apply_signals<A>(&mut self, set: Pin<&mut A>) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let has_changed = self.source.handles().is_some_and(|it| it.take_changed());
+        if has_changed {
+            self.apply_changes(set);
+        }
+        has_changed
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn apply_changes<A>(&mut self, set: Pin<&mut A>)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let Some(handles) = self.source.handles() else {
+            return;
+        };
+        handles.set_must_recheck(true); // until all is done: an observer or a drop may panic
+        if handles.take_progressed() {
+            let (timer, began) = (&self.timer, &mut self.began);
+            self.stagger
+                .progressed(|| super::schedule::read(timer, began));
+        }
+        self.stagger.set_suspended(handles.is_held());
+        let is_decided = handles.is_decided();
+        while let Some(index) = handles.take_committed() {
+            self.hooks.committed(index);
+        }
+        if is_decided {
+            self.remove_losers(set);
+        }
+        if let Some(handles) = self.source.handles() {
+            handles.set_must_recheck(false);
+        }
+    }
+
+    /// Starts no more attempts, and cancels those that have lost.
+    fn remove_losers<A>(&mut self, mut set: Pin<&mut A>)
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        self.stop();
+        self.timeouts.clear_deadline();
+        while let Some(handles) = self.source.handles() {
+            let must_end = |&(_, index): &(S::Arg, usize)| handles.must_end(index);
+            let Some((_, index)) = set.as_mut().remove(must_end) else {
+                return;
+            };
+            self.timeouts.finished(index);
+            self.note_ended(index, crate::EventKind::Cancelled);
+        }
+    }
+
+    /// Returns whether an attempt that finished has lost, because as many as needed have committed.
+    /// If so, it reports the attempt as cancelled, and the caller drops the output.
+    #[inline]
+    pub(super) fn discard_if_lost(&mut self, index: usize) -> bool {
+        match self.source.handles() {
+            Some(handles) if handles.drops_losers() => !self.claim(index),
+            _ => false,
+        }
+    }
+
+    /// Claims the place of a winner for an attempt whose output is accepted. If others have them
+    /// all, it returns `false` and notes the end of the attempt.
+    #[inline]
+    pub(crate) fn claim(&mut self, index: usize) -> bool {
+        let handles = self.source.handles();
+        let claimed = handles.is_none_or(|handles| handles.claim(index));
+        if !claimed {
+            self.note_ended(index, crate::EventKind::Cancelled);
+        }
+        claimed
+    }
+
+    /// Forgets the handle of an attempt that has ended. Returns whether it had committed.
+    #[inline]
+    pub(crate) fn end_handle(&mut self, index: usize) -> bool {
+        self.source.handles().is_some_and(|it| it.end(index))
+    }
+
+    /// Whether the attempts have handles. The compiler knows it for most sources.
+    #[inline(always)]
+    pub(super) fn gives_handles(&mut self) -> bool {
+        self.source.handles().is_some()
+    }
+
+    /// Makes the handle of the attempt that is about to start.
+    #[inline]
+    pub(super) fn begin_handle(&mut self, index: usize) {
+        let Some(handles) = self.source.handles() else {
+            return;
+        };
+        self.has_handles = true;
+        handles.begin(index);
+    }
+
+    /// Forgets the handles of attempts that panicked, also before they started.
+    pub(super) fn retain_handles(&mut self, is_running: impl FnMut(usize) -> bool) {
+        if let Some(handles) = self.source.handles() {
+            handles.forget_from(self.stagger.starts());
+            handles.retain(is_running);
+        }
+    }
+
+    /// Lets the handles wake nothing while the race is polled: it looks at them itself.
+    #[inline]
+    pub(super) fn begin_signals(&mut self) {
+        if let Some(handles) = self.source.handles() {
+            handles.begin_poll();
+        }
+    }
+
+    /// Lets the handles wake the race after a poll that is pending.
+    #[inline]
+    pub(super) fn end_signals<O>(&mut self, polled: &Poll<O>, cx: &mut Context<'_>) {
+        if let (Poll::Pending, Some(handles)) = (polled, self.source.handles()) {
+            if handles.register(cx.waker()) {
+                cx.waker().wake_by_ref();
+            }
+        }
+    }
+
+    /// Sets what happens to attempts that have lost because others committed.
+    pub(crate) fn set_losers(&mut self, losers: Losers) {
+        if let Some(handles) = self.source.handles() {
+            handles.set_losers(losers);
+        }
+    }
+}

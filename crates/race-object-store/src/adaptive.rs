@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use race_core::{Adaptive, Timer};
+
+use crate::{Delays, ReadClass};
+
+/// Learnt delays: an [`Adaptive`] for each [`ReadClass`].
+///
+/// Each has the budget of its `Adaptive`: its target share of the reads of its class. A clone
+/// shares them, so several stores can learn together. They take about 450 kB.
+///
+/// ```
+/// use std::time::Duration;
+/// use object_store::memory::InMemory;
+/// use race_core::Adaptive;
+/// use race_object_store::{AdaptiveDelays, HedgedStore, ReadClass};
+///
+/// // Hedges the slowest 3 % of the reads of each class, heads of at least 20 ms.
+/// let delays = AdaptiveDelays::new(|class| {
+///     let floor = if class == ReadClass::Head { 20 } else { 0 };
+///     Adaptive::extra_load(3.0)
+///         .floor(Duration::from_millis(floor))
+///         .ceiling(Duration::from_secs(1))
+/// });
+/// let store = HedgedStore::new(InMemory::new(), delays.clone());
+/// assert_eq!(delays.of(ReadClass::Head).samples(), 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct AdaptiveDelays(Arc<[Arc<Adaptive>; ReadClass::ALL.len()]>);
+
+impl AdaptiveDelays {
+    /// Learns with the `Adaptive` that `make` returns for each class.
+    pub fn new(mut make: impl FnMut(ReadClass) -> Adaptive) -> Self {
+        Self(Arc::new(ReadClass::ALL.map(|class| Arc::new(make(class)))))
+    }
+
+    /// Spends `percent` further attempts for each hundred reads: see [`Adaptive::extra_load`].
+    ///
+    /// There is no ceiling: if reads hang, set one with [`new`](Self::new).
+    #[must_use]
+    pub fn extra_load(percent: f64) -> Self {
+        Self::new(|_| Adaptive::extra_load(percent))
+    }
+
+    /// Returns what is learnt about a class.
+    #[must_use]
+    pub fn of(&self, class: ReadClass) -> &Arc<Adaptive> {
+        &self.0[class.position()]
+    }
+}
+
+impl<T: Timer + Clone + Send> Delays<T> for AdaptiveDelays {
+    type Delay = Arc<Adaptive>;
+
+    fn delay(&self, class: ReadClass) -> Arc<Adaptive> {
+        self.of(class).clone()
+    }
+}

@@ -1,0 +1,42 @@
+use race_core::{IntoPolicy, Policy};
+
+use crate::ReadClass;
+
+/// The delay of each kind of read.
+///
+/// Every [`Policy`] that can be cloned is one, such as a `Duration`: the same for all reads.
+/// `AdaptiveDelays` (feature `adaptive`) learn a delay for each kind. Implement it to choose by
+/// kind:
+///
+/// ```
+/// use std::time::Duration;
+/// use race_object_store::{Delays, ReadClass};
+///
+/// struct HeadsSooner;
+///
+/// impl<T> Delays<T> for HeadsSooner {
+///     type Delay = Duration;
+///
+///     fn delay(&self, class: ReadClass) -> Duration {
+///         let millis = if class == ReadClass::Head { 20 } else { 100 };
+///         Duration::from_millis(millis)
+///     }
+/// }
+/// ```
+///
+/// `T` is the timer.
+pub trait Delays<T>: Send + Sync + 'static {
+    /// The delay of one read.
+    type Delay: IntoPolicy<T, Policy: Send, Hooks: Send> + Send;
+
+    /// Returns the delay for a read of this kind. Called once for each read.
+    fn delay(&self, class: ReadClass) -> Self::Delay;
+}
+
+impl<T, P: Policy + Clone + Send + Sync + 'static> Delays<T> for P {
+    type Delay = P;
+
+    fn delay(&self, _: ReadClass) -> P {
+        self.clone()
+    }
+}

@@ -1,0 +1,248 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use object_store::Error;
+use race_core::{Budget, CatchUp, OnFailure, Verdict};
+
+use crate::classify;
+
+/// An object store that hedges the reads of another one: if a read is not answered within the
+/// delay, or fails, it is sent again, and the first answer wins. The other attempts are dropped at
+/// once.
+///
+/// Use it by its aliases with a timer, such as `HedgedStore` or `tokio::HedgedStore`.
+///
+/// - `S` is the inner store: any [`ObjectStore`](object_store::ObjectStore), also an
+///   `Arc<dyn ObjectStore>`;
+/// - `T`, the timer;
+/// - `D`, the [`Delays`](crate::Delays): a `Duration`, another [`Policy`](race_core::Policy),
+///   `AdaptiveDelays`;
+/// - `O`, an [`Observer`](race_core::Observer), which is cloned for each read.
+///
+/// # What is hedged
+///
+/// | operation | decided |
+/// | --- | --- |
+/// | `get`, `get_range`, `get_opts`: a stream | at its first byte, or at its end if it is empty |
+/// | `get`, `get_range`, `get_opts`: a file | when it is returned |
+/// | `head` | when it is returned |
+/// | `get_ranges` | when it is returned, as a whole |
+/// | puts, multipart uploads, deletes, copies, renames, lists | not hedged; passed on unchanged |
+///
+/// The attempt that wins hands over its live body, with the chunk it has read put back in front.
+/// From then on the read is as without hedging: no timeout of this store applies, and if the body
+/// breaks off, its error is for the caller. An error before the first byte is a failure of its
+/// attempt.
+///
+/// # Errors
+///
+/// An error that every attempt would get, such as `NotFound`, is an answer: it ends the read, and
+/// is returned as it is (see [`classify`](crate::classify)). Any other error starts the next
+/// attempt. If all attempts fail, the last error is returned. If all time out, or the deadline
+/// passes, the error is a `Generic` one whose source is a [`TimeoutError`](crate::TimeoutError).
+///
+/// Stores that speak HTTP retry requests themselves, with backoff: that is part of an attempt. An
+/// [`attempt_timeout`](Self::attempt_timeout) includes those retries.
+///
+/// # Defaults
+///
+/// | option | default |
+/// | --- | --- |
+/// | [`max_attempts`](Self::max_attempts) | 2 |
+/// | [`classify`](Self::classify) | [`classify`](crate::classify) |
+/// | [`on_failure`](Self::on_failure) | [`OnFailure::IfLatest`]: a failure starts the next attempt |
+/// | [`budget`](Self::budget), [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
+/// | [`min_gap`](Self::min_gap) | zero |
+/// | [`observer`](Self::observer) | none |
+///
+/// # Load
+///
+/// A hedge is a further request, which is paid for. A delay at the 95 % quantile of the latencies
+/// makes 5 % more requests; when the store slows down for all of them it doubles the load, at the
+/// worst moment. So set a [`budget`](Self::budget), or use `AdaptiveDelays`, which have budgets.
+///
+/// # Cancel safety
+///
+/// Dropping the future of a read drops all its attempts.
+#[derive(Clone)]
+pub struct GenericHedgedStore<S, T, D, O = ()> {
+    pub(crate) inner: S,
+    pub(crate) timer: T,
+    pub(crate) delays: D,
+    pub(crate) observer: O,
+    pub(crate) options: Options,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) max_attempts: usize,
+    pub(crate) max_in_flight: usize,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) catch_up: CatchUp,
+    pub(crate) min_gap: Duration,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) budget: Option<Arc<Budget>>,
+    pub(crate) classify: fn(&Error) -> Verdict,
+}
+
+impl<S, T: Default, D> GenericHedgedStore<S, T, D> {
+    /// Hedges the reads of a store after a delay: a `Duration`, or other
+    /// [`Delays`](crate::Delays).
+    #[must_use]
+    pub fn new(inner: S, delays: D) -> Self {
+        Self::with_timer(inner, T::default(), delays)
+    }
+}
+
+impl<S, T, D> GenericHedgedStore<S, T, D> {
+    /// Like [`new`](Self::new), on a timer of your own. It is cloned for each read.
+    #[must_use]
+    pub fn with_timer(inner: S, timer: T, delays: D) -> Self {
+        Self {
+            inner,
+            timer,
+            delays,
+            observer: (),
+            options: Options {
+                max_attempts: 2,
+                max_in_flight: usize::MAX,
+                on_failure: OnFailure::default(),
+                catch_up: CatchUp::default(),
+                min_gap: Duration::ZERO,
+                attempt_timeout: None,
+                deadline: None,
+                budget: None,
+                classify,
+            },
+        }
+    }
+}
+
+impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
+    /// Limits the attempts of a read, the first one included. Default: 2; 0 means 1.
+    #[must_use]
+    pub fn max_attempts(mut self, max: usize) -> Self {
+        self.options.max_attempts = max.max(1);
+        self
+    }
+
+    /// Limits how many attempts of a read run at once. Default: no limit; 0 means 1.
+    #[must_use]
+    pub fn max_in_flight(mut self, max: usize) -> Self {
+        self.options.max_in_flight = max.max(1);
+        self
+    }
+
+    /// Sets what a failure starts. Default: [`OnFailure::IfLatest`].
+    #[must_use]
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.options.on_failure = on_failure;
+        self
+    }
+
+    /// Sets what happens to hedges whose time passed because the read was not polled. Default:
+    /// [`CatchUp::Delay`].
+    #[must_use]
+    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
+        self.options.catch_up = catch_up;
+        self
+    }
+
+    /// Sets the minimum time between two attempts, also after a failure. Default: zero.
+    #[must_use]
+    pub fn min_gap(mut self, gap: Duration) -> Self {
+        self.options.min_gap = gap;
+        self
+    }
+
+    /// Limits how long each attempt may take until it is decided. Default: none.
+    #[must_use]
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.options.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Limits how long a read may take from its first poll until it is decided. Default: none.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = Some(deadline);
+        self
+    }
+
+    /// Limits how many hedges all reads together may start. Default: no limit.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use object_store::memory::InMemory;
+    /// use race_core::Budget;
+    /// use race_object_store::HedgedStore;
+    ///
+    /// // At most 5 % more reads, and 10 at once after a quiet time.
+    /// let budget = Arc::new(Budget::percent(5).reserve(10));
+    /// let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay).budget(budget);
+    /// ```
+    #[must_use]
+    pub fn budget(mut self, budget: Arc<Budget>) -> Self {
+        self.options.budget = Some(budget);
+        self
+    }
+
+    /// Sets which errors are answers. Default: [`classify`](crate::classify).
+    ///
+    /// An error that it accepts is retryable.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use object_store::memory::InMemory;
+    /// use object_store::Error;
+    /// use race_core::Verdict;
+    /// use race_object_store::{HedgedStore, classify};
+    ///
+    /// // The store is eventually consistent: another replica may have the object.
+    /// let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay).classify(|error| match error {
+    ///     Error::NotFound { .. } => Verdict::Retryable,
+    ///     error => classify(error),
+    /// });
+    /// ```
+    #[must_use]
+    pub fn classify(mut self, classify: fn(&Error) -> Verdict) -> Self {
+        self.options.classify = classify;
+        self
+    }
+
+    /// Reports events to an observer, such as an `Arc<Counters>`. Each read has a clone of it.
+    ///
+    /// With `Traced` (feature `tracing`), each attempt is polled in its own span `attempt`, within
+    /// a span `race`, within the span in which the read is first polled.
+    #[must_use]
+    pub fn observer<O2>(self, observer: O2) -> GenericHedgedStore<S, T, D, O2> {
+        GenericHedgedStore {
+            inner: self.inner,
+            timer: self.timer,
+            delays: self.delays,
+            observer,
+            options: self.options,
+        }
+    }
+
+    /// Returns the inner store, whose reads are not hedged.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Returns the inner store.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S: fmt::Debug, T, D, O> fmt::Debug for GenericHedgedStore<S, T, D, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HedgedStore")
+            .field("inner", &self.inner)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,12 @@
+//! Hedged reads on the virtual clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod answers;
+mod body;
+mod model;
+mod observed;
+mod options;
+mod passed_on;
+mod slow;
+mod types;

@@ -1,0 +1,63 @@
+use std::{
+    mem,
+    task::{Context, Poll},
+};
+
+use tower_service::Service;
+
+/// Where the attempts of a request go: to copies of one service, or to [`Replicas`].
+///
+/// [`Replicas`]: crate::Replicas
+pub trait Backends<Req>: Clone {
+    /// The service of one attempt.
+    type Service: Service<Req>;
+
+    /// Polls until a service is ready for the first attempt.
+    ///
+    /// # Errors
+    ///
+    /// That of the service.
+    fn poll_ready(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), <Self::Service as Service<Req>>::Error>>;
+
+    /// Takes the service that is ready.
+    ///
+    /// # Panics
+    ///
+    /// May panic if `poll_ready` has not returned `Ready(Ok(()))` before, as the call of a service
+    /// may.
+    fn take_ready(&mut self) -> Self::Service;
+
+    /// Returns a service for another attempt, which need not be ready.
+    fn another(&mut self) -> Self::Service;
+}
+
+/// All attempts go to clones of one service.
+#[derive(Clone, Debug)]
+pub struct Copies<S>(S);
+
+impl<S> Copies<S> {
+    pub(crate) fn new(service: S) -> Self {
+        Self(service)
+    }
+}
+
+impl<Req, S: Service<Req> + Clone> Backends<Req> for Copies<S> {
+    type Service = S;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    /// The service that answered `Ready` is called; its clone has to become ready again.
+    fn take_ready(&mut self) -> S {
+        let clone = self.0.clone();
+        mem::replace(&mut self.0, clone)
+    }
+
+    fn another(&mut self) -> S {
+        self.0.clone()
+    }
+}

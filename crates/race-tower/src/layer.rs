@@ -1,0 +1,211 @@
+use std::{sync::Arc, time::Duration};
+
+use race_core::{Budget, CatchUp, OnFailure};
+use tower_layer::Layer;
+
+use crate::{CloneRequests, Copies, Hedge, Replicas};
+
+/// Races attempts of a request: if a service does not answer within the delay, or fails, the
+/// request is sent again, and the first good answer wins. The other attempts are dropped at once.
+///
+/// Use it by its aliases with a timer, such as `HedgeLayer` or `tokio::HedgeLayer`.
+///
+/// - `T` is the timer;
+/// - `D`, the delay: a `Duration`, another [`Policy`](race_core::Policy), an `Arc<Adaptive>`;
+/// - `R`, the [`Rules`](crate::Rules);
+/// - `O`, an [`Observer`](race_core::Observer), which is cloned for each request.
+///
+/// # Defaults
+///
+/// | option | default |
+/// | --- | --- |
+/// | [`max_attempts`](Self::max_attempts) | 2 |
+/// | [`rules`](Self::rules) | [`CloneRequests`]: every request is repeated, `Ok` is accepted |
+/// | [`on_failure`](Self::on_failure) | [`OnFailure::IfLatest`]: a failure starts the next attempt |
+/// | [`budget`](Self::budget), [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
+/// | [`min_gap`](Self::min_gap) | zero |
+/// | [`observer`](Self::observer) | none |
+///
+/// # Load
+///
+/// A hedge is a further request. A delay at the 95 % quantile of the latencies makes 5 % more
+/// requests; when the service slows down for all of them it doubles the load, at the worst moment.
+/// So set a [`budget`](Self::budget), or use `Adaptive`, which has one.
+///
+/// # Readiness
+///
+/// The service that answers `poll_ready` is the one that the first attempt calls. A further attempt
+/// starts when a clone is ready; attempts that run do not wait for it, and it is charged and
+/// counted only then. The deadline limits the wait.
+///
+/// The inner service must be [`Clone`], and its clones must become ready on their own. Put a
+/// service that is not `Clone`, such as a `Balance`, behind `tower::buffer::Buffer`.
+#[derive(Clone, Debug)]
+pub struct GenericHedgeLayer<T, D, R = CloneRequests, O = ()> {
+    pub(crate) timer: T,
+    pub(crate) delay: D,
+    pub(crate) rules: R,
+    pub(crate) observer: O,
+    pub(crate) options: Options,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) max_attempts: usize,
+    pub(crate) max_in_flight: usize,
+    pub(crate) on_failure: OnFailure,
+    pub(crate) catch_up: CatchUp,
+    pub(crate) min_gap: Duration,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) budget: Option<Arc<Budget>>,
+}
+
+impl<T: Default, D> GenericHedgeLayer<T, D> {
+    /// Hedges after a delay: a `Duration`, or another policy of a race. It is cloned for each
+    /// request.
+    #[must_use]
+    pub fn new(delay: D) -> Self {
+        Self::with_timer(T::default(), delay)
+    }
+}
+
+impl<T, D> GenericHedgeLayer<T, D> {
+    /// Like [`new`](Self::new), on a timer of your own. It is cloned for each request.
+    #[must_use]
+    pub fn with_timer(timer: T, delay: D) -> Self {
+        Self {
+            timer,
+            delay,
+            rules: CloneRequests,
+            observer: (),
+            options: Options {
+                max_attempts: 2,
+                max_in_flight: usize::MAX,
+                on_failure: OnFailure::default(),
+                catch_up: CatchUp::default(),
+                min_gap: Duration::ZERO,
+                attempt_timeout: None,
+                deadline: None,
+                budget: None,
+            },
+        }
+    }
+}
+
+impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
+    /// Limits the attempts of a request, the first one included. Default: 2; 0 means 1.
+    #[must_use]
+    pub fn max_attempts(mut self, max: usize) -> Self {
+        self.options.max_attempts = max;
+        self
+    }
+
+    /// Limits how many attempts of a request run at once. Default: no limit; 0 means 1.
+    #[must_use]
+    pub fn max_in_flight(mut self, max: usize) -> Self {
+        self.options.max_in_flight = max.max(1);
+        self
+    }
+
+    /// Sets what a failure starts. Default: [`OnFailure::IfLatest`].
+    #[must_use]
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.options.on_failure = on_failure;
+        self
+    }
+
+    /// Sets what happens to hedges whose time passed because the request was not polled.
+    /// Default: [`CatchUp::Delay`].
+    #[must_use]
+    pub fn catch_up(mut self, catch_up: CatchUp) -> Self {
+        self.options.catch_up = catch_up;
+        self
+    }
+
+    /// Sets the minimum time between two attempts, also after a failure. Default: zero.
+    #[must_use]
+    pub fn min_gap(mut self, gap: Duration) -> Self {
+        self.options.min_gap = gap;
+        self
+    }
+
+    /// Limits how long each attempt may take from its call. Default: none.
+    #[must_use]
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.options.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// Limits how long a request may take from its first poll. If answers came that were not good,
+    /// the last one is returned then. Default: none.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = Some(deadline);
+        self
+    }
+
+    /// Limits how many hedges all requests together may start. Default: no limit.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// use race_core::Budget;
+    /// use race_tower::HedgeLayer;
+    ///
+    /// // At most 5 % more requests, and 10 at once after a quiet time.
+    /// let budget = Arc::new(Budget::percent(5).reserve(10));
+    /// let layer = HedgeLayer::new(Duration::from_millis(50)).budget(budget);
+    /// ```
+    #[must_use]
+    pub fn budget(mut self, budget: Arc<Budget>) -> Self {
+        self.options.budget = Some(budget);
+        self
+    }
+
+    /// Sets how requests are repeated and answers judged. Default: [`CloneRequests`].
+    #[must_use]
+    pub fn rules<R2>(self, rules: R2) -> GenericHedgeLayer<T, D, R2, O> {
+        GenericHedgeLayer {
+            timer: self.timer,
+            delay: self.delay,
+            rules,
+            observer: self.observer,
+            options: self.options,
+        }
+    }
+
+    /// Reports events to an observer, such as an `Arc<Counters>`. Each request has a clone of it.
+    ///
+    /// With `Traced` (feature `tracing`), each attempt is called and polled in its own span
+    /// `attempt`, within a span `race`, within the span in which the request is first polled.
+    #[must_use]
+    pub fn observer<O2>(self, observer: O2) -> GenericHedgeLayer<T, D, R, O2> {
+        GenericHedgeLayer {
+            timer: self.timer,
+            delay: self.delay,
+            rules: self.rules,
+            observer,
+            options: self.options,
+        }
+    }
+
+    /// Hedges over replicas: each attempt goes to another one.
+    pub fn over<S>(self, replicas: Replicas<S>) -> Hedge<Replicas<S>, T, D, R, O> {
+        Hedge::new(replicas, self)
+    }
+}
+
+impl<S, T, D, R, O> Layer<S> for GenericHedgeLayer<T, D, R, O>
+where
+    S: Clone, // every attempt calls a clone: put a service that is not `Clone` behind a `Buffer`
+    T: Clone,
+    D: Clone,
+    R: Clone,
+    O: Clone,
+{
+    type Service = Hedge<Copies<S>, T, D, R, O>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Hedge::new(Copies::new(inner), self.clone())
+    }
+}

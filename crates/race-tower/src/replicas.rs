@@ -1,0 +1,192 @@
+use std::{
+    fmt, mem,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tower_service::Service;
+
+use crate::Backends;
+
+/// Equal services, such as one for each server. Each attempt of a request goes to another one, and
+/// each request begins with the next one.
+///
+/// If there are more attempts than services, they go round. A service that is not ready, or whose
+/// readiness fails, is passed over if another one is ready. If all fail, so does the readiness; if
+/// some fail and others are awaited, the errors are dropped. Clones share the turn.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use race_tower::{HedgeLayer, Replicas};
+/// # async fn echo(request: u32) -> Result<u32, std::io::Error> { Ok(request) }
+/// # let connect = |_: &str| tower::service_fn(echo);
+/// let replicas = Replicas::new(["one.example", "two.example"].map(connect));
+/// let service = HedgeLayer::new(Duration::from_millis(50)).over(replicas);
+/// ```
+pub struct Replicas<S> {
+    all: Arc<All<S>>,
+    /// For the first attempt of the next request.
+    first: Option<Replica<S>>,
+    /// The position for the next `another`.
+    next: usize,
+}
+
+struct All<S> {
+    /// In a lock, so that the services need not be `Sync`. It is held while one is cloned.
+    services: Mutex<Vec<S>>,
+    count: usize,
+    turn: AtomicUsize,
+}
+
+/// One of the [`Replicas`]: the first that is ready, from a position on.
+pub struct Replica<S> {
+    all: Arc<All<S>>,
+    from: usize,
+    /// Those whose readiness is awaited, by position, in the order of the turn. If one is ready, it
+    /// is alone.
+    polled: Vec<(usize, S)>,
+    is_ready: bool,
+}
+
+impl<S: Clone> Replicas<S> {
+    /// Creates replicas.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no service.
+    #[must_use]
+    pub fn new(services: impl IntoIterator<Item = S>) -> Self {
+        let services: Vec<S> = services.into_iter().collect();
+        let count = services.len();
+        assert!(count > 0, "`Replicas::new` needs at least one service");
+        let all = All {
+            services: Mutex::new(services),
+            count,
+            turn: AtomicUsize::new(0),
+        };
+        Self {
+            all: Arc::new(all),
+            first: None,
+            next: 0,
+        }
+    }
+}
+
+impl<S> Replicas<S> {
+    fn replica(&self, from: usize) -> Replica<S> {
+        Replica {
+            all: self.all.clone(),
+            from: from % self.all.count,
+            polled: Vec::new(),
+            is_ready: false,
+        }
+    }
+}
+
+impl<S: Clone> All<S> {
+    fn service(&self, position: usize) -> S {
+        let services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        services[position].clone()
+    }
+}
+
+/// A clone has nothing that is ready.
+impl<S> Clone for Replicas<S> {
+    fn clone(&self) -> Self {
+        Self {
+            all: self.all.clone(),
+            first: None,
+            next: self.next,
+        }
+    }
+}
+
+impl<Req, S: Service<Req> + Clone> Backends<Req> for Replicas<S> {
+    type Service = Replica<S>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        if self.first.is_none() {
+            let turn = self.all.turn.fetch_add(1, Ordering::Relaxed);
+            self.first = Some(self.replica(turn));
+        }
+        let first = self.first.as_mut().expect("it has just been set");
+        first.poll_ready(cx)
+    }
+
+    fn take_ready(&mut self) -> Replica<S> {
+        let first = self.first.take().filter(|first| first.is_ready);
+        let first = first.expect("`call` comes after `poll_ready` returned `Ready`");
+        self.next = first.polled[0].0 + 1;
+        first
+    }
+
+    fn another(&mut self) -> Replica<S> {
+        let another = self.replica(self.next);
+        self.next = another.from + 1;
+        another
+    }
+}
+
+impl<Req, S: Service<Req> + Clone> Service<Req> for Replica<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.is_ready = false;
+        let mut awaited = mem::take(&mut self.polled);
+        let mut failed = None;
+        for offset in 0..self.all.count {
+            let position = (self.from + offset) % self.all.count;
+            let known = awaited.iter().position(|(it, _)| *it == position);
+            let mut service = match known {
+                Some(known) => awaited.swap_remove(known).1,
+                None => self.all.service(position),
+            };
+            match service.poll_ready(cx) {
+                Poll::Ready(Ok(())) => {
+                    self.polled.clear();
+                    self.polled.push((position, service));
+                    self.is_ready = true;
+                    return Poll::Ready(Ok(()));
+                }
+                Poll::Ready(Err(error)) => failed = Some(error),
+                Poll::Pending => self.polled.push((position, service)),
+            }
+        }
+        match failed {
+            Some(error) if self.polled.is_empty() => Poll::Ready(Err(error)),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn call(&mut self, request: Req) -> S::Future {
+        assert!(
+            self.is_ready,
+            "`call` comes after `poll_ready` returned `Ready`"
+        );
+        self.is_ready = false;
+        let (_, mut service) = self.polled.remove(0);
+        service.call(request)
+    }
+}
+
+impl<S> fmt::Debug for Replicas<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replicas")
+            .field("count", &self.all.count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S> fmt::Debug for Replica<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replica")
+            .field("from", &self.from)
+            .field("is_ready", &self.is_ready)
+            .finish_non_exhaustive()
+    }
+}

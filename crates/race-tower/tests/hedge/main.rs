@@ -1,0 +1,11 @@
+//! Hedged services on the virtual clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod answers;
+mod observed;
+mod readiness;
+mod replicas;
+mod server;
+mod tower_hedge;
+mod types;
