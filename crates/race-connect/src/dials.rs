@@ -135,8 +135,8 @@ where
         }
     }
 
-    /// Answers may have arrived since the candidate was drawn. If they wake nobody here, the race
-    /// polls them when it draws the next candidate.
+    /// Answers may have arrived since the candidate was drawn. They need no waker here: the race
+    /// polls the answers again when it draws the next candidate.
     fn reconsider(&mut self, candidate: &mut SocketAddr) -> bool {
         self.poll_answers(&mut Context::from_waker(Waker::noop()));
         match self.candidates.reconsider(*candidate, self.timer.now()) {

@@ -8,7 +8,7 @@ impl<P: Policy> Stagger<P> {
     /// `now`.
     ///
     /// It never makes a start earlier. Starts that a failure causes, and those without a delay, are
-    /// not put off; `now` is not called for the latter.
+    /// not put off; for those without a delay, `now` is not called.
     #[cold]
     pub fn progressed(&mut self, now: impl FnOnce() -> Moment) {
         if self.starts == 0 || matches!(self.delay, 0 | NEVER) || self.is_over() {

@@ -85,7 +85,7 @@ impl Model<'_> {
         ended
     }
 
-    /// Whether nobody else can win.
+    /// Whether no further attempt can win.
     pub(super) fn is_decided(&self) -> bool {
         self.plan.has_handles && self.free == 0
     }
