@@ -173,8 +173,9 @@ impl Candidates {
             if self.turn_before.is_none() {
                 return Some(address); // the first, after the Resolution Delay
             }
-            let family = Family::of(&address);
-            self.of(family).waiting.push_front(address);
+            let waiting = &mut self.of(Family::of(&address)).waiting;
+            waiting.retain(|waiting| *waiting != address); // it was withdrawn and added again
+            waiting.push_front(address);
         }
         self.turn = self.turn_before;
         match self.next(now) {

@@ -36,6 +36,7 @@
 //! - [`Attempts`] runs the attempts and polls only those that were woken;
 //! - [`Race`] combines these and is a stream of every completion; [`InlineRace`] is a race without an
 //!   allocator. Both are aliases of [`GenericRace`];
+//! - an `AttemptHandle` lets an attempt make progress known, and commit before it is finished;
 //! - [`First`] and [`Decision`] are the futures of the finishers;
 //! - an [`Observer`] receives events: [`Counters`], [`Staircase`], `Traced`;
 //! - a [`Timer`] tells the time, in [`Moment`]s, and wakes.

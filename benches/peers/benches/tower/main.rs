@@ -128,7 +128,7 @@ async fn table(pending: u32) {
     let mut fixed = HedgeLayer::new(DELAY).layer(server.clone());
     let adaptive = Arc::new(Adaptive::quantile(0.99).floor(DELAY));
     let mut adaptive = HedgeLayer::new(adaptive).layer(server.clone());
-    // Its delay is a quantile of the latencies, too; with so many points it never hedges.
+    // It hedges at a quantile of the latencies once it has this many: never.
     let mut peer = hedge::Hedge::new(server, Always, u64::MAX, 0.99, Duration::from_secs(60));
     let mut rows = [
         ("- the service alone", vec![], 0.0),

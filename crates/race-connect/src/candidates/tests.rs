@@ -179,6 +179,20 @@ fn withdrawn_addresses_are_taken_out() {
 }
 
 #[test]
+fn address_that_is_withdrawn_and_added_again_before_its_start_starts_once() {
+    let mut candidates = candidates();
+    candidates.add(addresses("6a 6b"), at(0));
+    assert_eq!(order(&mut candidates, 0), addresses("6a 6b"));
+    candidates.withdraw(address("6b"));
+    candidates.add(addresses("6b"), at(5));
+    assert_eq!(
+        candidates.reconsider(address("6b"), at(9)),
+        Some(address("6b"))
+    );
+    assert_eq!(order(&mut candidates, 9), []);
+}
+
+#[test]
 fn mapped_addresses_are_of_the_family_that_they_reach() {
     let mapped: SocketAddr = "[::ffff:192.0.2.1]:443".parse().unwrap();
     assert_eq!(Family::of(&mapped), Family::V4);
