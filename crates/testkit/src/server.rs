@@ -11,7 +11,7 @@ use std::{
         mpsc::{self, Receiver, Sender},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -142,6 +142,23 @@ impl Server {
     #[must_use]
     pub fn log(&self) -> String {
         self.log.text()
+    }
+
+    /// Waits until the log has a line that contains `text`, and returns that line.
+    ///
+    /// A thread reads the log, so a line can come after the reply to the request that caused it.
+    #[expect(clippy::must_use_candidate, reason = "the wait alone is a check")]
+    #[track_caller]
+    pub fn logs(&self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let log = self.log();
+            if let Some(line) = log.lines().find(|line| line.contains(text)) {
+                return line.to_owned();
+            }
+            assert!(start.elapsed() < PATIENCE, "no line has {text:?}:\n{log}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits for the end; the exit status and the whole log.

@@ -3,12 +3,11 @@
 use std::{
     path::Path,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Ended, PATIENCE, Start, process, server};
+use testkit::{Ended, Start, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -68,15 +67,7 @@ impl Server {
     /// Waits until the log has a line that contains `text`, and returns that line.
     #[track_caller]
     pub(crate) fn logs(&self, text: &str) -> String {
-        let start = Instant::now();
-        loop {
-            let log = self.running.log();
-            if let Some(line) = log.lines().find(|line| line.contains(text)) {
-                return line.to_owned();
-            }
-            assert!(start.elapsed() < PATIENCE, "no line has {text:?}:\n{log}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.running.logs(text)
     }
 
     /// A command that runs the binary with these arguments and the address of the server.

@@ -134,12 +134,10 @@ fn commit_record_without_room_ends_no_server_and_refuses_no_start() {
         wire.send(&schedule(id, now(), 30)).unwrap();
         acknowledged.extend(acks(&mut wire, 1).unwrap());
     }
+    let warning = "the commit record cannot be written";
+    server.logs(warning);
     let log = server.log();
-    assert_eq!(
-        log.matches("the commit record cannot be written").count(),
-        1,
-        "{log}"
-    );
+    assert_eq!(log.matches(warning).count(), 1, "{log}");
     server.kill();
     deliver_all(&start.run(), &acknowledged);
 }
