@@ -9,8 +9,8 @@ use std::{
 
 use pin_project_lite::pin_project;
 use race_core::{
-    Budget, Charge, Clock, Decision, Failure, IntoPolicy, Observed, Observer, Race, RaceError,
-    Timer, Verdict,
+    Budget, Charge, Clock, Decision, Failure, GenericRace, Heap, Inline, IntoPolicy, Observed,
+    Observer, RaceError, Timer, Verdict,
     outcome::{Judge, Judged, One},
 };
 use tower_service::Service;
@@ -23,8 +23,9 @@ type InSpans<S> = race_core::source::Spanned<S>;
 #[cfg(not(feature = "tracing"))]
 type InSpans<S> = S;
 
-/// The race of one request.
-pub(crate) type HedgeRace<B, Req, R, T, D, O> = Race<
+/// The race of one request, with its attempts on the heap or in place.
+type HedgeRace<K, B, Req, R, T, D, O> = GenericRace<
+    K,
     InSpans<Requests<B, Req, R>>,
     T,
     <D as IntoPolicy<T>>::Policy,
@@ -39,8 +40,11 @@ pub(crate) type Answer<B, Req> = Result<
     <<B as Backends<Req>>::Service as Service<Req>>::Error,
 >;
 
-type HedgeDecision<B, Req, R, T, D, O> =
-    Decision<HedgeRace<B, Req, R, T, D, O>, Judging<R, Req>, One, (), Answer<B, Req>>;
+pub(crate) type HedgeDecision<K, B, Req, R, T, D, O> =
+    Decision<HedgeRace<K, B, Req, R, T, D, O>, Judging<R, Req>, One, (), Answer<B, Req>>;
+
+/// The usual pair of attempts needs no allocation.
+pub(crate) type Pair = Inline<2>;
 
 /// Classifies answers by the rules, and keeps all of them.
 pub(crate) struct Judging<R, Req> {
@@ -68,6 +72,27 @@ impl<Req, Res, E, R: Rules<Req, Res, E>> Judge<Result<Res, E>> for Judging<R, Re
 }
 
 pin_project! {
+    /// The race of a request with as many attempts as the layer allows.
+    #[project = DecidingProject]
+    pub(crate) enum Deciding<B, Req, R, T, D, O>
+    where
+        B: Backends<Req>,
+        D: IntoPolicy<T>,
+        O: Observer,
+        T: Clock,
+    {
+        Pair {
+            #[pin]
+            decision: HedgeDecision<Pair, B, Req, R, T, D, O>,
+        },
+        More {
+            #[pin]
+            decision: HedgeDecision<Heap, B, Req, R, T, D, O>,
+        },
+    }
+}
+
+pin_project! {
     /// The future of a hedged request.
     ///
     /// # Cancel safety
@@ -82,7 +107,7 @@ pin_project! {
         T: Clock,
     {
         #[pin]
-        decision: HedgeDecision<B, Req, R, T, D, O>,
+        deciding: Deciding<B, Req, R, T, D, O>,
         deadline: Option<Duration>,
     }
 }
@@ -94,11 +119,8 @@ where
     O: Observer,
     T: Clock,
 {
-    pub(crate) fn new(
-        decision: HedgeDecision<B, Req, R, T, D, O>,
-        deadline: Option<Duration>,
-    ) -> Self {
-        Self { decision, deadline }
+    pub(crate) fn new(deciding: Deciding<B, Req, R, T, D, O>, deadline: Option<Duration>) -> Self {
+        Self { deciding, deadline }
     }
 }
 
@@ -117,7 +139,10 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let ended = ready!(this.decision.poll(cx));
+        let ended = ready!(match this.deciding.project() {
+            DecidingProject::Pair { decision } => decision.poll(cx),
+            DecidingProject::More { decision } => decision.poll(cx),
+        });
         Poll::Ready(match ended {
             Ok(won) => won.output.map_err(HedgeError::Service),
             Err(error) => {

@@ -95,6 +95,9 @@ impl<T, D> GenericHedgeLayer<T, D> {
 
 impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
     /// Limits the attempts of a request, the first one included. Default: 2; 0 means 1.
+    ///
+    /// Two attempts are kept within the future of the request. More are kept on the heap, and then
+    /// only those that were woken are polled.
     #[must_use]
     pub fn max_attempts(mut self, max: usize) -> Self {
         self.options.max_attempts = max;

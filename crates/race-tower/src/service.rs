@@ -1,10 +1,11 @@
 use std::task::{Context, Poll};
 
-use race_core::{Clock, IntoPolicy, Observer, Race, Timer};
+use race_core::{Clock, GenericRace, IntoPolicy, Observer, Placement, Timer};
 use tower_service::Service;
 
 use crate::{
-    Backends, CloneRequests, GenericHedgeLayer, HedgeError, HedgeFuture, Rules, future::Judging,
+    Backends, CloneRequests, GenericHedgeLayer, HedgeError, HedgeFuture, Rules,
+    future::{Deciding, HedgeDecision, Judging},
     requests::Requests,
 };
 
@@ -41,6 +42,36 @@ where
     /// Panics if the inner service does because it is not ready.
     fn call(&mut self, request: Req) -> Self::Future {
         let ready = self.backends.take_ready();
+        let requests = Requests::new(
+            ready,
+            self.backends.clone(),
+            self.layer.rules.clone(),
+            request,
+            self.layer.options.max_attempts,
+        );
+        let deciding = match self.layer.options.max_attempts {
+            ..=2 => Deciding::Pair {
+                decision: self.race(requests),
+            },
+            _ => Deciding::More {
+                decision: self.race(requests),
+            },
+        };
+        HedgeFuture::new(deciding, self.layer.options.deadline)
+    }
+}
+
+impl<B, T, D, R, O> Hedge<B, T, D, R, O> {
+    fn race<K, Req>(&self, requests: Requests<B, Req, R>) -> HedgeDecision<K, B, Req, R, T, D, O>
+    where
+        K: Placement,
+        B: Backends<Req>,
+        T: Timer + Clock + Clone + Unpin,
+        D: IntoPolicy<T> + Clone,
+        R: Rules<Req, <B::Service as Service<Req>>::Response, <B::Service as Service<Req>>::Error>
+            + Clone,
+        O: Observer + Clone,
+    {
         let GenericHedgeLayer {
             timer,
             delay,
@@ -48,14 +79,7 @@ where
             observer,
             options,
         } = &self.layer;
-        let requests = Requests::new(
-            ready,
-            self.backends.clone(),
-            rules.clone(),
-            request,
-            options.max_attempts,
-        );
-        let mut race = Race::from_source(timer.clone(), delay.clone(), requests)
+        let mut race = GenericRace::from_source(timer.clone(), delay.clone(), requests)
             .max_in_flight(options.max_in_flight)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)
@@ -71,7 +95,6 @@ where
             .observer(observer.clone());
         #[cfg(feature = "tracing")]
         let race = race.poll_in_spans();
-        let decision = race.first_judged(Judging::by(rules.clone()));
-        HedgeFuture::new(decision, options.deadline)
+        race.first_judged(Judging::by(rules.clone()))
     }
 }

@@ -1,172 +1,111 @@
 //! A hedged service when no hedge is due: `race-tower` beside `tower::hedge`.
 //!
-//! Allocations are exact. Times are medians of rounds that alternate.
+//! Allocations are exact. Times are medians of rounds that alternate. Instructions are counted with
+//! callgrind, unless the argument `times` is given; that needs valgrind.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    convert::Infallible,
-    future::{Future, poll_fn},
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    task::{Context, Poll},
-    time::{Duration, Instant},
-};
+#[path = "../../../callgrind/mod.rs"]
+mod callgrind;
+mod contenders;
+mod counting;
+mod server;
 
-use race_core::Adaptive;
-use race_tower::tokio::HedgeLayer;
-use tower::{Layer as _, Service, hedge};
+use std::{env, error::Error, process::ExitCode, time::Instant};
+
+use callgrind::{Turns, compiler, per_turn};
+use contenders::{Contender, NAMES, PEER, contender};
+use tokio::runtime::Runtime;
 
 const ROUNDS: usize = 15;
-const REQUESTS: usize = 20_000;
+const REQUESTS: u32 = 20_000;
 
-/// The delay: no request takes as long.
-const DELAY: Duration = Duration::from_secs(10);
+/// The argument of a run under callgrind.
+const COUNTED_RUN: &str = "--counted-run";
 
-struct Counting;
+const TURNS: Turns = Turns {
+    few: 100,
+    many: 1_100,
+};
 
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is forwarded to the system's allocator.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// Answers after as many polls that are pending.
-#[derive(Clone)]
-struct Server {
-    pending: u32,
-}
-
-struct Answer {
-    pending: u32,
-}
-
-impl Future for Answer {
-    type Output = Result<u32, Infallible>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.pending == 0 {
-            return Poll::Ready(Ok(7));
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).filter(|it| it != "--bench").collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match arguments[..] {
+        [COUNTED_RUN, place, pending, turns] => counted_run(place, pending, turns),
+        [] => tables(true),
+        ["times"] => tables(false),
+        _ => Err(format!("unknown arguments {arguments:?}: give none, or `times`").into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tower: {error}");
+            ExitCode::FAILURE
         }
-        self.pending -= 1;
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 }
 
-impl Service<u32> for Server {
-    type Response = u32;
-    type Error = Infallible;
-    type Future = Answer;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
+fn tables(count_instructions: bool) -> Result<(), Box<dyn Error>> {
+    compiler::print()?;
+    for pending in [0, 1] {
+        table(pending, count_instructions)?;
     }
-
-    fn call(&mut self, _: u32) -> Answer {
-        let pending = self.pending;
-        Answer { pending }
-    }
+    Ok(())
 }
 
-/// Every request may be repeated.
-#[derive(Clone)]
-struct Always;
-
-impl hedge::Policy<u32> for Always {
-    fn clone_request(&self, request: &u32) -> Option<u32> {
-        Some(*request)
+fn table(pending: u32, count_instructions: bool) -> Result<(), Box<dyn Error>> {
+    let runtime = runtime()?;
+    let mut contenders: Vec<Contender> = (0..NAMES.len())
+        .map(|place| contender(place, pending))
+        .collect();
+    let mut times = vec![Vec::new(); NAMES.len()];
+    let mut allocations = vec![0.0; NAMES.len()];
+    for _ in 0..ROUNDS {
+        for (place, ask) in contenders.iter_mut().enumerate() {
+            let (begun, before) = (Instant::now(), counting::allocations());
+            ask(&runtime, REQUESTS);
+            times[place].push(begun.elapsed().as_nanos() as f64 / f64::from(REQUESTS));
+            let count = counting::allocations() - before;
+            allocations[place] = count as f64 / f64::from(REQUESTS);
+        }
     }
-
-    fn can_retry(&self, _: &u32) -> bool {
-        true
-    }
-}
-
-/// Sends requests one after the other. Returns the time and the allocations of each.
-async fn ask<S: Service<u32, Response = u32>>(service: &mut S) -> (f64, f64) {
-    let (began, before) = (Instant::now(), CALLS.load(Relaxed));
-    for number in 0..REQUESTS as u32 {
-        let ready = poll_fn(|cx| service.poll_ready(cx)).await;
-        let answer = match ready {
-            Ok(()) => service.call(number).await,
-            Err(error) => Err(error),
+    println!("\na request that is pending {pending} times, no hedge due");
+    println!(
+        "{:<38}{:>8}{:>8}{:>14}{:>14}",
+        "", "ns", "ratio", "instructions", "allocations"
+    );
+    let medians: Vec<f64> = times.iter_mut().map(|times| median(times)).collect();
+    for (place, name) in NAMES.iter().enumerate() {
+        let instructions = match count_instructions {
+            true => {
+                let (place, pending) = (place.to_string(), pending.to_string());
+                let count = per_turn(&[COUNTED_RUN, &place, &pending], TURNS)?;
+                format!("{count:.0}")
+            }
+            false => "-".to_owned(),
         };
-        assert!(answer.is_ok_and(|answer| answer == 7));
+        println!(
+            "{name:<38}{:>8.0}{:>8.2}{instructions:>14}{:>14.2}",
+            medians[place],
+            medians[place] / medians[PEER],
+            allocations[place],
+        );
     }
-    let allocations = CALLS.load(Relaxed) - before;
-    let nanos = began.elapsed().as_nanos() as f64;
-    (
-        nanos / REQUESTS as f64,
-        allocations as f64 / REQUESTS as f64,
-    )
+    Ok(())
+}
+
+/// Asks one contender under callgrind.
+fn counted_run(place: &str, pending: &str, turns: &str) -> Result<(), Box<dyn Error>> {
+    let mut ask = contender(place.parse()?, pending.parse()?);
+    ask(&runtime()?, turns.parse()?);
+    Ok(())
+}
+
+fn runtime() -> Result<Runtime, std::io::Error> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().build()
 }
 
 fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples[samples.len() / 2]
-}
-
-async fn table(pending: u32) {
-    let server = Server { pending };
-    let mut bare = server.clone();
-    let mut fixed = HedgeLayer::new(DELAY).layer(server.clone());
-    let adaptive = Arc::new(Adaptive::quantile(0.99).floor(DELAY));
-    let mut adaptive = HedgeLayer::new(adaptive).layer(server.clone());
-    // It hedges at a quantile of the latencies once it has this many: never.
-    let mut peer = hedge::Hedge::new(server, Always, u64::MAX, 0.99, Duration::from_secs(60));
-    let mut rows = [
-        ("- the service alone", vec![], 0.0),
-        ("* race-tower, a fixed delay", vec![], 0.0),
-        ("* race-tower, adaptive", vec![], 0.0),
-        ("  tower::hedge", vec![], 0.0),
-    ];
-    for _ in 0..ROUNDS {
-        let round = [
-            ask(&mut bare).await,
-            ask(&mut fixed).await,
-            ask(&mut adaptive).await,
-            ask(&mut peer).await,
-        ];
-        for (row, (nanos, allocations)) in rows.iter_mut().zip(round) {
-            row.1.push(nanos);
-            row.2 = allocations;
-        }
-    }
-    println!("\na request that is pending {pending} times, none hedged");
-    println!("{:<32}{:>12}{:>14}{:>10}", "", "ns", "allocations", "ratio");
-    let peer = median(&mut rows[3].1);
-    for (name, nanos, allocations) in &mut rows {
-        let nanos = median(nanos);
-        println!(
-            "{name:<32}{nanos:>12.0}{allocations:>14.2}{:>10.2}",
-            nanos / peer
-        );
-    }
-}
-
-fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build();
-    let runtime = runtime.expect("a runtime of this thread");
-    runtime.block_on(async {
-        table(0).await;
-        table(1).await;
-    });
 }

@@ -47,6 +47,10 @@ impl<F, A, const N: usize> InlineAttempts<F, A, N> {
             start: 0,
         }
     }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 impl<F: Future, A, const N: usize> InlineAttempts<F, A, N> {

@@ -96,15 +96,6 @@ where
         Decision::new(self, By(classify), One)
     }
 
-    /// Like `first_by`, for a classifier whose type has a name.
-    #[doc(hidden)]
-    pub fn first_judged<J: Judge<S::Output>>(
-        self,
-        judge: J,
-    ) -> Decision<Self, J, One, S::Arg, J::Error> {
-        Decision::new(self, judge, One)
-    }
-
     /// Resolves to `Result<Vec<Won<Arg, V>>, QuorumError<Arg, V, E>>`: the first `needed` attempts
     /// that are `Ok`, in the order in which they finish. The others are cancelled.
     ///
@@ -172,5 +163,16 @@ where
     ) -> Decision<Self, J, Many<S::Arg, V>, S::Arg, E> {
         self.schedule.set_needed(needed);
         Decision::new(self, judge, Many::new(needed))
+    }
+}
+
+impl<K: Placement, S: Source, T, P, H> GenericRace<K, S, T, P, H> {
+    /// Like `first_by`, for a classifier whose type has a name, and for any placement.
+    #[doc(hidden)]
+    pub fn first_judged<J: Judge<S::Output>>(
+        self,
+        judge: J,
+    ) -> Decision<Self, J, One, S::Arg, J::Error> {
+        Decision::new(self, judge, One)
     }
 }

@@ -24,6 +24,9 @@ pub trait Placement {
 
     #[doc(hidden)]
     fn empty_set<F, A>() -> Self::Set<F, A>;
+
+    #[doc(hidden)]
+    fn is_empty<F, A>(set: &Self::Set<F, A>) -> bool;
 }
 
 /// Attempts on the heap: the placement of a [`Race`](crate::Race).
@@ -41,6 +44,10 @@ impl Placement for Heap {
     fn empty_set<F, A>() -> Attempts<F, A> {
         Attempts::new()
     }
+
+    fn is_empty<F, A>(set: &Attempts<F, A>) -> bool {
+        set.is_empty()
+    }
 }
 
 /// Up to `N` attempts inside the race: the placement of an [`InlineRace`](crate::InlineRace).
@@ -55,5 +62,9 @@ impl<const N: usize> Placement for Inline<N> {
     #[inline]
     fn empty_set<F, A>() -> InlineAttempts<F, A, N> {
         InlineAttempts::new()
+    }
+
+    fn is_empty<F, A>(set: &InlineAttempts<F, A, N>) -> bool {
+        set.is_empty()
     }
 }

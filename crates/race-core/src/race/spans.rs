@@ -3,14 +3,12 @@
 use super::{GenericRace, Placement};
 use crate::{
     Policy,
-    attempts::AttemptSet,
     source::{Source, Spanned},
 };
 
 impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
 where
     K: Placement,
-    K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
     S: Source,
     P: Policy,
 {
@@ -39,7 +37,7 @@ where
     #[must_use]
     pub fn poll_in_spans(self) -> GenericRace<K, Spanned<S>, T, P, H> {
         assert!(
-            self.attempts.len() == 0,
+            K::is_empty(&self.attempts),
             "`poll_in_spans` was called while attempts are running: call it before the first poll"
         );
         GenericRace {
