@@ -38,6 +38,16 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
     Ok(names.iter().map(|name| format!("-p {name} ")).collect())
 }
 
+/// The features of a library.
+pub(crate) fn features(library: &str) -> Result<Vec<String>, String> {
+    let manifest = read(&Path::new("crates").join(library).join(MANIFEST))?;
+    let section = manifest.split("\n[features]\n").nth(1);
+    let section = section.ok_or_else(|| format!("{library} has no features"))?;
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let names = lines.filter_map(|line| Some(line.split_once(" = [")?.0.to_owned()));
+    Ok(names.collect())
+}
+
 /// The folders in a folder, sorted.
 pub(crate) fn folders(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut folders = entries(path)?;

@@ -45,9 +45,10 @@ pub fn sort_destinations(
 }
 
 /// Returns the address from which the system would reach a destination; `None` if there is no
-/// route. No packet is sent.
+/// route. No packet is sent. The port does not matter.
 #[must_use]
-pub fn source_address(destination: SocketAddr) -> Option<IpAddr> {
+pub fn source_address(mut destination: SocketAddr) -> Option<IpAddr> {
+    destination.set_port(DISCARD); // not every system accepts port 0
     let unspecified: IpAddr = match destination {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -56,6 +57,9 @@ pub fn source_address(destination: SocketAddr) -> Option<IpAddr> {
     socket.connect(destination).ok()?;
     Some(socket.local_addr().ok()?.ip())
 }
+
+/// The port of the discard protocol.
+const DISCARD: u16 = 9;
 
 /// IPv4 addresses are compared as IPv6 addresses that map them.
 fn mapped(address: IpAddr) -> Ipv6Addr {

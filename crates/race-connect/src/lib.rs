@@ -3,8 +3,10 @@
 //!
 //! - `tokio::connect(host, port)` and `smol::connect(host, port)` (features `tokio` and `smol`) use
 //!   the system's resolver.
-//! - `tokio::Connector` and `smol::Connector` have settings; the former is a connector of a hyper
-//!   client (feature `hyper`).
+//! - `tokio::Connector` and `smol::Connector` have settings and take any [`Resolve`], such as that
+//!   of `hickory_resolver` (feature `hickory`); the former is a connector of a hyper client (feature
+//!   `hyper`).
+//! - `reqwest::Resolver` gives addresses to a reqwest client (feature `reqwest`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.
 //! - [`Candidates`] is the pure part, without sockets and clock.
@@ -17,12 +19,17 @@ mod candidates;
 mod destinations;
 mod memory;
 
+mod connector;
 mod dials;
 mod error;
 mod happy_eyeballs;
+mod resolve;
 
-#[cfg(any(feature = "tokio", feature = "smol"))]
-mod network;
+#[cfg(feature = "hickory")]
+mod hickory;
+#[cfg(feature = "reqwest")]
+#[cfg_attr(docsrs, doc(cfg(feature = "reqwest")))]
+pub mod reqwest;
 #[cfg(feature = "smol")]
 #[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
 pub mod smol;
@@ -30,15 +37,20 @@ pub mod smol;
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub mod tokio;
 
+#[cfg(feature = "hickory")]
+#[cfg_attr(docsrs, doc(cfg(feature = "hickory")))]
+pub use hickory_resolver;
 pub use race_core;
 
 pub use answer::Answer;
 pub use candidates::{Candidates, NextAddress};
+pub use connector::GenericConnector;
 pub use destinations::{sort_destinations, source_address};
 pub use error::ConnectError;
 pub use family::Family;
 pub use happy_eyeballs::{Connected, HappyEyeballs};
 pub use memory::FamilyMemory;
+pub use resolve::Resolve;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -3,9 +3,16 @@
 use std::{io, net::SocketAddr};
 
 use async_net::TcpStream;
+use futures_core::Stream;
 use race_smol::SmolTimer;
 
-use crate::{ConnectError, Connected, HappyEyeballs, network};
+use crate::{
+    Answer, ConnectError, Connected, GenericConnector, Resolve, connector::Network,
+    resolve::OneAnswer,
+};
+
+/// Connects to hosts with settings and a resolver of your own. [`GenericConnector`] documents it.
+pub type Connector<R = SystemResolver> = GenericConnector<Smol, R>;
 
 /// Connects to a host, given by its name or address, with the default settings and the system's
 /// resolver.
@@ -25,49 +32,29 @@ use crate::{ConnectError, Connected, HappyEyeballs, network};
 ///
 /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
 pub async fn connect(host: &str, port: u16) -> Result<Connected<TcpStream>, ConnectError> {
-    network::connect::<Smol>(&HappyEyeballs::new(), host, port).await
+    Connector::default().connect(host, port).await
 }
 
-/// Connects to hosts with settings of your own. Clones share the memory of the settings.
-#[derive(Clone, Debug, Default)]
-pub struct Connector {
-    settings: HappyEyeballs,
-}
+/// The system's resolver, `getaddrinfo`, on a thread of smol. It gives the addresses of both
+/// families at once, in the order of RFC 6724.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
 
-impl Connector {
-    /// Creates a connector.
-    #[must_use]
-    pub fn new(settings: HappyEyeballs) -> Self {
-        Self { settings }
-    }
-
-    /// Connects to a host, given by its name or address.
-    ///
-    /// # Errors
-    ///
-    /// See [`ConnectError`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
-    pub async fn connect(
-        &self,
-        host: &str,
-        port: u16,
-    ) -> Result<Connected<TcpStream>, ConnectError> {
-        network::connect::<Smol>(&self.settings, host, port).await
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a {
+        OneAnswer::of(async_net::resolve((host, port)))
     }
 }
 
-struct Smol;
+/// Names smol's timer, resolver and sockets.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Smol;
 
-impl network::Network for Smol {
+impl Network for Smol {
     type Timer = SmolTimer;
+    type Resolver = SystemResolver;
     type Connection = TcpStream;
-
-    async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        async_net::resolve((host, port)).await
-    }
 
     async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(address).await?;

@@ -5,10 +5,27 @@ mod hyper;
 
 use std::{io, net::SocketAddr};
 
+use futures_core::Stream;
 use race_tokio::TokioTimer;
 use tokio::net::{TcpStream, lookup_host};
 
-use crate::{ConnectError, Connected, HappyEyeballs, network};
+use crate::{
+    Answer, ConnectError, Connected, GenericConnector, Resolve, connector::Network,
+    resolve::OneAnswer,
+};
+
+/// Connects to hosts with settings and a resolver of your own. [`GenericConnector`] documents it.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use race_connect::{HappyEyeballs, tokio::Connector};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let settings = HappyEyeballs::new().deadline(Duration::from_secs(10));
+/// let connected = Connector::new(settings).connect("example.com", 443).await?;
+/// # Ok(()) }
+/// ```
+pub type Connector<R = SystemResolver> = GenericConnector<Tokio, R>;
 
 /// Connects to a host, given by its name or address, with the default settings and the system's
 /// resolver.
@@ -29,51 +46,29 @@ use crate::{ConnectError, Connected, HappyEyeballs, network};
 ///
 /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
 pub async fn connect(host: &str, port: u16) -> Result<Connected<TcpStream>, ConnectError> {
-    network::connect::<Tokio>(&HappyEyeballs::new(), host, port).await
+    Connector::default().connect(host, port).await
 }
 
-/// Connects to hosts with settings of your own. Clones share the memory of the settings.
-///
-/// With the feature `hyper`, it is a connector of the client of `hyper_util`.
-#[derive(Clone, Debug, Default)]
-pub struct Connector {
-    settings: HappyEyeballs,
-}
+/// The system's resolver, `getaddrinfo`, on a thread of tokio. It gives the addresses of both
+/// families at once, in the order of RFC 6724.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
 
-impl Connector {
-    /// Creates a connector.
-    #[must_use]
-    pub fn new(settings: HappyEyeballs) -> Self {
-        Self { settings }
-    }
-
-    /// Connects to a host, given by its name or address.
-    ///
-    /// # Errors
-    ///
-    /// See [`ConnectError`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future drops all attempts. The system's resolver may run on in its thread.
-    pub async fn connect(
-        &self,
-        host: &str,
-        port: u16,
-    ) -> Result<Connected<TcpStream>, ConnectError> {
-        network::connect::<Tokio>(&self.settings, host, port).await
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a {
+        OneAnswer::of(async move { Ok(lookup_host((host, port)).await?.collect()) })
     }
 }
 
-struct Tokio;
+/// Names tokio's timer, resolver and sockets.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Tokio;
 
-impl network::Network for Tokio {
+impl Network for Tokio {
     type Timer = TokioTimer;
+    type Resolver = SystemResolver;
     type Connection = TcpStream;
-
-    async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        Ok(lookup_host((host, port)).await?.collect())
-    }
 
     async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(address).await?;

@@ -10,13 +10,14 @@ use tokio::net::TcpStream;
 use tower_service::Service;
 
 use super::Connector;
+use crate::Resolve;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Connects to the host of a URI, on port 80 or 443 if it has none. TLS is the work of a layer
 /// around it.
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl Service<Uri> for Connector {
+impl<R: Resolve + Clone + Send + Sync + 'static> Service<Uri> for Connector<R> {
     type Response = TokioIo<TcpStream>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;

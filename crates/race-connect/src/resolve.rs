@@ -1,0 +1,66 @@
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use futures_core::Stream;
+
+use crate::{Answer, Family};
+
+/// A resolver of host names.
+///
+/// The system's resolvers are `tokio::SystemResolver` and `smol::SystemResolver`. With the feature
+/// `hickory`, a `hickory_resolver::Resolver` is one. One of your own can answer over time: see
+/// [`Answer`].
+///
+/// ```
+/// use futures::{Stream, stream};
+/// use race_connect::{Answer, Resolve};
+///
+/// /// Every host is this one.
+/// struct Here;
+///
+/// impl Resolve for Here {
+///     fn resolve(&self, _: &str, port: u16) -> impl Stream<Item = Answer> + Send {
+///         let here = ([127, 0, 0, 1], port).into();
+///         stream::iter([Answer::Addresses(vec![here])])
+///     }
+/// }
+/// ```
+pub trait Resolve {
+    /// Asks for the addresses of a host, with this port. The host is a name: connectors do not ask
+    /// for IP addresses. The stream ends after the last answer.
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a;
+}
+
+type Addresses<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
+
+/// The one answer of a resolver that has all addresses of both families in order.
+pub(crate) struct OneAnswer<'a>(Option<Addresses<'a>>);
+
+impl<'a> OneAnswer<'a> {
+    pub(crate) fn of(
+        addresses: impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a,
+    ) -> Self {
+        Self(Some(Box::pin(addresses)))
+    }
+}
+
+impl Stream for OneAnswer<'_> {
+    type Item = Answer;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
+        let Some(addresses) = &mut self.0 else {
+            return Poll::Ready(None);
+        };
+        let resolved = ready!(addresses.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(Some(match resolved {
+            Ok(addresses) => Answer::Addresses(addresses),
+            // The end of the stream ends the other family.
+            Err(error) => Answer::Failed(Family::V6, error),
+        }))
+    }
+}
