@@ -14,6 +14,8 @@ pub enum Answer {
     Ended(Family),
     /// The query for this family failed. It has no more addresses.
     Failed(Family, io::Error),
+    /// The query for both families failed. There are no more addresses.
+    FailedForBoth(io::Error),
     /// These addresses are not valid any more. Those that have not started are taken out.
     Withdrawn(Vec<SocketAddr>),
 }

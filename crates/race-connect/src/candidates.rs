@@ -1,4 +1,8 @@
-use std::{collections::VecDeque, net::SocketAddr, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    net::SocketAddr,
+    time::Duration,
+};
 
 use race_core::Moment;
 
@@ -6,14 +10,15 @@ use crate::Family;
 
 /// The addresses of a host in the order in which to try them: a pure state machine.
 ///
-/// It has no socket, no resolver and no clock. Its owner reports the answers of the resolver, and
-/// asks [`next`](Self::next) for an address whenever an attempt may start. It decides
+/// It has no socket, no resolver and no clock. Its owner reports the answers of the resolver, asks
+/// for the [`next`](Self::next) address whenever an attempt may start, and reports the address that
+/// has [`started`](Self::started). It decides
 ///
 /// - whether to wait for the answer of the preferred family, for the Resolution Delay (RFC 8305,
 ///   section 3);
 /// - the order: the families alternate, after as many addresses of the first family as the First
-///   Address Family Count (section 4). Each family keeps the order of the resolver. Addresses that
-///   arrive late are inserted among those that have not been given out.
+///   Address Family Count (section 4). Each family keeps the order of the resolver. The families
+///   also alternate with addresses that arrive late.
 ///
 /// *When* an attempt may start is decided elsewhere, by a [`Stagger`](race_core::Stagger).
 ///
@@ -32,6 +37,7 @@ use crate::Family;
 /// assert_eq!(candidates.next(at(10)), NextAddress::Until(at(60)));
 /// candidates.add([v6], at(30));
 /// assert_eq!(candidates.next(at(30)), NextAddress::Start(v6));
+/// candidates.started(v6);
 /// assert_eq!(candidates.next(at(30)), NextAddress::Start(v4));
 /// ```
 #[derive(Clone, Debug)]
@@ -45,12 +51,10 @@ pub struct Candidates {
     delay_ends: Option<Moment>,
     /// The family of the first address of the first answer, if that has both families.
     sorted_first: Option<Family>,
-    /// Every address that was added and not withdrawn.
-    known: Vec<SocketAddr>,
-    /// What was given out last, and how many more of the first family come first.
+    /// Every address that was added and not withdrawn, in its canonical form.
+    known: HashSet<SocketAddr>,
+    /// The family that started last, and how many more of it come before the other.
     turn: Option<(Family, usize)>,
-    /// The turn before the address that was given out last.
-    turn_before: Option<(Family, usize)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -85,14 +89,14 @@ impl Candidates {
             v6: Addresses::default(),
             delay_ends: None,
             sorted_first: None,
-            known: Vec::new(),
+            known: HashSet::new(),
             turn: None,
-            turn_before: None,
         }
     }
 
-    /// Sets how many addresses of the first family come before one of the other family.
-    /// Default: 1; 0 means 1.
+    /// Sets how many addresses of the preferred family come before one of the other family.
+    /// Default: 1; 0 means 1. It does not apply if the preferred family arrives too late to be the
+    /// first.
     #[must_use]
     pub fn first_family_count(mut self, count: usize) -> Self {
         self.first_family_count = count.max(1);
@@ -107,15 +111,15 @@ impl Candidates {
         self
     }
 
-    /// Adds addresses that arrived at `now`. Those that are known already are ignored.
+    /// Adds addresses that arrived at `now`. Those that are known already are ignored. An IPv4
+    /// address and its form mapped into IPv6 are the same address.
     pub fn add(&mut self, addresses: impl IntoIterator<Item = SocketAddr>, now: Moment) {
         let mut families = Vec::new();
         for address in addresses {
-            if self.known.contains(&address) {
+            if !self.known.insert(canonical(address)) {
                 continue;
             }
             let family = Family::of(&address);
-            self.known.push(address);
             self.of(family).waiting.push_back(address);
             families.push(family);
         }
@@ -135,52 +139,48 @@ impl Candidates {
         self.of(family).has_ended = true;
     }
 
-    /// Takes an address out. If it was given out, nothing changes, but it may be added again.
+    /// Takes an address out. If it has started, that does not change, but it may be added again.
     pub fn withdraw(&mut self, address: SocketAddr) {
-        self.known.retain(|known| *known != address);
-        let waiting = &mut self.of(Family::of(&address)).waiting;
-        waiting.retain(|waiting| *waiting != address);
+        self.known.remove(&canonical(address));
+        self.remove(address);
     }
 
-    /// Gives out the next address.
-    pub fn next(&mut self, now: Moment) -> NextAddress {
+    /// Returns the address to start now, or how long to wait for one. It may change until an
+    /// attempt starts: a better address may arrive, or the address may be withdrawn.
+    #[must_use]
+    pub fn next(&self, now: Moment) -> NextAddress {
         let Some((family, address)) = self.next_address() else {
             return match self.v4.has_ended && self.v6.has_ended {
                 true => NextAddress::Over,
                 false => NextAddress::Wait,
             };
         };
-        if let (None, Some(ends)) = (self.turn, self.delay_ends) {
-            if self.awaits_preferred(family) && now < ends {
-                return NextAddress::Until(ends);
+        match self.delay_ends {
+            Some(ends) if self.turn.is_none() && self.awaits_preferred(family) && now < ends => {
+                NextAddress::Until(ends)
             }
+            _ => NextAddress::Start(address),
         }
-        let left = match self.turn {
-            None => self.first_family_count - 1,
-            Some((last, left)) if last == family => left.saturating_sub(1),
-            Some(_) => 0,
-        };
-        self.of(family).waiting.pop_front();
-        self.turn_before = self.turn.replace((family, left));
-        NextAddress::Start(address)
     }
 
-    /// Decides again about the address that was given out last and has not started: a better one
-    /// may have arrived, or it was withdrawn. Returns what to start instead, which may be the same;
-    /// `None` if nothing is there.
-    pub fn reconsider(&mut self, address: SocketAddr, now: Moment) -> Option<SocketAddr> {
-        if self.known.contains(&address) {
-            if self.turn_before.is_none() {
-                return Some(address); // the first, after the Resolution Delay
-            }
-            let waiting = &mut self.of(Family::of(&address)).waiting;
-            waiting.retain(|waiting| *waiting != address); // it was withdrawn and added again
-            waiting.push_front(address);
-        }
-        self.turn = self.turn_before;
-        match self.next(now) {
-            NextAddress::Start(next) => Some(next),
-            _ => None,
+    /// Reports that an attempt of this address starts. Then it is the turn of the next one.
+    pub fn started(&mut self, address: SocketAddr) {
+        self.remove(address);
+        let family = Family::of(&address);
+        let left = match self.turn {
+            None if family == self.first_family() => self.first_family_count - 1,
+            Some((last, left)) if last == family => left.saturating_sub(1),
+            None | Some(_) => 0,
+        };
+        self.turn = Some((family, left));
+    }
+
+    fn remove(&mut self, address: SocketAddr) {
+        let canonical_form = canonical(address);
+        let waiting = &mut self.of(Family::of(&address)).waiting;
+        let mut candidates = waiting.iter();
+        if let Some(place) = candidates.position(|it| canonical(*it) == canonical_form) {
+            waiting.remove(place);
         }
     }
 
@@ -222,6 +222,14 @@ impl Candidates {
             Family::V6 => &mut self.v6,
         }
     }
+}
+
+/// The form in which an IPv4 address is not mapped into IPv6.
+fn canonical(mut address: SocketAddr) -> SocketAddr {
+    if let Family::V4 = Family::of(&address) {
+        address.set_ip(address.ip().to_canonical());
+    }
+    address
 }
 
 #[cfg(test)]

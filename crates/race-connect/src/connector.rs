@@ -1,14 +1,9 @@
-use std::{
-    future::Future,
-    io,
-    marker::PhantomData,
-    net::{IpAddr, SocketAddr},
-    pin::pin,
-};
+use std::{future::Future, io, marker::PhantomData, net::SocketAddr, pin::pin};
 
+use futures_core::Stream;
 use race_core::{Clock, Timer};
 
-use crate::{ConnectError, Connected, HappyEyeballs, Resolve, resolve::OneAnswer};
+use crate::{Answer, ConnectError, Connected, HappyEyeballs, Resolve, resolve::OneAnswer};
 
 /// What a runtime gives: a timer, a resolver and sockets.
 #[doc(hidden)]
@@ -32,6 +27,8 @@ pub trait Network {
 pub struct GenericConnector<N, R> {
     settings: HappyEyeballs,
     resolver: R,
+    #[cfg(feature = "hyper")]
+    pub(crate) enforce_http: bool,
     network: PhantomData<fn() -> N>,
 }
 
@@ -42,6 +39,8 @@ impl<N: Network> GenericConnector<N, N::Resolver> {
         Self {
             settings,
             resolver: N::Resolver::default(),
+            #[cfg(feature = "hyper")]
+            enforce_http: true,
             network: PhantomData,
         }
     }
@@ -60,13 +59,16 @@ impl<N, R> GenericConnector<N, R> {
         GenericConnector {
             settings: self.settings,
             resolver,
+            #[cfg(feature = "hyper")]
+            enforce_http: self.enforce_http,
             network: PhantomData,
         }
     }
 }
 
 impl<N: Network, R: Resolve> GenericConnector<N, R> {
-    /// Connects to a host, given by its name or address. An IPv6 address may be in brackets.
+    /// Connects to a host, given by its name or address. An IPv6 address may be in brackets, and
+    /// have a zone, as in `fe80::1%eth0`, which the system resolves.
     ///
     /// # Errors
     ///
@@ -80,21 +82,35 @@ impl<N: Network, R: Resolve> GenericConnector<N, R> {
         host: &str,
         port: u16,
     ) -> Result<Connected<N::Connection>, ConnectError> {
-        let timer = N::Timer::default();
-        let dial = |address, _| N::connect(address);
-        if let Some(ip) = literal(host) {
+        let name = unbracketed(host);
+        let connected = if let Ok(ip) = name.parse() {
             let address = SocketAddr::new(ip, port);
-            let answers = OneAnswer::of(async move { Ok(vec![address]) });
-            return self.settings.race(timer, answers, dial).await;
-        }
-        let answers = pin!(self.resolver.resolve(host, port));
-        self.settings.race(timer, answers, dial).await
+            self.race(OneAnswer::of(async move { Ok(vec![address]) }))
+                .await
+        } else if name.contains('%') {
+            let system = N::Resolver::default();
+            self.race(system.resolve(name, port)).await
+        } else {
+            self.race(self.resolver.resolve(name, port)).await
+        };
+        connected.map_err(|error| error.to(format!("{host}:{port}")))
+    }
+
+    async fn race(
+        &self,
+        answers: impl Stream<Item = Answer>,
+    ) -> Result<Connected<N::Connection>, ConnectError> {
+        let dial = |address, _| N::connect(address);
+        self.settings
+            .race(N::Timer::default(), pin!(answers), dial)
+            .await
     }
 }
 
-/// Returns the address that a host is, if it is one.
-fn literal(host: &str) -> Option<IpAddr> {
-    let bracketed = host.strip_prefix('[');
-    let inner = bracketed.and_then(|host| host.strip_suffix(']'));
-    inner.unwrap_or(host).parse().ok()
+/// Returns an IPv6 address without its brackets.
+fn unbracketed(host: &str) -> &str {
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    inner.filter(|inner| inner.contains(':')).unwrap_or(host)
 }

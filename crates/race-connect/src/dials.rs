@@ -13,7 +13,7 @@ use race_core::{
     source::{Handles, Source, SourceTypes},
 };
 
-use crate::{Answer, Candidates, NextAddress};
+use crate::{Answer, Candidates, Family, NextAddress};
 
 /// Attempts to connect to the addresses of a resolver's answers.
 pub(crate) struct Dials<A, T, D, F> {
@@ -24,25 +24,35 @@ pub(crate) struct Dials<A, T, D, F> {
     timer: T,
     dial: D,
     handles: Handles,
-    failures: ResolverFailures,
+    resolution: Resolution,
     attempt: PhantomData<fn() -> F>,
 }
 
-/// The failures of a resolver, which outlive the race.
+/// What a resolver has said about a host. It outlives the race.
 #[derive(Clone, Default)]
-pub(crate) struct ResolverFailures(Arc<Mutex<Vec<io::Error>>>);
+pub(crate) struct Resolution(Arc<Mutex<Resolved>>);
 
-impl ResolverFailures {
-    fn push(&self, error: io::Error) {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.push(error);
+#[derive(Default)]
+pub(crate) struct Resolved {
+    /// Whether there were addresses of these families.
+    pub(crate) has_v4: bool,
+    pub(crate) has_v6: bool,
+    pub(crate) errors: Vec<io::Error>,
+}
+
+impl Resolution {
+    fn note(&self, note: impl FnOnce(&mut Resolved)) {
+        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(crate) fn take(&self) -> Vec<io::Error> {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *failures)
+    pub(crate) fn take(&self) -> Resolved {
+        let mut resolved = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *resolved)
     }
 }
+
+/// How many answers one poll takes. A resolver that always has one must not hang the race.
+const ANSWERS_PER_POLL: usize = 32;
 
 impl<A, T, D, F> Dials<A, T, D, F>
 where
@@ -54,7 +64,7 @@ where
         candidates: Candidates,
         timer: T,
         dial: D,
-        failures: ResolverFailures,
+        resolution: Resolution,
     ) -> Self {
         Self {
             answers,
@@ -63,33 +73,48 @@ where
             timer,
             dial,
             handles: Handles::new(),
-            failures,
+            resolution,
             attempt: PhantomData,
         }
     }
 
-    /// Takes in the answers that have arrived.
+    /// Handles the answers that have arrived.
     fn poll_answers(&mut self, cx: &mut Context<'_>) {
-        while !self.answers_ended {
+        for _ in 0..ANSWERS_PER_POLL {
+            if self.answers_ended {
+                return;
+            }
             match Pin::new(&mut self.answers).poll_next(cx) {
                 Poll::Pending => return,
-                Poll::Ready(Some(answer)) => self.take_in(answer),
+                Poll::Ready(Some(answer)) => self.handle(answer),
                 Poll::Ready(None) => {
                     self.answers_ended = true;
-                    self.candidates.end(crate::Family::V4);
-                    self.candidates.end(crate::Family::V6);
+                    self.end_both();
                 }
             }
         }
+        cx.waker().wake_by_ref();
     }
 
-    fn take_in(&mut self, answer: Answer) {
+    fn handle(&mut self, answer: Answer) {
         match answer {
-            Answer::Addresses(addresses) => self.candidates.add(addresses, self.timer.now()),
+            Answer::Addresses(addresses) => {
+                let has = |family| addresses.iter().any(|it| Family::of(it) == family);
+                let (has_v4, has_v6) = (has(Family::V4), has(Family::V6));
+                self.resolution.note(|resolved| {
+                    resolved.has_v4 |= has_v4;
+                    resolved.has_v6 |= has_v6;
+                });
+                self.candidates.add(addresses, self.timer.now());
+            }
             Answer::Ended(family) => self.candidates.end(family),
             Answer::Failed(family, error) => {
-                self.failures.push(error);
                 self.candidates.end(family);
+                self.resolution.note(|resolved| resolved.errors.push(error));
+            }
+            Answer::FailedForBoth(error) => {
+                self.end_both();
+                self.resolution.note(|resolved| resolved.errors.push(error));
             }
             Answer::Withdrawn(addresses) => {
                 for address in addresses {
@@ -97,6 +122,11 @@ where
                 }
             }
         }
+    }
+
+    fn end_both(&mut self) {
+        self.candidates.end(Family::V4);
+        self.candidates.end(Family::V6);
     }
 }
 
@@ -139,16 +169,17 @@ where
     /// polls the answers again when it draws the next candidate.
     fn reconsider(&mut self, candidate: &mut SocketAddr) -> bool {
         self.poll_answers(&mut Context::from_waker(Waker::noop()));
-        match self.candidates.reconsider(*candidate, self.timer.now()) {
-            Some(address) => {
+        match self.candidates.next(self.timer.now()) {
+            NextAddress::Start(address) => {
                 *candidate = address;
                 true
             }
-            None => false,
+            NextAddress::Until(_) | NextAddress::Wait | NextAddress::Over => false,
         }
     }
 
     fn attempt(&mut self, address: SocketAddr) -> (SocketAddr, F) {
+        self.candidates.started(address);
         (address, (self.dial)(address, self.handles.handle()))
     }
 

@@ -5,7 +5,7 @@ use race_core::{AttemptHandle, Clock, Failure, OnFailure, Race, RaceError, Timer
 
 use crate::{
     Answer, Candidates, ConnectError, Family, FamilyMemory,
-    dials::{Dials, ResolverFailures},
+    dials::{Dials, Resolution},
 };
 
 /// The settings of Happy Eyeballs (RFC 8305).
@@ -16,7 +16,7 @@ use crate::{
 /// | [`resolution_delay`](Self::resolution_delay) | 50 ms |
 /// | [`first_family_count`](Self::first_family_count) | 1 |
 /// | [`prefer`](Self::prefer) | as the resolver sorted, or IPv6 |
-/// | [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
+/// | [`max_in_flight`](Self::max_in_flight), [`attempt_timeout`](Self::attempt_timeout), [`deadline`](Self::deadline) | none |
 /// | [`memory`](Self::memory) | none |
 #[derive(Clone, Debug)]
 pub struct HappyEyeballs {
@@ -24,6 +24,7 @@ pub struct HappyEyeballs {
     resolution_delay: Duration,
     first_family_count: usize,
     prefer: Option<Family>,
+    max_in_flight: usize,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
     memory: Option<Arc<FamilyMemory>>,
@@ -37,7 +38,7 @@ pub struct Connected<C> {
     pub connection: C,
     /// Its remote address.
     pub address: SocketAddr,
-    /// The time from the start of the first attempt.
+    /// The time from the call, the resolution included.
     pub elapsed: Duration,
 }
 
@@ -60,6 +61,7 @@ impl HappyEyeballs {
             resolution_delay: Duration::from_millis(50),
             first_family_count: 1,
             prefer: None,
+            max_in_flight: usize::MAX,
             attempt_timeout: None,
             deadline: None,
             memory: None,
@@ -83,8 +85,8 @@ impl HappyEyeballs {
         self
     }
 
-    /// Sets the First Address Family Count: how many addresses of the first family come before one
-    /// of the other. Default: 1; 0 means 1.
+    /// Sets the First Address Family Count: how many addresses of the preferred family come before
+    /// one of the other. Default: 1; 0 means 1.
     #[must_use]
     pub fn first_family_count(mut self, count: usize) -> Self {
         self.first_family_count = count;
@@ -107,15 +109,23 @@ impl HappyEyeballs {
         self
     }
 
-    /// Limits how long all may take, the resolution included. Default: none.
+    /// Limits how many attempts run at once. Default: no limit; 0 means 1. A host with many
+    /// addresses that do not answer otherwise has as many open sockets.
+    #[must_use]
+    pub fn max_in_flight(mut self, max: usize) -> Self {
+        self.max_in_flight = max.max(1);
+        self
+    }
+
+    /// Limits how long the resolution and all attempts together may take. Default: none.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Lets the family of the last connection come first, whatever the resolver says. Default: no
-    /// memory.
+    /// Lets the family of the last connection to a host with both families come first, whatever the
+    /// resolver says. Default: no memory.
     #[must_use]
     pub fn memory(mut self, memory: Arc<FamilyMemory>) -> Self {
         self.memory = Some(memory);
@@ -124,10 +134,37 @@ impl HappyEyeballs {
 
     /// Races connections to the addresses that a resolver gives.
     ///
-    /// `dial` makes an attempt of an address. An attempt that goes on after the connection, such as
-    /// a TLS handshake, can [hold](AttemptHandle::hold) the next start by its handle meanwhile, or
-    /// report [progress](AttemptHandle::progress). The other attempts are dropped when the first
-    /// one succeeds.
+    /// `timer` is that of the runtime, such as `race_connect::tokio::TokioTimer`. `dial` makes an
+    /// attempt of an address. The other attempts are dropped when the first one succeeds.
+    ///
+    /// A connection that must do more, such as a TLS handshake, reports its
+    /// [progress](AttemptHandle::progress), which puts the next start off by the delay, or
+    /// [holds](AttemptHandle::hold) the next start meanwhile. A handshake that never ends would
+    /// hold it for ever: use [`attempt_timeout`](Self::attempt_timeout) with it.
+    ///
+    /// ```
+    /// use futures::stream;
+    /// use race_connect::{Answer, Family, HappyEyeballs, tokio::TokioTimer};
+    /// # async fn handshake(stream: tokio::net::TcpStream) -> std::io::Result<tokio::net::TcpStream> { Ok(stream) }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let address = listener.local_addr()?;
+    /// // What a resolver says, as it arrives.
+    /// let answers = stream::iter([
+    ///     Answer::Addresses(vec![address]),
+    ///     Answer::Ended(Family::V6),
+    /// ]);
+    /// let connected = HappyEyeballs::new()
+    ///     .race(TokioTimer::new(), answers, |address, attempt| async move {
+    ///         let stream = tokio::net::TcpStream::connect(address).await?;
+    ///         attempt.progress();
+    ///         handshake(stream).await
+    ///     })
+    ///     .await?;
+    /// assert_eq!(connected.address, address);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -148,41 +185,45 @@ impl HappyEyeballs {
         D: FnMut(SocketAddr, AttemptHandle) -> F,
         F: Future<Output = io::Result<C>>,
     {
-        let last_family = self.memory.as_ref().and_then(|it| it.family(timer.now()));
+        let began = timer.now();
+        let last_family = self.memory.as_ref().and_then(|it| it.family(began));
         let candidates = Candidates::new(self.resolution_delay)
             .first_family_count(self.first_family_count)
             .prefer(last_family.or(self.prefer));
-        let failures = ResolverFailures::default();
-        let dials = Dials::new(answers, candidates, timer.clone(), dial, failures.clone());
-        let mut race =
-            Race::from_source(timer.clone(), self.attempt_delay, dials).on_failure(OnFailure::Any);
+        let resolution = Resolution::default();
+        let dials = Dials::new(answers, candidates, timer.clone(), dial, resolution.clone());
+        let mut race = Race::from_source(timer.clone(), self.attempt_delay, dials)
+            .on_failure(OnFailure::Any)
+            .max_in_flight(self.max_in_flight);
         if let Some(timeout) = self.attempt_timeout {
             race = race.attempt_timeout(timeout);
         }
         if let Some(deadline) = self.deadline {
             race = race.deadline(deadline);
         }
-        match race.first_ok().await {
-            Ok(won) => {
-                if let Some(memory) = &self.memory {
-                    memory.remember(Family::of(&won.arg), timer.now());
-                }
-                Ok(Connected {
-                    connection: won.output,
-                    address: won.arg,
-                    elapsed: won.elapsed,
-                })
-            }
-            Err(error) => Err(self.error(error, &failures)),
+        let ended = race.first_ok().await;
+        let resolved = resolution.take();
+        let won = ended.map_err(|error| self.error(error, resolved.errors))?;
+        let now = timer.now();
+        if let (Some(memory), true) = (&self.memory, resolved.has_v4 && resolved.has_v6) {
+            memory.remember(Family::of(&won.arg), now);
         }
+        Ok(Connected {
+            connection: won.output,
+            address: won.arg,
+            elapsed: now.since(began),
+        })
     }
 
     fn error(
         &self,
         error: RaceError<SocketAddr, io::Error>,
-        resolver: &ResolverFailures,
+        resolver: Vec<io::Error>,
     ) -> ConnectError {
-        let is_deadline = matches!(error, RaceError::Deadline { .. });
+        let deadline = match error {
+            RaceError::Deadline { .. } => self.deadline,
+            _ => None,
+        };
         let failed = error.into_failed().into_iter().map(|failed| {
             let error = match failed.failure {
                 Failure::Error(error) => error,
@@ -190,15 +231,10 @@ impl HappyEyeballs {
             };
             (failed.arg, error)
         });
-        let failed: Vec<_> = failed.collect();
-        if is_deadline {
-            let deadline = self.deadline.unwrap_or_default();
-            return ConnectError::Deadline { deadline, failed };
-        }
-        match (failed.is_empty(), resolver.take().pop()) {
-            (false, _) => ConnectError::Failed(failed),
-            (true, Some(error)) => ConnectError::NotResolved(error),
-            (true, None) => ConnectError::NoAddresses,
+        let failed = failed.collect();
+        match deadline {
+            Some(deadline) => ConnectError::deadline(deadline, failed, resolver),
+            None => ConnectError::all_failed(failed, resolver),
         }
     }
 }

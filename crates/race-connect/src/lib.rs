@@ -46,7 +46,7 @@ pub use answer::Answer;
 pub use candidates::{Candidates, NextAddress};
 pub use connector::GenericConnector;
 pub use destinations::{sort_destinations, source_address};
-pub use error::ConnectError;
+pub use error::{ConnectError, ConnectFailure};
 pub use family::Family;
 pub use happy_eyeballs::{Connected, HappyEyeballs};
 pub use memory::FamilyMemory;

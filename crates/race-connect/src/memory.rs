@@ -7,11 +7,14 @@ use race_core::Moment;
 
 use crate::Family;
 
-/// Remembers the family of the last connection, which then comes first (RFC 8305, section 8).
+/// Remembers the family of the last connection to a host that has both. That family then comes
+/// first.
 ///
-/// A network without IPv6 costs each first connection the delay; the memory saves it for the next
-/// ones. It fades after [`LIFETIME`](Self::LIFETIME), and it is only right for one network: call
-/// [`forget`](Self::forget) when the network changes.
+/// On a network whose IPv6 is broken, every connection would wait for the delay; with a memory only
+/// the first one does. After [`LIFETIME`](Self::LIFETIME) the memory is empty, however often it was
+/// used, so that the other family is tried again. It is right for one network only: call
+/// [`forget`](Self::forget) when the network changes. Both follow RFC 6555, sections 4.2 and 4.3;
+/// RFC 8305 has a history of addresses instead.
 #[derive(Debug, Default)]
 pub struct FamilyMemory(Mutex<Option<(Family, Moment)>>);
 
@@ -25,16 +28,21 @@ impl FamilyMemory {
         Self(Mutex::new(None))
     }
 
-    /// Returns the family of the last connection, if it was made lately.
+    /// Returns the family that is remembered at `now`, if there is one.
     #[must_use]
     pub fn family(&self, now: Moment) -> Option<Family> {
         let (family, at) = (*self.latest())?;
         (now < at + Self::LIFETIME).then_some(family)
     }
 
-    /// Remembers the family of a connection that was made at `now`.
+    /// Remembers the family of a connection that was made at `now`. If it is remembered already,
+    /// its lifetime does not begin again.
     pub fn remember(&self, family: Family, now: Moment) {
-        *self.latest() = Some((family, now));
+        let mut latest = self.latest();
+        match *latest {
+            Some((known, at)) if known == family && now < at + Self::LIFETIME => {}
+            _ => *latest = Some((family, now)),
+        }
     }
 
     /// Forgets everything, because the network has changed.

@@ -79,7 +79,7 @@ impl<R: Resolve + Send + Sync + 'static> reqwest::dns::Resolve for Resolver<R> {
         Box::pin(async move {
             // reqwest replaces port 0.
             let answers = pin!(resolver.resolve(name.as_str(), 0));
-            let addresses = Gathered::from(answers, delay).await.sorted()?;
+            let addresses = Gathered::from(answers, delay).await.sorted(name.as_str())?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
@@ -91,7 +91,7 @@ struct Gathered {
     addresses: Vec<SocketAddr>,
     /// The number of answers with addresses.
     answers: usize,
-    error: Option<io::Error>,
+    errors: Vec<io::Error>,
 }
 
 impl Gathered {
@@ -123,7 +123,7 @@ impl Gathered {
                 }
             }
             Answer::Ended(_) => {}
-            Answer::Failed(_, error) => self.error = Some(error),
+            Answer::Failed(_, error) | Answer::FailedForBoth(error) => self.errors.push(error),
             Answer::Withdrawn(withdrawn) => {
                 self.addresses
                     .retain(|address| !withdrawn.contains(address));
@@ -131,11 +131,9 @@ impl Gathered {
         }
     }
 
-    fn sorted(mut self) -> Result<Vec<SocketAddr>, ConnectError> {
-        match (self.addresses.is_empty(), self.error) {
-            (true, Some(error)) => return Err(ConnectError::NotResolved(error)),
-            (true, None) => return Err(ConnectError::NoAddresses),
-            _ => {}
+    fn sorted(mut self, host: &str) -> Result<Vec<SocketAddr>, ConnectError> {
+        if self.addresses.is_empty() {
+            return Err(ConnectError::without_addresses(self.errors).to(host));
         }
         if self.answers > 1 {
             sort_destinations(&mut self.addresses, source_address);

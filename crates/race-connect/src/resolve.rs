@@ -7,7 +7,7 @@ use std::{
 
 use futures_core::Stream;
 
-use crate::{Answer, Family};
+use crate::Answer;
 
 /// A resolver of host names.
 ///
@@ -59,8 +59,7 @@ impl Stream for OneAnswer<'_> {
         self.0 = None;
         Poll::Ready(Some(match resolved {
             Ok(addresses) => Answer::Addresses(addresses),
-            // The end of the stream ends the other family.
-            Err(error) => Answer::Failed(Family::V6, error),
+            Err(error) => Answer::FailedForBoth(error),
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr};
 
 use async_net::TcpStream;
 use futures_core::Stream;
-use race_smol::SmolTimer;
+pub use race_smol::SmolTimer;
 
 use crate::{
     Answer, ConnectError, Connected, GenericConnector, Resolve, connector::Network,

@@ -6,7 +6,7 @@ mod hyper;
 use std::{io, net::SocketAddr};
 
 use futures_core::Stream;
-use race_tokio::TokioTimer;
+pub use race_tokio::TokioTimer;
 use tokio::net::{TcpStream, lookup_host};
 
 use crate::{

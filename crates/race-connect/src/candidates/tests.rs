@@ -29,13 +29,20 @@ fn candidates() -> Candidates {
     Candidates::new(Duration::from_millis(50))
 }
 
-/// What comes out until it waits.
-fn order(candidates: &mut Candidates, now: u64) -> Vec<SocketAddr> {
-    let next = || match candidates.next(at(now)) {
-        NextAddress::Start(address) => Some(address),
+/// Starts the next address, if there is one.
+fn start(candidates: &mut Candidates, now: u64) -> Option<SocketAddr> {
+    match candidates.next(at(now)) {
+        NextAddress::Start(address) => {
+            candidates.started(address);
+            Some(address)
+        }
         _ => None,
-    };
-    std::iter::from_fn(next).collect()
+    }
+}
+
+/// Starts addresses until it waits.
+fn order(candidates: &mut Candidates, now: u64) -> Vec<SocketAddr> {
+    std::iter::from_fn(|| start(candidates, now)).collect()
 }
 
 fn interleaved(resolved: &str, first_family_count: usize) -> Vec<SocketAddr> {
@@ -129,7 +136,7 @@ fn remembered_v4_waits_for_v4() {
 fn late_addresses_are_inserted_in_turn() {
     let mut candidates = candidates();
     candidates.add(addresses("4a 4b 4c"), at(0));
-    assert_eq!(candidates.next(at(50)), NextAddress::Start(address("4a")));
+    assert_eq!(start(&mut candidates, 50), Some(address("4a")));
     candidates.add(addresses("6a"), at(60));
     assert_eq!(order(&mut candidates, 60), addresses("6a 4b 4c"));
     candidates.add(addresses("4a 6a 6b"), at(70));
@@ -144,52 +151,72 @@ fn late_addresses_are_inserted_in_turn() {
 fn address_that_waits_for_its_start_gives_way_to_a_better_one() {
     let mut candidates = candidates();
     candidates.add(addresses("4a 4b"), at(0));
-    assert_eq!(candidates.next(at(50)), NextAddress::Start(address("4a")));
+    assert_eq!(start(&mut candidates, 50), Some(address("4a")));
     assert_eq!(candidates.next(at(50)), NextAddress::Start(address("4b")));
     candidates.add(addresses("6a 6b"), at(60));
-    assert_eq!(
-        candidates.reconsider(address("4b"), at(300)),
-        Some(address("6a"))
-    );
-    assert_eq!(order(&mut candidates, 300), addresses("4b 6b"));
+    assert_eq!(order(&mut candidates, 300), addresses("6a 4b 6b"));
 }
 
 #[test]
-fn address_without_a_better_one_stays() {
+fn first_family_count_does_not_apply_to_a_family_that_is_first_because_the_other_is_late() {
     let mut candidates = candidates().first_family_count(2);
-    candidates.add(addresses("6a 6b 6c 4a"), at(0));
-    let mut started = vec![];
-    while let NextAddress::Start(address) = candidates.next(at(0)) {
-        started.extend(candidates.reconsider(address, at(0)));
-    }
-    assert_eq!(started, addresses("6a 6b 4a 6c"));
+    candidates.add(addresses("4a 4b 4c"), at(0));
+    assert_eq!(start(&mut candidates, 50), Some(address("4a")));
+    candidates.add(addresses("6a"), at(60));
+    assert_eq!(order(&mut candidates, 300), addresses("6a 4b 4c"));
 }
 
 #[test]
 fn withdrawn_addresses_are_taken_out() {
     let mut candidates = candidates();
     candidates.add(addresses("6a 6b 6c"), at(0));
-    assert_eq!(candidates.next(at(0)), NextAddress::Start(address("6a")));
+    assert_eq!(start(&mut candidates, 0), Some(address("6a")));
     candidates.withdraw(address("6b"));
     assert_eq!(candidates.next(at(0)), NextAddress::Start(address("6c")));
-    candidates.withdraw(address("6c")); // it waits for its start
-    assert_eq!(candidates.reconsider(address("6c"), at(0)), None);
+    candidates.withdraw(address("6c"));
+    assert_eq!(candidates.next(at(0)), NextAddress::Wait);
     candidates.add(addresses("6c"), at(0));
     assert_eq!(order(&mut candidates, 0), addresses("6c"));
 }
 
 #[test]
 fn address_that_is_withdrawn_and_added_again_before_its_start_starts_once() {
+    for first in ["6a", "6a 6b"] {
+        let mut candidates = candidates();
+        candidates.add(addresses(first), at(0));
+        let last = *addresses(first).last().unwrap();
+        while candidates.next(at(0)) != NextAddress::Start(last) {
+            start(&mut candidates, 0);
+        }
+        candidates.withdraw(last);
+        candidates.add([last], at(5));
+        assert_eq!(order(&mut candidates, 9), [last]);
+    }
+}
+
+#[test]
+fn withdrawn_first_address_leaves_the_resolution_delay_to_the_other_family() {
     let mut candidates = candidates();
-    candidates.add(addresses("6a 6b"), at(0));
-    assert_eq!(order(&mut candidates, 0), addresses("6a 6b"));
-    candidates.withdraw(address("6b"));
-    candidates.add(addresses("6b"), at(5));
-    assert_eq!(
-        candidates.reconsider(address("6b"), at(9)),
-        Some(address("6b"))
-    );
-    assert_eq!(order(&mut candidates, 9), []);
+    candidates.add(addresses("6a"), at(0));
+    candidates.add(addresses("4a"), at(10));
+    candidates.withdraw(address("6a"));
+    assert_eq!(candidates.next(at(20)), NextAddress::Until(at(50)));
+}
+
+#[test]
+fn address_in_both_of_its_forms_is_one() {
+    let mapped: SocketAddr = "[::ffff:192.0.2.97]:443".parse().unwrap();
+    for (first, second) in [(mapped, address("4a")), (address("4a"), mapped)] {
+        let mut candidates = candidates().prefer(Some(Family::V4));
+        candidates.add([first, second], at(0));
+        assert_eq!(order(&mut candidates, 0), [first]);
+        candidates.add([second], at(1));
+        assert_eq!(order(&mut candidates, 1), []);
+        candidates.withdraw(second);
+        candidates.add([second], at(2));
+        candidates.withdraw(first);
+        assert_eq!(order(&mut candidates, 2), []);
+    }
 }
 
 #[test]
@@ -201,11 +228,12 @@ fn mapped_addresses_are_of_the_family_that_they_reach() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever arrives, is taken back or withdrawn: every address that is not withdrawn comes out
-    /// once, and two of a family come out in a row only if the other has none, or within the first.
+    /// Whatever arrives or is withdrawn, also while an address waits for its start: every address
+    /// that is not withdrawn starts once, and two of a family start in a row only if the other has
+    /// none, or within the count of the preferred one.
     #[test]
-    fn random_answers_come_out_once_and_alternate(
-        steps in prop::collection::vec((0..5u8, any::<bool>(), 0..12u8), 1..60),
+    fn random_answers_start_once_and_alternate(
+        steps in prop::collection::vec((0..6u8, any::<bool>(), 0..12u8), 1..60),
         count in 0..4usize,
         prefer in prop::option::of(any::<bool>()),
     ) {
@@ -216,6 +244,8 @@ proptest! {
         for (now, (what, is_v6, host)) in (0..).zip(steps) {
             let name = format!("{}{}", if is_v6 { 6 } else { 4 }, char::from(b'a' + host));
             let one = address(&name);
+            // Time passes, so that no Resolution Delay is left.
+            let now = now * 1_000;
             match what {
                 0 | 1 => {
                     candidates.add([one], at(now));
@@ -228,24 +258,27 @@ proptest! {
                     waiting.retain(|it| *it != one);
                     started.retain(|it| *it != one);
                 }
+                3 => {
+                    // Only looks.
+                    let next = candidates.next(at(now));
+                    prop_assert_eq!(next, candidates.next(at(now)));
+                }
                 _ => {
-                    // Time passes, so that no Resolution Delay is left.
-                    let now = now + 1_000;
                     let has = |family| waiting.iter().any(|it| Family::of(it) == family);
                     let both = has(Family::V4) && has(Family::V6);
-                    match candidates.next(at(now)) {
-                        NextAddress::Start(address) => {
-                            let address = candidates.reconsider(address, at(now)).unwrap();
-                            prop_assert!(waiting.contains(&address), "{address} twice, or withdrawn");
-                            waiting.retain(|it| *it != address);
-                            let family = Family::of(&address);
-                            let same = families.last() == Some(&family);
-                            prop_assert!(!(same && both) || families.len() < count);
-                            families.push(family);
-                            started.push(address);
-                        }
-                        _ => prop_assert!(waiting.is_empty(), "{waiting:?}"),
-                    }
+                    let Some(address) = start(&mut candidates, now + 999) else {
+                        prop_assert!(waiting.is_empty(), "{waiting:?}");
+                        continue;
+                    };
+                    prop_assert!(waiting.contains(&address), "{address} twice, or withdrawn");
+                    waiting.retain(|it| *it != address);
+                    let family = Family::of(&address);
+                    let same = families.last() == Some(&family);
+                    let in_count = families.len() < count
+                        && family == prefer.unwrap_or(Family::V6);
+                    prop_assert!(!(same && both) || in_count);
+                    families.push(family);
+                    started.push(address);
                 }
             }
         }

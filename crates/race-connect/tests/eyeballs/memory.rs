@@ -37,3 +37,30 @@ fn settings_share_a_memory() {
     assert_eq!(host.starts().len(), 3);
     assert_eq!(memory.family(host.clock.now()), Some(Family::V4));
 }
+
+#[test]
+fn family_is_tried_again_after_ten_minutes_although_the_other_is_in_use() {
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", 10, Ok(()))]);
+    let settings = HappyEyeballs::new().memory(Arc::new(FamilyMemory::new()));
+    let mut v6_first = vec![];
+    for minute in 0..24 {
+        let before = host.starts().len();
+        host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+        if host.starts()[before].0 == "6a" {
+            v6_first.push(minute);
+        }
+        host.clock.advance(ms(60_000));
+    }
+    assert_eq!(v6_first, [0, 10, 20]);
+}
+
+#[test]
+fn hosts_with_one_family_are_not_remembered() {
+    let host = Host::new([("6a", 10, Ok(())), ("4a", 10, Ok(())), ("4b", 10, Ok(()))]);
+    let memory = Arc::new(FamilyMemory::new());
+    let settings = HappyEyeballs::new().memory(memory.clone());
+    host.connect(&settings, [(0, addresses("4b"))]).unwrap();
+    assert_eq!(memory.family(host.clock.now()), None);
+    host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+    assert_eq!(memory.family(host.clock.now()), Some(Family::V6));
+}

@@ -1,8 +1,13 @@
 //! When the addresses arrive (RFC 8305, section 3).
 
-use std::io;
+use std::{
+    error::Error as _,
+    io,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
 
-use race_connect::{Answer, ConnectError, Family, HappyEyeballs};
+use race_connect::{Answer, ConnectFailure, Family, HappyEyeballs, race_core::VirtualClock};
 
 use crate::host::{HANGS, Host, address, addresses, failed, millis, ms};
 
@@ -106,11 +111,15 @@ fn withdrawn_address_does_not_start() {
 fn host_without_addresses_is_an_error() {
     let host = Host::new([]);
     let error = host.connect(&HappyEyeballs::new(), []).unwrap_err();
-    assert!(matches!(error, ConnectError::NoAddresses), "{error:?}");
+    assert_eq!(error.reason(), ConnectFailure::NoAddresses);
 
     let answers = [(5, failed(Family::V6)), (9, failed(Family::V4))];
     let error = host.connect(&HappyEyeballs::new(), answers).unwrap_err();
-    assert_eq!(error.to_string(), "cannot resolve the host: SERVFAIL");
+    assert_eq!(error.reason(), ConnectFailure::NotResolved);
+    let text = "cannot resolve the host: resolver: SERVFAIL; resolver: SERVFAIL";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.resolver_errors().len(), 2);
+    assert_eq!(error.source().unwrap().to_string(), "SERVFAIL");
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::Other);
 }
 
@@ -132,11 +141,99 @@ fn deadline_includes_the_resolution() {
     let error = host
         .connect(&settings, [(200, addresses("6a"))])
         .unwrap_err();
-    assert_eq!(error.to_string(), "no connection within 300ms");
+    assert_eq!(error.to_string(), "no connection to the host within 300ms");
+    assert!(error.source().is_none());
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::TimedOut);
     assert_eq!(host.closed(), [("6a", 300)]);
     let error = Host::new([])
         .connect(&settings, [(900, addresses("6a"))])
         .unwrap_err();
-    assert!(matches!(error, ConnectError::Deadline { .. }));
+    assert_eq!(error.reason(), ConnectFailure::Deadline(ms(300)));
+}
+
+#[test]
+fn errors_of_the_resolver_are_reported_with_those_of_attempts() {
+    let refused = Err(io::ErrorKind::ConnectionRefused);
+    let host = Host::new([("6a", 10, refused)]);
+    let answers = [(0, failed(Family::V4)), (5, addresses("6a"))];
+    let error = host.connect(&HappyEyeballs::new(), answers).unwrap_err();
+    let text =
+        "cannot connect to the host: [2001:db8::61]:443: connection refused; resolver: SERVFAIL";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.source().unwrap().to_string(), "connection refused");
+
+    let host = Host::new([]);
+    let settings = HappyEyeballs::new().deadline(ms(100));
+    let never = (900, addresses("6a"));
+    let answers = [(0, failed(Family::V4)), never];
+    let error = host.connect(&settings, answers).unwrap_err();
+    let text = "no connection to the host within 100ms: resolver: SERVFAIL";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(io::Error::from(error).kind(), io::ErrorKind::TimedOut);
+}
+
+#[test]
+fn failure_of_both_families_at_once_is_an_error() {
+    let host = Host::new([]);
+    let failed = Answer::FailedForBoth(io::Error::other("no such name"));
+    let never = (900, addresses("6a"));
+    let error = host
+        .connect(&HappyEyeballs::new(), [(5, failed), never])
+        .unwrap_err();
+    assert_eq!(error.resolver_errors().len(), 1);
+    assert_eq!(millis(&host.clock), 5);
+}
+
+#[test]
+fn resolver_that_always_answers_does_not_outlive_the_deadline() {
+    let clock = VirtualClock::new();
+    let settings = HappyEyeballs::new().deadline(ms(600));
+    let again = std::iter::repeat_with(|| addresses("6a"));
+    let dial = |_, _| std::future::pending::<io::Result<()>>();
+    let race = settings.race(clock.timer(), futures::stream::iter(again), dial);
+    let mut race = pin!(race);
+    let mut cx = Context::from_waker(Waker::noop());
+    for _ in 0..10 {
+        assert!(race.as_mut().poll(&mut cx).is_pending());
+    }
+    clock.advance(ms(600));
+    let ended = (0..10).find_map(|_| match race.as_mut().poll(&mut cx) {
+        Poll::Ready(ended) => Some(ended),
+        Poll::Pending => None,
+    });
+    let reason = ended.unwrap().unwrap_err().reason();
+    assert_eq!(reason, ConnectFailure::Deadline(ms(600)));
+}
+
+#[test]
+fn preferred_family_and_its_count_decide_the_order() {
+    let all = "6a 6b 6c 4a 4b 4c";
+    let plans = all.split(' ').map(|name| (name, HANGS, Ok(())));
+    let host = Host::new(plans);
+    let settings = HappyEyeballs::new()
+        .prefer(Family::V4)
+        .first_family_count(2)
+        .attempt_delay(ms(10))
+        .deadline(ms(55));
+    host.connect(&settings, [(0, addresses(all))]).unwrap_err();
+    let order: Vec<_> = host.starts().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(order, ["4a", "4b", "6a", "4c", "6b", "6c"]);
+}
+
+#[test]
+fn attempts_in_flight_are_limited() {
+    let host = Host::new([
+        ("6a", 700, Err(io::ErrorKind::TimedOut)),
+        ("4a", 10, Ok(())),
+    ]);
+    let settings = HappyEyeballs::new().max_in_flight(1);
+    host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
+    assert_eq!(host.starts(), [("6a", 0), ("4a", 700)]);
+}
+
+#[test]
+fn elapsed_includes_the_resolution() {
+    let host = Host::new([("6a", 30, Ok(()))]);
+    let connected = host.connect(&HappyEyeballs::new(), [(20, addresses("6a"))]);
+    assert_eq!(connected.unwrap().elapsed, ms(50));
 }

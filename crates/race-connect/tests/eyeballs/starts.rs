@@ -68,8 +68,8 @@ fn all_failures_are_listed() {
     let error = host
         .connect(&HappyEyeballs::new(), [(0, addresses("6a 4a"))])
         .unwrap_err();
-    let text =
-        "cannot connect: [2001:db8::61]:443: connection refused; 192.0.2.97:443: host unreachable";
+    let text = "cannot connect to the host: [2001:db8::61]:443: connection refused; \
+                192.0.2.97:443: host unreachable";
     assert_eq!(error.to_string(), text);
     assert_eq!(error.failed().len(), 2);
     assert_eq!(

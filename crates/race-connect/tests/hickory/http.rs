@@ -40,10 +40,20 @@ async fn connector_asks_the_given_resolver() {
     assert_eq!(connected.connection.peer_addr().unwrap(), connected.address);
     assert_eq!(dns.asked().len(), 2);
 
-    // An address is not a name.
-    let connected = connector.connect("127.0.0.1", port).await.unwrap();
-    assert_eq!(connected.address.port(), port);
-    assert_eq!(dns.asked().len(), 2);
+    // An address is not a name. The system resolves zones.
+    for host in ["127.0.0.1", "::1", "[::1]", "::1%lo", "[::1%lo]"] {
+        let connected = connector.connect(host, port).await;
+        let address = connected.map_or_else(
+            |error| {
+                assert!(error.to_string().contains(host), "{error}");
+                error.failed().first().map(|(address, _)| *address)
+            },
+            |connected| Some(connected.address),
+        );
+        let ip = address.map(|address| address.ip().is_loopback());
+        assert!(ip.unwrap_or(host.contains('%')), "{host}: {address:?}");
+        assert_eq!(dns.asked().len(), 2);
+    }
 }
 
 #[tokio::test]
@@ -62,6 +72,19 @@ async fn hyper_client_asks_the_given_resolver() {
         answer.into_body().collect().await.unwrap().to_bytes(),
         "hello"
     );
+}
+
+#[tokio::test]
+async fn hyper_client_sends_no_https_request_unencrypted() {
+    use http_body_util::Empty;
+    use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+
+    let client: Client<_, Empty<&'static [u8]>> =
+        Client::builder(TokioExecutor::new()).build(Connector::default());
+    let uri = format!("https://127.0.0.1:{}/", server().await);
+    let error = client.get(uri.parse().unwrap()).await.unwrap_err();
+    let source = error.source().unwrap().to_string();
+    assert!(source.contains("enforce_http(false)"), "{source}");
 }
 
 fn reqwest_client(dns: Dns) -> reqwest::Client {
@@ -98,5 +121,5 @@ async fn reqwest_client_reports_the_failure_of_the_resolver() {
         said += &error.to_string();
         source = error.source();
     }
-    assert!(said.contains("the host has no addresses"), "{said}");
+    assert!(said.contains("host.example has no addresses"), "{said}");
 }
