@@ -28,7 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const DELAY: Duration = Duration::from_millis(20);
 
 async fn soon<F: Future>(event: F) -> F::Output {
-    timeout(PATIENCE, event).await.unwrap()
+    timeout(PATIENCE, event).await.expect("the read ends")
+}
+
+async fn sees_loser_closed(server: &mut Server) {
+    let closed = timeout(PATIENCE, server.loser_closed()).await;
+    closed.expect("the client closes the connection of the loser");
 }
 
 fn hedged(server: &Server) -> HedgedStore<HttpStore, Duration> {
@@ -55,7 +60,7 @@ async fn connection_of_a_losing_get_is_closed_when_the_winner_begins() {
         let store = hedged(&server);
         let result = soon(store.get(&object())).await.unwrap();
         // The winner has sent a half of its body. The loser sends the rest of its answer now.
-        soon(server.loser_closed()).await;
+        sees_loser_closed(&mut server).await;
         server.resume();
         assert_eq!(soon(result.bytes()).await.unwrap(), WINNER);
         assert_eq!(server.requests(), 2, "{sent} bytes of the loser were sent");
@@ -72,7 +77,7 @@ async fn connection_of_losing_get_ranges_is_closed_in_the_middle_of_a_body() {
     let range_of_u64 = range.start as u64..range.end as u64;
     let store = hedged(&server);
     let read = soon(store.get_ranges(&object(), &[range_of_u64])).await;
-    soon(server.loser_closed()).await;
+    sees_loser_closed(&mut server).await;
     assert_eq!(read.unwrap(), [&WINNER[range]]);
     assert_eq!(server.requests(), 2);
 }
@@ -84,7 +89,7 @@ async fn connection_of_a_losing_head_is_closed() {
     let mut server = Server::start(begin, rest).await;
     let store = hedged(&server);
     let meta = soon(store.head(&object())).await.unwrap();
-    soon(server.loser_closed()).await;
+    sees_loser_closed(&mut server).await;
     assert_eq!(meta.size, LENGTH as u64);
     assert_eq!(server.requests(), 2);
 }
