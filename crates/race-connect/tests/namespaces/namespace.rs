@@ -1,12 +1,18 @@
 use std::{
     env, fs,
-    process::{Command, Stdio},
+    path::PathBuf,
+    process::{Command, Output, Stdio},
 };
 
 /// A host with an address of each family. IPv6 comes first by RFC 6724.
 pub(crate) const HOST: &str = "dual.test";
 pub(crate) const V6: &str = "2001:db8::6";
 pub(crate) const V4: &str = "192.0.2.4";
+
+/// A host with two IPv6 addresses and one IPv4 address.
+#[allow(dead_code, reason = "the benchmark uses it, the tests do not")]
+pub(crate) const HOST_WITH_TWO_V6: &str = "two.test";
+pub(crate) const SECOND_V6: &str = "2001:db8::7";
 
 /// Names the test that runs in a namespace.
 const INSIDE: &str = "RACE_NAMESPACE";
@@ -19,6 +25,7 @@ const SETUP: &str = r#"
 ip link set lo up
 ip addr add 192.0.2.4/32 dev lo
 ip -6 addr add 2001:db8::6/128 dev lo nodad
+ip -6 addr add 2001:db8::7/128 dev lo nodad
 nft add table inet test
 nft add chain inet test input '{ type filter hook input priority 0; }'
 to() { case "$1" in v6) echo ip6 daddr 2001:db8::6 ;; v4) echo ip daddr 192.0.2.4 ;; esac; }
@@ -28,41 +35,79 @@ mount --bind "$HOSTS" /etc/hosts
 "#;
 
 /// Runs the body of a test in a network namespace of its own.
+#[allow(dead_code, reason = "the tests use it, the benchmark does not")]
 pub(crate) fn within(test: &str, network: &str, body: fn()) {
     if env::var(INSIDE).is_ok_and(|inside| inside == test) {
         return body();
     }
-    let directory = env::temp_dir().join(format!("race-{test}-{}", std::process::id()));
-    fs::create_dir(&directory).unwrap();
-    let hosts = directory.join("hosts");
-    fs::write(
-        &hosts,
-        format!("{V6} {HOST}\n{V4} {HOST}\n127.0.0.1 localhost\n"),
-    )
-    .unwrap();
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--net", "--mount", "sh", "-ec"]);
-        command.arg(script).arg(env::current_exe().unwrap());
-        command.env("HOSTS", &hosts).stdin(Stdio::null());
-        command
-    };
-    let possible = unshare(SETUP).output();
-    let ended = match possible {
-        Ok(output) if output.status.success() => {
-            let script = format!("{SETUP}\n{network}\nexec \"$0\" --exact {test} --nocapture");
-            unshare(&script).env(INSIDE, test).status().unwrap()
-        }
-        failed => {
-            assert!(
-                env::var_os(REQUIRE).is_none(),
-                "{REQUIRE} is set: {failed:?}"
-            );
-            println!("skipped: no network namespace can be made here: {failed:?}");
-            fs::remove_dir_all(&directory).unwrap();
-            return;
-        }
-    };
-    fs::remove_dir_all(&directory).unwrap();
+    let hosts = Hosts::write(test);
+    if let Err(failed) = is_possible(&hosts) {
+        assert!(
+            env::var_os(REQUIRE).is_none(),
+            "{REQUIRE} is set: {failed:?}"
+        );
+        println!("skipped: no network namespace can be made here: {failed:?}");
+        return;
+    }
+    let mut again = this_program(&hosts, network, &["--exact", test, "--nocapture"]);
+    let ended = again.env(INSIDE, test).status();
+    let ended = ended.expect("`unshare` started before");
     assert!(ended.success(), "{test} in its namespace: {ended}");
+}
+
+/// Whether a namespace can be made.
+pub(crate) fn is_possible(hosts: &Hosts) -> Result<(), std::io::Result<Output>> {
+    match unshare(hosts, SETUP).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        failed => Err(failed),
+    }
+}
+
+/// This program with these arguments in a network namespace of its own, in which the commands
+/// `network` have run.
+pub(crate) fn this_program(hosts: &Hosts, network: &str, arguments: &[&str]) -> Command {
+    let script = format!("{SETUP}\n{network}\nexec \"$0\" \"$@\"");
+    let mut command = unshare(hosts, &script);
+    command.args(arguments);
+    command
+}
+
+fn unshare(hosts: &Hosts, script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--net", "--mount", "sh", "-ec"])
+        .arg(script)
+        .arg(env::current_exe().expect("this program has a path"))
+        .env("HOSTS", hosts.file())
+        .stdin(Stdio::null());
+    command
+}
+
+/// A file that resolves the hosts. Removed when dropped.
+pub(crate) struct Hosts {
+    directory: PathBuf,
+}
+
+impl Hosts {
+    pub(crate) fn write(name: &str) -> Self {
+        let directory = env::temp_dir().join(format!("race-{name}-{}", std::process::id()));
+        fs::create_dir(&directory).expect("the temporary folder is writable");
+        let hosts = Self { directory };
+        let lines = format!(
+            "{V6} {HOST} {HOST_WITH_TWO_V6}\n{SECOND_V6} {HOST_WITH_TWO_V6}\n\
+             {V4} {HOST} {HOST_WITH_TWO_V6}\n127.0.0.1 localhost\n"
+        );
+        fs::write(hosts.file(), lines).expect("the temporary folder is writable");
+        hosts
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.join("hosts")
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
 }
