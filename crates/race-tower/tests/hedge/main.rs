@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod answers;
+mod balance;
 mod observed;
 mod readiness;
 mod replicas;
