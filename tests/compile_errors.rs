@@ -10,15 +10,23 @@ use std::{
 
 /// Compiles a program against the facade with these features. Returns the compiler's message.
 fn message(name: &str, features: &str, program: &str) -> String {
+    message_with(name, &[("race", features)], "", program)
+}
+
+/// Compiles a program against crates of the workspace with these features, and other dependencies.
+/// Returns the compiler's message.
+fn message_with(name: &str, crates: &[(&str, &str)], others: &str, program: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compile-errors");
     let package = target.join(name);
     fs::create_dir_all(package.join("src")).unwrap();
-    let manifest = format!(
-        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n\
-         [dependencies]\nrace = {{ path = {:?}, features = [{features}] }}\n",
-        root.join("crates/race")
+    let mut manifest = format!(
+        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n[dependencies]\n{others}\n"
     );
+    for (name, features) in crates {
+        let path = root.join("crates").join(name);
+        manifest += &format!("{name} = {{ path = {path:?}, features = [{features}] }}\n");
+    }
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     fs::write(package.join("src/main.rs"), program).unwrap();
@@ -143,4 +151,81 @@ fn option_after_finisher_names_the_finisher_and_the_option() {
     let statement = "Race::of(delay, futures).first_ok().deadline(delay)";
     let message = message_of("option-after-finisher", statement);
     assert_names_the_cure(&message, &["no method named `deadline`", "Decision"]);
+}
+
+const TOWER: &str = "tower-layer = \"0.3\"\ntower-service = \"0.3\"";
+
+#[test]
+fn hedged_service_that_is_not_clone_names_the_buffer() {
+    let program = "
+    struct Mail;
+    impl tower_service::Service<u8> for Mail {
+        type Response = u8;
+        type Error = std::io::Error;
+        type Future = std::future::Ready<std::io::Result<u8>>;
+        fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {
+            std::task::Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, request: u8) -> Self::Future { std::future::ready(Ok(request)) }
+    }
+    fn main() {
+        use tower_layer::Layer as _;
+        let layer = race_tower::tokio::HedgeLayer::new(std::time::Duration::ZERO);
+        let _ = layer.layer(Mail);
+    }";
+    let message = message_with(
+        "hedge-not-clone",
+        &[("race-tower", "\"tokio\"")],
+        TOWER,
+        program,
+    );
+    assert_names_the_cure(&message, &["Mail", "Clone", "behind a `Buffer`"]);
+}
+
+/// Compiles a service whose requests are not `Clone`, hedged by a layer with these options.
+fn hedged_letters(name: &str, options: &str) -> String {
+    let program = format!(
+        "
+    #[derive(Clone)]
+    struct Mail;
+    struct Letter;
+    impl tower_service::Service<Letter> for Mail {{
+        type Response = u8;
+        type Error = std::io::Error;
+        type Future = std::future::Ready<std::io::Result<u8>>;
+        fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<std::io::Result<()>> {{
+            std::task::Poll::Ready(Ok(()))
+        }}
+        fn call(&mut self, _: Letter) -> Self::Future {{ std::future::ready(Ok(1)) }}
+    }}
+    fn serve(_: impl tower_service::Service<Letter>) {{}}
+    fn main() {{
+        use tower_layer::Layer as _;
+        let layer = race_tower::tokio::HedgeLayer::new(std::time::Duration::ZERO){options};
+        serve(layer.layer(Mail));
+    }}"
+    );
+    let crates = [("race-tower", "\"tokio\"")];
+    message_with(name, &crates, TOWER, &program)
+}
+
+#[test]
+fn request_that_is_not_clone_names_the_trait() {
+    let message = hedged_letters("hedge-request", "");
+    let cure = [
+        "`Clone` is not implemented for `Letter`",
+        "#[derive(Clone)]",
+        "CloneRequests",
+    ];
+    assert_names_the_cure(&message, &cure);
+}
+
+#[test]
+fn other_type_as_rules_names_those_of_closures() {
+    let message = hedged_letters("hedge-rules", ".rules(())");
+    let cure = [
+        "`()` cannot repeat requests of type `Letter`",
+        "`.rules(FnRules::new(..))`",
+    ];
+    assert_names_the_cure(&message, &cure);
 }

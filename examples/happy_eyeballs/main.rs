@@ -1,6 +1,9 @@
 //! Happy Eyeballs (RFC 8305): a host has several addresses of two families. Connection attempts
 //! start 250 ms apart, or right after a failure. The first connection wins; later ones are closed.
 //!
+//! It shows what a race of one's own looks like. To connect, use `race-connect`, as in the example
+//! `connect`.
+//!
 //! `cargo run --example happy_eyeballs -- [HOST:PORT]`; without an argument it connects to three
 //! addresses of its own on loopback.
 

@@ -6,6 +6,11 @@ use race_core::Verdict;
 ///
 /// [`CloneRequests`] is the default. [`FnRules`] makes rules of two closures. Rules are cloned for
 /// each request.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot repeat requests of type `{Req}`",
+    note = "`CloneRequests`, the default, needs requests that are `Clone`",
+    note = "otherwise say how to repeat one, or that it must not be: `.rules(FnRules::new(..))`"
+)]
 pub trait Rules<Req, Res, E> {
     /// Returns a copy of a request for another attempt, or `None` if it must not be repeated.
     ///
