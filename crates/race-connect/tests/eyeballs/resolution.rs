@@ -206,6 +206,15 @@ fn resolver_that_always_answers_does_not_outlive_the_deadline() {
 }
 
 #[test]
+fn answers_that_one_poll_does_not_take_are_taken_by_the_next() {
+    let host = Host::new([("6a", 10, Ok(()))]);
+    let none = std::iter::repeat_with(|| (0, addresses(""))).take(99);
+    let answers = none.chain([(0, addresses("6a"))]);
+    host.connect(&HappyEyeballs::new(), answers).unwrap();
+    assert_eq!(host.starts(), [("6a", 0)]);
+}
+
+#[test]
 fn preferred_family_and_its_count_decide_the_order() {
     let all = "6a 6b 6c 4a 4b 4c";
     let plans = all.split(' ').map(|name| (name, HANGS, Ok(())));
