@@ -10,14 +10,26 @@ use std::{
 
 /// Compiles a program against the facade with these features. Returns the compiler's message.
 fn message(name: &str, features: &str, program: &str) -> String {
+    message_with(name, &dependency("race", features), program)
+}
+
+/// The line of a manifest for a crate of this workspace.
+fn dependency(name: &str, features: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("crates")
+        .join(name);
+    format!("{name} = {{ path = {folder:?}, features = [{features}] }}\n")
+}
+
+/// Compiles a program with these dependencies. Returns the compiler's message.
+fn message_with(name: &str, dependencies: &str, program: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compile-errors");
     let package = target.join(name);
     fs::create_dir_all(package.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n\
-         [dependencies]\nrace = {{ path = {:?}, features = [{features}] }}\n",
-        root.join("crates/race")
+         [dependencies]\n{dependencies}"
     );
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
@@ -143,4 +155,34 @@ fn option_after_finisher_names_the_finisher_and_the_option() {
     let statement = "Race::of(delay, futures).first_ok().deadline(delay)";
     let message = message_of("option-after-finisher", statement);
     assert_names_the_cure(&message, &["no method named `deadline`", "Decision"]);
+}
+
+#[test]
+fn adaptive_as_delays_of_a_store_names_adaptive_delays() {
+    let dependency = dependency("race-object-store", "\"adaptive\"");
+    for (name, delays) in [
+        ("delays-adaptive", "Adaptive::extra_load(5.0)"),
+        (
+            "delays-arc",
+            "std::sync::Arc::new(Adaptive::extra_load(5.0))",
+        ),
+        ("delays-number", "50"),
+    ] {
+        let program = format!(
+            "use race_object_store::{{object_store::memory::InMemory, race_core::Adaptive}};\n\
+             fn main() {{\n\
+                 let _ = |_: Adaptive| ();\n\
+                 let _ = race_object_store::HedgedStore::new(InMemory::new(), {delays});\n\
+             }}\n"
+        );
+        let message = message_with(name, &dependency, &program);
+        assert_names_the_cure(
+            &message,
+            &[
+                "does not say when reads are hedged: it does not implement `Delays`",
+                "delays are a `Duration`, `AdaptiveDelays` (feature `adaptive`)",
+                "use `AdaptiveDelays::new(|_class| adaptive())`",
+            ],
+        );
+    }
 }

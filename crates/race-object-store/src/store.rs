@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use object_store::Error;
 use race_core::{Budget, CatchUp, OnFailure, Verdict};
 
-use crate::classify;
+use crate::{Delays, classify};
 
 /// An object store that hedges the reads of another one: if a read is not answered within the
 /// delay, or fails, it is sent again, and the first answer wins. The other attempts are dropped at
@@ -14,7 +14,7 @@ use crate::classify;
 /// - `S` is the inner store: any [`ObjectStore`](object_store::ObjectStore), also an
 ///   `Arc<dyn ObjectStore>`;
 /// - `T`, the timer;
-/// - `D`, the [`Delays`](crate::Delays): a `Duration`, another [`Policy`](race_core::Policy),
+/// - `D`, the [`Delays`]: a `Duration`, another [`Policy`](race_core::Policy),
 ///   `AdaptiveDelays`;
 /// - `O`, an [`Observer`](race_core::Observer), which is cloned for each read.
 ///
@@ -85,17 +85,16 @@ pub(crate) struct Options {
     pub(crate) classify: fn(&Error) -> Verdict,
 }
 
-impl<S, T: Default, D> GenericHedgedStore<S, T, D> {
-    /// Hedges the reads of a store after a delay: a `Duration`, or other
-    /// [`Delays`](crate::Delays).
+impl<S, T: Default, D: Delays<T>> GenericHedgedStore<S, T, D> {
+    /// Hedges the reads of a store after a delay: a `Duration`, or other [`Delays`].
     #[must_use]
     pub fn new(inner: S, delays: D) -> Self {
         Self::with_timer(inner, T::default(), delays)
     }
 }
 
-impl<S, T, D> GenericHedgedStore<S, T, D> {
-    /// Like [`new`](Self::new), on a timer of your own. It is cloned for each read.
+impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
+    /// Like [`new`](Self::new), with the given timer. It is cloned for each read.
     #[must_use]
     pub fn with_timer(inner: S, timer: T, delays: D) -> Self {
         Self {
