@@ -44,8 +44,8 @@ where
             .observer(self.observer.clone());
         #[cfg(feature = "tracing")]
         let race = race.poll_in_spans();
-        match race.first_ok_by(options.classify).await {
-            Ok(won) => Ok(won.output),
+        match race.first_judged(&options.classify).await {
+            Ok(won) => won.output,
             Err(error) => Err(options.error(path, error)),
         }
     }

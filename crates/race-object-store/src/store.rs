@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use object_store::Error;
 use race_core::{Budget, CatchUp, OnFailure, Verdict};
 
-use crate::{Delays, classify};
+use crate::{Delays, classify::Classifier};
 
 /// An object store that hedges the reads of another one: if a read is not answered within the
 /// delay, or fails, it is sent again, and the first answer wins. The other attempts are dropped at
@@ -35,13 +35,19 @@ use crate::{Delays, classify};
 ///
 /// # Errors
 ///
-/// An error that every attempt would get, such as `NotFound`, is an answer: it ends the read, and
-/// is returned as it is (see [`classify`](crate::classify)). Any other error starts the next
-/// attempt. If all attempts fail, the last error is returned. If all time out, or the deadline
-/// passes, the error is a `Generic` one whose source is a [`TimeoutError`](crate::TimeoutError).
+/// An error that every attempt would get, such as `NotFound`, is an answer: it wins the read, and
+/// is returned as it is (see [`classify`](crate::classify)). Observers count a win, and
+/// `AdaptiveDelays` learn its latency. Any other error is a failure and starts the next attempt. If
+/// all attempts fail, the last error is returned. If all time out, or the deadline passes, the
+/// error is a `Generic` one whose source is a [`TimeoutError`](crate::TimeoutError).
+///
+/// Stores report some errors that every attempt gets as `Generic`, such as that of a range which
+/// begins after the end of the object. They look like any other failure, so such a read is sent
+/// again.
 ///
 /// Stores that speak HTTP retry requests themselves, with backoff: that is part of an attempt. An
-/// [`attempt_timeout`](Self::attempt_timeout) includes those retries.
+/// [`attempt_timeout`](Self::attempt_timeout) includes those retries. An attempt fails when they
+/// are used up.
 ///
 /// # Defaults
 ///
@@ -56,9 +62,20 @@ use crate::{Delays, classify};
 ///
 /// # Load
 ///
-/// A hedge is a further request, which is paid for. A delay at the 95 % quantile of the latencies
-/// makes 5 % more requests; when the store slows down for all of them it doubles the load, at the
-/// worst moment. So set a [`budget`](Self::budget), or use `AdaptiveDelays`, which have budgets.
+/// A hedge is a further request, which is paid for. A hedge of a `get_ranges` is up to as many
+/// requests as there are ranges. A delay at the 95 % quantile of the latencies makes 5 % more
+/// requests; when the store slows down for all of them it doubles the load, at the worst moment. So
+/// set a [`budget`](Self::budget), or use `AdaptiveDelays`, which have budgets.
+///
+/// Budgets limit hedges. An attempt that follows an error is a fail-over, and free by default: a
+/// read survives a failure whatever the budget. **In an outage each read is then sent
+/// [`max_attempts`](Self::max_attempts) times**, after the retries of the store itself.
+///
+/// - A [`budget`](Self::budget) with [`Budget::charge_failover`] limits fail-overs, too. The
+///   budgets of `AdaptiveDelays` do not.
+/// - [`OnFailure::Wait`] lets a fail-over wait for the delay. It is still free.
+/// - [`Verdict::NoMoreStarts`] from [`classify`](Self::classify) turns fail-overs off. Attempts
+///   that run can still win.
 ///
 /// # Cancel safety
 ///
@@ -82,7 +99,7 @@ pub(crate) struct Options {
     pub(crate) attempt_timeout: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) budget: Option<Arc<Budget>>,
-    pub(crate) classify: fn(&Error) -> Verdict,
+    pub(crate) classify: Classifier,
 }
 
 impl<S, T: Default, D: Delays<T>> GenericHedgedStore<S, T, D> {
@@ -111,7 +128,7 @@ impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
                 attempt_timeout: None,
                 deadline: None,
                 budget: None,
-                classify,
+                classify: Classifier::default(),
             },
         }
     }
@@ -170,6 +187,10 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
 
     /// Limits how many hedges all reads together may start. Default: no limit.
     ///
+    /// A fail-over after an error is not a hedge: it is free, unless the budget is made with
+    /// [`Budget::charge_failover`]. So errors and outages can double the reads whatever the budget;
+    /// see [Load](Self#load).
+    ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};
     /// # use object_store::memory::InMemory;
@@ -189,7 +210,10 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
 
     /// Sets which errors are answers. Default: [`classify`](crate::classify).
     ///
-    /// An error that it accepts is retryable.
+    /// - [`Verdict::Accept`]: the error is an answer. It wins the read, as an `Ok` does.
+    /// - [`Verdict::Fatal`]: the read fails at once with this error. Observers count a failure, and
+    ///   `AdaptiveDelays` learn nothing.
+    /// - The others: the attempt failed, and the read continues, as they say.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -205,9 +229,27 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     ///     error => classify(error),
     /// });
     /// ```
+    ///
+    /// Hedges slow reads, and sends none again after an error:
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use object_store::memory::InMemory;
+    /// # use race_core::Verdict;
+    /// # use race_object_store::{HedgedStore, classify};
+    /// # let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay);
+    /// let store = store.classify(|error| match classify(error) {
+    ///     Verdict::Retryable => Verdict::NoMoreStarts,
+    ///     verdict => verdict,
+    /// });
+    /// ```
     #[must_use]
-    pub fn classify(mut self, classify: fn(&Error) -> Verdict) -> Self {
-        self.options.classify = classify;
+    pub fn classify(
+        mut self,
+        classify: impl Fn(&Error) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.options.classify = Classifier::new(classify);
         self
     }
 

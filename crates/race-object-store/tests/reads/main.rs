@@ -4,6 +4,8 @@
 
 mod answers;
 mod body;
+mod failover;
+mod learnt_answers;
 mod model;
 mod observed;
 mod options;

@@ -20,6 +20,11 @@ fn counters_count_hedges_of_all_reads() {
     slow.run(store.head(&"a".into())).unwrap_err();
     let counts = counters.counts();
     assert_eq!((counts.races, counts.extra, counts.helped), (3, 1, 1));
+    assert_eq!(
+        (counts.wins, counts.failed),
+        (3, 0),
+        "NotFound is an answer"
+    );
     assert_eq!((counts.cancelled, counts.wasted), (1, ms(70)));
 }
 
