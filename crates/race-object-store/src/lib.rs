@@ -43,6 +43,7 @@ mod body;
 mod classify;
 mod delays;
 mod error;
+mod odd_range;
 mod read_class;
 mod reads;
 mod store;

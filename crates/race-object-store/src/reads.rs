@@ -11,7 +11,7 @@ use object_store::{
 };
 use race_core::{Clock, Observer, Race, RaceError, Timer};
 
-use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, store::Options};
+use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, odd_range, store::Options};
 
 impl<S, T, D, O> GenericHedgedStore<S, T, D, O>
 where
@@ -88,6 +88,9 @@ where
     O: Observer + Clone + Send + Sync + 'static,
 {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if odd_range::is_rejected(&options) {
+            return self.inner.get_opts(location, options).await;
+        }
         let class = ReadClass::of_get(&options);
         let attempt = |_| {
             let options = options.clone();
@@ -104,6 +107,9 @@ where
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if odd_range::are_odd(ranges) {
+            return self.inner.get_ranges(location, ranges).await;
+        }
         let attempt = |_| self.inner.get_ranges(location, ranges);
         self.hedge(ReadClass::of_ranges(ranges), location, attempt)
             .await

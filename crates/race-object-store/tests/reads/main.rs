@@ -8,6 +8,7 @@ mod failover;
 mod learnt_answers;
 mod model;
 mod observed;
+mod odd_ranges;
 mod options;
 mod passed_on;
 mod slow;
