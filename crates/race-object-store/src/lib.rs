@@ -41,6 +41,7 @@
 mod adaptive;
 mod body;
 mod classify;
+mod debug;
 mod delays;
 mod error;
 mod odd_range;

@@ -29,10 +29,12 @@ where
         let delay = self.delays.delay(class);
         let mut race = Race::from_fn_with(self.timer.clone(), delay, attempt)
             .max_attempts(options.max_attempts)
-            .max_in_flight(options.max_in_flight)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)
             .min_gap(options.min_gap);
+        if let Some(max) = options.max_in_flight {
+            race = race.max_in_flight(max);
+        }
         if let Some(timeout) = options.attempt_timeout {
             race = race.attempt_timeout(timeout);
         }

@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use object_store::Error;
 use race_core::{Budget, CatchUp, OnFailure, Verdict};
@@ -96,7 +96,8 @@ pub struct GenericHedgedStore<S, T, D, O = ()> {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) max_attempts: usize,
-    pub(crate) max_in_flight: usize,
+    /// `None` is no limit.
+    pub(crate) max_in_flight: Option<usize>,
     pub(crate) on_failure: OnFailure,
     pub(crate) catch_up: CatchUp,
     pub(crate) min_gap: Duration,
@@ -125,7 +126,7 @@ impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
             observer: (),
             options: Options {
                 max_attempts: 2,
-                max_in_flight: usize::MAX,
+                max_in_flight: None,
                 on_failure: OnFailure::default(),
                 catch_up: CatchUp::default(),
                 min_gap: Duration::ZERO,
@@ -149,7 +150,7 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// Limits how many attempts of a read run at once. Default: no limit; 0 means 1.
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.options.max_in_flight = max.max(1);
+        self.options.max_in_flight = Some(max.max(1));
         self
     }
 
@@ -280,14 +281,5 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// Returns the inner store.
     pub fn into_inner(self) -> S {
         self.inner
-    }
-}
-
-impl<S: fmt::Debug, T, D, O> fmt::Debug for GenericHedgedStore<S, T, D, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HedgedStore")
-            .field("inner", &self.inner)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
     }
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod body;
+mod debug;
 mod failover;
 mod learnt_answers;
 mod model;
