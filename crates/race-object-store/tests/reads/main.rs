@@ -8,6 +8,7 @@ mod debug;
 mod failover;
 mod learnt_answers;
 mod model;
+mod nested;
 mod observed;
 mod odd_ranges;
 mod options;

@@ -82,7 +82,7 @@ fn attempts_are_polled_in_their_span() {
     let spans = Arc::new(Mutex::new(vec![]));
     let inner = {
         let (slow, spans) = (slow.clone(), spans.clone());
-        crate::passed_on::Told::new(slow, move || {
+        crate::passed_on::Recorder::new(slow, move || {
             let name = Span::current().metadata().map(|it| it.name());
             spans.lock().unwrap().push(name);
         })
