@@ -10,23 +10,27 @@ use std::{
 
 /// Compiles a program against the facade with these features. Returns the compiler's message.
 fn message(name: &str, features: &str, program: &str) -> String {
-    message_with(name, &[("race", features)], "", program)
+    message_with(name, &dependency("race", features), program)
 }
 
-/// Compiles a program against crates of the workspace with these features, and other dependencies.
-/// Returns the compiler's message.
-fn message_with(name: &str, crates: &[(&str, &str)], others: &str, program: &str) -> String {
+/// The line of a manifest for a crate of this workspace.
+fn dependency(name: &str, features: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("crates")
+        .join(name);
+    format!("{name} = {{ path = {folder:?}, features = [{features}] }}\n")
+}
+
+/// Compiles a program with these dependencies. Returns the compiler's message.
+fn message_with(name: &str, dependencies: &str, program: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compile-errors");
     let package = target.join(name);
     fs::create_dir_all(package.join("src")).unwrap();
-    let mut manifest = format!(
-        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n[dependencies]\n{others}\n"
+    let manifest = format!(
+        "[package]\nname = {name:?}\nedition = \"2024\"\n[workspace]\n\
+         [dependencies]\n{dependencies}"
     );
-    for (name, features) in crates {
-        let path = root.join("crates").join(name);
-        manifest += &format!("{name} = {{ path = {path:?}, features = [{features}] }}\n");
-    }
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     fs::copy(root.join("Cargo.lock"), package.join("Cargo.lock")).unwrap();
     fs::write(package.join("src/main.rs"), program).unwrap();
@@ -153,7 +157,10 @@ fn option_after_finisher_names_the_finisher_and_the_option() {
     assert_names_the_cure(&message, &["no method named `deadline`", "Decision"]);
 }
 
-const TOWER: &str = "tower-layer = \"0.3\"\ntower-service = \"0.3\"";
+/// The dependencies of a program that hedges a service of tower.
+fn tower() -> String {
+    dependency("race-tower", "\"tokio\"") + "tower-layer = \"0.3\"\ntower-service = \"0.3\"\n"
+}
 
 #[test]
 fn hedged_service_that_is_not_clone_names_the_buffer() {
@@ -173,12 +180,7 @@ fn hedged_service_that_is_not_clone_names_the_buffer() {
         let layer = race_tower::tokio::HedgeLayer::new(std::time::Duration::ZERO);
         let _ = layer.layer(Mail);
     }";
-    let message = message_with(
-        "hedge-not-clone",
-        &[("race-tower", "\"tokio\"")],
-        TOWER,
-        program,
-    );
+    let message = message_with("hedge-not-clone", &tower(), program);
     assert_names_the_cure(&message, &["Mail", "Clone", "behind a `Buffer`"]);
 }
 
@@ -205,8 +207,7 @@ fn hedged_letters(name: &str, options: &str) -> String {
         serve(layer.layer(Mail));
     }}"
     );
-    let crates = [("race-tower", "\"tokio\"")];
-    message_with(name, &crates, TOWER, &program)
+    message_with(name, &tower(), &program)
 }
 
 #[test]
@@ -228,4 +229,34 @@ fn other_type_as_rules_names_those_of_closures() {
         "`.rules(FnRules::new(..))`",
     ];
     assert_names_the_cure(&message, &cure);
+}
+
+#[test]
+fn adaptive_as_delays_of_a_store_names_adaptive_delays() {
+    let dependency = dependency("race-object-store", "\"adaptive\"");
+    for (name, delays) in [
+        ("delays-adaptive", "Adaptive::extra_load(5.0)"),
+        (
+            "delays-arc",
+            "std::sync::Arc::new(Adaptive::extra_load(5.0))",
+        ),
+        ("delays-number", "50"),
+    ] {
+        let program = format!(
+            "use race_object_store::{{object_store::memory::InMemory, race_core::Adaptive}};\n\
+             fn main() {{\n\
+                 let _ = |_: Adaptive| ();\n\
+                 let _ = race_object_store::HedgedStore::new(InMemory::new(), {delays});\n\
+             }}\n"
+        );
+        let message = message_with(name, &dependency, &program);
+        assert_names_the_cure(
+            &message,
+            &[
+                "does not say when reads are hedged: it does not implement `Delays`",
+                "delays are a `Duration`, `AdaptiveDelays` (feature `adaptive`)",
+                "use `AdaptiveDelays::new(|_class| adaptive())`",
+            ],
+        );
+    }
 }

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use race_core::{Adaptive, Timer};
 
@@ -6,8 +6,11 @@ use crate::{Delays, ReadClass};
 
 /// Learnt delays: an [`Adaptive`] for each [`ReadClass`].
 ///
-/// Each has the budget of its `Adaptive`: its target share of the reads of its class. A clone
-/// shares them, so several stores can learn together. They take about 450 kB.
+/// Each has the budget of its `Adaptive`: its target share of the reads of its class. These budgets
+/// limit hedges; fail-overs after an error are free. To limit those, set a
+/// [`budget`](crate::GenericHedgedStore::budget) as well.
+///
+/// A clone shares them, so several stores can learn together. They take about 450 kB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -15,7 +18,7 @@ use crate::{Delays, ReadClass};
 /// use race_core::Adaptive;
 /// use race_object_store::{AdaptiveDelays, HedgedStore, ReadClass};
 ///
-/// // Hedges the slowest 3 % of the reads of each class, heads of at least 20 ms.
+/// // Hedges the slowest 3 % of the reads of each class, but no `head` within its first 20 ms.
 /// let delays = AdaptiveDelays::new(|class| {
 ///     let floor = if class == ReadClass::Head { 20 } else { 0 };
 ///     Adaptive::extra_load(3.0)
@@ -25,7 +28,7 @@ use crate::{Delays, ReadClass};
 /// let store = HedgedStore::new(InMemory::new(), delays.clone());
 /// assert_eq!(delays.of(ReadClass::Head).samples(), 0);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AdaptiveDelays(Arc<[Arc<Adaptive>; ReadClass::ALL.len()]>);
 
 impl AdaptiveDelays {
@@ -54,5 +57,17 @@ impl<T: Timer + Clone + Send> Delays<T> for AdaptiveDelays {
 
     fn delay(&self, class: ReadClass) -> Arc<Adaptive> {
         self.of(class).clone()
+    }
+}
+
+/// Shows the delay of each class that has one.
+impl fmt::Debug for AdaptiveDelays {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let delays = ReadClass::ALL.map(|class| (class, self.of(class).delay()));
+        let learnt = delays
+            .iter()
+            .filter_map(|(class, delay)| Some((class, (*delay)?)));
+        f.write_str("AdaptiveDelays ")?;
+        f.debug_map().entries(learnt).finish()
     }
 }

@@ -23,23 +23,28 @@ pub(crate) async fn begin(result: GetResult) -> Result<GetResult> {
     Ok(GetResult { payload, ..result })
 }
 
+/// Empty chunks that are taken in a row before other tasks get a turn.
+const EMPTY_CHUNKS_PER_POLL: usize = 32;
+
 async fn begin_body(mut body: Body) -> Result<Body> {
-    let begun = loop {
-        match poll_fn(|cx| body.as_mut().poll_next(cx)).await {
-            // It has no byte, so it decides nothing.
+    let first = poll_fn(|cx| poll_first(body.as_mut(), cx)).await?;
+    let rest = first.is_some().then_some(body);
+    Ok(Box::pin(Begun { first, rest }))
+}
+
+/// Polls for the first chunk that has a byte: an empty one decides nothing.
+fn poll_first(
+    mut body: Pin<&mut (impl Stream<Item = Result<Bytes>> + ?Sized)>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Option<Bytes>>> {
+    for _ in 0..EMPTY_CHUNKS_PER_POLL {
+        match ready!(body.as_mut().poll_next(cx)) {
             Some(Ok(chunk)) if chunk.is_empty() => {}
-            Some(Ok(chunk)) => {
-                let (first, rest) = (Some(chunk), Some(body));
-                break Begun { first, rest };
-            }
-            Some(Err(error)) => return Err(error),
-            None => {
-                let (first, rest) = (None, None);
-                break Begun { first, rest };
-            }
+            chunk => return Poll::Ready(chunk.transpose()),
         }
-    };
-    Ok(Box::pin(begun))
+    }
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// A body whose first chunk is put back in front of the rest.
@@ -71,5 +76,61 @@ impl Stream for Begun {
         let (least, most) = self.rest.as_ref().map_or((0, Some(0)), |it| it.size_hint());
         let most = most.and_then(|most| most.checked_add(first));
         (least.saturating_add(first), most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::{Wake, Waker},
+    };
+
+    use futures::{StreamExt as _, stream};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn body_of_empty_chunks_yields_to_other_tasks() {
+        let mut chunks = 0;
+        let body = stream::poll_fn(move |_| {
+            chunks += 1;
+            match chunks {
+                1..=1_000 => Poll::Ready(Some(Ok(Bytes::new()))),
+                _ => panic!("it took {chunks} chunks and did not yield"),
+            }
+        });
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(wakes.clone());
+        let mut begun = Box::pin(begin_body(body.boxed()));
+        for poll in 1..=10 {
+            let polled = begun.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+            assert_eq!(wakes.0.load(Ordering::Relaxed), poll, "it asks for a poll");
+        }
+    }
+
+    #[test]
+    fn byte_after_many_empty_chunks_decides() {
+        let chunks = (0..100).map(|_| Bytes::new()).chain(["x".into()]);
+        let body = stream::iter(chunks.map(Ok)).boxed();
+        let begun = futures::executor::block_on(begin_body(body));
+        let chunks: Vec<_> = futures::executor::block_on_stream(begun.expect("no error")).collect();
+        assert!(
+            matches!(&chunks[..], [Ok(chunk)] if chunk == "x"),
+            "{chunks:?}"
+        );
     }
 }

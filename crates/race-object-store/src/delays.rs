@@ -25,6 +25,15 @@ use crate::ReadClass;
 /// ```
 ///
 /// `T` is the timer.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say when reads are hedged: it does not implement `Delays`",
+    label = "not the `Delays` of a hedged store",
+    note = "delays are a `Duration`, `AdaptiveDelays` (feature `adaptive`), or a type with an `impl \
+            Delays`; also a policy that is `Clone + Send + Sync`: `Steps`, `GrowingDelay`, \
+            `Backoff`, or a closure `|index: usize| -> Option<Duration>`",
+    note = "for an `Adaptive`, use `AdaptiveDelays::new(|_class| adaptive())`, which learns with \
+            one for each kind of read, or `AdaptiveDelays::extra_load(percent)`"
+)]
 pub trait Delays<T>: Send + Sync + 'static {
     /// The delay of one read.
     type Delay: IntoPolicy<T, Policy: Send, Hooks: Send> + Send;
@@ -33,6 +42,7 @@ pub trait Delays<T>: Send + Sync + 'static {
     fn delay(&self, class: ReadClass) -> Self::Delay;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, P: Policy + Clone + Send + Sync + 'static> Delays<T> for P {
     type Delay = P;
 

@@ -41,8 +41,10 @@
 mod adaptive;
 mod body;
 mod classify;
+mod debug;
 mod delays;
 mod error;
+mod odd_range;
 mod read_class;
 mod reads;
 mod store;

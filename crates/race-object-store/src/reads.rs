@@ -11,7 +11,7 @@ use object_store::{
 };
 use race_core::{Clock, Observer, Race, RaceError, Timer};
 
-use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, store::Options};
+use crate::{Delays, GenericHedgedStore, ReadClass, TimeoutError, body, odd_range, store::Options};
 
 impl<S, T, D, O> GenericHedgedStore<S, T, D, O>
 where
@@ -29,10 +29,12 @@ where
         let delay = self.delays.delay(class);
         let mut race = Race::from_fn_with(self.timer.clone(), delay, attempt)
             .max_attempts(options.max_attempts)
-            .max_in_flight(options.max_in_flight)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)
             .min_gap(options.min_gap);
+        if let Some(max) = options.max_in_flight {
+            race = race.max_in_flight(max);
+        }
         if let Some(timeout) = options.attempt_timeout {
             race = race.attempt_timeout(timeout);
         }
@@ -44,8 +46,8 @@ where
             .observer(self.observer.clone());
         #[cfg(feature = "tracing")]
         let race = race.poll_in_spans();
-        match race.first_ok_by(options.classify).await {
-            Ok(won) => Ok(won.output),
+        match race.first_judged(&options.classify).await {
+            Ok(won) => won.output,
             Err(error) => Err(options.error(path, error)),
         }
     }
@@ -88,6 +90,9 @@ where
     O: Observer + Clone + Send + Sync + 'static,
 {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if odd_range::is_rejected(&options) {
+            return self.inner.get_opts(location, options).await;
+        }
         let class = ReadClass::of_get(&options);
         let attempt = |_| {
             let options = options.clone();
@@ -104,6 +109,9 @@ where
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        if odd_range::are_odd(ranges) {
+            return self.inner.get_ranges(location, ranges).await;
+        }
         let attempt = |_| self.inner.get_ranges(location, ranges);
         self.hedge(ReadClass::of_ranges(ranges), location, attempt)
             .await

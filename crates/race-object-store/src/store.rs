@@ -1,9 +1,9 @@
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use object_store::Error;
 use race_core::{Budget, CatchUp, OnFailure, Verdict};
 
-use crate::classify;
+use crate::{Delays, classify::Classifier};
 
 /// An object store that hedges the reads of another one: if a read is not answered within the
 /// delay, or fails, it is sent again, and the first answer wins. The other attempts are dropped at
@@ -14,7 +14,7 @@ use crate::classify;
 /// - `S` is the inner store: any [`ObjectStore`](object_store::ObjectStore), also an
 ///   `Arc<dyn ObjectStore>`;
 /// - `T`, the timer;
-/// - `D`, the [`Delays`](crate::Delays): a `Duration`, another [`Policy`](race_core::Policy),
+/// - `D`, the [`Delays`]: a `Duration`, another [`Policy`](race_core::Policy),
 ///   `AdaptiveDelays`;
 /// - `O`, an [`Observer`](race_core::Observer), which is cloned for each read.
 ///
@@ -28,6 +28,10 @@ use crate::classify;
 /// | `get_ranges` | when it is returned, as a whole |
 /// | puts, multipart uploads, deletes, copies, renames, lists | not hedged; passed on unchanged |
 ///
+/// Reads with odd ranges are passed on unchanged, too: a get whose range is empty or inverted, which
+/// stores reject, and a `get_ranges` without ranges, with empty ones only, or with one that is
+/// inverted.
+///
 /// The attempt that wins hands over its live body, with the chunk it has read put back in front.
 /// From then on the read is as without hedging: no timeout of this store applies, and if the body
 /// breaks off, its error is for the caller. An error before the first byte is a failure of its
@@ -35,13 +39,19 @@ use crate::classify;
 ///
 /// # Errors
 ///
-/// An error that every attempt would get, such as `NotFound`, is an answer: it ends the read, and
-/// is returned as it is (see [`classify`](crate::classify)). Any other error starts the next
-/// attempt. If all attempts fail, the last error is returned. If all time out, or the deadline
-/// passes, the error is a `Generic` one whose source is a [`TimeoutError`](crate::TimeoutError).
+/// An error that every attempt would get, such as `NotFound`, is an answer: it wins the read, and
+/// is returned as it is (see [`classify`](crate::classify)). Observers count a win, and
+/// `AdaptiveDelays` learn its latency. Any other error is a failure and starts the next attempt. If
+/// all attempts fail, the last error is returned. If all time out, or the deadline passes, the
+/// error is a `Generic` one whose source is a [`TimeoutError`](crate::TimeoutError).
+///
+/// Stores report some errors that every attempt gets as `Generic`, such as that of a range which
+/// begins after the end of the object. They look like any other failure, so such a read is sent
+/// again.
 ///
 /// Stores that speak HTTP retry requests themselves, with backoff: that is part of an attempt. An
-/// [`attempt_timeout`](Self::attempt_timeout) includes those retries.
+/// [`attempt_timeout`](Self::attempt_timeout) includes those retries. An attempt fails when they
+/// are used up.
 ///
 /// # Defaults
 ///
@@ -56,9 +66,20 @@ use crate::classify;
 ///
 /// # Load
 ///
-/// A hedge is a further request, which is paid for. A delay at the 95 % quantile of the latencies
-/// makes 5 % more requests; when the store slows down for all of them it doubles the load, at the
-/// worst moment. So set a [`budget`](Self::budget), or use `AdaptiveDelays`, which have budgets.
+/// A hedge is a further request, which is paid for. A hedge of a `get_ranges` is up to as many
+/// requests as there are ranges. A delay at the 95 % quantile of the latencies makes 5 % more
+/// requests; when the store slows down for all of them it doubles the load, at the worst moment. So
+/// set a [`budget`](Self::budget), or use `AdaptiveDelays`, which have budgets.
+///
+/// Budgets limit hedges. An attempt that follows an error is a fail-over, and free by default: a
+/// read survives a failure whatever the budget. **In an outage each read is then sent
+/// [`max_attempts`](Self::max_attempts) times**, after the retries of the store itself.
+///
+/// - A [`budget`](Self::budget) with [`Budget::charge_failover`] limits fail-overs, too. The
+///   budgets of `AdaptiveDelays` do not.
+/// - [`OnFailure::Wait`] lets a fail-over wait for the delay. It is still free.
+/// - [`Verdict::NoMoreStarts`] from [`classify`](Self::classify) turns fail-overs off. Attempts
+///   that run can still win.
 ///
 /// # Cancel safety
 ///
@@ -75,27 +96,27 @@ pub struct GenericHedgedStore<S, T, D, O = ()> {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) max_attempts: usize,
-    pub(crate) max_in_flight: usize,
+    /// `None` is no limit.
+    pub(crate) max_in_flight: Option<usize>,
     pub(crate) on_failure: OnFailure,
     pub(crate) catch_up: CatchUp,
     pub(crate) min_gap: Duration,
     pub(crate) attempt_timeout: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) budget: Option<Arc<Budget>>,
-    pub(crate) classify: fn(&Error) -> Verdict,
+    pub(crate) classify: Classifier,
 }
 
-impl<S, T: Default, D> GenericHedgedStore<S, T, D> {
-    /// Hedges the reads of a store after a delay: a `Duration`, or other
-    /// [`Delays`](crate::Delays).
+impl<S, T: Default, D: Delays<T>> GenericHedgedStore<S, T, D> {
+    /// Hedges the reads of a store after a delay: a `Duration`, or other [`Delays`].
     #[must_use]
     pub fn new(inner: S, delays: D) -> Self {
         Self::with_timer(inner, T::default(), delays)
     }
 }
 
-impl<S, T, D> GenericHedgedStore<S, T, D> {
-    /// Like [`new`](Self::new), on a timer of your own. It is cloned for each read.
+impl<S, T, D: Delays<T>> GenericHedgedStore<S, T, D> {
+    /// Like [`new`](Self::new), with the given timer. It is cloned for each read.
     #[must_use]
     pub fn with_timer(inner: S, timer: T, delays: D) -> Self {
         Self {
@@ -105,14 +126,14 @@ impl<S, T, D> GenericHedgedStore<S, T, D> {
             observer: (),
             options: Options {
                 max_attempts: 2,
-                max_in_flight: usize::MAX,
+                max_in_flight: None,
                 on_failure: OnFailure::default(),
                 catch_up: CatchUp::default(),
                 min_gap: Duration::ZERO,
                 attempt_timeout: None,
                 deadline: None,
                 budget: None,
-                classify,
+                classify: Classifier::default(),
             },
         }
     }
@@ -129,7 +150,7 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// Limits how many attempts of a read run at once. Default: no limit; 0 means 1.
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.options.max_in_flight = max.max(1);
+        self.options.max_in_flight = Some(max.max(1));
         self
     }
 
@@ -171,6 +192,10 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
 
     /// Limits how many hedges all reads together may start. Default: no limit.
     ///
+    /// A fail-over after an error is not a hedge: it is free, unless the budget is made with
+    /// [`Budget::charge_failover`]. So errors and outages can double the reads whatever the budget;
+    /// see [Load](Self#load).
+    ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};
     /// # use object_store::memory::InMemory;
@@ -190,7 +215,10 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
 
     /// Sets which errors are answers. Default: [`classify`](crate::classify).
     ///
-    /// An error that it accepts is retryable.
+    /// - [`Verdict::Accept`]: the error is an answer. It wins the read, as an `Ok` does.
+    /// - [`Verdict::Fatal`]: the read fails at once with this error. Observers count a failure, and
+    ///   `AdaptiveDelays` learn nothing.
+    /// - The others: the attempt failed, and the read continues, as they say.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -206,9 +234,27 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     ///     error => classify(error),
     /// });
     /// ```
+    ///
+    /// Hedges slow reads, and sends none again after an error:
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use object_store::memory::InMemory;
+    /// # use race_core::Verdict;
+    /// # use race_object_store::{HedgedStore, classify};
+    /// # let delay = Duration::from_millis(50);
+    /// let store = HedgedStore::new(InMemory::new(), delay);
+    /// let store = store.classify(|error| match classify(error) {
+    ///     Verdict::Retryable => Verdict::NoMoreStarts,
+    ///     verdict => verdict,
+    /// });
+    /// ```
     #[must_use]
-    pub fn classify(mut self, classify: fn(&Error) -> Verdict) -> Self {
-        self.options.classify = classify;
+    pub fn classify(
+        mut self,
+        classify: impl Fn(&Error) -> Verdict + Send + Sync + 'static,
+    ) -> Self {
+        self.options.classify = Classifier::new(classify);
         self
     }
 
@@ -235,14 +281,5 @@ impl<S, T, D, O> GenericHedgedStore<S, T, D, O> {
     /// Returns the inner store.
     pub fn into_inner(self) -> S {
         self.inner
-    }
-}
-
-impl<S: fmt::Debug, T, D, O> fmt::Debug for GenericHedgedStore<S, T, D, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HedgedStore")
-            .field("inner", &self.inner)
-            .field("options", &self.options)
-            .finish_non_exhaustive()
     }
 }

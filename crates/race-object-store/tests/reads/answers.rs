@@ -1,9 +1,9 @@
 //! Which answer a read gets, and when.
 
-use std::mem::discriminant;
+use std::{mem::discriminant, sync::Arc};
 
 use object_store::{Error, GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _};
-use race_core::{OnFailure, Verdict};
+use race_core::{Counters, OnFailure, Verdict};
 use race_object_store::classify;
 
 use crate::slow::{HANGS, Kind, Slow, TEXT, after, ms};
@@ -135,6 +135,40 @@ fn classifier_decides_what_is_an_answer() {
     });
     assert_eq!(slow.bytes(&store).unwrap(), TEXT);
     assert_eq!(slow.reads(), [0, 10]);
+}
+
+#[test]
+fn classifier_may_capture() {
+    let retried = Kind::NotFound;
+    let is_retried = discriminant(&error_of(retried));
+    let slow = Slow::new([after(10).fails(retried), after(10)]);
+    let store = slow.hedged().classify(move |error| {
+        if discriminant(error) == is_retried {
+            return Verdict::Retryable;
+        }
+        classify(error)
+    });
+    assert_eq!(slow.bytes(&store).unwrap(), TEXT);
+    assert_eq!(slow.reads(), [0, 10]);
+}
+
+#[test]
+fn accepted_and_fatal_errors_end_the_read() {
+    for (verdict, wins) in [(Verdict::Accept, 1), (Verdict::Fatal, 0)] {
+        let slow = Slow::new([after(10).fails(Kind::Generic), after(10)]);
+        let counters = Arc::new(Counters::new());
+        let store = slow.hedged().classify(move |_| verdict);
+        let store = store.observer(counters.clone());
+        let error = slow.bytes(&store).unwrap_err();
+        assert_eq!(error.to_string(), "Generic Slow error: read 0");
+        assert_eq!((slow.reads(), slow.millis()), (vec![0], 10));
+        let counts = counters.counts();
+        assert_eq!(
+            (counts.wins, counts.failed),
+            (wins, 1 - wins),
+            "{verdict:?}"
+        );
+    }
 }
 
 #[test]

@@ -4,8 +4,13 @@
 
 mod answers;
 mod body;
+mod debug;
+mod failover;
+mod learnt_answers;
 mod model;
+mod nested;
 mod observed;
+mod odd_ranges;
 mod options;
 mod passed_on;
 mod slow;

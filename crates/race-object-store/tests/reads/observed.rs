@@ -20,6 +20,11 @@ fn counters_count_hedges_of_all_reads() {
     slow.run(store.head(&"a".into())).unwrap_err();
     let counts = counters.counts();
     assert_eq!((counts.races, counts.extra, counts.helped), (3, 1, 1));
+    assert_eq!(
+        (counts.wins, counts.failed),
+        (3, 0),
+        "NotFound is an answer"
+    );
     assert_eq!((counts.cancelled, counts.wasted), (1, ms(70)));
 }
 
@@ -77,7 +82,7 @@ fn attempts_are_polled_in_their_span() {
     let spans = Arc::new(Mutex::new(vec![]));
     let inner = {
         let (slow, spans) = (slow.clone(), spans.clone());
-        crate::passed_on::Told::new(slow, move || {
+        crate::passed_on::Recorder::new(slow, move || {
             let name = Span::current().metadata().map(|it| it.name());
             spans.lock().unwrap().push(name);
         })

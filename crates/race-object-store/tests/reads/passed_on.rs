@@ -17,14 +17,14 @@ use race_object_store::GenericHedgedStore;
 
 use crate::slow::{Slow, TEXT, ms};
 
-/// Tells of each call.
-pub(crate) struct Told {
+/// Records the name of each call, and runs a function in it.
+pub(crate) struct Recorder {
     inner: Slow,
     calls: Arc<Mutex<Vec<&'static str>>>,
     on_call: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Told {
+impl Recorder {
     pub(crate) fn new(inner: Slow, on_call: impl Fn() + Send + Sync + 'static) -> Self {
         let (calls, on_call) = (Arc::default(), Box::new(on_call));
         Self {
@@ -34,7 +34,7 @@ impl Told {
         }
     }
 
-    fn tell(&self, call: &'static str) -> &Slow {
+    fn record(&self, call: &'static str) -> &Slow {
         (self.on_call)();
         self.calls.lock().unwrap().push(call);
         &self.inner
@@ -42,13 +42,13 @@ impl Told {
 }
 
 #[async_trait::async_trait]
-impl ObjectStore for Told {
+impl ObjectStore for Recorder {
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
-        self.tell("get").get_opts(path, options).await
+        self.record("get").get_opts(path, options).await
     }
 
     async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.tell("get_ranges").get_ranges(path, ranges).await
+        self.record("get_ranges").get_ranges(path, ranges).await
     }
 
     async fn put_opts(
@@ -57,7 +57,7 @@ impl ObjectStore for Told {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        self.tell("put").put_opts(path, payload, options).await
+        self.record("put").put_opts(path, payload, options).await
     }
 
     async fn put_multipart_opts(
@@ -65,7 +65,7 @@ impl ObjectStore for Told {
         path: &Path,
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.tell("multipart")
+        self.record("multipart")
             .put_multipart_opts(path, options)
             .await
     }
@@ -74,11 +74,11 @@ impl ObjectStore for Told {
         &self,
         paths: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.tell("delete").delete_stream(paths)
+        self.record("delete").delete_stream(paths)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.tell("list").list(prefix)
+        self.record("list").list(prefix)
     }
 
     fn list_with_offset(
@@ -86,40 +86,40 @@ impl ObjectStore for Told {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.tell("offset").list_with_offset(prefix, offset)
+        self.record("offset").list_with_offset(prefix, offset)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.tell("delimiter").list_with_delimiter(prefix).await
+        self.record("delimiter").list_with_delimiter(prefix).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.tell("copy").copy_opts(from, to, options).await
+        self.record("copy").copy_opts(from, to, options).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.tell("rename").rename_opts(from, to, options).await
+        self.record("rename").rename_opts(from, to, options).await
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Told")
+        f.write_str("Recorder")
     }
 }
 
-impl fmt::Debug for Told {
+impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Told")
+        f.write_str("Recorder")
     }
 }
 
 #[test]
 fn every_operation_reaches_the_inner_store_once() {
     let slow = Slow::new([]);
-    let told = Told::new(slow.clone(), || {});
-    let calls = told.calls.clone();
-    let store = GenericHedgedStore::with_timer(told, slow.clock.timer(), ms(0)).max_attempts(9);
+    let recorder = Recorder::new(slow.clone(), || {});
+    let calls = recorder.calls.clone();
+    let store = GenericHedgedStore::with_timer(recorder, slow.clock.timer(), ms(0)).max_attempts(9);
     let [b, c, d]: [Path; 3] = ["b", "c", "d"].map(Path::from);
     slow.run(async {
         store.put(&b, "text".into()).await?;

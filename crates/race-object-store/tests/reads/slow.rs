@@ -1,5 +1,5 @@
-//! A store in memory whose reads take a given time and fail as told, and which records what happens
-//! to them.
+//! A store in memory whose reads take given times and fail in given ways. It records when each read
+//! starts and is dropped.
 
 use std::{
     fmt,
@@ -16,7 +16,7 @@ use object_store::{
     PutResult, Result, memory::InMemory, path::Path,
 };
 use race_core::{VirtualClock, VirtualTimer};
-use race_object_store::GenericHedgedStore;
+use race_object_store::{Delays, GenericHedgedStore};
 
 pub(crate) const TEXT: &str = "the quick brown fox";
 
@@ -174,7 +174,10 @@ impl Slow {
         self.hedged_by(ms(50))
     }
 
-    pub(crate) fn hedged_by<D>(&self, delays: D) -> GenericHedgedStore<Self, VirtualTimer, D> {
+    pub(crate) fn hedged_by<D: Delays<VirtualTimer>>(
+        &self,
+        delays: D,
+    ) -> GenericHedgedStore<Self, VirtualTimer, D> {
         GenericHedgedStore::with_timer(self.clone(), self.clock.timer(), delays)
     }
 

@@ -1,10 +1,16 @@
-//! A hedged store where stores are: shared, boxed, spawned, on each runtime's timer.
+//! A hedged store as an `ObjectStore`: shared, boxed, wrapped, spawned; and with each timer.
 
 use std::{sync::Arc, time::Duration};
 
-use object_store::{ObjectStore, ObjectStoreExt as _, memory::InMemory, prefix::PrefixStore};
-use race_core::{Counters, Traced};
-use race_object_store::{AdaptiveDelays, TimeoutError, tokio::HedgedStore};
+use futures::executor::block_on;
+use object_store::{
+    Error, ObjectStore, ObjectStoreExt as _, memory::InMemory, prefix::PrefixStore,
+};
+use race_core::{Clock, Counters, Timer, Traced};
+use race_object_store::{AdaptiveDelays, GenericHedgedStore, TimeoutError, tokio::HedgedStore};
+use tokio::runtime::Handle;
+
+use crate::slow::{HANGS, Slow, TEXT, after};
 
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -37,16 +43,40 @@ async fn hedged_stores_are_stores() -> anyhow::Result<()> {
     .await
 }
 
-#[tokio::test]
-async fn thread_timer_needs_no_runtime_of_its_own() {
-    let slow = crate::slow::Slow::new([crate::slow::after(crate::slow::HANGS)]);
-    let store = race_object_store::HedgedStore::new(slow, DELAY)
-        .max_attempts(1)
-        .deadline(Duration::from_millis(30));
+/// Hedges one read, and lets another one time out.
+async fn hedge_and_time_out<T>(hedged: fn(Slow, Duration) -> GenericHedgedStore<Slow, T, Duration>)
+where
+    T: Timer + Clock + Clone + Unpin + Send + Sync + 'static,
+{
+    let slow = Slow::new([after(HANGS), after(0)]);
+    let store = hedged(slow.clone(), DELAY);
+    let read = store.get(&"a".into()).await.unwrap();
+    assert_eq!(read.bytes().await.unwrap(), TEXT);
+    assert_eq!((slow.reads().len(), slow.dropped().len()), (2, 1));
+
+    let slow = Slow::new([after(HANGS)]);
+    let store = hedged(slow, DELAY).max_attempts(1).deadline(DELAY);
     let error = store.get(&"a".into()).await.unwrap_err();
-    let object_store::Error::Generic { source, .. } = error else {
+    let Error::Generic { source, .. } = error else {
         panic!("{error}");
     };
     let timeout = source.downcast_ref::<TimeoutError>().unwrap();
     assert!(matches!(timeout, TimeoutError::Deadline { .. }));
+}
+
+#[tokio::test]
+async fn tokio_timer_hedges() {
+    hedge_and_time_out(HedgedStore::new).await;
+}
+
+#[test]
+fn other_timers_hedge_on_any_executor() {
+    assert!(Handle::try_current().is_err(), "no runtime is entered");
+    block_on(hedge_and_time_out(race_object_store::HedgedStore::new));
+    block_on(hedge_and_time_out(
+        race_object_store::smol::HedgedStore::new,
+    ));
+    block_on(hedge_and_time_out(
+        race_object_store::async_io::HedgedStore::new,
+    ));
 }

@@ -1,0 +1,43 @@
+use std::{
+    any::{Any, type_name},
+    fmt,
+    time::Duration,
+};
+
+use crate::GenericHedgedStore;
+
+impl<S: fmt::Debug, T, D: 'static, O> fmt::Debug for GenericHedgedStore<S, T, D, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options = &self.options;
+        f.debug_struct("HedgedStore")
+            .field("inner", &self.inner)
+            .field("delays", &DelaysOf(&self.delays))
+            .field("max_attempts", &options.max_attempts)
+            .field("max_in_flight", &options.max_in_flight)
+            .field("on_failure", &options.on_failure)
+            .field("catch_up", &options.catch_up)
+            .field("min_gap", &options.min_gap)
+            .field("attempt_timeout", &options.attempt_timeout)
+            .field("deadline", &options.deadline)
+            .field("budget", &options.budget)
+            .field("classify", &options.classify)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Not all delays are `Debug`: a closure is not. Those are shown by the name of their type.
+struct DelaysOf<'a, D>(&'a D);
+
+impl<D: 'static> fmt::Debug for DelaysOf<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let delays: &dyn Any = self.0;
+        if let Some(delay) = delays.downcast_ref::<Duration>() {
+            return delay.fmt(f);
+        }
+        #[cfg(feature = "adaptive")]
+        if let Some(delays) = delays.downcast_ref::<crate::AdaptiveDelays>() {
+            return delays.fmt(f);
+        }
+        f.write_str(type_name::<D>())
+    }
+}
