@@ -52,7 +52,7 @@ pub struct GenericHedgeLayer<T, D, R = CloneRequests, O = ()> {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) max_attempts: usize,
-    pub(crate) max_in_flight: usize,
+    pub(crate) max_in_flight: Option<usize>,
     pub(crate) on_failure: OnFailure,
     pub(crate) catch_up: CatchUp,
     pub(crate) min_gap: Duration,
@@ -81,7 +81,7 @@ impl<T, D> GenericHedgeLayer<T, D> {
             observer: (),
             options: Options {
                 max_attempts: 2,
-                max_in_flight: usize::MAX,
+                max_in_flight: None,
                 on_failure: OnFailure::default(),
                 catch_up: CatchUp::default(),
                 min_gap: Duration::ZERO,
@@ -107,7 +107,7 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
     /// Limits how many attempts of a request run at once. Default: no limit; 0 means 1.
     #[must_use]
     pub fn max_in_flight(mut self, max: usize) -> Self {
-        self.options.max_in_flight = max.max(1);
+        self.options.max_in_flight = Some(max.max(1));
         self
     }
 
@@ -149,6 +149,10 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
     }
 
     /// Limits how many hedges all requests together may start. Default: no limit.
+    ///
+    /// An attempt that starts because another one failed is free, unless the budget says
+    /// [`charge_failover`](Budget::charge_failover): when a service fails every request, it gets
+    /// twice as many.
     ///
     /// ```
     /// # use std::{sync::Arc, time::Duration};

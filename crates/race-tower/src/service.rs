@@ -80,10 +80,12 @@ impl<B, T, D, R, O> Hedge<B, T, D, R, O> {
             options,
         } = &self.layer;
         let mut race = GenericRace::from_source(timer.clone(), delay.clone(), requests)
-            .max_in_flight(options.max_in_flight)
             .on_failure(options.on_failure)
             .catch_up(options.catch_up)
             .min_gap(options.min_gap);
+        if let Some(max) = options.max_in_flight {
+            race = race.max_in_flight(max);
+        }
         if let Some(timeout) = options.attempt_timeout {
             race = race.attempt_timeout(timeout);
         }

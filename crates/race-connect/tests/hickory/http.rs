@@ -42,7 +42,7 @@ async fn connector_asks_the_given_resolver() {
 
     // An address is not a name. The system resolves zones.
     let zones: &[&str] = if cfg!(target_os = "linux") {
-        &["::1%lo", "[::1%lo]"]
+        &["fe80::1%lo", "[fe80::1%lo]"]
     } else {
         &[]
     };
@@ -54,7 +54,10 @@ async fn connector_asks_the_given_resolver() {
                 error.failed().first().expect("it has an address").0
             }
         };
-        assert!(address.ip().is_loopback(), "{host}: {address}");
+        assert!(
+            host.contains(&address.ip().to_string()),
+            "{host}: {address}"
+        );
         assert_eq!(dns.asked().len(), 2);
     }
 }
