@@ -14,12 +14,13 @@ use std::{
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use namespace::{HOST, HOST_WITH_TWO_V6, Hosts, SECOND_V6, V4, V6, is_possible, this_program};
+use tokio::time::timeout;
 use tower::ServiceExt as _;
 
-/// The argument of a run in a namespace, before the places of the row and the contender.
+/// The argument of a run in a namespace, before the indices of the row and the contender.
 const INSIDE: &str = "--inside";
 
-/// What takes longer is not awaited.
+/// Attempts longer than this are abandoned.
 const LONGEST: Duration = Duration::from_secs(3);
 
 const ROUNDS: usize = 5;
@@ -32,7 +33,7 @@ struct Row {
     host: &'static str,
     /// Commands of the namespace.
     network: &'static str,
-    /// The addresses that accept connections.
+    /// The addresses that accept connections. If there are none, the time to the error is measured.
     listening: &'static [&'static str],
 }
 
@@ -76,7 +77,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let [INSIDE, row, contender] = arguments[..] {
-        inside(&ROWS[place(row)], place(contender));
+        inside(&ROWS[index(row)], index(contender));
         return ExitCode::SUCCESS;
     }
     // `cargo bench` passes this flag; `cargo test` only checks that the program starts.
@@ -95,10 +96,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn place(argument: &str) -> usize {
+fn index(argument: &str) -> usize {
     argument
         .parse()
-        .expect("the place of a row or of a contender")
+        .expect("the index of a row or of a contender")
 }
 
 /// Prints the medians. Returns whether `race-connect` is as fast as it should be.
@@ -148,25 +149,30 @@ fn inside(row: &Row, contender: usize) {
     }
     let port = listeners.first().map_or(Ok(9), port).expect("it is bound");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let time = runtime.block_on(connect(contender, row.host, port));
+    let begun = Instant::now();
+    let connecting = connect(contender, row.host, port);
+    // `Err` if it takes too long.
+    let connected = runtime.block_on(async { timeout(LONGEST, connecting).await });
+    let time = begun.elapsed();
+    assert!(
+        connected.is_err() || connected == Ok(!row.listening.is_empty()),
+        "{} in the row {}: connected: {connected:?}",
+        CONTENDERS[contender],
+        row.name
+    );
     println!("{}", time.as_micros());
     // Lookups that run on in a thread are not awaited.
     runtime.shutdown_background();
 }
 
-/// Returns how long a contender takes to connect, or to fail.
-async fn connect(contender: usize, host: &str, port: u16) -> Duration {
-    let begun = Instant::now();
-    let connected = async {
-        match contender {
-            0 => drop(race_connect::tokio::connect(host, port).await),
-            1 => {
-                let uri = format!("http://{host}:{port}/").parse().expect("a URI");
-                drop(HttpConnector::new().oneshot(uri).await);
-            }
-            _ => drop(tokio::net::TcpStream::connect((host, port)).await),
+/// Returns whether a contender connects.
+async fn connect(contender: usize, host: &str, port: u16) -> bool {
+    match contender {
+        0 => race_connect::tokio::connect(host, port).await.is_ok(),
+        1 => {
+            let uri = format!("http://{host}:{port}/").parse().expect("a URI");
+            HttpConnector::new().oneshot(uri).await.is_ok()
         }
-    };
-    let _too_long = tokio::time::timeout(LONGEST, connected).await;
-    begun.elapsed()
+        _ => tokio::net::TcpStream::connect((host, port)).await.is_ok(),
+    }
 }

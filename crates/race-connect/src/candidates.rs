@@ -134,7 +134,7 @@ impl Candidates {
         }
     }
 
-    /// Reports that a family has no more addresses.
+    /// Reports that a family has no more addresses. Addresses that are added nevertheless count.
     pub fn end(&mut self, family: Family) {
         self.of(family).has_ended = true;
     }
@@ -163,9 +163,13 @@ impl Candidates {
         }
     }
 
-    /// Reports that an attempt of this address starts. Then it is the turn of the next one.
+    /// Reports that an attempt of this address starts. Then it is the turn of the next one. An
+    /// address that does not wait for its start takes no turn, and is not given out later.
     pub fn started(&mut self, address: SocketAddr) {
-        self.remove(address);
+        self.known.insert(canonical(address));
+        if !self.remove(address) {
+            return;
+        }
         let family = Family::of(&address);
         let left = match self.turn {
             None if family == self.first_family() => self.first_family_count - 1,
@@ -175,13 +179,18 @@ impl Candidates {
         self.turn = Some((family, left));
     }
 
-    fn remove(&mut self, address: SocketAddr) {
+    pub(crate) fn has_ended(&self, family: Family) -> bool {
+        self.addresses(family).has_ended
+    }
+
+    /// Removes an address from those that wait. Returns whether it was there.
+    fn remove(&mut self, address: SocketAddr) -> bool {
         let canonical_form = canonical(address);
         let waiting = &mut self.of(Family::of(&address)).waiting;
-        let mut candidates = waiting.iter();
-        if let Some(place) = candidates.position(|it| canonical(*it) == canonical_form) {
-            waiting.remove(place);
-        }
+        let place = waiting
+            .iter()
+            .position(|it| canonical(*it) == canonical_form);
+        place.and_then(|place| waiting.remove(place)).is_some()
     }
 
     /// The address whose turn it is, and its family.

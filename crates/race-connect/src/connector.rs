@@ -1,11 +1,17 @@
-use std::{future::Future, io, marker::PhantomData, net::SocketAddr, pin::pin};
+use std::{
+    future::Future,
+    io,
+    marker::PhantomData,
+    net::{Ipv6Addr, SocketAddr},
+    pin::pin,
+};
 
 use futures_core::Stream;
 use race_core::{Clock, Timer};
 
 use crate::{Answer, ConnectError, Connected, HappyEyeballs, Resolve, resolve::OneAnswer};
 
-/// What a runtime gives: a timer, a resolver and sockets.
+/// The timer, the resolver and the sockets of a runtime.
 #[doc(hidden)]
 pub trait Network {
     type Timer: Timer + Clock + Clone + Default + Unpin + Send;
@@ -17,7 +23,7 @@ pub trait Network {
 
 /// Connects to hosts with settings and a resolver of your own.
 ///
-/// Use it by its aliases `tokio::Connector` and `smol::Connector`. Clones share the memory of the
+/// `tokio::Connector` and `smol::Connector` are its aliases for the runtimes. Clones share the memory of the
 /// settings. With the feature `hyper`, `tokio::Connector` is a connector of the client of
 /// `hyper_util`.
 ///
@@ -83,17 +89,27 @@ impl<N: Network, R: Resolve> GenericConnector<N, R> {
         port: u16,
     ) -> Result<Connected<N::Connection>, ConnectError> {
         let name = unbracketed(host);
-        let connected = if let Ok(ip) = name.parse() {
+        let connected = if name.is_empty() {
+            let error =
+                io::Error::new(io::ErrorKind::InvalidInput, "the name of the host is empty");
+            Err(ConnectError::without_addresses(vec![error]))
+        } else if let Ok(ip) = name.parse() {
             let address = SocketAddr::new(ip, port);
             self.race(OneAnswer::of(async move { Ok(vec![address]) }))
                 .await
-        } else if name.contains('%') {
+        } else if has_zone(name) {
             let system = N::Resolver::default();
             self.race(system.resolve(name, port)).await
         } else {
             self.race(self.resolver.resolve(name, port)).await
         };
-        connected.map_err(|error| error.to(format!("{host}:{port}")))
+        connected.map_err(|error| {
+            let name = name.escape_debug();
+            error.to(match host.contains(':') {
+                true => format!("[{name}]:{port}"),
+                false => format!("{name}:{port}"),
+            })
+        })
     }
 
     async fn race(
@@ -113,4 +129,10 @@ fn unbracketed(host: &str) -> &str {
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     inner.filter(|inner| inner.contains(':')).unwrap_or(host)
+}
+
+/// Whether a host is an IPv6 address with a zone, as in `fe80::1%eth0`.
+fn has_zone(host: &str) -> bool {
+    let address = host.split_once('%').map(|(address, _)| address);
+    address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }

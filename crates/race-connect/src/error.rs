@@ -2,16 +2,21 @@ use std::{error::Error, fmt, io, net::SocketAddr, time::Duration};
 
 /// Why no connection was made: the reason, and every failure on the way.
 ///
-/// Its text names the host, each address that failed with its error, and the errors of the
-/// resolver. The last error is the source.
+/// Its text names the host, the addresses that failed with their errors, those that gave no answer
+/// before the deadline, and the errors of the resolver; of each at most ten. The last error is the
+/// source.
 #[derive(Debug)]
 pub struct ConnectError {
     reason: ConnectFailure,
     /// The name and the port, if they are known.
     host: Option<String>,
     failed: Vec<(SocketAddr, io::Error)>,
+    unanswered: Vec<SocketAddr>,
     resolver: Vec<io::Error>,
 }
+
+/// The most entries of a list in the text of an error.
+const LISTED: usize = 10;
 
 /// The reason of a [`ConnectError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +42,7 @@ impl ConnectError {
             reason,
             host: None,
             failed: Vec::new(),
+            unanswered: Vec::new(),
             resolver,
         }
     }
@@ -51,6 +57,7 @@ impl ConnectError {
                 reason: ConnectFailure::AllFailed,
                 host: None,
                 failed,
+                unanswered: Vec::new(),
                 resolver,
             },
         }
@@ -59,12 +66,14 @@ impl ConnectError {
     pub(crate) fn deadline(
         deadline: Duration,
         failed: Vec<(SocketAddr, io::Error)>,
+        unanswered: Vec<SocketAddr>,
         resolver: Vec<io::Error>,
     ) -> Self {
         Self {
             reason: ConnectFailure::Deadline(deadline),
             host: None,
             failed,
+            unanswered,
             resolver,
         }
     }
@@ -81,8 +90,7 @@ impl ConnectError {
         self.reason
     }
 
-    /// Returns the attempts that failed, in the order in which they did. Attempts that ran at the
-    /// deadline are not among them.
+    /// Returns the attempts that failed, in the order in which they did.
     #[must_use]
     pub fn failed(&self) -> &[(SocketAddr, io::Error)] {
         &self.failed
@@ -94,7 +102,13 @@ impl ConnectError {
         self.failed
     }
 
-    /// Returns the errors of the resolver: at most one of each query.
+    /// Returns the addresses of the attempts that were still running at the deadline.
+    #[must_use]
+    pub fn unanswered(&self) -> &[SocketAddr] {
+        &self.unanswered
+    }
+
+    /// Returns the errors of the resolver: at most one of each family.
     #[must_use]
     pub fn resolver_errors(&self) -> &[io::Error] {
         &self.resolver
@@ -129,16 +143,38 @@ impl fmt::Display for ConnectError {
                 write!(f, "no connection to {host} within {deadline:?}")?;
             }
         }
-        let mut separator = ": ";
-        for (address, error) in &self.failed {
-            write!(f, "{separator}{address}: {error}")?;
-            separator = "; ";
+        let mut list = List { f, is_empty: true };
+        list.add(&self.failed, |f, (address, error)| {
+            write!(f, "{address}: {error}")
+        })?;
+        list.add(&self.unanswered, |f, address| {
+            write!(f, "{address}: no answer")
+        })?;
+        list.add(&self.resolver, |f, error| write!(f, "resolver: {error}"))
+    }
+}
+
+/// Entries after a text, separated from it and from each other.
+struct List<'a, 'f> {
+    f: &'a mut fmt::Formatter<'f>,
+    is_empty: bool,
+}
+
+impl<'f> List<'_, 'f> {
+    fn add<T>(
+        &mut self,
+        entries: &[T],
+        write: impl Fn(&mut fmt::Formatter<'f>, &T) -> fmt::Result,
+    ) -> fmt::Result {
+        for entry in entries.iter().take(LISTED) {
+            let is_first = std::mem::take(&mut self.is_empty);
+            self.f.write_str(if is_first { ": " } else { "; " })?;
+            write(self.f, entry)?;
         }
-        for error in &self.resolver {
-            write!(f, "{separator}resolver: {error}")?;
-            separator = "; ";
+        match entries.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(self.f, "; and {more} more"),
         }
-        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use futures_core::Stream;
 use race_core::{AttemptHandle, Clock, Failure, OnFailure, Race, RaceError, Timer};
 
 use crate::{
     Answer, Candidates, ConnectError, Family, FamilyMemory,
-    dials::{Dials, Resolution},
+    dials::{Dials, Shared},
+    resolution::Resolution,
 };
 
 /// The settings of Happy Eyeballs (RFC 8305).
@@ -124,8 +125,8 @@ impl HappyEyeballs {
         self
     }
 
-    /// Lets the family of the last connection to a host with both families come first, whatever the
-    /// resolver says. Default: no memory.
+    /// Lets the family that connected while the other one gave no answer come first, whatever the
+    /// resolver and [`prefer`](Self::prefer) say. Default: no memory.
     #[must_use]
     pub fn memory(mut self, memory: Arc<FamilyMemory>) -> Self {
         self.memory = Some(memory);
@@ -177,7 +178,7 @@ impl HappyEyeballs {
         &self,
         timer: T,
         answers: A,
-        dial: D,
+        mut dial: D,
     ) -> Result<Connected<C>, ConnectError>
     where
         T: Timer + Clock + Clone + Unpin,
@@ -190,8 +191,16 @@ impl HappyEyeballs {
         let candidates = Candidates::new(self.resolution_delay)
             .first_family_count(self.first_family_count)
             .prefer(last_family.or(self.prefer));
-        let resolution = Resolution::default();
-        let dials = Dials::new(answers, candidates, timer.clone(), dial, resolution.clone());
+        let resolution = Shared::new(Resolution::new(answers, candidates));
+        let dial = |address, handle| {
+            let (attempt, resolution) = (dial(address, handle), resolution.clone());
+            async move {
+                let connected = attempt.await;
+                resolution.lock().finished(address);
+                connected
+            }
+        };
+        let dials = Dials::new(resolution.clone(), timer.clone(), dial);
         let mut race = Race::from_source(timer.clone(), self.attempt_delay, dials)
             .on_failure(OnFailure::Any)
             .max_in_flight(self.max_in_flight);
@@ -201,12 +210,20 @@ impl HappyEyeballs {
         if let Some(deadline) = self.deadline {
             race = race.deadline(deadline);
         }
-        let ended = race.first_ok().await;
-        let resolved = resolution.take();
-        let won = ended.map_err(|error| self.error(error, resolved.errors))?;
+        let mut race = pin!(race.first_ok());
+        let ended = poll_fn(|cx| {
+            resolution.lock().poll(timer.now(), cx);
+            race.as_mut().poll(cx)
+        });
+        let ended = ended.await;
         let now = timer.now();
-        if let (Some(memory), true) = (&self.memory, resolved.has_v4 && resolved.has_v6) {
-            memory.remember(Family::of(&won.arg), now);
+        let mut resolution = resolution.lock();
+        let won = ended.map_err(|error| self.error(error, &mut resolution))?;
+        let family = Family::of(&won.arg);
+        if let Some(memory) = &self.memory {
+            if resolution.is_unanswered(family.other()) {
+                memory.remember(family, now);
+            }
         }
         Ok(Connected {
             connection: won.output,
@@ -215,10 +232,10 @@ impl HappyEyeballs {
         })
     }
 
-    fn error(
+    fn error<A>(
         &self,
         error: RaceError<SocketAddr, io::Error>,
-        resolver: Vec<io::Error>,
+        resolution: &mut Resolution<A>,
     ) -> ConnectError {
         let deadline = match error {
             RaceError::Deadline { .. } => self.deadline,
@@ -232,8 +249,11 @@ impl HappyEyeballs {
             (failed.arg, error)
         });
         let failed = failed.collect();
+        let resolver = resolution.take_errors();
         match deadline {
-            Some(deadline) => ConnectError::deadline(deadline, failed, resolver),
+            Some(deadline) => {
+                ConnectError::deadline(deadline, failed, resolution.take_running(), resolver)
+            }
             None => ConnectError::all_failed(failed, resolver),
         }
     }

@@ -23,6 +23,7 @@ mod connector;
 mod dials;
 mod error;
 mod happy_eyeballs;
+mod resolution;
 mod resolve;
 
 #[cfg(feature = "hickory")]

@@ -7,14 +7,14 @@ use race_core::Moment;
 
 use crate::Family;
 
-/// Remembers the family of the last connection to a host that has both. That family then comes
-/// first.
+/// Remembers the family that connected while attempts of the other one got no answer. That family
+/// then comes first.
 ///
-/// On a network whose IPv6 is broken, every connection would wait for the delay; with a memory only
-/// the first one does. After [`LIFETIME`](Self::LIFETIME) the memory is empty, however often it was
-/// used, so that the other family is tried again. It is right for one network only: call
-/// [`forget`](Self::forget) when the network changes. Both follow RFC 6555, sections 4.2 and 4.3;
-/// RFC 8305 has a history of addresses instead.
+/// On a network whose IPv6 drops packets, every connection would wait for the delay; with a memory
+/// only the first one does. A refusal teaches nothing: it costs no time, and it is often the host's.
+/// After [`LIFETIME`](Self::LIFETIME) the memory is empty, however often it was used, so that the
+/// other family is tried again; RFC 6555, section 4.2, has such a memory. It is right for one
+/// network only: call [`forget`](Self::forget) when the network changes.
 #[derive(Debug, Default)]
 pub struct FamilyMemory(Mutex<Option<(Family, Moment)>>);
 

@@ -1,25 +1,21 @@
 //! Addresses for a reqwest client.
 //!
-//! reqwest 0.13 has no place for a connector: a connector layer can neither make nor clone what it
-//! passes on, so it can start a connection once only. reqwest itself tries the addresses of the
-//! first family one after the other, and begins with those of the other family 300 ms later. What
-//! it takes is a resolver; [`Resolver`] sorts, so that the best address of the right family comes
-//! first.
+//! reqwest 0.13 accepts no connector: a connector layer can neither make nor clone what it passes
+//! on, so it can start a connection once only. reqwest itself tries the addresses of the first
+//! family one after the other, and begins with those of the other family 300 ms later. It accepts a
+//! resolver; [`Resolver`] sorts its answers by RFC 6724, so that the best address comes first.
 
-use std::{
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures_core::Stream;
+use race_core::Moment;
 use reqwest::dns::{Addrs, Name, Resolving};
 use tokio::time::timeout;
 
-use crate::{Answer, ConnectError, Resolve, sort_destinations, source_address};
+use crate::{
+    Answer, Candidates, ConnectError, NextAddress, Resolve, resolution::Resolution,
+    sort_destinations, source_address,
+};
 
 /// A resolver for `reqwest::ClientBuilder::dns_resolver`.
 ///
@@ -72,74 +68,65 @@ impl<R: Resolve> Resolver<R> {
     }
 }
 
+impl<R> Clone for Resolver<R> {
+    fn clone(&self) -> Self {
+        Self {
+            resolver: Arc::clone(&self.resolver),
+            resolution_delay: self.resolution_delay,
+        }
+    }
+}
+
 impl<R: Resolve + Send + Sync + 'static> reqwest::dns::Resolve for Resolver<R> {
     fn resolve(&self, name: Name) -> Resolving {
-        let resolver = Arc::clone(&self.resolver);
-        let delay = self.resolution_delay;
+        let Self {
+            resolver,
+            resolution_delay,
+        } = self.clone();
         Box::pin(async move {
+            let host = name.as_str();
             // reqwest replaces port 0.
-            let answers = pin!(resolver.resolve(name.as_str(), 0));
-            let addresses = Gathered::from(answers, delay).await.sorted(name.as_str())?;
+            let answers = pin!(resolver.resolve(host, 0));
+            let mut resolution = Resolution::new(answers, Candidates::new(Duration::ZERO));
+            resolve_until(&mut resolution, |it| it.address_answers() > 0).await;
+            let rest = resolve_until(&mut resolution, |_| false);
+            let _late = timeout(resolution_delay, rest).await;
+            let addresses = sorted(resolution).map_err(|error| error.to(host))?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }
 
-/// What a resolver has answered.
-#[derive(Default)]
-struct Gathered {
-    addresses: Vec<SocketAddr>,
-    /// The number of answers with addresses.
-    answers: usize,
-    errors: Vec<io::Error>,
+/// Waits until both families have ended, or until `is_enough`.
+async fn resolve_until<A>(
+    resolution: &mut Resolution<A>,
+    is_enough: impl Fn(&Resolution<A>) -> bool,
+) where
+    A: Stream<Item = Answer> + Unpin,
+{
+    poll_fn(|cx| {
+        resolution.poll(Moment::ZERO, cx);
+        match resolution.has_ended() || is_enough(resolution) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
 }
 
-impl Gathered {
-    async fn from(mut answers: Pin<&mut impl Stream<Item = Answer>>, delay: Duration) -> Self {
-        let mut gathered = Self::default();
-        while gathered.addresses.is_empty() {
-            let Some(answer) = poll_fn(|cx| answers.as_mut().poll_next(cx)).await else {
-                return gathered;
-            };
-            gathered.take_in(answer);
-        }
-        let rest = async {
-            while let Some(answer) = poll_fn(|cx| answers.as_mut().poll_next(cx)).await {
-                gathered.take_in(answer);
-            }
-        };
-        let _late = timeout(delay, rest).await;
-        gathered
+fn sorted<A>(mut resolution: Resolution<A>) -> Result<Vec<SocketAddr>, ConnectError> {
+    let mut addresses = Vec::new();
+    while let NextAddress::Start(address) = resolution.next(Moment::ZERO, None) {
+        resolution.started(address);
+        addresses.push(address);
     }
-
-    fn take_in(&mut self, answer: Answer) {
-        match answer {
-            Answer::Addresses(addresses) => {
-                self.answers += usize::from(!addresses.is_empty());
-                for address in addresses {
-                    if !self.addresses.contains(&address) {
-                        self.addresses.push(address);
-                    }
-                }
-            }
-            Answer::Ended(_) => {}
-            Answer::Failed(_, error) | Answer::FailedForBoth(error) => self.errors.push(error),
-            Answer::Withdrawn(withdrawn) => {
-                self.addresses
-                    .retain(|address| !withdrawn.contains(address));
-            }
-        }
+    if addresses.is_empty() {
+        return Err(ConnectError::without_addresses(resolution.take_errors()));
     }
-
-    fn sorted(mut self, host: &str) -> Result<Vec<SocketAddr>, ConnectError> {
-        if self.addresses.is_empty() {
-            return Err(ConnectError::without_addresses(self.errors).to(host));
-        }
-        if self.answers > 1 {
-            sort_destinations(&mut self.addresses, source_address);
-        }
-        Ok(self.addresses)
+    if resolution.address_answers() > 1 {
+        sort_destinations(&mut addresses, source_address);
     }
+    Ok(addresses)
 }
 
 #[cfg(test)]

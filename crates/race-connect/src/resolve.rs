@@ -2,6 +2,7 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
@@ -11,15 +12,15 @@ use crate::Answer;
 
 /// A resolver of host names.
 ///
-/// The system's resolvers are `tokio::SystemResolver` and `smol::SystemResolver`. With the feature
-/// `hickory`, a `hickory_resolver::Resolver` is one. One of your own can answer over time: see
-/// [`Answer`].
+/// The system's resolvers are `tokio::SystemResolver` and `smol::SystemResolver`. With the features
+/// `hickory` and `tokio`, a `hickory_resolver::TokioResolver` is one, on tokio only. Your own can
+/// answer over time: see [`Answer`]. References and `Arc`s of resolvers are resolvers.
 ///
 /// ```
 /// use futures::{Stream, stream};
 /// use race_connect::{Answer, Resolve};
 ///
-/// /// Every host is this one.
+/// /// Resolves every host to 127.0.0.1.
 /// struct Here;
 ///
 /// impl Resolve for Here {
@@ -33,6 +34,18 @@ pub trait Resolve {
     /// Asks for the addresses of a host, with this port. The host is a name: connectors do not ask
     /// for IP addresses. The stream ends after the last answer.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a;
+}
+
+impl<R: Resolve> Resolve for &R {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a {
+        (**self).resolve(host, port)
+    }
+}
+
+impl<R: Resolve> Resolve for Arc<R> {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a {
+        (**self).resolve(host, port)
+    }
 }
 
 type Addresses<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;

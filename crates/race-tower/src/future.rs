@@ -72,9 +72,9 @@ impl<Req, Res, E, R: Rules<Req, Res, E>> Judge<Result<Res, E>> for Judging<R, Re
 }
 
 pin_project! {
-    /// The race of a request with as many attempts as the layer allows.
-    #[project = DecidingProject]
-    pub(crate) enum Deciding<B, Req, R, T, D, O>
+    /// The race of a request, with its attempts in place or on the heap.
+    #[project = PlacedProject]
+    pub(crate) enum Placed<B, Req, R, T, D, O>
     where
         B: Backends<Req>,
         D: IntoPolicy<T>,
@@ -107,7 +107,7 @@ pin_project! {
         T: Clock,
     {
         #[pin]
-        deciding: Deciding<B, Req, R, T, D, O>,
+        placed: Placed<B, Req, R, T, D, O>,
         deadline: Option<Duration>,
     }
 }
@@ -119,8 +119,8 @@ where
     O: Observer,
     T: Clock,
 {
-    pub(crate) fn new(deciding: Deciding<B, Req, R, T, D, O>, deadline: Option<Duration>) -> Self {
-        Self { deciding, deadline }
+    pub(crate) fn new(placed: Placed<B, Req, R, T, D, O>, deadline: Option<Duration>) -> Self {
+        Self { placed, deadline }
     }
 }
 
@@ -139,9 +139,9 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let ended = ready!(match this.deciding.project() {
-            DecidingProject::Pair { decision } => decision.poll(cx),
-            DecidingProject::More { decision } => decision.poll(cx),
+        let ended = ready!(match this.placed.project() {
+            PlacedProject::Pair { decision } => decision.poll(cx),
+            PlacedProject::More { decision } => decision.poll(cx),
         });
         Poll::Ready(match ended {
             Ok(won) => won.output.map_err(HedgeError::Service),

@@ -5,7 +5,7 @@ use tower_service::Service;
 
 use crate::{
     Backends, CloneRequests, GenericHedgeLayer, HedgeError, HedgeFuture, Rules,
-    future::{Deciding, HedgeDecision, Judging},
+    future::{HedgeDecision, Judging, Placed},
     requests::Requests,
 };
 
@@ -49,15 +49,15 @@ where
             request,
             self.layer.options.max_attempts,
         );
-        let deciding = match self.layer.options.max_attempts {
-            ..=2 => Deciding::Pair {
+        let placed = match self.layer.options.max_attempts {
+            ..=2 => Placed::Pair {
                 decision: self.race(requests),
             },
-            _ => Deciding::More {
+            _ => Placed::More {
                 decision: self.race(requests),
             },
         };
-        HedgeFuture::new(deciding, self.layer.options.deadline)
+        HedgeFuture::new(placed, self.layer.options.deadline)
     }
 }
 

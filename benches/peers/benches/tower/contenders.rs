@@ -1,4 +1,4 @@
-//! What is compared: services that hedge, of which none does so.
+//! The hedged services that are compared. No hedge is due in any of them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,8 +21,10 @@ pub(crate) const NAMES: [&str; 5] = [
     "* race-tower, a fixed delay",
     "* race-tower, adaptive",
     "  tower::hedge",
-    "- tower::hedge while it only learns",
+    "- tower::hedge that cannot hedge yet",
 ];
+
+pub(crate) const OURS: [usize; 2] = [1, 2];
 
 /// The contender beside which the others are judged.
 pub(crate) const PEER: usize = 3;
@@ -30,17 +32,18 @@ pub(crate) const PEER: usize = 3;
 /// Sends requests in a runtime.
 pub(crate) type Contender = Box<dyn FnMut(&Runtime, u32)>;
 
-/// Returns the contender at this place in [`NAMES`]. Each answer is pending so often.
-pub(crate) fn contender(place: usize, pending: u32) -> Contender {
+/// Returns the contender with this index in [`NAMES`]. Each answer is pending for this number of
+/// polls.
+pub(crate) fn contender(index: usize, pending: u32) -> Contender {
     let server = Server { pending };
-    match place {
+    match index {
         0 => of(server),
         1 => of(HedgeLayer::new(DELAY).layer(server)),
         2 => {
             let delay = Arc::new(Adaptive::quantile(0.99).floor(DELAY));
             of(HedgeLayer::new(delay).layer(server))
         }
-        // It hedges at the quantile of the latencies that it is given: after the same delay.
+        // It hedges at a quantile of the latencies that it is given: after the same delay.
         PEER => {
             let latencies = [DELAY.as_millis() as u64; 1_000];
             of(hedge::Hedge::new_with_mock_latencies(

@@ -204,6 +204,18 @@ fn withdrawn_first_address_leaves_the_resolution_delay_to_the_other_family() {
 }
 
 #[test]
+fn address_that_does_not_wait_takes_no_turn_and_is_known() {
+    let mut candidates = candidates().first_family_count(2);
+    candidates.add(addresses("6a 6b 6c 4a"), at(0));
+    for _ in 0..3 {
+        candidates.started(address("6a"));
+    }
+    candidates.started(address("4b"));
+    candidates.add(addresses("4b"), at(0));
+    assert_eq!(order(&mut candidates, 0), addresses("6b 4a 6c"));
+}
+
+#[test]
 fn address_in_both_of_its_forms_is_one() {
     let mapped: SocketAddr = "[::ffff:192.0.2.97]:443".parse().unwrap();
     for (first, second) in [(mapped, address("4a")), (address("4a"), mapped)] {

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use futures::{StreamExt as _, stream};
 use reqwest::dns::Resolve as _;
@@ -81,4 +81,52 @@ async fn withdrawn_addresses_are_left_out() {
     })
     .await;
     assert_eq!(ips, ["127.0.0.2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn resolver_that_has_ended_is_not_awaited() {
+    let begun = Instant::now();
+    let (ips, _) = resolve(|| {
+        vec![
+            (10, addresses(&["127.0.0.1"])),
+            (11, Answer::Ended(Family::V4)),
+            (12, Answer::Ended(Family::V6)),
+        ]
+    })
+    .await;
+    assert_eq!(ips, ["127.0.0.1"]);
+    assert!(begun.elapsed() < Duration::from_millis(20));
+
+    for answers in [
+        (|| vec![(5, Answer::FailedForBoth(io::Error::other("SERVFAIL")))]) as fn() -> _,
+        || {
+            vec![
+                (5, Answer::Ended(Family::V4)),
+                (6, Answer::Ended(Family::V6)),
+            ]
+        },
+    ] {
+        let resolver = Resolver::new(Answers(answers));
+        let resolving = resolver.resolve("host.example".parse().unwrap());
+        let error = resolving.await.err().unwrap().to_string();
+        assert!(error.contains("host.example"), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_millis(50));
+}
+
+/// A resolver that always has an answer.
+#[derive(Debug)]
+struct Busy;
+
+impl Resolve for Busy {
+    fn resolve<'a>(&'a self, _: &'a str, _: u16) -> impl Stream<Item = Answer> + Send + 'a {
+        stream::repeat_with(|| addresses(&["127.0.0.1"]))
+    }
+}
+
+#[tokio::test]
+async fn resolver_that_always_answers_does_not_outlive_the_delay() {
+    let resolver = Resolver::new(Arc::new(Busy)).resolution_delay(Duration::from_millis(5));
+    let resolving = resolver.clone().resolve("host.example".parse().unwrap());
+    assert_eq!(resolving.await.unwrap().count(), 1);
 }

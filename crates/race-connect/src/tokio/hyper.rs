@@ -25,9 +25,9 @@ impl<R> Connector<R> {
     }
 }
 
-/// Connects to the host of a URI, on port 80 for `http` and `ws`, 443 for `https` and `wss`, if it
-/// has none. TLS is the work of a layer around it, for which
-/// [`enforce_http`](Connector::enforce_http) must be `false`.
+/// Connects to the host and the port of a URI. Without a port it is 80 for `http` and `ws`, and 443
+/// for `https` and `wss`. Add TLS with a layer, and set
+/// [`enforce_http`](Connector::enforce_http) to `false` for it.
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<R: Resolve + Clone + Send + Sync + 'static> Service<Uri> for Connector<R> {
     type Response = TokioIo<TcpStream>;
@@ -48,29 +48,43 @@ impl<R: Resolve + Clone + Send + Sync + 'static> Service<Uri> for Connector<R> {
     }
 }
 
-/// Returns the host and the port of a URI.
+/// Returns the host and the port of a URI. Errors do not contain what else is in it: it may be
+/// secret.
 fn target(uri: &Uri, enforce_http: bool) -> Result<(String, u16), String> {
     let scheme = uri.scheme_str().unwrap_or("");
+    let host = uri.host().unwrap_or("");
     if enforce_http && scheme != "http" {
         return Err(format!(
-            "the URI {uri} is not http, and its request would be sent unencrypted: put the connector \
-             into one for TLS, and set `enforce_http(false)`"
+            "the scheme `{scheme}` for the host `{host}` is not `http`, and the request would be \
+             sent unencrypted: put the connector into one for TLS, and set `enforce_http(false)`"
         ));
     }
-    let host = uri.host().filter(|host| !host.is_empty());
-    let host = host
-        .ok_or_else(|| format!("the URI {uri} has no host: give one, as in http://example.com/"))?;
-    let port = match (uri.port_u16(), scheme) {
+    if host.is_empty() {
+        return Err("the URI has no host: give one, as in http://example.com/".to_owned());
+    }
+    let port = match (port(uri)?, scheme) {
         (Some(port), _) => port,
         (None, "http" | "ws") => 80,
         (None, "https" | "wss") => 443,
         (None, _) => {
             return Err(format!(
-                "the URI {uri} has no port, and its scheme has none: give one, as in {host}:1234"
+                "no default port is known for the scheme `{scheme}`: give one, as in {host}:1234"
             ));
         }
     };
     Ok((host.replace("%25", "%"), port))
+}
+
+/// Returns the port of a URI. `port_u16` has none, too, if the port is out of range.
+fn port(uri: &Uri) -> Result<Option<u16>, String> {
+    let authority = uri.authority().map_or("", |authority| authority.as_str());
+    let after_host = authority.rsplit(['@', ']']).next().unwrap_or("");
+    match after_host.split_once(':') {
+        None | Some((_, "")) => Ok(None),
+        Some((_, port)) => port.parse().map(Some).map_err(|_| {
+            format!("the port {port} of the URI is out of range: give one of 0 to 65535")
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +106,10 @@ mod tests {
             ("amqp://a.test:5672", "a.test", 5_672),
             ("http://[::1]/", "[::1]", 80),
             ("http://[::1]:8080/", "[::1]", 8_080),
+            ("http://[fe80::1%25lo]:8080/", "[fe80::1%lo]", 8_080),
+            ("http://user:secret@a.test/", "a.test", 80),
+            ("http://user:secret@a.test:81/", "a.test", 81),
+            ("http://a.test:/", "a.test", 80),
         ];
         for (uri, host, port) in cases {
             assert_eq!(of(uri), Ok((host.to_owned(), port)), "{uri}");
@@ -101,10 +119,34 @@ mod tests {
     #[test]
     fn uri_without_port_or_host_is_an_error() {
         let error = of("amqp://a.test").unwrap_err();
-        assert!(error.contains("amqp://a.test"), "{error}");
-        assert!(error.contains("has no port"), "{error}");
+        assert!(error.contains("no default port"), "{error}");
+        assert!(error.contains("`amqp`"), "{error}");
         let error = of("/path").unwrap_err();
         assert!(error.contains("has no host"), "{error}");
+    }
+
+    #[test]
+    fn port_out_of_range_is_an_error() {
+        for uri in [
+            "http://a.test:65536/",
+            "http://[::1]:99999/",
+            "http://u@a.test:70000",
+        ] {
+            let error = of(uri).unwrap_err();
+            assert!(error.contains("out of range"), "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_contain_no_password() {
+        for uri in [
+            "https://user:secret@a.test/",
+            "ftp://user:secret@a.test/?token=secret",
+        ] {
+            let error = target(&uri.parse().unwrap(), true).unwrap_err();
+            assert!(!error.contains("secret"), "{error}");
+            assert!(error.contains("a.test"), "{error}");
+        }
     }
 
     #[test]

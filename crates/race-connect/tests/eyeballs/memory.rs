@@ -55,12 +55,42 @@ fn family_is_tried_again_after_ten_minutes_although_the_other_is_in_use() {
 }
 
 #[test]
-fn hosts_with_one_family_are_not_remembered() {
-    let host = Host::new([("6a", 10, Ok(())), ("4a", 10, Ok(())), ("4b", 10, Ok(()))]);
+fn only_a_family_that_gave_no_answer_loses_its_place() {
+    let refused = Err(std::io::ErrorKind::ConnectionRefused);
+    let host = Host::new([
+        ("6a", 10, Ok(())),
+        ("4a", 10, Ok(())),
+        ("6r", 10, refused),
+        ("6h", HANGS, Ok(())),
+    ]);
     let memory = Arc::new(FamilyMemory::new());
     let settings = HappyEyeballs::new().memory(memory.clone());
-    host.connect(&settings, [(0, addresses("4b"))]).unwrap();
-    assert_eq!(memory.family(host.clock.now()), None);
-    host.connect(&settings, [(0, addresses("6a 4a"))]).unwrap();
-    assert_eq!(memory.family(host.clock.now()), Some(Family::V6));
+    let late = [(0, addresses("4a")), (100, addresses("6a"))];
+    for answers in [
+        vec![(0, addresses("4a"))],
+        vec![(0, addresses("6a 4a"))],
+        vec![(0, addresses("6r 4a"))],
+        late.into_iter().collect(),
+    ] {
+        host.connect(&settings, answers).unwrap();
+        assert_eq!(memory.family(host.clock.now()), None);
+    }
+    host.connect(&settings, [(0, addresses("6h 4a"))]).unwrap();
+    assert_eq!(memory.family(host.clock.now()), Some(Family::V4));
+}
+
+/// The memory is for the network, `prefer` for what the network allows.
+#[test]
+fn memory_comes_before_the_preferred_family() {
+    let host = Host::new([
+        ("6h", HANGS, Ok(())),
+        ("6a", 10, Ok(())),
+        ("4a", 10, Ok(())),
+    ]);
+    let memory = Arc::new(FamilyMemory::new());
+    let settings = HappyEyeballs::new().memory(memory).prefer(Family::V6);
+    host.connect(&settings, [(0, addresses("4a 6h"))]).unwrap();
+    host.connect(&settings, [(0, addresses("4a 6a"))]).unwrap();
+    let order: Vec<_> = host.starts().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(order, ["6h", "4a", "4a"]);
 }

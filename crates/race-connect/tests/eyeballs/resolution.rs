@@ -141,7 +141,9 @@ fn deadline_includes_the_resolution() {
     let error = host
         .connect(&settings, [(200, addresses("6a"))])
         .unwrap_err();
-    assert_eq!(error.to_string(), "no connection to the host within 300ms");
+    let text = "no connection to the host within 300ms: [2001:db8::61]:443: no answer";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(error.unanswered().len(), 1);
     assert!(error.source().is_none());
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::TimedOut);
     assert_eq!(host.closed(), [("6a", 300)]);
@@ -170,6 +172,42 @@ fn errors_of_the_resolver_are_reported_with_those_of_attempts() {
     let text = "no connection to the host within 100ms: resolver: SERVFAIL";
     assert_eq!(error.to_string(), text);
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::TimedOut);
+}
+
+#[test]
+fn lists_of_an_error_are_cut_off() {
+    let names: Vec<String> = (b'a'..=b'z')
+        .map(|it| format!("6{}", char::from(it)))
+        .collect();
+    let names = names.join(" ");
+    let names: &'static str = names.leak();
+    let refused = Err(io::ErrorKind::ConnectionRefused);
+    let host = Host::new(names.split(' ').map(|name| (name, 1, refused)));
+    let again = (0..100).map(|_| (0, failed(Family::V4)));
+    let answers = again.chain([(0, addresses(names))]);
+    let error = host.connect(&HappyEyeballs::new(), answers).unwrap_err();
+    let text = error.to_string();
+    assert_eq!(text.matches("connection refused").count(), 10, "{text}");
+    assert!(
+        text.ends_with("; and 16 more; resolver: SERVFAIL"),
+        "{text}"
+    );
+    assert_eq!(
+        (error.failed().len(), error.resolver_errors().len()),
+        (26, 1)
+    );
+}
+
+/// A lookup may follow aliases or ask other servers.
+#[test]
+fn resolver_goes_on_while_an_address_waits_for_its_start() {
+    let plans = ["4a", "4b", "4c"].map(|name| (name, HANGS, Ok(())));
+    let host = Host::new(plans.into_iter().chain([("6a", 10, Ok(()))]));
+    let nothing = (1..=8).map(|step| (step * 20, addresses("")));
+    let answers = [(0, addresses("4a 4b 4c"))].into_iter().chain(nothing);
+    let answers = answers.chain([(170, addresses("6a"))]);
+    host.connect(&HappyEyeballs::new(), answers).unwrap();
+    assert_eq!(host.starts(), [("4a", 50), ("6a", 300)]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use race_tokio::TokioTimer;
 
 const HOST: &str = "host.example";
 
-/// So long no test takes, unless it waits in vain.
+/// Longer than any test takes, unless it waits for something that does not happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Connects to the first address that is tried, and returns it.

@@ -17,7 +17,7 @@ use std::{
 use namespace::{HOST, V4, V6, within};
 use race_connect::{ConnectError, ConnectFailure, HappyEyeballs};
 
-/// No test takes so long.
+/// Longer than any test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const DELAY: Duration = Duration::from_millis(250);

@@ -1,0 +1,148 @@
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use futures_core::Stream;
+use race_core::Moment;
+
+use crate::{Answer, Candidates, Family, NextAddress};
+
+/// How many answers one poll takes. A resolver that always has one must not hang its task.
+const ANSWERS_PER_POLL: usize = 32;
+
+/// The answers of a resolver for one host, and the attempts that run.
+///
+/// The answers are polled whenever the task is, and not only when the race needs an address: a
+/// resolver may need several polls for an answer.
+pub(crate) struct Resolution<A> {
+    answers: A,
+    is_over: bool,
+    candidates: Candidates,
+    errors: Vec<io::Error>,
+    /// The number of answers that had addresses.
+    address_answers: usize,
+    /// Attempts that have started, and neither connected nor failed.
+    running: Vec<SocketAddr>,
+    /// Woken after an answer.
+    waker: Option<Waker>,
+}
+
+impl<A: Stream<Item = Answer> + Unpin> Resolution<A> {
+    pub(crate) fn new(answers: A, candidates: Candidates) -> Self {
+        Self {
+            answers,
+            is_over: false,
+            candidates,
+            errors: Vec::new(),
+            address_answers: 0,
+            running: Vec::new(),
+            waker: None,
+        }
+    }
+
+    /// Handles the answers that have arrived.
+    pub(crate) fn poll(&mut self, now: Moment, cx: &mut Context<'_>) {
+        for _ in 0..ANSWERS_PER_POLL {
+            if self.is_over {
+                return;
+            }
+            match Pin::new(&mut self.answers).poll_next(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(answer)) => self.handle(answer, now),
+                Poll::Ready(None) => {
+                    self.is_over = true;
+                    self.end_both();
+                }
+            }
+            if let Some(waker) = self.waker.take() {
+                waker.wake();
+            }
+        }
+        cx.waker().wake_by_ref();
+    }
+
+    fn handle(&mut self, answer: Answer, now: Moment) {
+        match answer {
+            Answer::Addresses(addresses) => {
+                self.address_answers += usize::from(!addresses.is_empty());
+                self.candidates.add(addresses, now);
+            }
+            Answer::Ended(family) => self.candidates.end(family),
+            Answer::Failed(family, error) => {
+                if !self.candidates.has_ended(family) {
+                    self.errors.push(error);
+                }
+                self.candidates.end(family);
+            }
+            Answer::FailedForBoth(error) => {
+                if !self.has_ended() {
+                    self.errors.push(error);
+                }
+                self.end_both();
+            }
+            Answer::Withdrawn(addresses) => {
+                for address in addresses {
+                    self.candidates.withdraw(address);
+                }
+            }
+        }
+    }
+
+    fn end_both(&mut self) {
+        self.candidates.end(Family::V4);
+        self.candidates.end(Family::V6);
+    }
+}
+
+impl<A> Resolution<A> {
+    /// Returns the address to start at `now`. If that may change, the waker is woken after the next
+    /// answer.
+    pub(crate) fn next(&mut self, now: Moment, cx: Option<&Context<'_>>) -> NextAddress {
+        self.waker = cx.map(|cx| cx.waker().clone());
+        self.candidates.next(now)
+    }
+
+    pub(crate) fn started(&mut self, address: SocketAddr) {
+        self.candidates.started(address);
+        self.running.push(address);
+    }
+
+    /// Reports that an attempt has connected or failed.
+    pub(crate) fn finished(&mut self, address: SocketAddr) {
+        if let Some(place) = self.running.iter().position(|it| *it == address) {
+            self.running.remove(place);
+        }
+    }
+
+    /// Whether both families have ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        [Family::V4, Family::V6].map(|it| self.candidates.has_ended(it)) == [true; 2]
+    }
+
+    /// Returns the number of answers that had addresses.
+    #[cfg_attr(
+        not(feature = "reqwest"),
+        expect(dead_code, reason = "a race does not ask")
+    )]
+    pub(crate) fn address_answers(&self) -> usize {
+        self.address_answers
+    }
+
+    /// Whether an attempt of this family got no answer.
+    pub(crate) fn is_unanswered(&self, family: Family) -> bool {
+        self.running.iter().any(|it| Family::of(it) == family)
+    }
+
+    /// Takes the errors of the resolver: at most one of each family.
+    pub(crate) fn take_errors(&mut self) -> Vec<io::Error> {
+        std::mem::take(&mut self.errors)
+    }
+
+    /// Takes the addresses of the attempts that got no answer.
+    pub(crate) fn take_running(&mut self) -> Vec<SocketAddr> {
+        std::mem::take(&mut self.running)
+    }
+}
