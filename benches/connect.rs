@@ -25,8 +25,8 @@ const LONGEST: Duration = Duration::from_secs(3);
 
 const ROUNDS: usize = 5;
 
-/// How much longer `race-connect` may take: a machine is not equally fast at all times.
-const TOLERANCE: Duration = Duration::from_millis(20);
+/// How much longer `race-connect` may take: the system repeats a lost packet after 1.00 to 1.03 s.
+const TOLERANCE: Duration = Duration::from_millis(40);
 
 struct Row {
     name: &'static str,

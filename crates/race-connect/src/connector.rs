@@ -136,3 +136,6 @@ fn has_zone(host: &str) -> bool {
     let address = host.split_once('%').map(|(address, _)| address);
     address.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
+
+#[cfg(test)]
+mod tests;
