@@ -23,9 +23,9 @@ pub trait Network {
 
 /// Connects to hosts with settings and a resolver of your own.
 ///
-/// `tokio::Connector` and `smol::Connector` are its aliases for the runtimes. Clones share the memory of the
-/// settings. With the feature `hyper`, `tokio::Connector` is a connector of the client of
-/// `hyper_util`.
+/// `tokio::Connector` and `smol::Connector` are its aliases for the runtimes. Clones share the
+/// memory of the settings. With the feature `hyper`, `tokio::Connector` is a connector of the
+/// client of `hyper_util`.
 ///
 /// - `N` is the network of a runtime.
 /// - `R`, a [`Resolve`], is the resolver: by default the system's.

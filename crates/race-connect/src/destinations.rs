@@ -11,9 +11,9 @@ use std::{
 /// returns the address from which a destination would be reached, or `None` if there is no route;
 /// [`source_address`] asks the system.
 ///
-/// The rules that need more knowledge of the system are left out: deprecated and home addresses, and
-/// native transport (rules 3, 4 and 7). Rule 9, the longest matching prefix, applies to IPv6 only:
-/// for IPv4 it would undo the rotation of records by DNS servers. The sort is stable.
+/// The rules that need more knowledge of the system are left out: deprecated and home addresses,
+/// and native transport (rules 3, 4 and 7). Rule 9, the longest matching prefix, applies to IPv6
+/// only: for IPv4 it would undo the rotation of records by DNS servers. The sort is stable.
 ///
 /// ```
 /// use race_connect::{sort_destinations, source_address};

@@ -248,13 +248,14 @@ impl HappyEyeballs {
             };
             (failed.arg, error)
         });
-        let failed = failed.collect();
+        let failed: Vec<_> = failed.collect();
         let resolver = resolution.take_errors();
-        match deadline {
-            Some(deadline) => {
-                ConnectError::deadline(deadline, failed, resolution.take_running(), resolver)
-            }
-            None => ConnectError::all_failed(failed, resolver),
-        }
+        let Some(deadline) = deadline else {
+            return ConnectError::all_failed(failed, resolver);
+        };
+        // Attempts that timed out have failed.
+        let mut unanswered = resolution.take_running();
+        unanswered.retain(|address| failed.iter().all(|(it, _)| it != address));
+        ConnectError::deadline(deadline, failed, unanswered, resolver)
     }
 }

@@ -17,8 +17,8 @@ use crate::{Answer, Family, Resolve, sort_destinations, source_address};
 /// Asks for AAAA and A at once (RFC 8305, section 3). Each answer is sorted by RFC 6724. A name
 /// that does not exist is a failure; a name without addresses of a family is not.
 ///
-/// If the system's hosts file has the name for one family only, the name servers are still asked for
-/// the other family.
+/// If the system's hosts file has the name for one family only, the name servers are still asked
+/// for the other family.
 #[cfg_attr(docsrs, doc(cfg(feature = "hickory")))]
 impl<P: ConnectionProvider> Resolve for Resolver<P> {
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> impl Stream<Item = Answer> + Send + 'a {

@@ -4,8 +4,8 @@
 //! - `tokio::connect(host, port)` and `smol::connect(host, port)` (features `tokio` and `smol`) use
 //!   the system's resolver.
 //! - `tokio::Connector` and `smol::Connector` have settings and take any [`Resolve`], such as that
-//!   of `hickory_resolver` (feature `hickory`); the former is a connector of a hyper client (feature
-//!   `hyper`).
+//!   of `hickory_resolver` (feature `hickory`); the former is a connector of a hyper client
+//!   (feature `hyper`).
 //! - `reqwest::Resolver` gives addresses to a reqwest client (feature `reqwest`).
 //! - [`HappyEyeballs::race`] takes any resolver, any timer and any kind of connection.
 //! - [`sort_destinations`] sorts addresses by RFC 6724, for resolvers that do not.

@@ -59,8 +59,8 @@ impl<R: Resolve> Resolver<R> {
         }
     }
 
-    /// Sets the Resolution Delay: how long to wait for further answers when the first addresses have
-    /// arrived. Default: 50 ms.
+    /// Sets the Resolution Delay: how long to wait for further answers when the first addresses
+    /// have arrived. Default: 50 ms.
     #[must_use]
     pub fn resolution_delay(mut self, delay: Duration) -> Self {
         self.resolution_delay = delay;

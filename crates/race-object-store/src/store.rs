@@ -28,9 +28,9 @@ use crate::{Delays, classify::Classifier};
 /// | `get_ranges` | when it is returned, as a whole |
 /// | puts, multipart uploads, deletes, copies, renames, lists | not hedged; passed on unchanged |
 ///
-/// Reads with odd ranges are passed on unchanged, too: a get whose range is empty or inverted, which
-/// stores reject, and a `get_ranges` without ranges, with empty ones only, or with one that is
-/// inverted.
+/// Reads with odd ranges are passed on unchanged, too: a get whose range is empty or inverted,
+/// which stores reject, and a `get_ranges` without ranges, with empty ones only, or with one that
+/// is inverted.
 ///
 /// The attempt that wins hands over its live body, with the chunk it has read put back in front.
 /// From then on the read is as without hedging: no timeout of this store applies, and if the body

@@ -4,7 +4,7 @@ use std::io;
 
 use race_connect::HappyEyeballs;
 
-use crate::host::{HANGS, Host, addresses, millis, ms};
+use crate::host::{HANGS, Host, address, addresses, millis, ms};
 
 const REFUSED: Result<(), io::ErrorKind> = Err(io::ErrorKind::ConnectionRefused);
 
@@ -88,6 +88,20 @@ fn attempt_timeout_is_a_failure() {
     assert_eq!(host.starts(), [("6a", 0), ("4a", 100)]);
     assert_eq!(error.failed()[1].1.kind(), io::ErrorKind::TimedOut);
     assert_eq!(millis(&host.clock), 200);
+}
+
+#[test]
+fn attempt_that_timed_out_before_the_deadline_is_listed_once() {
+    let host = Host::new([("6a", HANGS, Ok(())), ("4a", HANGS, Ok(()))]);
+    let settings = HappyEyeballs::new()
+        .attempt_timeout(ms(100))
+        .deadline(ms(150));
+    let error = host
+        .connect(&settings, [(0, addresses("6a 4a"))])
+        .unwrap_err();
+    let failed: Vec<_> = error.failed().iter().map(|(it, _)| *it).collect();
+    assert_eq!(failed, [address("6a")]);
+    assert_eq!(error.unanswered(), [address("4a")]);
 }
 
 #[test]

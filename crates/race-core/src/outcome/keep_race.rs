@@ -41,8 +41,8 @@ impl<R, J, G, A, E> Decision<R, J, G, A, E> {
     /// [`into_args`](GenericRace::into_args) to cancel them and get their arguments back. A
     /// candidate that was drawn and had not started is dropped.
     ///
-    /// If an attempt [commits](crate::AttemptHandle::commit), the others run on beside it. The output
-    /// of one that finishes before it does is dropped.
+    /// If an attempt [commits](crate::AttemptHandle::commit), the others run on beside it. The
+    /// output of one that finishes before it does is dropped.
     ///
     /// ```
     /// # use std::time::Duration;

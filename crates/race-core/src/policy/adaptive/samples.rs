@@ -25,8 +25,8 @@ const NEGLIGIBLE: f32 = 1e-3;
 /// A histogram of the latest samples, in which older samples weigh less.
 ///
 /// Recording takes no lock and loses no sample. From time to time the recording thread also calls
-/// [`learn`](Self::learn), which moves the recorded samples into the weights. That takes a lock, and no
-/// thread waits for it.
+/// [`learn`](Self::learn), which moves the recorded samples into the weights. That takes a lock,
+/// and no thread waits for it.
 pub(super) struct Samples {
     /// Exact samples since the last `learn`.
     exact: AtomicHistogram32,
