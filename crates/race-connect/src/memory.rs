@@ -13,8 +13,8 @@ use crate::Family;
 /// On a network whose IPv6 drops packets, every connection would wait for the delay; with a memory
 /// only the first one does. A refusal teaches nothing: it costs no time, and it is often the
 /// host's. After [`LIFETIME`](Self::LIFETIME) the memory is empty, however often it was used, so
-/// that the other family is tried again; RFC 6555, section 4.2, has such a memory. It is right for
-/// one network only: call [`forget`](Self::forget) when the network changes.
+/// that the other family is tried again; RFC 6555 has such a memory. It is right for one network
+/// only: call [`forget`](Self::forget) when the network changes.
 #[derive(Debug, Default)]
 pub struct FamilyMemory(Mutex<Option<(Family, Moment)>>);
 
