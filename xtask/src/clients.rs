@@ -1,21 +1,15 @@
-//! The clients in Go and Java against a server that runs as the README starts it.
+//! The clients in Go and Java against a server that runs as the README starts it, and against one
+//! with TLS and tokens.
 
-use std::{
-    fs,
-    io::{self, BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{self, Child, ChildStderr},
-    sync::mpsc::{self, Receiver},
-    thread,
-    time::Duration,
-};
+use std::{fs, path::Path, process, time::Duration};
 
 use crate::{
-    step::{self, Outcome, Step},
+    server::{self, Server},
+    step::{Outcome, Step},
     workspace,
 };
 
-/// The time for the server to start, and for it to end.
+/// The time for a ping.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The time for both clients: they are compiled, tested, and run against the server.
@@ -33,57 +27,56 @@ pub(crate) fn run() -> Outcome {
 }
 
 fn check(program: &Path, folder: &Path) -> Outcome {
-    let (mut server, address) = start(program, folder)?;
-    let outcome = speak(program, &address);
-    if outcome.is_err() {
-        let _ = server.kill();
-        let _ = server.wait();
-        return outcome;
-    }
-    Step::new(&format!("kill -TERM {}", server.id())).run()?;
-    match step::wait(server, LIMIT) {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the server ended with {status}")),
-        Err(error) => Err(format!("the server did not end: {error}")),
-    }
+    let certificates = Step::new("examples/clients/certificates").arg(folder);
+    certificates.run_within(LIMIT)?;
+    let file = |name: &str| folder.join(name);
+    let new_token =
+        "token new --name check --right schedule --right consume --route check-* --file";
+    let token = Step::new(&format!("{} {new_token}", program.display()))
+        .arg(file("tokens.json"))
+        .output()
+        .ok_or("no token was made")?;
+    fs::write(file("token"), token).map_err(|error| format!("the token: {error}"))?;
+    let plain = start(program, folder, "plain", "")?;
+    let secured = format!(
+        ",\"tls\":{{\"cert\":{:?},\"key\":{:?},\"client_ca\":{:?}}},\"tokens\":{:?}",
+        file("server.pem"),
+        file("server.key"),
+        file("ca.pem"),
+        file("tokens.json")
+    );
+    let secured = match start(program, folder, "secured", &secured) {
+        Ok(secured) => secured,
+        Err(error) => return plain.end(Err(error)),
+    };
+    let outcome = speak(program, &plain, &secured, folder);
+    let outcome = secured.end(outcome);
+    plain.end(outcome)
 }
 
-fn speak(program: &Path, address: &str) -> Outcome {
-    let program = program.to_string_lossy();
-    Step::new(&format!("{program} ping --addr {address}")).run_within(LIMIT)?;
-    Step::new(&format!("examples/clients/check {address}")).run_within(CLIENTS_LIMIT)
-}
-
-/// Starts a server on a free port, and waits until it listens.
-fn start(program: &Path, folder: &Path) -> Result<(Child, String), String> {
-    let config: PathBuf = folder.join("config.json");
-    let data = folder.join("db");
-    let text = format!("{{\"data_dir\":{data:?},\"bind_addr\":\"127.0.0.1:0\"}}");
+/// Starts a server whose files have this name, with these fields after the others.
+fn start(program: &Path, folder: &Path, name: &str, fields: &str) -> Result<Server, String> {
+    let config = folder.join(name).with_extension("json");
+    let data = folder.join(name);
+    let text = format!(
+        "{{\"data_dir\":{data:?},\"bind_addr\":\"127.0.0.1:0\",\"http_addr\":null{fields}}}"
+    );
     fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
-    let mut server = Step::new(&program.to_string_lossy())
-        .env("HYPER_DELAY_CONFIG", &config)
-        .spawn()?;
-    let log = server.stderr.take().expect("the standard error is piped");
-    match listening(log).recv_timeout(LIMIT) {
-        Ok(address) => Ok((server, address)),
-        Err(_) => {
-            let _ = server.kill();
-            let _ = server.wait();
-            Err(format!("the server did not listen within {LIMIT:?}"))
-        }
-    }
+    server::start(Step::new(&program.to_string_lossy()).env("HYPER_DELAY_CONFIG", &config))
 }
 
-/// Sends the address of the line that has it. Prints every line, so that the pipe stays empty.
-fn listening(log: ChildStderr) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(log).lines().map_while(io::Result::ok) {
-            if let Some((_, address)) = line.split_once("listening address=") {
-                let _ = sender.send(address.trim().to_owned());
-            }
-            eprintln!("{line}");
-        }
-    });
-    receiver
+fn speak(program: &Path, plain: &Server, secured: &Server, folder: &Path) -> Outcome {
+    let program = program.to_string_lossy();
+    let (plain, secured) = (plain.address(), secured.address());
+    Step::new(&format!("{program} ping --addr {plain}")).run_within(LIMIT)?;
+    let mut check = Step::new(&format!("examples/clients/check {plain} {secured}"));
+    check = check.env("HYPER_DELAY_TOKEN_FILE", folder.join("token"));
+    for (option, file) in [
+        ("-tls-ca", "ca.pem"),
+        ("-tls-cert", "client.pem"),
+        ("-tls-key", "client.key"),
+    ] {
+        check = check.arg(option).arg(folder.join(file));
+    }
+    check.run_within(CLIENTS_LIMIT)
 }

@@ -7,7 +7,9 @@ mod examples;
 mod features;
 mod fuzz;
 mod msrv;
+mod package;
 mod proofs;
+mod server;
 mod step;
 mod workspace;
 
@@ -26,7 +28,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 21] = [
+const TASKS: [Task; 22] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -43,8 +45,13 @@ const TASKS: [Task; 21] = [
         checks::counts,
     ),
     task("examples", "run every example", examples::run),
-    task("fuzz-check", "compile the fuzz target", fuzz::check),
+    task("fuzz-check", "compile the fuzz targets", fuzz::check),
     task("clients", "run the Go and Java clients", clients::run),
+    task(
+        "package",
+        "build, install, run and purge the Debian package",
+        package::run,
+    ),
     task(
         "loom-deep",
         "loom with one more preemption",
@@ -63,7 +70,7 @@ const TASKS: [Task; 21] = [
         "damage every kind of file of a store",
         proofs::faults,
     ),
-    task("fuzz", "fuzz the line parser for 10 minutes", fuzz::run),
+    task("fuzz", "fuzz each target for some minutes", fuzz::run),
 ];
 
 fn main() -> ExitCode {

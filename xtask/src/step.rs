@@ -68,6 +68,12 @@ impl Step {
         self
     }
 
+    /// Drops the standard output.
+    pub(crate) fn quiet(mut self) -> Self {
+        self.command.stdout(Stdio::null());
+        self
+    }
+
     /// Runs to the end.
     pub(crate) fn run(mut self) -> Outcome {
         self.announce();
@@ -87,6 +93,13 @@ impl Step {
         let output = self.command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim_end().to_owned())
+    }
+
+    /// The standard error, without announcing the command. The standard output is dropped.
+    pub(crate) fn errors(mut self) -> Result<String, String> {
+        let output = self.command.stdout(Stdio::null()).output();
+        let output = output.map_err(|error| format!("{}: {error}", self.shown))?;
+        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
     /// Starts a process whose standard error is read by the caller.

@@ -73,12 +73,56 @@ impl Builder {
         self
     }
 
+    /// Encrypts the connection. Default: it is plain.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: crate::Tls) -> Self {
+        self.settings.tls = Some(tls);
+        self
+    }
+
+    /// Compresses the payloads of scheduled tasks. Default: they are sent as they are.
+    ///
+    /// Payloads under 256 bytes are not compressed, nor those that would not become smaller, nor
+    /// those of a task that names [its own compression](crate::Task::compression). Compressing takes
+    /// place in [`schedule`](Client::schedule).
+    #[cfg(any(feature = "lz4", feature = "zstd"))]
+    pub fn compress(mut self, codec: crate::Codec) -> Self {
+        self.settings.payloads.compress(codec);
+        self
+    }
+
+    /// Delivers payloads as they are stored, with the compression that their producer named.
+    /// Default: [`Delivery::payload`](crate::Delivery::payload) is decompressed, by this client if
+    /// it has the feature `lz4` or `zstd`, otherwise by the server.
+    ///
+    /// A payload that does not decompress is given back by this client, and becomes a dead letter
+    /// if it is the server that decompresses.
+    pub fn keep_compressed(mut self) -> Self {
+        self.settings.payloads.keep_compressed();
+        self
+    }
+
+    /// Sets the maximum length of a payload that this client decompresses; a delivery with a longer
+    /// one is given back. Default: 16 MiB.
+    pub fn max_payload_bytes(mut self, bytes: usize) -> Self {
+        self.settings.payloads.set_limit(bytes);
+        self
+    }
+
+    /// Shows the server who the client is, on each connection. Default: it shows nothing.
+    ///
+    /// A token is sent only over TLS or to this machine.
+    pub fn token(mut self, token: crate::Token) -> Self {
+        self.settings.token = Some(token);
+        self
+    }
+
     /// Connects and waits for the reply to `hello`. Tries once; after that the client reconnects by
     /// itself.
     ///
     /// # Errors
     ///
-    /// There is no connection, or the peer is not a hyper-delay server.
+    /// There is no connection, the peer is not a hyper-delay server, or the token is wrong.
     ///
     /// # Panics
     ///

@@ -6,20 +6,21 @@ use uuid::Uuid;
 
 use crate::dead::Kicked;
 use crate::engine::{Command, Connection, Handle, Sending, Session, Unclosed, drive};
+use crate::payloads::Payloads;
 use crate::receipt::Pong;
 use crate::settings::Settings;
 use crate::wire::{Reply, Request};
 use crate::{
-    Builder, Cancelled, CloseError, ConnectError, DeadQuery, Delivery, Listen, Nack, Receipt,
-    RequestError, StatsQuery, Subscribe, Task,
+    Backup, Builder, Cancelled, CloseError, ConnectError, DeadQuery, Delivery, Listen, Nack,
+    Receipt, RequestError, StatsQuery, Subscribe, Task,
 };
 
 /// A client of a hyper-delay server. Cheap to clone: clones share the connection.
 ///
 /// When the connection is lost, the client reconnects after growing waits, registers its routes
 /// again, and sends requests again if that is safe: schedules, and requests that only read.
-/// [`cancel`] and [`kick`] are not sent again once the server may have read them; they fail with
-/// [`Disconnected`].
+/// [`cancel`], [`kick`] and the other requests that change tasks are not sent again once the server
+/// may have read them; they fail with [`Disconnected`].
 ///
 /// After the last clone and everything made from it is dropped, the client writes its pending lines
 /// and ends. [`close`] does the same in order and waits for it.
@@ -33,6 +34,7 @@ pub struct Client {
     handle: Arc<Handle>,
     request_timeout: Option<Duration>,
     close_timeout: Duration,
+    payloads: Payloads,
 }
 
 impl Client {
@@ -67,6 +69,7 @@ impl Client {
         let Settings {
             request_timeout,
             close_timeout,
+            payloads,
             ..
         } = settings;
         tokio::spawn(drive(settings, commands, session, connection));
@@ -74,6 +77,7 @@ impl Client {
             handle,
             request_timeout,
             close_timeout,
+            payloads,
         })
     }
 
@@ -103,13 +107,14 @@ impl Client {
             Some(id) => id,
             None => &*Uuid::now_v7().hyphenated().encode_lower(&mut made),
         };
+        let (payload, compression) = self.payloads.compressed(&task);
         let request = Request {
             id: Some(id),
             route_key: task.route.as_deref(),
             fire_at: Some(task.fire_at(SystemTime::now())),
-            compression: Some(task.compression.as_str()),
+            compression: Some(compression.as_str()),
             replace: task.replace.then_some(true),
-            payload: Some(&task.payload),
+            payload: Some(&payload),
             ..Request::of("schedule")
         };
         // Without a route, another connection would mean another route.
@@ -178,6 +183,28 @@ impl Client {
     /// Requests the dead letters of a route: `.await` sends it. See [`DeadQuery`] for options.
     pub fn dead(&self, route: impl Into<String>) -> DeadQuery {
         DeadQuery::new(self.clone(), route.into())
+    }
+
+    /// Returns a backup of the server, which is made piece by piece. The server accepts the request
+    /// from its own machine only.
+    #[must_use]
+    pub fn backup(&self) -> Backup {
+        Backup::new(self.clone())
+    }
+
+    /// Sends a request that is not repeated over a reconnect.
+    pub(crate) async fn ask_once<R: Reply>(&self, request: Request<'_>) -> Result<R, RequestError> {
+        self.handle.request(request, Sending::Once).await
+    }
+
+    /// Sends a request that is bound to a connection. Returns the connection of the reply, too.
+    pub(crate) async fn ask_on<R: Reply>(
+        &self,
+        request: Request<'_>,
+        connection: Option<u64>,
+    ) -> Result<(R, u64), RequestError> {
+        let sending = connection.map_or(Sending::Once, Sending::Next);
+        self.handle.request_by(request, sending).await
     }
 
     /// Makes a dead task due now, with all its attempts. Returns false if the task is not dead.
@@ -255,6 +282,10 @@ impl Client {
 
     pub(crate) fn request_timeout(&self) -> Option<Duration> {
         self.request_timeout
+    }
+
+    pub(crate) fn payloads(&self) -> Payloads {
+        self.payloads
     }
 
     pub(crate) fn into_handle(self) -> Arc<Handle> {

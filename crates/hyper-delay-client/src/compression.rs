@@ -2,8 +2,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// The compression of a payload: a label for the consumer. Neither the server nor this client reads
-/// payloads; the producer compresses and the consumer decompresses.
+/// The compression of a payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "String")]
 #[non_exhaustive]
@@ -11,9 +10,9 @@ pub enum Compression {
     /// Not compressed.
     #[default]
     None,
-    /// LZ4.
+    /// One frame of LZ4.
     Lz4,
-    /// Zstandard.
+    /// One frame of Zstandard.
     Zstd,
     /// A label of a newer server.
     Other(String),

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::{Reply, Request, or_default};
-use crate::{Client, RequestError, time};
+use crate::{Client, Content, RequestError, bulk::Filter, time};
 
 /// Dead letters of a route, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -15,9 +15,22 @@ pub struct DeadLetters {
     /// The tasks, as many as fit into one reply.
     #[serde(deserialize_with = "or_default")]
     pub tasks: Vec<DeadLetter>,
-    /// Whether there are more: ask for those [`after`](DeadQuery::after) the last id.
+    /// Whether there are more: ask for those [`after`](DeadQuery::after) `next`, or after the last
+    /// id if `next` is `None`.
     #[serde(deserialize_with = "or_default")]
     pub more: bool,
+    /// The id of the last task that the server looked at, if it does not match and is not in the
+    /// list.
+    pub next: Option<String>,
+}
+
+impl DeadLetters {
+    /// The id after which the next page begins. `None` if there is none.
+    #[must_use]
+    pub fn next_after(&self) -> Option<&str> {
+        let last = || self.tasks.last().map(|last| last.id.as_str());
+        self.next.as_deref().or_else(last).filter(|_| self.more)
+    }
 }
 
 /// A task that failed as often as the server allows, or whose content cannot be read, or that is
@@ -35,7 +48,7 @@ pub struct DeadLetter {
     /// The time it died in Unix milliseconds; 0 if it is not dead but orphaned.
     #[serde(rename = "died_at")]
     pub died_at_millis: u64,
-    /// Why the content of the task cannot be read. `None` if it can.
+    /// Why it died, if that is known: its content cannot be read, or a consumer gave a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether the server made the task's route for a connection that is gone.
@@ -45,6 +58,9 @@ pub struct DeadLetter {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub orphaned: bool,
+    /// The content, if it was asked for and can be read.
+    #[serde(flatten)]
+    pub content: Content,
 }
 
 impl DeadLetter {
@@ -80,6 +96,8 @@ pub struct DeadQuery {
     route: String,
     limit: Option<u16>,
     after: Option<String>,
+    filter: Filter,
+    payload: bool,
 }
 
 impl DeadQuery {
@@ -89,6 +107,8 @@ impl DeadQuery {
             route,
             limit: None,
             after: None,
+            filter: Filter::default(),
+            payload: false,
         }
     }
 
@@ -104,12 +124,37 @@ impl DeadQuery {
         self
     }
 
+    /// Requests only tasks with exactly this reason; with an empty one, those without a reason.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.filter.reason = Some(reason.into());
+        self
+    }
+
+    /// Requests only tasks that died at this time or later, in Unix milliseconds.
+    pub fn from_millis(mut self, from: u64) -> Self {
+        self.filter.from = Some(from);
+        self
+    }
+
+    /// Requests only tasks that died before this time, in Unix milliseconds.
+    pub fn until_millis(mut self, until: u64) -> Self {
+        self.filter.until = Some(until);
+        self
+    }
+
+    /// Requests the payloads, too. Default: false.
+    pub fn payload(mut self, payload: bool) -> Self {
+        self.payload = payload;
+        self
+    }
+
     async fn ask(self) -> Result<DeadLetters, RequestError> {
         let request = Request {
             route_key: Some(&self.route),
             limit: self.limit,
             after: self.after.as_deref(),
-            ..Request::of("dead")
+            with_payload: self.payload.then_some(true),
+            ..self.filter.request("dead")
         };
         self.client.ask(request).await
     }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::engine::{Command, Handle, Inbox};
+use crate::payloads::Payloads;
 use crate::wire::Tag;
 use crate::{End, ListenError, RequestError, Unanswered};
 
@@ -15,18 +16,24 @@ pub struct Deliveries {
     pub(crate) serial: Tag,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) handle: Arc<Handle>,
+    pub(crate) payloads: Payloads,
 }
 
 impl Deliveries {
     /// Returns the next delivery, or `None` after the last one; [`end`](Self::end) has the reason.
     /// Waits over reconnects. Deliveries of a lost connection that were not taken are discarded, as
-    /// the server has taken them back.
+    /// the server has taken them back. Gives back a delivery whose payload does not decompress.
     ///
     /// # Cancel safety
     ///
     /// Dropped before it resolves, no delivery is taken.
     pub async fn next(&mut self) -> Option<Unanswered> {
-        self.inbox.take().await
+        loop {
+            let unanswered = self.inbox.take().await?;
+            if let Some(unanswered) = unanswered.inflated(self.payloads) {
+                return Some(unanswered);
+            }
+        }
     }
 
     /// Why there are no more deliveries; `None` while there may be more.

@@ -44,6 +44,20 @@ impl Delivery {
         }
     }
 
+    /// The same delivery with its payload decompressed.
+    #[cfg(any(feature = "lz4", feature = "zstd"))]
+    pub(crate) fn with_payload(&self, payload: Vec<u8>) -> Self {
+        let Parts {
+            id,
+            route,
+            fire_at,
+            attempt,
+            ..
+        } = &*self.parts;
+        let (id, route) = (id.clone(), route.clone());
+        Self::new(id, route, payload, *fire_at, *attempt, Compression::None)
+    }
+
     /// The id of the task on its route.
     #[must_use]
     pub fn id(&self) -> &str {
@@ -56,13 +70,14 @@ impl Delivery {
         &self.parts.route
     }
 
-    /// The payload as it was scheduled.
+    /// The payload as it was scheduled; decompressed, unless the client [keeps it
+    /// compressed](crate::Builder::keep_compressed).
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.parts.payload
     }
 
-    /// The compression of the payload, as the producer declared it.
+    /// The compression of [`payload`](Self::payload): `None` once it is decompressed.
     #[must_use]
     pub fn compression(&self) -> &Compression {
         &self.parts.compression

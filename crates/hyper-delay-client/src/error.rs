@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::Refusal;
+use crate::{Code, Refusal, TokenError};
 
 /// Why a client has no connection.
 #[derive(Debug, Error)]
@@ -17,6 +17,16 @@ pub enum ConnectError {
         address: String,
         /// The error of the system.
         source: io::Error,
+    },
+    /// There is no TLS connection.
+    #[cfg(feature = "tls")]
+    #[error("no TLS with {address}")]
+    #[non_exhaustive]
+    Tls {
+        /// The address as configured.
+        address: String,
+        /// The cause.
+        source: crate::TlsError,
     },
     /// The server closed the connection before it replied to `hello`.
     #[error("{address} closed the connection at once; is this host in its `allowed_hosts`?")]
@@ -34,6 +44,24 @@ pub enum ConnectError {
         /// The limit: [`connect_timeout`](crate::Builder::connect_timeout).
         limit: Duration,
     },
+    /// There is no token to show.
+    #[error("no token for {address}")]
+    #[non_exhaustive]
+    Token {
+        /// The address as configured.
+        address: String,
+        /// The cause.
+        source: TokenError,
+    },
+    /// The server refused the token.
+    #[error("{address} refused the token")]
+    #[non_exhaustive]
+    Forbidden {
+        /// The address as configured.
+        address: String,
+        /// The error of the server.
+        source: Refusal,
+    },
     /// The server refused the connection.
     #[error("{address} refused the connection")]
     #[non_exhaustive]
@@ -43,6 +71,26 @@ pub enum ConnectError {
         /// The error of the server.
         source: Refusal,
     },
+}
+
+impl ConnectError {
+    /// The error of a connection that broke.
+    pub(crate) fn of(address: String, source: io::Error) -> Self {
+        #[cfg(feature = "tls")]
+        if crate::TlsError::is_in(&source) {
+            let source = source.into();
+            return Self::Tls { address, source };
+        }
+        Self::Io { address, source }
+    }
+}
+
+impl RequestError {
+    /// Returns whether the client has no right to send the request, or its token was refused.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.code == Code::Forbidden)
+    }
 }
 
 /// Why a request failed.

@@ -55,6 +55,14 @@ pub enum Code {
     TooManyConnections,
     /// The connection has as many routes as the server allows.
     TooManyRoutes,
+    /// The connection may not send this request.
+    Forbidden,
+    /// The server is making as many backups as it may.
+    Busy,
+    /// The server accepts only TLS, and the connection began without.
+    TlsRequired,
+    /// The route or the token has as much as it may.
+    Quota,
     /// A code of a newer server.
     Unknown(String),
 }
@@ -78,6 +86,10 @@ impl Code {
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyRoutes => "too_many_routes",
+            Self::Forbidden => "forbidden",
+            Self::Busy => "busy",
+            Self::TlsRequired => "tls_required",
+            Self::Quota => "quota",
             Self::Unknown(code) => code,
         }
     }
@@ -112,6 +124,10 @@ impl From<String> for Code {
             "shutting_down" => Self::ShuttingDown,
             "too_many_connections" => Self::TooManyConnections,
             "too_many_routes" => Self::TooManyRoutes,
+            "forbidden" => Self::Forbidden,
+            "busy" => Self::Busy,
+            "tls_required" => Self::TlsRequired,
+            "quota" => Self::Quota,
             _ => Self::Unknown(code),
         }
     }
@@ -128,6 +144,10 @@ mod tests {
             "too_long",
             "too_many_connections",
             "too_many_routes",
+            "forbidden",
+            "busy",
+            "tls_required",
+            "quota",
             "disk_full",
             "damaged",
         ] {

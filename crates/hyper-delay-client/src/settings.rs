@@ -1,9 +1,15 @@
 use std::time::Duration;
 
+use crate::payloads::Payloads;
+
 /// The options of a client. [`Builder`](crate::Builder) documents them.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) address: String,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::Tls>,
+    pub(crate) payloads: Payloads,
+    pub(crate) token: Option<crate::Token>,
     pub(crate) outstanding: usize,
     pub(crate) max_line_bytes: usize,
     pub(crate) connect_timeout: Duration,
@@ -19,6 +25,10 @@ impl Settings {
     pub(crate) fn new(address: String) -> Self {
         Self {
             address,
+            #[cfg(feature = "tls")]
+            tls: None,
+            payloads: Payloads::default(),
+            token: None,
             outstanding: 1024,
             max_line_bytes: 65_536,
             connect_timeout: Duration::from_secs(10),
@@ -29,5 +39,10 @@ impl Settings {
             keepalive: Some(Duration::from_secs(15)),
             keepalive_timeout: Duration::from_secs(10),
         }
+    }
+
+    /// The number of lines that open a connection: `hello`, and `auth` before it.
+    pub(crate) fn opening_lines(&self) -> u64 {
+        1 + u64::from(self.token.is_some())
     }
 }

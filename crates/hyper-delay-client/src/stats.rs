@@ -69,6 +69,12 @@ pub struct RouteStats {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub orphaned: bool,
+    /// Whether the route is paused: nothing of it is delivered.
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub paused: bool,
 }
 
 impl Reply for Stats {

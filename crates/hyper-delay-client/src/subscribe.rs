@@ -54,6 +54,7 @@ impl Subscribe {
             exclusive,
         } = self;
         let limit = client.request_timeout();
+        let payloads = client.payloads();
         let handle = client.into_handle();
         let failed = |route, source| ListenError::Register { route, source };
 
@@ -63,6 +64,7 @@ impl Subscribe {
             route_key: Some(&route),
             credit,
             mode: exclusive.then_some("exclusive"),
+            accept: payloads.accepted(),
             ..Request::of("register")
         };
         let line = request.line();
@@ -88,6 +90,7 @@ impl Subscribe {
             serial,
             inbox,
             handle,
+            payloads,
         };
         let answer = match limit {
             None => answer.await,

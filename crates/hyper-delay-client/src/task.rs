@@ -82,7 +82,8 @@ impl Task {
         self
     }
 
-    /// Sets the compression of the payload: a label for the consumer.
+    /// Declares that the payload is compressed already. The client compresses payloads itself with
+    /// `Builder::compress`, of the features `lz4` and `zstd`.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = compression;
         self

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Command, Handle, Sending};
+use crate::payloads::Payloads;
 use crate::receipt::Acked;
 use crate::wire::Request;
 use crate::{Delivery, Nack, RequestError, time};
@@ -57,6 +58,21 @@ impl Unanswered {
     /// Gives the delivery back. Does not wait; there is no reply.
     pub fn nack(self, nack: Nack) {
         self.answer.nack(&nack);
+    }
+
+    /// Decompresses the payload, or gives the delivery back.
+    pub(crate) fn inflated(self, payloads: Payloads) -> Option<Self> {
+        let Self { delivery, answer } = self;
+        match payloads.inflated(&delivery) {
+            Ok(None) => Some(Self { delivery, answer }),
+            Ok(Some(delivery)) => Some(Self { delivery, answer }),
+            Err(reason) => {
+                let (route, id) = (delivery.route(), delivery.id());
+                tracing::warn!(route, id, %reason, "the delivery is given back");
+                answer.nack(&Nack::backoff().because(reason));
+                None
+            }
+        }
     }
 
     /// Returns the delivery and its answer.

@@ -11,10 +11,14 @@ const OWN: u64 = 18;
 /// Without them a background write fails, and the store accepts no more writes.
 const SPARE: u64 = 28;
 
+/// The most connections of the HTTP listener.
+const HTTP: u64 = 32;
+
 /// The shares of one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Descriptors {
     limit: u64,
+    has_http: bool,
 }
 
 impl Descriptors {
@@ -28,7 +32,32 @@ impl Descriptors {
     }
 
     pub(crate) const fn of(limit: u64) -> Self {
-        Self { limit }
+        Self {
+            limit,
+            has_http: false,
+        }
+    }
+
+    /// Leaves files for the HTTP listener and its connections.
+    #[must_use]
+    pub(crate) const fn with_http(self) -> Self {
+        Self {
+            has_http: true,
+            ..self
+        }
+    }
+
+    /// Returns how many connections of the HTTP listener may be open.
+    pub(crate) fn http_connections(self) -> usize {
+        usize::try_from((self.limit / 16).min(HTTP)).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the files of the HTTP listener.
+    fn http(self) -> u64 {
+        match self.has_http {
+            true => 1 + self.http_connections() as u64,
+            false => 0,
+        }
     }
 
     /// Returns the limit itself.
@@ -44,13 +73,13 @@ impl Descriptors {
 
     /// Returns how many connections may be open, those in reserved slots included.
     pub(crate) fn connections(self) -> usize {
-        let others = OWN + SPARE + self.cached_tables() as u64;
+        let others = OWN + SPARE + self.cached_tables() as u64 + self.http();
         usize::try_from(self.limit.saturating_sub(others)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the limit that this number of connections needs.
+    /// Returns the limit that this number of connections needs, with the HTTP listener.
     pub(crate) fn wanted(connections: usize) -> u64 {
-        let connections = connections as u64;
+        let connections = connections as u64 + 1 + HTTP;
         // The share of cached tables grows with the limit, up to its own maximum.
         let small = (connections + OWN + SPARE).saturating_mul(8).div_ceil(7);
         let large = connections + OWN + SPARE + 900;
@@ -66,14 +95,17 @@ mod tests {
     fn the_least_limit_leaves_ten_connections() {
         let least = Descriptors::of(LEAST);
         assert_eq!((least.cached_tables(), least.connections()), (8, 10));
+        let least = least.with_http();
+        assert_eq!((least.http_connections(), least.connections()), (4, 5));
     }
 
     #[test]
     fn the_shares_never_exceed_the_limit() {
         for limit in (LEAST..20_000).chain([1 << 20, 1 << 30]) {
-            let shares = Descriptors::of(limit);
-            let used = OWN + SPARE + (shares.cached_tables() + shares.connections()) as u64;
-            assert_eq!(used, limit);
+            for shares in [Descriptors::of(limit), Descriptors::of(limit).with_http()] {
+                let shared = (shares.cached_tables() + shares.connections()) as u64;
+                assert_eq!(OWN + SPARE + shared + shares.http(), limit);
+            }
         }
     }
 
@@ -82,7 +114,7 @@ mod tests {
         for connections in (1..12_000).chain([1_000_000]) {
             let limit = Descriptors::wanted(connections);
             assert!(
-                Descriptors::of(limit).connections() >= connections,
+                Descriptors::of(limit).with_http().connections() >= connections,
                 "{connections}"
             );
         }

@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 use crate::{
     clock::Clock,
     outbox::Outbox,
-    scheduler::{ConsumerId, Effects, Input, Job, Next, Scheduler},
+    progress::Progress,
+    scheduler::{ConsumerId, Effects, InMemory, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
 };
 
@@ -29,10 +30,14 @@ pub(crate) enum Event {
     Input(Input),
     /// A connection has opened; its messages go to this outbox.
     Connected(ConsumerId, Arc<Outbox>),
-    /// A connection has ended and takes no more messages.
+    /// A peer without a connection sends a request; the reply goes to this outbox.
+    Arrived(ConsumerId, Arc<Outbox>),
+    /// A connection or such a peer has ended and takes no more messages.
     Disconnected(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
     IsIdle(ConsumerId, oneshot::Sender<bool>),
+    /// Asks what the scheduler has in memory.
+    InMemory(oneshot::Sender<InMemory>),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
     /// The store has failed.
@@ -50,6 +55,7 @@ pub(crate) struct Driver<S> {
     pub(crate) jobs: Sender<Vec<Job>>,
     pub(crate) clock: Clock,
     pub(crate) outboxes: HashMap<ConsumerId, Arc<Outbox>>,
+    pub(crate) progress: Arc<Progress>,
 }
 
 impl<S: Store> Driver<S> {
@@ -74,6 +80,7 @@ impl<S: Store> Driver<S> {
             if draining && self.scheduler.is_settled() {
                 return Ok(());
             }
+            self.progress.scheduler.rests();
             let first = match next {
                 Next::Now => self.events.try_recv().ok(),
                 Next::Never => self.events.recv().ok(),
@@ -82,6 +89,7 @@ impl<S: Store> Driver<S> {
                     self.events.recv_timeout(Duration::from_nanos(wait)).ok()
                 }
             };
+            self.progress.scheduler.works();
             let Some(first) = first else {
                 continue;
             };
@@ -94,11 +102,17 @@ impl<S: Store> Driver<S> {
                         self.outboxes.insert(consumer, outbox);
                         self.scheduler.handle(Input::Opened(consumer), now);
                     }
+                    Event::Arrived(guest, outbox) => {
+                        self.outboxes.insert(guest, outbox);
+                    }
                     Event::Disconnected(consumer) => {
                         self.outboxes.remove(&consumer);
                     }
                     Event::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
+                    }
+                    Event::InMemory(answer) => {
+                        let _ = answer.send(self.scheduler.in_memory());
                     }
                     Event::Drain => draining = true,
                     Event::CommitterEnded | Event::Abandoned => return Ok(()),

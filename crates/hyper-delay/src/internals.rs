@@ -1,11 +1,12 @@
-//! Internals that the benchmarks of this package measure. They can change in any release.
+//! Internals that the benchmarks of this package measure, of which its manual is made, and which are
+//! fuzzed. They can change in any release.
 
 use std::{path::Path, sync::Arc};
 
 use crate::{
     StoreError,
     ledger::{Ledger, Op, Order},
-    protocol::Compression,
+    protocol::{Compression, Line},
     store::{Durability, Embedded, OpenOptions},
 };
 
@@ -13,6 +14,34 @@ use crate::{
 #[cfg(feature = "cli")]
 pub mod load {
     pub use crate::load::{Cpu, Figures, LoadError, Mode, Plan, Quantiles, Tally, Wire, run};
+}
+
+#[cfg(feature = "cli")]
+pub use crate::command::command_line;
+
+/// Reads a request over HTTP: the operation with that number, each part of whose path is `name`.
+/// Returns the path and the line that it becomes. `None` if it is refused.
+#[must_use]
+pub fn read_http(
+    choice: usize,
+    name: &str,
+    query: &str,
+    body: &[u8],
+) -> Option<(&'static str, Line)> {
+    crate::http::read(choice, name, query, body)
+}
+
+/// Decompresses a payload to at most `limit` bytes.
+///
+/// # Errors
+///
+/// If it is no such payload, or would be longer.
+pub fn inflate(
+    compression: Compression,
+    payload: &[u8],
+    limit: usize,
+) -> Result<Vec<u8>, impl std::error::Error> {
+    crate::inflate::inflate(compression, payload, limit)
 }
 
 /// Synced group commits of schedules: the ledger and the store without a server.

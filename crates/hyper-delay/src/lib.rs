@@ -14,21 +14,30 @@
 //!      └────────── replies, deliveries ─┘ └── committed ───┘
 //! ```
 
+pub mod access;
 pub mod config;
 pub mod protocol;
 
+mod backup;
 mod clock;
 mod committer;
 mod connection;
 mod descriptors;
 mod driver;
+mod forecast;
+mod http;
+mod inflate;
 mod ledger;
 mod log_limit;
+mod metrics;
 mod outbox;
+mod progress;
 mod record;
+mod reload;
 mod scheduler;
 mod server;
 mod store;
+mod tls;
 
 #[cfg(feature = "cli")]
 pub mod command;
@@ -48,6 +57,7 @@ pub mod internals;
 
 pub use server::{ServeError, ServeOptions, run, run_reloadable};
 pub use store::StoreError;
+pub use tls::TlsError;
 
 /// Runs `number` cases, or as many as `PROPTEST_CASES` sets.
 #[cfg(test)]

@@ -22,15 +22,24 @@ pub(crate) enum Warning {
     Unfinished,
     /// A request was refused because files of the store are damaged.
     Damage,
+    /// A TLS handshake failed.
+    Tls,
+    /// A client gave a wrong token.
+    Token,
+    /// A payload could not be decompressed for its consumer.
+    Payload,
 }
 
 impl Warning {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 8] = [
         Self::Host,
         Self::Full,
         Self::Accept,
         Self::Unfinished,
         Self::Damage,
+        Self::Tls,
+        Self::Token,
+        Self::Payload,
     ];
 
     const fn text(self) -> &'static str {
@@ -40,6 +49,9 @@ impl Warning {
             Self::Accept => "a connection could not be accepted",
             Self::Unfinished => "closed: all unfinished lines exceed max_unfinished_bytes",
             Self::Damage => "refused: files of the store are damaged",
+            Self::Tls => "closed: the TLS handshake failed",
+            Self::Token => "refused: a token is wrong or was revoked",
+            Self::Payload => "not delivered: a payload cannot be decompressed for its consumer",
         }
     }
 }
@@ -47,14 +59,24 @@ impl Warning {
 /// Counts warnings, and logs those that are due.
 #[derive(Debug, Default)]
 pub(crate) struct LogLimit {
+    /// The name of the listener, unless it is the main one.
+    listener: Option<&'static str>,
     kinds: [Mutex<Kind>; Warning::ALL.len()],
 }
 
 impl LogLimit {
+    /// Returns one for the HTTP listener: its lines have the field `listener`.
+    pub(crate) fn of_http() -> Self {
+        Self {
+            listener: Some("http"),
+            ..Self::default()
+        }
+    }
+
     /// Logs a warning, or counts it if a line of its kind was logged less than a second ago.
     pub(crate) fn warn(&self, warning: Warning, cause: impl Display) {
         if let Some(left_out) = self.kind(warning, |kind| kind.admit(Instant::now())) {
-            tracing::warn!(%cause, left_out, "{}", warning.text());
+            tracing::warn!(listener = self.listener, %cause, left_out, "{}", warning.text());
         }
     }
 
@@ -62,7 +84,7 @@ impl LogLimit {
     pub(crate) fn flush(&self) {
         for warning in Warning::ALL {
             if let Some(left_out) = self.kind(warning, |kind| kind.flush(Instant::now())) {
-                tracing::warn!(left_out, "{}", warning.text());
+                tracing::warn!(listener = self.listener, left_out, "{}", warning.text());
             }
         }
     }

@@ -181,6 +181,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Accept;
 
     #[test]
     fn request_of_any_length_fits_if_no_other_is_under_way() {
@@ -202,6 +203,7 @@ mod tests {
             id: "task".into(),
             attempt: 1,
             until,
+            accept: Accept::default(),
         }
     }
 

@@ -4,7 +4,11 @@ mod wire;
 
 use std::sync::Arc;
 
-use hyper_delay::protocol::{Compression, Line, Mode, Named, Request, Schedule, parse};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use hyper_delay::protocol::{
+    Accept, BulkAct, BulkRequest, Compression, Credential, Filter, Line, List, Mode, Named,
+    Request, Schedule, State, parse,
+};
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
 /// Pieces of lines, valid and invalid.
@@ -38,6 +42,8 @@ const PIECES: &[&str] = &[
     "\"register\"",
     "\"dead\"",
     "\"hello\"",
+    "\"auth\"",
+    "\"token\":",
     "\"protocol\":",
     "1732616400",
     "\"id\":",
@@ -76,7 +82,7 @@ fn fire_at() -> impl Strategy<Value = u64> {
 }
 
 fn schedule() -> impl Strategy<Value = Schedule> {
-    let label = select(vec![Compression::None, Compression::Lz4, Compression::Zstd]);
+    let label = select(&Compression::ALL[..]);
     let payload = vec(any::<u8>(), 0..200).prop_map(Vec::into_boxed_slice);
     let task = (
         of(name()),
@@ -98,13 +104,82 @@ fn schedule() -> impl Strategy<Value = Schedule> {
     )
 }
 
+fn filter(has_reason: bool) -> impl Strategy<Value = Filter> {
+    let reason = of(prop_oneof![Just(Arc::from("")), name()]);
+    let times = of((0..1_u64 << 52, 1..1_u64 << 52));
+    (reason, times, any::<[bool; 2]>()).prop_map(move |(reason, times, is_given)| Filter {
+        reason: reason.filter(|_| has_reason),
+        from: times.map(|(from, _)| from).filter(|_| is_given[0]),
+        until: times.map(|(from, by)| from + by).filter(|_| is_given[1]),
+    })
+}
+
+fn list() -> impl Strategy<Value = List> {
+    let state = of(select(vec![State::Waiting, State::Parked, State::Dead]));
+    let asked = (
+        of(name()),
+        state,
+        filter(false),
+        of(name()),
+        1..=1_000_u16,
+        any::<bool>(),
+    );
+    asked.prop_map(|(route, state, filter, after, limit, payload)| List {
+        route,
+        state,
+        filter,
+        after,
+        limit,
+        payload,
+    })
+}
+
+fn operation() -> impl Strategy<Value = Request> {
+    let dead = select(vec![BulkAct::Kick, BulkAct::Delete]);
+    prop_oneof![
+        (name(), name()).prop_map(|(route, id)| Request::Delete { route, id }),
+        (dead, name(), filter(true), any::<bool>()).prop_map(|(act, route, filter, dry_run)| {
+            Request::Bulk(Box::new(BulkRequest {
+                act,
+                route,
+                filter,
+                in_flight: false,
+                dry_run,
+            }))
+        }),
+        (name(), any::<bool>(), any::<bool>()).prop_map(|(route, in_flight, dry_run)| {
+            Request::Bulk(Box::new(BulkRequest {
+                act: BulkAct::Purge,
+                route,
+                filter: Filter::default(),
+                in_flight,
+                dry_run,
+            }))
+        }),
+        name().prop_map(|route| Request::Pause { route }),
+        name().prop_map(|route| Request::Resume { route }),
+        Just(Request::Jobs),
+        (1..=1_u64 << 53).prop_map(|job| Request::Stop { job }),
+        (of(1..=1_u64 << 53), 1..=1_000_u16)
+            .prop_map(|(before, limit)| Request::Audit { before, limit }),
+        (of(name()), of(name())).prop_map(|(route, after)| Request::Reasons { route, after }),
+    ]
+}
+
+fn accept() -> impl Strategy<Value = Accept> {
+    vec(select(&Compression::ALL[..]), 1..4).prop_map(|listed| Accept::only(&listed))
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let mode = select(vec![Mode::Shared, Mode::Exclusive]);
     prop_oneof![
-        (name(), of(1..=u16::MAX), mode).prop_map(|(route, credit, mode)| Request::Register {
-            route,
-            credit,
-            mode
+        (name(), of(1..=u16::MAX), mode, of(accept())).prop_map(|(route, credit, mode, accept)| {
+            Request::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            }
         }),
         (1..=1_u64 << 53).prop_map(|protocol| Request::Hello { protocol }),
         name().prop_map(|route| Request::Unregister { route }),
@@ -114,19 +189,60 @@ fn request() -> impl Strategy<Value = Request> {
             .prop_map(|(delivery, delay_ms)| Request::Nack { delivery, delay_ms }),
         (name(), name()).prop_map(|(route, id)| Request::Cancel { route, id }),
         Just(Request::Ping),
+        Just(Request::Auth),
         (of(name()), of(name())).prop_map(|(route, after)| Request::Stats { route, after }),
-        (name(), of(name()), 1..=1_000_u16).prop_map(|(route, after, limit)| Request::Dead {
+        (
+            name(),
+            of(name()),
+            1..=1_000_u16,
+            filter(true),
+            any::<bool>()
+        )
+            .prop_map(|(route, after, limit, filter, payload)| Request::Dead {
+                route,
+                after,
+                limit,
+                filter,
+                payload,
+            }),
+        (name(), name(), any::<bool>()).prop_map(|(route, id, payload)| Request::Get {
             route,
-            after,
-            limit
+            id,
+            payload
         }),
+        list().prop_map(|list| Request::List(Box::new(list))),
+        Just(Request::Future),
+        operation(),
         (name(), name()).prop_map(|(route, id)| Request::Kick { route, id }),
+        (0..=1_u64 << 53).prop_map(|offset| Request::Backup { offset }),
     ]
 }
 
 fn line() -> impl Strategy<Value = Line> {
     let tag = of(prop_oneof![Just(Arc::from("")), name()]);
-    (tag, request()).prop_map(|(tag, request)| Line { tag, request })
+    (tag, request(), of(token())).prop_map(|(tag, request, token)| {
+        let token = match &request {
+            Request::Auth => Some(token.unwrap_or_else(|| Credential::new(""))),
+            Request::Register { .. } | Request::Schedule(_) => token,
+            _ => None,
+        };
+        Line {
+            tag,
+            token,
+            request,
+        }
+    })
+}
+
+/// A token, well-formed or not.
+fn token() -> impl Strategy<Value = Credential> {
+    let formed = (any::<u64>(), any::<[u8; 32]>()).prop_map(|(id, random)| {
+        let (id, random) = (id & 0xffff_ffff_ffff, BASE64_URL_SAFE_NO_PAD.encode(random));
+        let token = Credential::new(&format!("hd_{id:012x}_{random}"));
+        assert!(token.secret().is_some());
+        token
+    });
+    prop_oneof![formed, Just(Credential::new("no token"))]
 }
 
 proptest! {

@@ -9,7 +9,9 @@
 )]
 
 pub mod bench;
+pub mod browser;
 pub mod example;
+pub mod http;
 pub mod output;
 pub mod peer;
 pub mod process;
@@ -19,6 +21,7 @@ pub mod wire;
 
 use std::time::Duration;
 
+pub use browser::Browser;
 pub use peer::Peer;
 pub use process::{Ended, Process};
 pub use server::{Server, Start};

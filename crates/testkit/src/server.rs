@@ -1,6 +1,7 @@
 //! The hyper-delay server as a process.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{BufRead as _, BufReader},
     net::SocketAddr,
@@ -25,17 +26,22 @@ pub struct Start<'a> {
     directory: &'a Path,
     config: Value,
     under: Vec<String>,
+    flags: Vec<String>,
+    environment: Vec<(String, OsString)>,
 }
 
 impl<'a> Start<'a> {
-    /// The binary, in this working directory, with the default configuration and a free port.
+    /// The binary, in this working directory, with the default configuration, a free port and no
+    /// HTTP listener.
     #[must_use]
     pub fn new(program: &'a str, directory: &'a Path) -> Self {
         Self {
             program,
             directory,
-            config: json!({"bind_addr": "127.0.0.1:0"}),
+            config: json!({"bind_addr": "127.0.0.1:0", "http_addr": null}),
             under: Vec::new(),
+            flags: Vec::new(),
+            environment: Vec::new(),
         }
     }
 
@@ -54,6 +60,20 @@ impl<'a> Start<'a> {
     #[must_use]
     pub fn under(mut self, command: Vec<String>) -> Self {
         self.under = command;
+        self
+    }
+
+    /// Passes these arguments to the program.
+    #[must_use]
+    pub fn flags(mut self, flags: &[&str]) -> Self {
+        self.flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        self
+    }
+
+    /// Sets a variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
         self
     }
 
@@ -77,9 +97,11 @@ impl<'a> Start<'a> {
         let mut command = Command::new(line.next().expect("the program is in the line"));
         command
             .args(line)
+            .args(&self.flags)
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         alone(&mut command, self.directory);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
 
         let started = Instant::now();
         let mut process = Process::spawn(&mut command).expect("the program starts");
@@ -106,7 +128,17 @@ pub fn alone(command: &mut Command, directory: &Path) {
     command
         .current_dir(directory)
         .env_remove("HYPER_DELAY_ADDR")
+        .env_remove("HYPER_DELAY_BIND_ADDR")
         .env_remove("HYPER_DELAY_CONFIG")
+        .env_remove("HYPER_DELAY_TLS")
+        .env_remove("HYPER_DELAY_TLS_CA")
+        .env_remove("HYPER_DELAY_TLS_CERT")
+        .env_remove("HYPER_DELAY_TLS_KEY")
+        .env_remove("HYPER_DELAY_TLS_NAME")
+        .env_remove("HYPER_DELAY_TOKEN")
+        .env_remove("HYPER_DELAY_TOKEN_FILE")
+        .env_remove("HYPER_DELAY_DATA_DIR")
+        .env_remove("NOTIFY_SOCKET")
         .env_remove("RUST_LOG");
 }
 
@@ -161,6 +193,16 @@ impl Server {
         }
     }
 
+    /// The address of its HTTP listener.
+    #[must_use]
+    #[track_caller]
+    pub fn http(&self) -> SocketAddr {
+        let line = self.logs("serving HTTP address=");
+        let (_, address) = line.split_once("address=").expect("the line has it");
+        let address = address.split_whitespace().next().unwrap_or_default();
+        address.parse().expect("the log has an address")
+    }
+
     /// Waits for the end; the exit status and the whole log.
     #[must_use]
     #[track_caller]
@@ -182,6 +224,17 @@ impl Server {
         peer.register(route);
         peer
     }
+}
+
+/// The address in a line of the log, as text or as JSON, if it is the line that has it.
+fn address(line: &str) -> Option<String> {
+    if let Some((_, rest)) = line.split_once("listening address=") {
+        return rest.split_whitespace().next().map(str::to_owned);
+    }
+    let line: Value = serde_json::from_str(line).ok()?;
+    let fields = &line["fields"];
+    let is_listening = fields["message"] == "listening";
+    is_listening.then(|| fields["address"].as_str().map(str::to_owned))?
 }
 
 /// The standard error of a server, read by a thread.
@@ -208,8 +261,7 @@ impl Log {
                     kept.push_str(&line);
                     kept.push('\n');
                 }
-                if let Some((_, address)) = line.split_once("listening address=") {
-                    let address = address.split_whitespace().next().unwrap_or_default();
+                if let Some(address) = address(&line) {
                     let _ = listening.send(address.parse().expect("the log has an address"));
                 }
             }

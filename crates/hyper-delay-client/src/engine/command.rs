@@ -31,10 +31,17 @@ pub(crate) struct Outgoing {
     pub(crate) tag: Tag,
     pub(crate) line: Vec<u8>,
     pub(crate) sending: Sending,
-    /// Receives the line of the reply.
-    pub(crate) reply: oneshot::Sender<Result<Vec<u8>, RequestError>>,
+    pub(crate) reply: oneshot::Sender<Result<Answer, RequestError>>,
     /// Held until the reply arrives.
     pub(crate) _room: Option<OwnedSemaphorePermit>,
+}
+
+/// The reply to a request.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// The connection on which it came.
+    pub(crate) connection: u64,
+    pub(crate) line: Vec<u8>,
 }
 
 /// The connections on which a request may be sent.
@@ -46,6 +53,8 @@ pub(crate) enum Sending {
     Once,
     /// This one: the request answers one of its deliveries.
     On(u64),
+    /// This one: the request continues what the connection has begun.
+    Next(u64),
 }
 
 /// The registration of a route.

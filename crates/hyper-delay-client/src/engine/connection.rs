@@ -1,20 +1,28 @@
 use std::io;
 
+use serde::Serialize;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::stream::Stream;
 use crate::settings::Settings;
 use crate::wire::{Head, Lines, Request};
-use crate::{Code, ConnectError, Refusal};
+use crate::{Code, ConnectError, Refusal, TokenError};
 
 /// The highest version of the protocol that this client speaks.
 const PROTOCOL: u64 = 2;
 
+/// The line that shows a token. Unlike a [`Request`], it cannot be printed.
+#[derive(Serialize)]
+struct Auth<'a> {
+    kind: &'static str,
+    token: &'a str,
+}
+
 /// A connection on which the server has answered the `hello`.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     pub(super) lines: Lines,
 }
 
@@ -30,34 +38,62 @@ impl Connection {
         })
     }
 
-    /// Sends `hello` and waits for the reply. The reply proves that the server accepts this client;
-    /// a server before protocol 2 answers `unknown_kind`, which proves the same.
+    /// Sends the token, if there is one, and `hello`, and waits for the replies. They prove that the
+    /// server accepts this client. A server before protocol 2 answers `unknown_kind` to `hello`, and one
+    /// without tokens to `auth`, which proves the same.
     async fn try_open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
-        let broken = |source| ConnectError::Io {
-            address: address(),
-            source,
-        };
+        let broken = |source| ConnectError::of(address(), source);
 
         let hello = Request {
             protocol: Some(PROTOCOL),
             ..Request::of("hello")
         };
-        let mut stream = TcpStream::connect(&settings.address)
-            .await
-            .map_err(broken)?;
-        stream.set_nodelay(true).map_err(broken)?;
-        stream.write_all(&hello.line()).await.map_err(broken)?;
+        let no_token = |source| ConnectError::Token {
+            address: address(),
+            source,
+        };
+        let mut opening = Vec::new();
+        let mut is_authenticated = true;
+        if let Some(token) = &settings.token {
+            let token = token.read().await.map_err(no_token)?;
+            let auth = Auth {
+                kind: "auth",
+                token: &token,
+            };
+            serde_json::to_writer(&mut opening, &auth).expect("strings are always JSON");
+            opening.push(b'\n');
+            is_authenticated = false;
+        }
+        opening.extend(hello.line());
+        let mut stream = Stream::open(settings).await?;
+        if !is_authenticated && !stream.is_private() {
+            return Err(no_token(TokenError::Unencrypted));
+        }
+        stream.write_all(&opening).await.map_err(broken)?;
+        stream.flush().await.map_err(broken)?;
 
         let mut lines = Lines::new(settings.max_line_bytes);
         loop {
             let invalid = |error| broken(io::Error::new(io::ErrorKind::InvalidData, error));
             while let Some(line) = lines.next().map_err(invalid)? {
                 match serde_json::from_slice::<Head<'_>>(line) {
+                    Ok(head) if head.kind() == "authenticated" => is_authenticated = true,
                     Ok(head) if head.kind() == "hello" => return Ok(Self { stream, lines }),
                     Ok(head) if head.kind() == "error" => {
                         let source: Refusal =
                             serde_json::from_slice(line).map_err(|error| broken(error.into()))?;
+                        if source.code == Code::UnknownKind && !is_authenticated {
+                            tracing::debug!(address = address(), "the server has no tokens");
+                            is_authenticated = true;
+                            continue;
+                        }
+                        if source.code == Code::Forbidden && settings.token.is_some() {
+                            return Err(ConnectError::Forbidden {
+                                address: address(),
+                                source,
+                            });
+                        }
                         if source.code == Code::UnknownKind {
                             tracing::debug!(address = address(), "the server speaks protocol 1");
                             return Ok(Self { stream, lines });
@@ -73,7 +109,13 @@ impl Connection {
             match lines.fill(&mut stream).await {
                 Ok(0) => return Err(ConnectError::Closed { address: address() }),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                // A TLS session that ends without an announcement is `UnexpectedEof`.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof
+                    ) =>
+                {
                     return Err(ConnectError::Closed { address: address() });
                 }
                 Err(error) => return Err(broken(error)),

@@ -3,13 +3,14 @@ use std::io;
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::stream::{Stream, put};
 use super::watch::{Look, Watch};
 use super::{Command, Connection, Session};
+use crate::ConnectError;
 use crate::backoff::Backoff;
 use crate::settings::Settings;
 use crate::wire::Lines;
@@ -47,7 +48,7 @@ pub(crate) async fn drive(
                 driver.session.lost();
                 connection = driver.reconnect().await;
             }
-            Served::Done(stream) => say_goodbye(stream).await,
+            Served::Done => {}
         }
     }
     driver.end();
@@ -65,23 +66,47 @@ struct Driver {
 
 enum Served {
     Lost(io::Error),
-    Done(TcpStream),
+    Done,
 }
 
 impl Driver {
     async fn serve(&mut self, connection: Connection) -> Served {
-        let Connection {
-            mut stream,
-            mut lines,
-        } = connection;
-        match self.exchange(&mut stream, &mut lines).await {
-            Ok(()) => Served::Done(stream),
+        let Connection { stream, lines } = connection;
+        let served = match stream {
+            Stream::Tcp(mut stream) => {
+                let (read, write) = stream.split();
+                self.serve_halves(read, write, lines).await
+            }
+            #[cfg(feature = "tls")]
+            Stream::Tls(stream) => {
+                let (read, write) = tokio::io::split(stream);
+                self.serve_halves(read, write, lines).await
+            }
+        };
+        match served {
+            Ok(()) => Served::Done,
             Err(error) => Served::Lost(error),
         }
     }
 
+    async fn serve_halves(
+        &mut self,
+        mut read: impl AsyncRead + Unpin,
+        mut write: impl AsyncWrite + Unpin,
+        mut lines: Lines,
+    ) -> io::Result<()> {
+        self.exchange(&mut read, &mut write, &mut lines).await?;
+        say_goodbye(&mut read, &mut write).await;
+        Ok(())
+    }
+
     /// Exchanges lines until the client is closed or the connection is lost.
-    async fn exchange(&mut self, stream: &mut TcpStream, lines: &mut Lines) -> io::Result<()> {
+    async fn exchange(
+        &mut self,
+        read: &mut (impl AsyncRead + Unpin),
+        write: &mut (impl AsyncWrite + Unpin),
+        lines: &mut Lines,
+    ) -> io::Result<()> {
         let Self {
             settings,
             commands,
@@ -89,8 +114,8 @@ impl Driver {
             batch,
             abandoned,
         } = self;
-        let (mut read, mut write) = stream.split();
         let mut writable = true;
+        let mut flushed = true;
         let mut watch = Watch::new(settings, Instant::now());
         let mut timer = pin!(sleep(Duration::MAX));
 
@@ -104,7 +129,7 @@ impl Driver {
                 }
             }
             let room = !*abandoned && session.unwritten().len() < ENOUGH;
-            let unwritten = writable && !session.unwritten().is_empty();
+            let unwritten = writable && !(flushed && session.unwritten().is_empty());
             // Reading and taking commands come before writing, so that one write contains all
             // lines.
             tokio::select! {
@@ -120,7 +145,7 @@ impl Driver {
                         Look::Dead => return Err(io::ErrorKind::TimedOut.into()),
                     }
                 }
-                filled = lines.fill(&mut read) => {
+                filled = lines.fill(read) => {
                     if filled? == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
@@ -137,7 +162,7 @@ impl Driver {
                         session.take(command, now);
                     }
                 }
-                written = write.write(session.unwritten()), if unwritten => match written {
+                written = put(write, session.unwritten(), &mut flushed), if unwritten => match written {
                     Ok(bytes) => session.wrote(bytes),
                     // A server that shuts down may have sent replies.
                     Err(error) => {
@@ -195,6 +220,9 @@ impl Driver {
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(ToString::to_string);
                     tracing::warn!(%error, cause, "cannot connect; trying again");
+                    if let ConnectError::Forbidden { source, .. } = &error {
+                        session.forbidden(source);
+                    }
                 }
             }
         }
@@ -230,11 +258,11 @@ fn read_all(lines: &mut Lines, session: &mut Session) {
 }
 
 /// Closes the sending side and waits for the server to do the same.
-async fn say_goodbye(mut stream: TcpStream) {
+async fn say_goodbye(read: &mut (impl AsyncRead + Unpin), write: &mut (impl AsyncWrite + Unpin)) {
     let goodbye = async {
-        stream.shutdown().await?;
+        write.shutdown().await?;
         let mut rest = [0; 4096];
-        while stream.read(&mut rest).await? > 0 {}
+        while read.read(&mut rest).await? > 0 {}
         io::Result::Ok(())
     };
     // The connection ends in both cases.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-use super::{Command, Outgoing, Sending};
+use super::{Answer, Command, Outgoing, Sending};
 use crate::RequestError;
 use crate::settings::Settings;
 use crate::wire::{Reply, Request, Tag};
@@ -44,13 +44,23 @@ impl Handle {
     /// Waits for room, sends a request and waits for the reply.
     pub(crate) async fn request<R: Reply>(
         &self,
-        mut request: Request<'_>,
+        request: Request<'_>,
         sending: Sending,
     ) -> Result<R, RequestError> {
+        let (reply, _) = self.request_by(request, sending).await?;
+        Ok(reply)
+    }
+
+    /// Like [`request`](Self::request). Also returns the connection of the reply.
+    pub(crate) async fn request_by<R: Reply>(
+        &self,
+        mut request: Request<'_>,
+        sending: Sending,
+    ) -> Result<(R, u64), RequestError> {
         // The credit bounds confirmed acks. If they waited for room, deliveries could stall.
         let room = match sending {
             Sending::On(_) => None,
-            Sending::Again | Sending::Once => {
+            Sending::Again | Sending::Once | Sending::Next(_) => {
                 let room = Arc::clone(&self.room).acquire_owned().await;
                 Some(room.expect("the semaphore is never closed"))
             }
@@ -72,8 +82,9 @@ impl Handle {
             return Err(RequestError::Closed);
         }
         // The client's task drops the sender when it ends.
-        let line = answer.await.unwrap_or(Err(RequestError::Closed))?;
-        understand(&line)
+        let answer = answer.await.unwrap_or(Err(RequestError::Closed));
+        let Answer { connection, line } = answer?;
+        Ok((understand(&line)?, connection))
     }
 
     /// Checks the length of a line that includes its end.

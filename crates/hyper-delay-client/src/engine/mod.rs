@@ -12,9 +12,10 @@ mod output;
 mod outstanding;
 mod routes;
 mod session;
+mod stream;
 mod watch;
 
-pub(crate) use command::{Command, Outgoing, Registration, Sending, Unclosed};
+pub(crate) use command::{Answer, Command, Outgoing, Registration, Sending, Unclosed};
 pub(crate) use connection::Connection;
 pub(crate) use driver::drive;
 pub(crate) use handle::Handle;

@@ -4,15 +4,15 @@ pub(super) struct Output {
     bytes: Vec<u8>,
     /// How many of `bytes` are written.
     written: usize,
-    /// The number of lines on this connection so far, the opening `hello` included.
+    /// The number of lines on this connection so far, those that opened it included.
     lines: u64,
 }
 
 impl Output {
-    /// Starts a connection that has sent its `hello`.
-    pub(super) fn opened() -> Self {
+    /// Starts a connection that has sent this many lines.
+    pub(super) fn opened(lines: u64) -> Self {
         Self {
-            lines: 1,
+            lines,
             ..Self::default()
         }
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_after_the_hello() {
-        let mut output = Output::opened();
+        let mut output = Output::opened(1);
         assert_eq!(output.push(b"one\n"), 2);
         assert_eq!(output.push(b"two\n"), 3);
         output.wrote(4);

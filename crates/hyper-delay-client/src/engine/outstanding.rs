@@ -4,9 +4,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::output::Output;
-use super::{Outgoing, Sending};
-use crate::RequestError;
+use super::{Answer, Outgoing, Sending};
 use crate::wire::Tag;
+use crate::{Refusal, RequestError};
 
 /// The requests without a reply, in the order in which they were made.
 #[derive(Debug)]
@@ -72,19 +72,19 @@ impl Outstanding {
     }
 
     /// Ends a request with its reply. Returns false if no request has this tag.
-    pub(super) fn settle(&mut self, tag: Tag, reply: Result<&[u8], RequestError>) -> bool {
+    pub(super) fn settle(&mut self, tag: Tag, reply: Result<Answer, RequestError>) -> bool {
         let Some(waiting) = self.by_tag.remove(&tag) else {
             return false;
         };
         // The caller may have stopped waiting.
-        let _ = waiting.outgoing.reply.send(reply.map(<[u8]>::to_vec));
+        let _ = waiting.outgoing.reply.send(reply);
         true
     }
 
     /// Keeps a request for the next connection. Returns false if it must not be sent there.
     pub(super) fn postpone(&mut self, tag: Tag) -> bool {
         match self.by_tag.get_mut(&tag) {
-            Some(waiting) if !matches!(waiting.outgoing.sending, Sending::On(_)) => {
+            Some(waiting) if matches!(waiting.outgoing.sending, Sending::Again | Sending::Once) => {
                 waiting.line = None;
                 true
             }
@@ -101,7 +101,7 @@ impl Outstanding {
                     let may_be_sent = match waiting.outgoing.sending {
                         Sending::Again => true,
                         Sending::Once => waiting.line.is_none(),
-                        Sending::On(_) => false,
+                        Sending::On(_) | Sending::Next(_) => false,
                     };
                     may_be_sent && !waiting.outgoing.reply.is_closed()
                 });
@@ -134,6 +134,13 @@ impl Outstanding {
                 }
                 _ => break,
             }
+        }
+    }
+
+    /// Ends every request with this refusal.
+    pub(super) fn refuse_all(&mut self, refusal: &Refusal) {
+        for (_, waiting) in std::mem::take(&mut self.by_tag) {
+            waiting.fail(RequestError::Refused(refusal.clone()));
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::output::Output;
 use super::outstanding::Outstanding;
 use super::routes::Routes;
-use super::{Command, Handle, Outgoing, Sending, Unclosed};
+use super::{Answer, Command, Handle, Outgoing, Sending, Unclosed};
 use crate::settings::Settings;
 use crate::wire::{Arrived, Head, Registered, Request, Tag, Unregistered};
 use crate::{Code, End, ListenError, Refusal, RequestError, Unanswered};
@@ -26,6 +26,8 @@ pub(crate) struct Session {
     held: usize,
     closing: Option<Closing>,
     close_timeout: Duration,
+    /// The number of lines that open a connection.
+    opening: u64,
     /// Weak, so that the client ends after its last user handle is dropped.
     handle: Weak<Handle>,
 }
@@ -47,6 +49,7 @@ impl Session {
             held: 0,
             closing: None,
             close_timeout: settings.close_timeout,
+            opening: settings.opening_lines(),
             handle,
         }
     }
@@ -55,7 +58,7 @@ impl Session {
     pub(super) fn resume(&mut self) {
         self.connection += 1;
         self.up = true;
-        self.out = Output::opened();
+        self.out = Output::opened(self.opening);
         self.routes.resume(&mut self.out);
         self.outstanding.resume(&mut self.out);
     }
@@ -100,6 +103,9 @@ impl Session {
             Sending::On(connection) if self.answers(connection) => None,
             Sending::On(_) => Some(RequestError::Disconnected),
             _ if self.closing.is_some() => Some(RequestError::Closed),
+            Sending::Next(connection) if !(self.up && connection == self.connection) => {
+                Some(RequestError::Disconnected)
+            }
             _ => None,
         };
         match error {
@@ -164,7 +170,11 @@ impl Session {
             }
             ("unregistered", _) => self.unregistered(serde_json::from_slice(line)?),
             (_, Some(tag)) => {
-                self.outstanding.settle(tag, Ok(line));
+                let answer = Answer {
+                    connection: self.connection,
+                    line: line.to_vec(),
+                };
+                self.outstanding.settle(tag, Ok(answer));
             }
             (kind, None) => tracing::trace!(kind, "ignored a line"),
         }
@@ -188,6 +198,11 @@ impl Session {
             self.outstanding
                 .settle(tag, Err(RequestError::Refused(refusal)));
         }
+    }
+
+    /// Fails the requests without a reply: the server refuses the token, and would refuse them.
+    pub(super) fn forbidden(&mut self, refusal: &Refusal) {
+        self.outstanding.refuse_all(refusal);
     }
 
     fn unregistered(&mut self, Unregistered { route_key, reason }: Unregistered) {

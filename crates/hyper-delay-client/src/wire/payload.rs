@@ -18,7 +18,7 @@ pub(super) fn encode(payload: &[u8], line: &mut Vec<u8>) {
         .expect("four bytes for every three");
 }
 
-pub(super) fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
+pub(crate) fn decode(text: &str) -> Result<Vec<u8>, DecodeError> {
     BASE64.decode(text)
 }
 

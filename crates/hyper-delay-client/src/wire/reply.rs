@@ -36,6 +36,23 @@ pub(crate) trait Reply: DeserializeOwned {
     const KINDS: &'static [&'static str];
 }
 
+/// The reply to `backup`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Piece {
+    #[serde(rename = "data_base64", deserialize_with = "base64")]
+    pub(crate) data: Vec<u8>,
+    pub(crate) more: bool,
+}
+
+impl Reply for Piece {
+    const KINDS: &'static [&'static str] = &["backup"];
+}
+
+fn base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text: Cow<'de, str> = Cow::deserialize(deserializer)?;
+    payload::decode(&text).map_err(D::Error::custom)
+}
+
 /// The reply to `register`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Registered {

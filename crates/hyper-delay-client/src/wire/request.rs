@@ -41,9 +41,31 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) accept: Option<&'static [&'static str]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<u64>,
+    #[serde(rename = "payload", skip_serializing_if = "Option::is_none")]
+    pub(crate) with_payload: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) state: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) job: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dry_run: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) in_flight: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<u64>,
     /// Written last, as `payload_base64`.
     #[serde(skip)]
     pub(crate) payload: Option<&'a [u8]>,

@@ -8,6 +8,8 @@ mod consumers;
 mod fake;
 mod garbage;
 mod operators;
+mod payloads;
 mod protocol;
 mod schedules;
 mod streams;
+mod tokens;

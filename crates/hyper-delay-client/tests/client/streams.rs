@@ -15,7 +15,7 @@ async fn subscribed() -> (Fake, Peer, Client, Deliveries) {
 async fn a_delivery_has_the_fields_that_the_server_sent() {
     let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
     peer.send(
-        r#"{"kind":"delivery","id":"a","route_key":"r","fire_at":5,"payload_base64":"/wA","compression":"lz4","attempt":7,"hue":"red"}"#,
+        r#"{"kind":"delivery","id":"a","route_key":"r","fire_at":5,"payload_base64":"/wA","compression":"brotli","attempt":7,"hue":"red"}"#,
     )
     .await;
     let delivery = soon(deliveries.next()).await.unwrap();
@@ -27,7 +27,7 @@ async fn a_delivery_has_the_fields_that_the_server_sent() {
         (delivery.payload(), delivery.fire_at_millis()),
         (&[0xff, 0][..], 5)
     );
-    assert_eq!(delivery.compression().as_str(), "lz4");
+    assert_eq!(delivery.compression().as_str(), "brotli");
     assert!(!delivery.lateness().is_zero());
     delivery.ack();
     peer.expect("ack").await;

@@ -93,6 +93,8 @@ async fn fill(
     ahead: Duration,
 ) -> Result<f64, LoadError> {
     let plan = Plan {
+        tls: None,
+        token: None,
         address: server.address.to_string(),
         mode: Mode::Schedule,
         connections,

@@ -129,6 +129,8 @@ async fn our_run(server: &Server, mode: Mode, size: Load) -> Result<load::Figure
         Mode::Late => (Duration::from_secs(1), u64::from(DUE.0 * DUE.1)),
     };
     let plan = Plan {
+        tls: None,
+        token: None,
         address: server.address.to_string(),
         mode,
         connections: size.connections,

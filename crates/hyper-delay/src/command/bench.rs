@@ -72,7 +72,7 @@ pub(super) struct Bench {
 impl Bench {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let tally = Arc::new(Tally::new());
-        let plan = self.plan();
+        let plan = self.plan()?;
         let bar = tokio::spawn(progress(plan.tasks, tally.clone()));
         let figures = load::run(plan, tally, self.server_pid).await;
         bar.abort();
@@ -90,7 +90,7 @@ impl Bench {
         }
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> Result<Plan, Failure> {
         let (delay, tasks) = match self.mode {
             Mode::Schedule => (Duration::from_secs(3_600), self.tasks),
             Mode::Deliver => (Duration::ZERO, self.tasks),
@@ -99,8 +99,10 @@ impl Bench {
                 u64::from(self.rate) * u64::from(self.seconds),
             ),
         };
-        Plan {
+        Ok(Plan {
             address: self.remote.addr.clone(),
+            tls: self.remote.tls(),
+            token: self.remote.token()?,
             mode: self.mode,
             connections: self.connections,
             pipeline: self.pipeline,
@@ -111,7 +113,7 @@ impl Bench {
             keep: self.keep,
             confirm: self.confirm,
             name: None,
-        }
+        })
     }
 }
 

@@ -1,30 +1,55 @@
+use std::io::{self, IsTerminal as _};
+
 use clap::Args;
-use hyper_delay_client::{Client, DeadLetter};
+use hyper_delay_client::{Bulk, Client, DeadLetter};
 
 use super::{
-    Failure,
+    Failure, bulk,
+    listing::print_payload,
     remote::{Remote, print, print_json},
     value,
 };
 
-/// List the dead letters of a route, oldest first, or revive them.
+/// List the dead letters of a route, oldest first, or revive or remove them.
 ///
 /// If the server made the route for a connection that is closed, also list its other tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay dead service-A
-  hyper-delay dead service-A --kick order-17")]
+  hyper-delay dead service-A --kick order-17
+  hyper-delay dead service-A --reason \"bad address\" --delete-all")]
 pub(super) struct Dead {
     /// The route.
     route: String,
-    /// Make this task due now and restore all its attempts; fail if it is not dead.
-    #[arg(long, value_name = "ID", conflicts_with = "kick_all")]
-    kick: Option<String>,
-    /// Make all dead letters due now and restore all their attempts.
+    /// Only dead letters with exactly this reason; with an empty one, those without a reason.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Only dead letters that died at this time or later.
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    from: Option<u64>,
+    /// Only dead letters that died before this time.
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    until: Option<u64>,
+    /// Print the payloads, too.
     #[arg(long)]
+    payload: bool,
+    /// Make this task due now and restore all its attempts; fail if it is not dead.
+    #[arg(long, value_name = "ID", group = "act")]
+    kick: Option<String>,
+    /// Remove this task; fail if it is not dead.
+    #[arg(long, value_name = "ID", group = "act")]
+    delete: Option<String>,
+    /// Make all dead letters that match due now and restore all their attempts.
+    #[arg(long, group = "act")]
     kick_all: bool,
+    /// Remove all dead letters that match. Counts them and asks first.
+    #[arg(long, group = "act")]
+    delete_all: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.
-    #[arg(long, conflicts_with_all = ["kick", "kick_all"])]
+    #[arg(long, conflicts_with = "act")]
     json: bool,
     #[command(flatten)]
     remote: Remote,
@@ -33,27 +58,77 @@ pub(super) struct Dead {
 impl Dead {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let client = self.remote.connect().await?;
-        let route = self.route;
+        let route = self.route.clone();
         if let Some(id) = self.kick {
-            if !client.kick(&route, &id).await? {
-                return Err(Failure::NoDeadLetter { route, id });
-            }
-            return print(&format!("{id} on {route} is due now"));
+            return match client.kick(&route, &id).await? {
+                true => print(&format!("{id} on {route} is due now")),
+                false => Err(Failure::NoDeadLetter { route, id }),
+            };
         }
-        let letters = letters(&client, &route).await?;
-        for letter in letters {
-            if self.kick_all {
-                // `false` if it is not dead or another client has kicked or cancelled it.
-                if client.kick(&route, &letter.id).await? {
-                    print(&format!("{} on {route} is due now", letter.id))?;
+        if let Some(id) = self.delete {
+            return match client.delete(&route, &id).await? {
+                true => print(&format!("{id} on {route} is removed")),
+                false => Err(Failure::NoDeadLetter { route, id }),
+            };
+        }
+        if self.kick_all {
+            // Without a terminal there is no question: nothing is lost.
+            let yes = self.yes || !io::stdin().is_terminal();
+            let kick = self.matching(client.kick_all(&route));
+            return bulk::run(&client, kick, ("make due now", "due now"), yes).await;
+        }
+        if self.delete_all {
+            let delete = self.matching(client.delete_all(&route));
+            return bulk::run(&client, delete, ("remove", "removed"), self.yes).await;
+        }
+        self.list(&client).await
+    }
+
+    fn matching(&self, mut bulk: Bulk) -> Bulk {
+        if let Some(reason) = &self.reason {
+            bulk = bulk.reason(reason);
+        }
+        if let Some(from) = self.from {
+            bulk = bulk.from_millis(from);
+        }
+        if let Some(until) = self.until {
+            bulk = bulk.until_millis(until);
+        }
+        bulk
+    }
+
+    async fn list(&self, client: &Client) -> Result<(), Failure> {
+        /// The maximum `limit` of the protocol.
+        const PAGE: u16 = 1_000;
+        let mut after: Option<String> = None;
+        loop {
+            let mut query = client.dead(&self.route).limit(PAGE).payload(self.payload);
+            if let Some(reason) = &self.reason {
+                query = query.reason(reason);
+            }
+            if let Some(from) = self.from {
+                query = query.from_millis(from);
+            }
+            if let Some(until) = self.until {
+                query = query.until_millis(until);
+            }
+            if let Some(after) = after {
+                query = query.after(after);
+            }
+            let page = query.await?;
+            for letter in &page.tasks {
+                if self.json {
+                    print_json(letter)?;
+                } else {
+                    print(&described(letter))?;
+                    print_payload(&letter.content)?;
                 }
-            } else if self.json {
-                print_json(&letter)?;
-            } else {
-                print(&described(&letter))?;
+            }
+            after = page.next_after().map(str::to_owned);
+            if after.is_none() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 }
 
@@ -69,31 +144,12 @@ fn described(letter: &DeadLetter) -> String {
         ),
     };
     if let Some(reason) = &letter.reason {
-        text += &format!("; its content cannot be read: {reason}");
+        text += &format!("; reason: {reason}");
     }
     if letter.orphaned {
         text += "; orphaned: its connection is closed";
     }
     text
-}
-
-/// Lists all tasks before any is kicked, as a kicked task may die again.
-async fn letters(client: &Client, route: &str) -> Result<Vec<DeadLetter>, Failure> {
-    /// The maximum `limit` of the protocol.
-    const PAGE: u16 = 1_000;
-    let mut all: Vec<DeadLetter> = Vec::new();
-    loop {
-        let mut query = client.dead(route).limit(PAGE);
-        if let Some(last) = all.last() {
-            query = query.after(last.id.clone());
-        }
-        let page = query.await?;
-        let more = page.more && !page.tasks.is_empty();
-        all.extend(page.tasks);
-        if !more {
-            return Ok(all);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -108,7 +164,7 @@ mod tests {
                 r#"{"id":"a","fire_at":0,"attempt":3,"died_at":1732616400007,"reason":"bad block"}"#
             ),
             "a died at 2024-11-26T10:20:00.007Z after attempt 3; it was due at \
-             1970-01-01T00:00:00.000Z; its content cannot be read: bad block"
+             1970-01-01T00:00:00.000Z; reason: bad block"
         );
         assert_eq!(
             line(r#"{"id":"b","fire_at":0,"attempt":0,"died_at":0,"orphaned":true}"#),

@@ -23,7 +23,7 @@ pub(super) struct Export {
 
 impl Export {
     pub(super) fn run(self) -> Result<(), Failure> {
-        log::start(log::CLIENT);
+        log::start_client();
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = salvage::export(&self.dir, &mut out)?;
         for line in exported.missing.iter().chain(&exported.faults) {

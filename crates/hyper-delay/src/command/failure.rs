@@ -1,8 +1,16 @@
-use std::{error::Error, io, net::SocketAddr, path::PathBuf};
+use std::{
+    error::Error,
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
-use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError};
+use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
-use crate::{ServeError, config::ConfigError, load::LoadError, salvage::SalvageError};
+use crate::{
+    ServeError, access::TokenFileError, backup::BackupError, config::ConfigError, load::LoadError,
+    salvage::SalvageError,
+};
 
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -14,10 +22,11 @@ pub(crate) enum Failure {
     #[error("signal handlers could not be installed: {0}")]
     Signal(io::Error),
     #[error(
-        "bind_addr is {address}, and listening on it failed: {source}; {}",
+        "{field} is {address}, and listening on it failed: {source}; {}",
         cure(source)
     )]
     Bind {
+        field: &'static str,
         address: SocketAddr,
         source: io::Error,
     },
@@ -25,10 +34,27 @@ pub(crate) enum Failure {
     Serve(#[from] ServeError),
     #[error("standard input cannot be read: {0}")]
     Input(io::Error),
-    #[error("standard output cannot be written: {0}")]
+    #[error("standard output cannot be written: {}{}", .0, cut(.0))]
     Output(io::Error),
     #[error("{source}; start a server with `hyper-delay`, or name one with --addr")]
     Connect {
+        #[source]
+        source: WithSources<ConnectError>,
+    },
+    #[error("{source}; check --addr, --tls-ca, --tls-cert, --tls-key and --tls-name")]
+    Tls {
+        #[source]
+        source: WithSources<ConnectError>,
+    },
+    #[error("{source}; check --token-file, HYPER_DELAY_TOKEN and HYPER_DELAY_TOKEN_FILE")]
+    Token {
+        #[source]
+        source: WithSources<ConnectError>,
+    },
+    #[error("HYPER_DELAY_TOKEN: {0}")]
+    Variable(TokenError),
+    #[error("{source}")]
+    Refused {
         #[source]
         source: WithSources<ConnectError>,
     },
@@ -47,6 +73,18 @@ pub(crate) enum Failure {
     NoTask { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]
     NoDeadLetter { route: String, id: String },
+    #[error("job {number} is not running: list the jobs with `hyper-delay jobs`")]
+    NoJob { number: u64 },
+    #[error(
+        "job {number} is {state}; tasks that it has changed: {changed}; see the log of the server"
+    )]
+    Job {
+        number: u64,
+        state: String,
+        changed: u64,
+    },
+    #[error("{question} standard input is no terminal to ask on: give --yes")]
+    Unconfirmed { question: String },
     #[error(transparent)]
     Salvage(SalvageError),
     #[error(
@@ -64,6 +102,61 @@ pub(crate) enum Failure {
          {missing}"
     )]
     Incomplete { lost: u64, missing: usize },
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{source}: the server has ended in the middle of the backup; make the backup again")]
+    BackupCut {
+        #[source]
+        source: RequestError,
+    },
+    #[error(
+        "{} is a file: give a folder, in which the backup gets a name of its own, or - for \
+         standard output",
+        .0.display()
+    )]
+    NoFolder(PathBuf),
+    #[error("{} is a folder: give {wanted}, which is a file, or - for standard input", path.display())]
+    Folder { path: PathBuf, wanted: &'static str },
+    #[error("{} contains no store: it does not exist; give the data_dir of a server, or a backup", .0.display())]
+    NothingToVerify(PathBuf),
+    #[error("standard output is a terminal: redirect it to a file or a pipe, or give a folder")]
+    Terminal,
+    #[error(
+        "lines that were refused: {refused}; mend them and import the file again: a task that is \
+         there already does not change"
+    )]
+    LinesRefused { refused: u64 },
+    #[error(
+        "lines that were refused: {refused}; the other tasks are in {}: mend the lines, and import \
+         them into the server that uses it, or import the whole file into another new directory",
+        to.display()
+    )]
+    LinesRefusedTo { refused: u64, to: PathBuf },
+    #[error(
+        "{refused} lines in a row were refused, so this is no export: give the output of \
+         `hyper-delay export`; tasks that were imported: {imported}"
+    )]
+    NoExport { refused: u32, imported: u64 },
+    #[error(
+        "line {line}: {}; other lines may be imported: import the file again, a task that is there \
+         already does not change",
+        chain(source)
+    )]
+    Import { line: u64, source: RequestError },
+    /// A failure that is in the log.
+    #[error(transparent)]
+    Logged(Box<Self>),
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
+    #[error("the token cannot be made: {0}")]
+    NewToken(String),
+    #[error(
+        "{} has no token {id:?}: list them with `hyper-delay token list`",
+        file.display()
+    )]
+    NoToken { id: String, file: PathBuf },
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }
@@ -77,10 +170,19 @@ impl Failure {
         }
     }
 
+    /// Adds the path to an error of the file system.
+    pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File {
+            path: path.clone(),
+            source,
+        }
+    }
+
     /// Returns the exit code of the process: 3 if a tool did its work and something is lost, else 1.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Incomplete { .. } => 3,
+            Self::Incomplete { .. } | Self::LinesRefused { .. } | Self::LinesRefusedTo { .. } => 3,
             _ => 1,
         }
     }
@@ -88,7 +190,6 @@ impl Failure {
     /// Returns the message and those of all sources, in one line.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::Connect { .. } => self.to_string(),
             Self::Listen(error) => chain(error),
             Self::Request(error) => chain(error),
             _ => self.to_string(),
@@ -107,8 +208,20 @@ impl From<SalvageError> for Failure {
 
 impl From<ConnectError> for Failure {
     fn from(source: ConnectError) -> Self {
-        Self::Connect {
-            source: WithSources(source),
+        let refused = matches!(&source, ConnectError::Refused { .. });
+        let tls = matches!(&source, ConnectError::Tls { .. });
+        let token = matches!(
+            &source,
+            ConnectError::Token { .. } | ConnectError::Forbidden { .. }
+        );
+        let source = WithSources(source);
+        if token {
+            return Self::Token { source };
+        }
+        match (refused, tls) {
+            (true, _) => Self::Refused { source },
+            (_, true) => Self::Tls { source },
+            _ => Self::Connect { source },
         }
     }
 }
@@ -133,6 +246,14 @@ fn chain(error: &dyn Error) -> String {
         next = source.source();
     }
     text
+}
+
+/// What follows the error of an output that ends early.
+fn cut(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => "; its reader has ended and has not got everything",
+        _ => "",
+    }
 }
 
 fn cure(error: &io::Error) -> &'static str {

@@ -28,6 +28,10 @@ pub(super) struct Listen {
     /// Take the routes from all other consumers.
     #[arg(long)]
     exclusive: bool,
+    /// Print payloads decompressed, which the server does. What does not decompress becomes a dead
+    /// letter. Default: print them as they are stored.
+    #[arg(long)]
+    decompress: bool,
     /// End after this number of deliveries.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -41,7 +45,10 @@ pub(super) struct Listen {
 impl Listen {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let end = signal::end()?;
-        let client = self.remote.connect().await?;
+        let client = match self.decompress {
+            true => self.remote.connect_with(|builder| builder).await?,
+            false => self.remote.connect().await?,
+        };
         tokio::select! {
             listened = self.listen(&client) => listened?,
             () = end => {}

@@ -8,28 +8,45 @@ use std::{
 
 use tracing_subscriber::EnvFilter;
 
+use crate::config::LogFormat;
+
 /// The default filter of the server. Two libraries of the store log only errors that they also
 /// return, and without the name of a file.
 pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=off,sfa=off";
 
 /// The default filter of the other commands. They warn about lost connections.
-pub(super) const CLIENT: &str = "warn";
+const CLIENT: &str = "warn,fjall=off,lsm_tree=off,sfa=off";
 
 /// The environment variable that holds the filter.
 const VARIABLE: &str = "RUST_LOG";
 
 /// Starts logging with the filter in `RUST_LOG`, or with `default` if it is unset or unusable. Logs
 /// a warning if it is unusable.
-pub(super) fn start(default: &str) {
+pub(super) fn start(default: &str, format: LogFormat) {
     let (filter, complaint) = filter(env::var_os(VARIABLE), default);
-    tracing_subscriber::fmt()
+    let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none())
-        .init();
+        .with_writer(io::stderr);
+    match format {
+        LogFormat::Text => lines
+            .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none())
+            .init(),
+        // The fields stay in an object of their own: one of them could be named as a key beside it.
+        LogFormat::Json => lines
+            .json()
+            .with_ansi(false)
+            .with_current_span(false)
+            .with_span_list(false)
+            .init(),
+    }
     if let Some(complaint) = complaint {
         tracing::warn!("{complaint}");
     }
+}
+
+/// Starts logging for a command that is not the server.
+pub(super) fn start_client() {
+    start(CLIENT, LogFormat::Text);
 }
 
 /// Returns the filter, and a warning if `value` cannot be used.
@@ -67,14 +84,17 @@ fn filter(value: Option<OsString>, default: &str) -> (EnvFilter, Option<String>)
 /// filter would silence everything else.
 fn is_misspelt(word: &str) -> bool {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    const CRATES: [&str; 9] = [
+    const CRATES: [&str; 12] = [
         "hyper_delay",
         "hyper_delay_client",
+        "axum",
         "fjall",
+        "hyper",
         "lsm_tree",
         "mio",
         "race_core",
         "race_tokio",
+        "rustls",
         "sfa",
         "tokio",
     ];

@@ -2,32 +2,45 @@
 //!
 //! Needs the default feature `cli`.
 
+mod bulk;
 mod failure;
+mod listing;
 mod log;
 mod remote;
 mod value;
 
 mod files;
+mod service_manager;
 mod signal;
 
 mod serve;
 
+mod audit;
 mod cancel;
 mod dead;
+mod future;
+mod get;
+mod list;
 mod listen;
+mod pause;
 mod ping;
+mod purge;
 mod schedule;
 mod stats;
 
+mod backup;
 mod export;
+mod import;
 mod repair;
+mod restore;
 mod verify;
 
 mod bench;
+mod token;
 
 use std::{io, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use failure::Failure;
 
@@ -52,13 +65,50 @@ enum Command {
     Schedule(schedule::Schedule),
     Listen(listen::Listen),
     Cancel(cancel::Cancel),
+    Get(get::Get),
+    List(list::List),
     Stats(stats::Stats),
+    Future(future::Future),
     Dead(dead::Dead),
+    Purge(purge::Purge),
+    Jobs(purge::Jobs),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+    Audit(audit::Audit),
     Ping(ping::Ping),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Verify(verify::Verify),
     Repair(repair::Repair),
     Export(export::Export),
+    Import(import::Import),
+    Token(token::Token),
     Bench(bench::Bench),
+}
+
+impl Command {
+    /// Whether nothing is lost if the reader of the output stops before its end. The output of the
+    /// other commands is data that must be whole, or says whether something is damaged or lost.
+    const fn is_for_reading(&self) -> bool {
+        !matches!(
+            self,
+            Self::Backup(_)
+                | Self::Restore(_)
+                | Self::Verify(_)
+                | Self::Repair(_)
+                | Self::Export(_)
+                | Self::Import(_)
+                | Self::Token(_)
+        )
+    }
+}
+
+/// Returns the command line with its subcommands and their help.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Line::command()
 }
 
 /// Runs the command line that this process was started with. Returns exit code 0 on success, and
@@ -68,8 +118,13 @@ enum Command {
 /// printed the help or the version.
 #[must_use]
 pub fn run() -> ExitCode {
-    let line = Line::parse();
+    let matches = Line::command().get_matches();
+    if let Some((name, of_it)) = matches.subcommand() {
+        import::check_options(name, of_it);
+    }
+    let line = Line::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let command = line.command.unwrap_or(Command::Serve(line.serve));
+    let is_for_reading = command.is_for_reading();
     let done = match command {
         Command::Serve(serve) => serve.run(),
         Command::Schedule(schedule) => remote::block_on(schedule.run()),
@@ -77,20 +132,36 @@ pub fn run() -> ExitCode {
         Command::Cancel(cancel) => remote::block_on(cancel.run()),
         Command::Stats(stats) => remote::block_on(stats.run()),
         Command::Dead(dead) => remote::block_on(dead.run()),
+        Command::Get(get) => remote::block_on(get.run()),
+        Command::List(list) => remote::block_on(list.run()),
+        Command::Future(future) => remote::block_on(future.run()),
+        Command::Purge(purge) => remote::block_on(purge.run()),
+        Command::Jobs(jobs) => remote::block_on(jobs.run()),
+        Command::Pause(pause) => remote::block_on(pause.run()),
+        Command::Resume(resume) => remote::block_on(resume.run()),
+        Command::Audit(audit) => remote::block_on(audit.run()),
         Command::Ping(ping) => remote::block_on(ping.run()),
+        Command::Backup(backup) => remote::block_on(backup.run()),
+        Command::Restore(restore) => restore.run(),
         Command::Verify(verify) => verify.run(),
         Command::Repair(repair) => repair.run(),
         Command::Export(export) => export.run(),
+        Command::Import(import) => remote::block_on(import.run()),
+        Command::Token(token) => token.run(),
         Command::Bench(bench) => remote::block_on(bench.run()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of the output has closed the pipe, as `head` does.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(Failure::Output(error))
+            if is_for_reading && error.kind() == io::ErrorKind::BrokenPipe =>
+        {
             ExitCode::SUCCESS
         }
+        // The log has the message, in its own format.
+        Err(Failure::Logged(failure)) => failure.exit_code().into(),
         Err(failure) => {
-            eprintln!("error: {}", failure.message());
+            eprintln!("error: {}", remote::escaped(&failure.message()));
             failure.exit_code().into()
         }
     }

@@ -22,19 +22,18 @@ pub(super) struct Repair {
 
 impl Repair {
     pub(super) fn run(self) -> Result<(), Failure> {
-        log::start(log::CLIENT);
+        log::start_client();
         let repaired = salvage::repair(&self.dir, &self.to)?;
         for line in repaired.missing.iter().chain(&repaired.faults) {
             eprintln!("{line}");
         }
         let lost = repaired.lost + repaired.nameless;
         print(&format!(
-            "saved {}, lost {}, contents without a name {}, old revisions left out {}\n\
-             {} lists all that is lost; to use the saved tasks, set data_dir to {}",
-            repaired.saved,
-            repaired.lost,
-            repaired.nameless,
-            repaired.superseded,
+            "saved {}, lost {}, contents without a name {}, old revisions left out {}",
+            repaired.saved, repaired.lost, repaired.nameless, repaired.superseded
+        ))?;
+        print(&format!(
+            "{} lists all that is lost; to use the saved tasks, set data_dir to {}",
             repaired.list.display(),
             self.to.display()
         ))?;

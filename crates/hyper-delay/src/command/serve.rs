@@ -1,13 +1,20 @@
-use std::path::absolute;
+use std::{net::SocketAddr, path::PathBuf, path::absolute, sync::Arc};
 
 use clap::Args;
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{Failure, files, log, remote::print, signal};
+use super::{
+    Failure, files, log,
+    remote::print_lines,
+    service_manager::ServiceManager,
+    signal::{self, Reload},
+};
 use crate::{
     ServeOptions,
-    config::{Config, Loaded},
-    run_reloadable,
+    config::{Config, Loaded, LogFormat, Overrides, parse_address},
+    progress::Progress,
+    reload,
+    server::run_watched,
 };
 
 /// Threads that read the disk for `stats` and `dead`. Each may hold an open file.
@@ -15,12 +22,27 @@ const BLOCKING_THREADS: usize = 8;
 
 /// Serve until SIGTERM or SIGINT. The default.
 ///
-/// HYPER_DELAY_CONFIG names the configuration file. Default: ./config.json if it exists. SIGHUP
-/// reloads it. RUST_LOG filters the log on standard error; RUST_LOG=debug logs more.
+/// Without --config, the environment variable HYPER_DELAY_CONFIG names the configuration file.
+/// Default: ./config.json if it exists. SIGHUP reloads it. A flag takes precedence over the
+/// environment, and that over the file. RUST_LOG filters the log on standard error; RUST_LOG=debug
+/// logs more.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: HYPER_DELAY_CONFIG=/etc/hyper-delay.json hyper-delay serve")]
+#[command(after_help = "Example: hyper-delay serve --config /etc/hyper-delay.json")]
 pub(super) struct Serve {
-    /// Print the effective configuration and exit.
+    /// Read this configuration file, which must exist.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Listen on this address and port instead of bind_addr.
+    ///
+    /// The environment variable is HYPER_DELAY_BIND_ADDR.
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
+    bind: Option<SocketAddr>,
+    /// Keep the tasks in this folder instead of data_dir.
+    ///
+    /// The environment variable is HYPER_DELAY_DATA_DIR.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Check the configuration and the files of TLS and tokens, print the effective configuration, and exit.
     #[arg(long)]
     check_config: bool,
     /// Start with what is left if acknowledged data is missing from the store.
@@ -33,43 +55,104 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let Loaded { config, source } = Config::load()?;
+        let flags = Overrides {
+            file: self.config,
+            bind_addr: self.bind,
+            data_dir: self.data_dir,
+        };
+        let loaded = flags.load()?;
         if self.check_config {
-            eprintln!("from {source}:");
-            return print(&config.to_string());
+            let protection = reload::load(&loaded.config, loaded.config.bind_addr)?;
+            if let Some(trouble) = protection.trouble() {
+                eprintln!("warning: {trouble}");
+            }
+            eprintln!("from {loaded}:");
+            return print_lines(&loaded.config.to_string());
         }
-        log::start(log::SERVER);
-        let data_dir = absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
-        tracing::info!(
-            version = env!("CARGO_PKG_VERSION"),
-            configuration = %source,
-            data_dir = %data_dir.display(),
-            bind_addr = %config.bind_addr,
-            sync = %config.sync,
-            "starting"
-        );
-        files::raise_limit();
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .max_blocking_threads(BLOCKING_THREADS)
-            .build()
-            .map_err(Failure::Runtime)?;
+        let format = loaded.config.log_format;
+        log::start(log::SERVER, format);
         let options = ServeOptions::default().accept_loss(self.accept_loss);
-        runtime.block_on(serve(config, options))
+        start(loaded, flags, options).map_err(|failure| match format {
+            LogFormat::Text => failure,
+            LogFormat::Json => logged(failure),
+        })
     }
 }
 
-async fn serve(config: Config, options: ServeOptions) -> Result<(), Failure> {
+/// Logs the error on which the server ends, unless the filter leaves out all errors.
+fn logged(failure: Failure) -> Failure {
+    if !tracing::enabled!(tracing::Level::ERROR) {
+        return failure;
+    }
+    tracing::error!(error = %failure.message(), "the server ends");
+    Failure::Logged(Box::new(failure))
+}
+
+fn start(loaded: Loaded, flags: Overrides, options: ServeOptions) -> Result<(), Failure> {
+    let config = &loaded.config;
+    let data_dir = absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone());
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        configuration = %loaded,
+        data_dir = %data_dir.display(),
+        bind_addr = %config.bind_addr,
+        sync = %config.sync,
+        tls = config.tls.is_some(),
+        tokens = config.tokens.is_some(),
+        "starting"
+    );
+    files::raise_limit();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build()
+        .map_err(Failure::Runtime)?;
+    runtime.block_on(serve(loaded.config, flags, options))
+}
+
+async fn serve(config: Config, flags: Overrides, options: ServeOptions) -> Result<(), Failure> {
+    let manager = Arc::new(ServiceManager::of_environment());
+    let progress = Arc::new(Progress::default());
     let end = signal::end()?;
-    let address = config.bind_addr;
-    let (sender, configs) = watch::channel(config);
-    let reload = signal::reload(sender)?;
-    let failed = |source| Failure::Bind { address, source };
-    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let end = async {
+        end.await;
+        manager.stopping();
+    };
+    let (address, http) = (config.bind_addr, config.http_addr);
+    let (configs, received) = watch::channel(config);
+    let reload = signal::reload(Reload {
+        flags,
+        configs,
+        progress: progress.clone(),
+        manager: manager.clone(),
+    })?;
+    let listener = listen("bind_addr", address).await?;
+    let options = match http {
+        Some(address) => options.http(listen("http_addr", address).await?),
+        None => options,
+    };
     let reloading = tokio::spawn(reload);
-    let ended = run_reloadable(listener, configs, options, end).await;
+    let telling = tokio::spawn(tell(manager.clone(), progress.clone()));
+    let ended = run_watched(listener, received, options, progress, end).await;
     reloading.abort();
+    telling.abort();
     ended?;
     tracing::info!("ended");
     Ok(())
+}
+
+/// Tells the service manager that the server listens, and then that its threads make progress.
+async fn tell(manager: Arc<ServiceManager>, progress: Arc<Progress>) {
+    progress.listening().await;
+    manager.ready();
+    manager.watch(&progress).await;
+}
+
+async fn listen(field: &'static str, address: SocketAddr) -> Result<TcpListener, Failure> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| Failure::Bind {
+        field,
+        address,
+        source,
+    })
 }

@@ -1,9 +1,14 @@
 //! Signals of the operating system: shutdown and reload.
 
+use std::sync::Arc;
+
 use tokio::sync::watch;
 
-use super::Failure;
-use crate::config::Config;
+use super::{Failure, service_manager::ServiceManager};
+use crate::{
+    config::{Config, Overrides},
+    progress::Progress,
+};
 
 /// Resolves at SIGINT or SIGTERM. The call itself installs the handlers, before the future is
 /// polled.
@@ -34,38 +39,64 @@ pub(super) fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
     })
 }
 
+/// What a reload needs.
+#[cfg_attr(not(unix), allow(dead_code, reason = "there is no SIGHUP"))]
+pub(super) struct Reload {
+    /// The flags of the command line, which keep their values.
+    pub(super) flags: Overrides,
+    pub(super) configs: watch::Sender<Config>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) manager: Arc<ServiceManager>,
+}
+
 /// Reloads the configuration at each SIGHUP and sends it if it is valid. The call itself installs
 /// the handler; the future never resolves.
 #[cfg(unix)]
-pub(super) fn reload(
-    configs: watch::Sender<Config>,
-) -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn reload(reload: Reload) -> Result<impl Future<Output = ()> + Send, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
     Ok(async move {
         while hangup.recv().await.is_some() {
-            match Config::load() {
-                Ok(loaded) => {
-                    tracing::info!(signal = "SIGHUP", configuration = %loaded.source, "reloading");
-                    configs.send_replace(loaded.config);
-                }
-                Err(error) => tracing::error!(
-                    signal = "SIGHUP",
-                    %error,
-                    "the configuration was not reloaded: the old one stays in force"
-                ),
-            }
+            reload.once().await;
         }
     })
 }
 
+#[cfg(unix)]
+impl Reload {
+    /// Before the server listens, it takes the new configuration at its start, and the service
+    /// manager still waits for that.
+    async fn once(&self) {
+        let is_listening = self.progress.is_listening();
+        if is_listening {
+            self.manager.reloading();
+        }
+        let mut reloads = self.progress.reloads();
+        match self.flags.load() {
+            Ok(loaded) => {
+                tracing::info!(signal = "SIGHUP", configuration = %loaded, "reloading");
+                self.configs.send_replace(loaded.config);
+                if is_listening {
+                    let _ = reloads.changed().await;
+                }
+            }
+            Err(error) => tracing::error!(
+                signal = "SIGHUP",
+                %error,
+                "the configuration was not reloaded: the old one stays in force"
+            ),
+        }
+        if is_listening {
+            self.manager.ready();
+        }
+    }
+}
+
 /// Does nothing: this platform has no SIGHUP.
 #[cfg(not(unix))]
-pub(super) fn reload(
-    configs: watch::Sender<Config>,
-) -> Result<impl Future<Output = ()> + Send, Failure> {
+pub(super) fn reload(reload: Reload) -> Result<impl Future<Output = ()> + Send, Failure> {
     Ok(async move {
-        configs.closed().await;
+        reload.configs.closed().await;
     })
 }

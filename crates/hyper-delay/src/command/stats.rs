@@ -3,7 +3,7 @@ use hyper_delay_client::RouteStats;
 
 use super::{
     Failure,
-    remote::{Remote, print, print_json},
+    remote::{Remote, escaped, print, print_json},
 };
 
 /// Print the number of tasks by state and by route.
@@ -61,7 +61,9 @@ impl Stats {
 
 fn table(routes: &[RouteStats]) -> Result<(), Failure> {
     const HEAD: &str = "route";
-    let lengths = routes.iter().map(|route| route.route.chars().count());
+    let names = routes.iter().map(|route| escaped(&route.route));
+    let names: Vec<_> = names.collect();
+    let lengths = names.iter().map(|name| name.chars().count());
     let wide = lengths.max().unwrap_or_default().max(HEAD.len());
     let row = |name: &str, cells: [&str; 5], mark: &str| {
         let cells = cells.map(|cell| format!("{cell:>10}")).concat();
@@ -74,7 +76,7 @@ fn table(routes: &[RouteStats]) -> Result<(), Failure> {
             "",
         )?;
     }
-    for route in routes {
+    for (route, name) in routes.iter().zip(&names) {
         let cells = [
             route.waiting,
             route.parked,
@@ -83,8 +85,12 @@ fn table(routes: &[RouteStats]) -> Result<(), Failure> {
             route.consumers,
         ];
         let cells = cells.map(|cell| cell.to_string());
-        let mark = if route.orphaned { "  orphaned" } else { "" };
-        row(&route.route, cells.each_ref().map(String::as_str), mark)?;
+        let mark = match (route.orphaned, route.paused) {
+            (true, _) => "  orphaned",
+            (false, true) => "  paused",
+            (false, false) => "",
+        };
+        row(name, cells.each_ref().map(String::as_str), mark)?;
     }
     Ok(())
 }

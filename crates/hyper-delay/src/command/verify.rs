@@ -1,14 +1,15 @@
 use std::{
-    io::{self, BufWriter, Write as _},
+    fs::File,
+    io::{self, BufReader, BufWriter, Write as _},
     path::PathBuf,
 };
 
 use clap::Args;
 
-use super::{Failure, log};
-use crate::salvage;
+use super::{Failure, log, remote::print};
+use crate::{backup, salvage};
 
-/// Check the store of a stopped server.
+/// Check the store of a stopped server, or a backup.
 ///
 /// Reads everything and prints a line for each file, space and task that is damaged, missing or
 /// inconsistent. Writes nothing. The exit code is 0 only if all is well. The unreadable end that a
@@ -16,13 +17,27 @@ use crate::salvage;
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay verify data/db")]
 pub(super) struct Verify {
-    /// The data_dir of the server.
+    /// The data_dir of the server, or a backup. - reads a backup from standard input.
     dir: PathBuf,
 }
 
 impl Verify {
     pub(super) fn run(self) -> Result<(), Failure> {
-        log::start(log::CLIENT);
+        log::start_client();
+        if self.dir.is_file() {
+            let file = File::open(&self.dir).map_err(Failure::file(&self.dir))?;
+            let name = self.dir.display().to_string();
+            let checked = backup::check(BufReader::new(file), &name)?;
+            return print(&format!("all is well: {checked}"));
+        }
+        if self.dir.as_os_str() == "-" {
+            let input = io::stdin().lock();
+            let checked = backup::check(BufReader::new(input), "standard input")?;
+            return print(&format!("all is well: {checked}"));
+        }
+        if !self.dir.exists() {
+            return Err(Failure::NothingToVerify(self.dir));
+        }
         let mut out = BufWriter::new(io::stdout().lock());
         let verified = salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
         let (tasks, findings) = (verified.tasks, verified.findings);

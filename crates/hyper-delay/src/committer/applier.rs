@@ -4,6 +4,7 @@ use std::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
     },
+    time::Duration,
     vec::IntoIter,
 };
 
@@ -16,6 +17,8 @@ use super::{
 use crate::{
     clock::Clock,
     ledger::{Ledger, Op, Outcome},
+    metrics::Metrics,
+    progress::Progress,
     scheduler::{Committed, Job},
     store::{Room, Store, StoreError},
 };
@@ -23,6 +26,9 @@ use crate::{
 /// With less room than this for new tasks, a group is applied only after the one before it is
 /// written, so that the measured room is exact.
 const EXACT: u64 = 256 << 20;
+
+/// Without jobs, the disk is looked at this often, so that others see whether it is full.
+const IDLE_LOOK: Duration = Duration::from_secs(1);
 
 /// Applies jobs to the ledger, in order, while the group before is written.
 pub(crate) struct Applier<S> {
@@ -32,6 +38,8 @@ pub(crate) struct Applier<S> {
     clock: Clock,
     admission: Admission,
     handover: Arc<Handover>,
+    metrics: Arc<Metrics>,
+    progress: Arc<Progress>,
 }
 
 /// Why the applier ends.
@@ -68,7 +76,21 @@ impl<S: Store> Applier<S> {
             clock,
             admission: Admission::default(),
             handover,
+            metrics: Arc::default(),
+            progress: Arc::default(),
         }
+    }
+
+    /// Notes the room on the disk there. Default: nothing sees it.
+    pub(crate) fn with_metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// Notes in `progress` when it works.
+    pub(crate) fn watched(mut self, progress: Arc<Progress>) -> Self {
+        self.progress = progress;
+        self
     }
 
     /// Applies jobs until all senders are gone or the writer has ended. The writer reports the
@@ -85,13 +107,21 @@ impl<S: Store> Applier<S> {
     fn apply_all(&mut self) -> Result<(), End> {
         // The reserve starts to grow before another program can fill the disk.
         self.room()?;
-        while let Ok(jobs) = self.jobs.recv() {
-            let mut jobs = jobs.into_iter();
+        loop {
+            let mut jobs = match self.jobs.recv_timeout(IDLE_LOOK) {
+                Ok(jobs) => jobs.into_iter(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.room()?;
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
             while jobs.len() > 0 {
+                self.progress.applier.works();
                 self.apply_group(&mut jobs)?;
             }
+            self.progress.applier.rests();
         }
-        Ok(())
     }
 
     /// Applies jobs of one group and leaves it for the writer: these, until it is full, and those
@@ -144,10 +174,17 @@ impl<S: Store> Applier<S> {
     }
 
     fn apply_one(&mut self, job: Job, now: u64, group: &mut Group) -> Result<(), StoreError> {
-        let Job { mut op, token } = job;
+        let Job {
+            mut op,
+            token,
+            most_pending,
+        } = job;
         let outcome: Outcome = match &op {
             Op::Schedule(order) if !self.admission.admits(order) => {
                 self.ledger.refuse(order, now)?
+            }
+            Op::Schedule(order) if self.ledger.exceeds(order, most_pending, now)? => {
+                Outcome::OverQuota
             }
             op => self.ledger.apply(op, now)?,
         };
@@ -199,6 +236,8 @@ impl<S: Store> Applier<S> {
                 return Ok((hold.into_changes(), room));
             }
             hold.log();
+            // A full disk is no reason to restart the server.
+            self.progress.applier.works();
             next = match self.jobs.recv_timeout(Hold::CHECK_INTERVAL) {
                 Ok(jobs) if jobs.is_empty() => return Err(hold.ending().into()),
                 Ok(jobs) => jobs,
@@ -219,7 +258,9 @@ impl<S: Store> Applier<S> {
     }
 
     fn room(&self) -> Result<Room, StoreError> {
-        self.store.room(self.ledger.tasks()?)
+        let room = self.store.room(self.ledger.tasks()?)?;
+        self.metrics.look(room);
+        Ok(room)
     }
 }
 

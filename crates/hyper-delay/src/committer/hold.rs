@@ -58,7 +58,7 @@ impl Hold {
     }
 }
 
-fn refused(Job { op, token }: Job) -> Committed {
+fn refused(Job { op, token, .. }: Job) -> Committed {
     Committed {
         op,
         token,

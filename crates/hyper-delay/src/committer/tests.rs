@@ -42,6 +42,7 @@ fn job(id: usize) -> Job {
         replace: false,
     });
     Job {
+        most_pending: None,
         op,
         token: Token::None,
     }
@@ -53,6 +54,7 @@ fn cancel(id: &str) -> Job {
         id: id.into(),
     };
     Job {
+        most_pending: None,
         op,
         token: Token::None,
     }

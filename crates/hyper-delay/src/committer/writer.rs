@@ -11,6 +11,8 @@ use super::{
 };
 use crate::{
     config::Sync,
+    metrics::Metrics,
+    progress::Progress,
     scheduler::Committed,
     store::{Durability, Store, StoreError},
 };
@@ -22,6 +24,8 @@ pub(crate) struct Writer<S> {
     dirty: Dirty,
     pace: Pace,
     handover: Arc<Handover>,
+    metrics: Arc<Metrics>,
+    progress: Arc<Progress>,
 }
 
 impl<S: Store> Writer<S> {
@@ -35,7 +39,21 @@ impl<S: Store> Writer<S> {
             dirty: Dirty::new(sync),
             pace: Pace::default(),
             handover,
+            metrics: Arc::default(),
+            progress: Arc::default(),
         }
+    }
+
+    /// Counts the batches there. Default: nothing sees the counts.
+    pub(crate) fn with_metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// Notes in `progress` when it works.
+    pub(crate) fn watched(mut self, progress: Arc<Progress>) -> Self {
+        self.progress = progress;
+        self
     }
 
     /// Commits groups and reports each with `tell` until the applier ends, then syncs in every mode.
@@ -46,7 +64,14 @@ impl<S: Store> Writer<S> {
     /// start, or not.
     pub(crate) fn run(mut self, mut tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
         loop {
-            match self.handover.take(self.dirty.wait(), self.pace.patience()) {
+            self.progress.writer.rests();
+            let wait = match self.metrics.forecast.is_counting() {
+                true => Some(Duration::ZERO),
+                false => self.dirty.wait(),
+            };
+            let taken = self.handover.take(wait, self.pace.patience());
+            self.progress.writer.works();
+            match taken {
                 Taken::Group(group) => tell(self.commit(group)?),
                 Taken::Nothing => {}
                 Taken::End(result) => {
@@ -54,8 +79,9 @@ impl<S: Store> Writer<S> {
                     return self.store.sync();
                 }
             }
+            self.metrics.forecast.count_on(&*self.store)?;
             if self.dirty.wait() == Some(Duration::ZERO) {
-                self.store.sync()?;
+                self.metrics.write.during(|| self.store.sync())?;
                 self.dirty.synced();
             }
         }
@@ -63,15 +89,21 @@ impl<S: Store> Writer<S> {
 
     fn commit(&mut self, group: Group) -> Result<Vec<Committed>, StoreError> {
         let Group {
-            batch,
+            mut batch,
             committed,
             bytes,
         } = group;
         let mut duration = None;
         if !batch.is_empty() {
+            let due = batch.take_due();
             let begun = Instant::now();
-            self.store.commit(batch, self.durability)?;
-            duration = Some(begun.elapsed());
+            let commit = || self.store.commit(batch, self.durability);
+            self.metrics.write.during(commit)?;
+            let elapsed = begun.elapsed();
+            duration = Some(elapsed);
+            self.metrics.forecast.committed(&due);
+            self.metrics.commit_time.observe_time(elapsed);
+            self.metrics.batch_size.observe(committed.len() as u64);
             self.dirty.written();
         }
         self.pace.written(committed.len(), duration);

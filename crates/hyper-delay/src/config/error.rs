@@ -7,6 +7,16 @@ pub enum ConfigError {
     /// The environment variable is empty.
     #[error("HYPER_DELAY_CONFIG is empty: set it to the name of a file, or unset it")]
     NoName,
+    /// An environment variable has an invalid value.
+    #[error("{variable} is {value:?}: {cure}")]
+    BadVariable {
+        /// The variable.
+        variable: &'static str,
+        /// Its value.
+        value: String,
+        /// The valid values.
+        cure: String,
+    },
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", file.display())]
     Unreadable {

@@ -1,34 +1,43 @@
-//! Finds the configuration file.
+//! Finds the configuration file, and the values that take precedence over it.
 
 use std::{
     env,
     ffi::OsString,
     fmt, fs,
     io::ErrorKind,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, read::parse_address};
 
 /// The environment variable that names the file.
 const VARIABLE: &str = "HYPER_DELAY_CONFIG";
 
+/// The environment variables of two fields.
+const BIND_ADDR: &str = "HYPER_DELAY_BIND_ADDR";
+const DATA_DIR: &str = "HYPER_DELAY_DATA_DIR";
+
 /// The file in the working directory that is read if it exists.
 const FILE: &str = "config.json";
 
-/// A configuration and its source.
+/// A configuration and its source. [`Display`](fmt::Display) names the source, and each field that
+/// a flag or the environment sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
-    /// Its source.
+    /// The source of the other fields.
     pub source: Source,
+    /// The fields that do not come from the source, each with the flag or the environment variable
+    /// that sets it.
+    pub overridden: Vec<(&'static str, &'static str)>,
 }
 
 /// The source of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The file that `HYPER_DELAY_CONFIG` names.
+    /// The file that `--config` or `HYPER_DELAY_CONFIG` names.
     Named(PathBuf),
     /// `config.json` in the working directory.
     Found(PathBuf),
@@ -36,16 +45,93 @@ pub enum Source {
     Defaults,
 }
 
-impl Config {
-    /// Reads the file that the environment variable `HYPER_DELAY_CONFIG` names, which must exist.
-    /// Without the variable it reads `config.json` in the working directory, or returns the
-    /// defaults if that does not exist.
+/// Values from a command line. They take precedence over the environment, and the environment over
+/// the file. Default: none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overrides {
+    /// The file, instead of the one that `HYPER_DELAY_CONFIG` names: `--config`.
+    pub file: Option<PathBuf>,
+    /// `bind_addr`, instead of `HYPER_DELAY_BIND_ADDR` and the file: `--bind`.
+    pub bind_addr: Option<SocketAddr>,
+    /// `data_dir`, instead of `HYPER_DELAY_DATA_DIR` and the file: `--data-dir`.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Overrides {
+    /// Like [`Config::load`], with these values.
     ///
     /// # Errors
     ///
-    /// A [`ConfigError`] that names the file, the field, the value and the cure.
+    /// As [`Config::load`].
+    pub fn load(&self) -> Result<Loaded, ConfigError> {
+        self.load_with(|name| env::var_os(name), Path::new("."))
+    }
+
+    fn load_with(
+        &self,
+        variable: impl Fn(&str) -> Option<OsString>,
+        directory: &Path,
+    ) -> Result<Loaded, ConfigError> {
+        let named = match &self.file {
+            Some(file) => Some(file.into()),
+            None => variable(VARIABLE),
+        };
+        let mut loaded = load(named, directory)?;
+        let address = match self.bind_addr {
+            Some(address) => Some((address, "--bind")),
+            None => match variable(BIND_ADDR) {
+                Some(value) => Some((bind_addr(&value)?, BIND_ADDR)),
+                None => None,
+            },
+        };
+        if let Some((address, by)) = address {
+            loaded.config.bind_addr = address;
+            loaded.overridden.push(("bind_addr", by));
+        }
+        let folder = match &self.data_dir {
+            Some(folder) => Some((folder.clone(), "--data-dir")),
+            None => match variable(DATA_DIR) {
+                Some(value) if value.is_empty() => return Err(bad(DATA_DIR, &value, FOLDER)),
+                Some(value) => Some((value.into(), DATA_DIR)),
+                None => None,
+            },
+        };
+        if let Some((folder, by)) = folder {
+            loaded.config.data_dir = folder;
+            loaded.overridden.push(("data_dir", by));
+        }
+        loaded.config.check_exposure(&loaded.to_string())?;
+        Ok(loaded)
+    }
+}
+
+/// The cure for a bad `HYPER_DELAY_DATA_DIR`.
+const FOLDER: &str = "give the path of a folder, or unset it";
+
+fn bind_addr(value: &OsString) -> Result<SocketAddr, ConfigError> {
+    parse_address(value.to_str().unwrap_or_default())
+        .map_err(|cure| bad(BIND_ADDR, value, &format!("{cure}, or unset it")))
+}
+
+fn bad(variable: &'static str, value: &OsString, cure: &str) -> ConfigError {
+    ConfigError::BadVariable {
+        variable,
+        value: value.to_string_lossy().into_owned(),
+        cure: cure.to_owned(),
+    }
+}
+
+impl Config {
+    /// Reads the file that the environment variable `HYPER_DELAY_CONFIG` names, which must exist.
+    /// Without the variable it reads `config.json` in the working directory, or returns the
+    /// defaults if that does not exist. `HYPER_DELAY_BIND_ADDR` and `HYPER_DELAY_DATA_DIR` take
+    /// precedence over the fields `bind_addr` and `data_dir`.
+    ///
+    /// # Errors
+    ///
+    /// A [`ConfigError`] that names the file, the field or the variable, the value and the cure.
     pub fn load() -> Result<Loaded, ConfigError> {
-        load(env::var_os(VARIABLE), Path::new("."))
+        Overrides::default().load()
     }
 }
 
@@ -58,8 +144,9 @@ fn load(named: Option<OsString>, directory: &Path) -> Result<Loaded, ConfigError
     let source = source(file.clone());
     match fs::read_to_string(&file) {
         Ok(json) => Ok(Loaded {
-            config: Config::from_json(&source.to_string(), &json)?,
+            config: Config::unexposed(&source.to_string(), &json)?,
             source,
+            overridden: Vec::new(),
         }),
         Err(error)
             if error.kind() == ErrorKind::NotFound && source == Source::Found(file.clone()) =>
@@ -67,9 +154,20 @@ fn load(named: Option<OsString>, directory: &Path) -> Result<Loaded, ConfigError
             Ok(Loaded {
                 config: Config::default(),
                 source: Source::Defaults,
+                overridden: Vec::new(),
             })
         }
         Err(source) => Err(ConfigError::Unreadable { file, source }),
+    }
+}
+
+impl fmt::Display for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        for (field, by) in &self.overridden {
+            write!(f, ", {field} by {by}")?;
+        }
+        Ok(())
     }
 }
 
@@ -152,5 +250,105 @@ mod tests {
             file.display()
         );
         assert_eq!(error, wanted);
+    }
+
+    fn variables(set: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + use<> {
+        let set: Vec<(String, String)> = set
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        move |name| {
+            let found = set.iter().find(|(set, _)| set == name);
+            found.map(|(_, value)| value.into())
+        }
+    }
+
+    #[test]
+    fn a_flag_takes_precedence_over_the_environment_and_that_over_the_file() {
+        let directory = directory(Some(
+            r#"{"bind_addr": "127.0.0.1:1", "data_dir": "file", "credit": 5}"#,
+        ));
+        let flags = Overrides {
+            bind_addr: Some(([127, 0, 0, 1], 3).into()),
+            data_dir: Some("flag".into()),
+            ..Overrides::default()
+        };
+        let set = [(BIND_ADDR, "127.0.0.1:2"), (DATA_DIR, "environment")];
+        for (flags, set, port, folder, shown) in [
+            (&Overrides::default(), &set[..0], 1, "file", ""),
+            (
+                &Overrides::default(),
+                &set,
+                2,
+                "environment",
+                ", bind_addr by HYPER_DELAY_BIND_ADDR, data_dir by HYPER_DELAY_DATA_DIR",
+            ),
+            (
+                &flags,
+                &set,
+                3,
+                "flag",
+                ", bind_addr by --bind, data_dir by --data-dir",
+            ),
+        ] {
+            let loaded = flags.load_with(variables(set), directory.path()).unwrap();
+            assert_eq!(loaded.config.bind_addr.port(), port);
+            assert_eq!(loaded.config.data_dir, Path::new(folder));
+            assert_eq!(loaded.config.credit, 5);
+            assert_eq!(loaded.to_string(), format!("{}{shown}", loaded.source));
+        }
+    }
+
+    #[test]
+    fn the_file_of_a_flag_is_read_instead_of_the_one_in_the_environment() {
+        let directory = directory(Some("not JSON"));
+        let file = directory.path().join("flag.json");
+        fs::write(&file, r#"{"credit": 9}"#).unwrap();
+        let flags = Overrides {
+            file: Some(file.clone()),
+            ..Overrides::default()
+        };
+        let set = variables(&[(VARIABLE, "missing.json")]);
+        let loaded = flags.load_with(set, directory.path()).unwrap();
+        assert_eq!(loaded.config.credit, 9);
+        assert_eq!(loaded.source, Source::Named(file));
+    }
+
+    #[test]
+    fn only_the_address_in_force_must_be_protected() {
+        let here = directory(Some(r#"{"bind_addr": "127.0.0.1:1"}"#));
+        let set = variables(&[(BIND_ADDR, "0.0.0.0:1")]);
+        let error = Overrides::default().load_with(set, here.path());
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("bind_addr by HYPER_DELAY_BIND_ADDR: bind_addr is \"0.0.0.0:1\": other"),
+            "{error}"
+        );
+        let everywhere = directory(Some(r#"{"bind_addr": "0.0.0.0:1"}"#));
+        let set = variables(&[(BIND_ADDR, "127.0.0.1:1")]);
+        assert!(
+            Overrides::default()
+                .load_with(set, everywhere.path())
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_bad_variable_is_an_error_that_names_value_and_cure() {
+        let directory = directory(None);
+        for (name, value, cure) in [
+            (BIND_ADDR, "localhost:7000", "give an address and a port"),
+            (BIND_ADDR, "", "give an address and a port"),
+            (DATA_DIR, "", "give the path of a folder, or unset it"),
+        ] {
+            let set = variables(&[(name, value)]);
+            let error = Overrides::default().load_with(set, directory.path());
+            let error = error.unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("{name} is {value:?}: {cure}")),
+                "{error}"
+            );
+            assert!(error.ends_with(", or unset it"), "{error}");
+        }
     }
 }

@@ -5,9 +5,14 @@
 
 mod hedge;
 mod hosts;
+mod http_hosts;
+mod log_format;
+mod quotas;
 mod sync;
+mod tls;
 
 mod error;
+mod exposure;
 mod object;
 
 mod read;
@@ -17,10 +22,17 @@ mod load;
 mod reload;
 
 pub use error::ConfigError;
+pub use exposure::Exposed;
 pub use hosts::AllowedHosts;
-pub use load::{Loaded, Source};
+pub use http_hosts::HttpHosts;
+pub use load::{Loaded, Overrides, Source};
+pub use log_format::LogFormat;
+pub use quotas::Quota;
+#[cfg(feature = "cli")]
+pub(crate) use read::parse_address;
 pub use reload::Changes;
 pub use sync::Sync;
+pub use tls::TlsFiles;
 pub use values::Config;
 
 #[cfg(test)]

@@ -47,6 +47,20 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Takes a field of which `null` is a value of its own, and not the default.
+    pub(super) fn nullable<T>(
+        &mut self,
+        field: &'static str,
+        default: Option<T>,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<Option<T>, ConfigError> {
+        let default = match self.left.get(field) {
+            Some(Value::Null) => None,
+            _ => default,
+        };
+        self.take(field, default, |value| read(value).map(Some))
+    }
+
     /// Takes a whole number. `unit` is used in errors.
     pub(super) fn number<T: TryFrom<u64>>(
         &mut self,

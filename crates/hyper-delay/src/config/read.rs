@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    AllowedHosts, Config, ConfigError, Sync,
+    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync,
     hosts::Host,
+    http_hosts::HttpHost,
     object::{Fields, number},
-    sync,
+    quotas, sync, tls,
 };
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -21,6 +22,14 @@ impl Config {
     /// If it is not one JSON object, names an unknown field or the same field twice, or has a value
     /// out of range.
     pub fn from_json(file: &str, json: &str) -> Result<Self, ConfigError> {
+        let config = Self::unexposed(file, json)?;
+        config.check_exposure(file)?;
+        Ok(config)
+    }
+
+    /// Like [`from_json`](Self::from_json), for a configuration whose `bind_addr` can still change:
+    /// [`check_exposure`](Self::check_exposure) is left to the caller.
+    pub(super) fn unexposed(file: &str, json: &str) -> Result<Self, ConfigError> {
         let mut fields = Fields::read(file, json)?;
         let config = Self::take(&mut fields)?;
         config.check(&fields)?;
@@ -34,7 +43,12 @@ impl Config {
         Ok(Self {
             data_dir: f.take("data_dir", default.data_dir, folder)?,
             bind_addr: f.take("bind_addr", default.bind_addr, address)?,
+            http_addr: f.nullable("http_addr", default.http_addr, http_address)?,
+            http_hosts: f.take("http_hosts", default.http_hosts, http_hosts)?,
             allowed_hosts: f.take("allowed_hosts", default.allowed_hosts, hosts)?,
+            tls: f.take("tls", default.tls, |value| tls::read(value).map(Some))?,
+            tokens: f.take("tokens", default.tokens, |value| file(value).map(Some))?,
+            open: f.take("open", default.open, flag)?,
             max_connections: f.number(
                 "max_connections",
                 default.max_connections,
@@ -140,7 +154,33 @@ impl Config {
                 number(value, "a number", 1..=u32::MAX.into()).map(Some)
             })?,
             hedge: f.take("hedge", default.hedge, hedge)?,
+            quotas: f.take("quotas", default.quotas, quotas::read)?,
+            log_format: f.take("log_format", default.log_format, LogFormat::read)?,
         })
+    }
+
+    /// Checks that the server may listen on `bind_addr`, and that `http_addr` is another address.
+    /// `source` names the configuration in errors.
+    pub(super) fn check_exposure(&self, source: &str) -> Result<(), ConfigError> {
+        if self.http_addr == Some(self.bind_addr) && self.bind_addr.port() != 0 {
+            return Err(ConfigError::BadField {
+                file: source.to_owned(),
+                field: "http_addr".to_owned(),
+                value: json!(self.bind_addr).to_string(),
+                cure: "bind_addr is the same: give them different ports, or set http_addr to null \
+                       to turn HTTP off"
+                    .to_owned(),
+            });
+        }
+        match self.exposure(self.bind_addr) {
+            Ok(_) => Ok(()),
+            Err(exposed) => Err(ConfigError::BadField {
+                file: source.to_owned(),
+                field: "bind_addr".to_owned(),
+                value: json!(self.bind_addr).to_string(),
+                cure: exposed.to_string(),
+            }),
+        }
     }
 
     /// Checks fields against each other.
@@ -179,18 +219,44 @@ impl Config {
 }
 
 fn folder(value: &Value) -> Result<PathBuf, String> {
+    path(value).ok_or_else(|| "give the path of a folder".to_owned())
+}
+
+fn file(value: &Value) -> Result<PathBuf, String> {
+    path(value)
+        .ok_or_else(|| "give the path of a file that `hyper-delay token new` has made".to_owned())
+}
+
+fn path(value: &Value) -> Option<PathBuf> {
     let path = value
         .as_str()
         .filter(|path| !path.is_empty() && !path.contains('\0'));
     path.map(PathBuf::from)
-        .ok_or_else(|| "give the path of a folder".to_owned())
+}
+
+fn flag(value: &Value) -> Result<bool, String> {
+    value
+        .as_bool()
+        .ok_or_else(|| "give true or false".to_owned())
 }
 
 fn address(value: &Value) -> Result<SocketAddr, String> {
-    let address = value.as_str().and_then(|text| text.parse().ok());
-    address.ok_or_else(|| {
+    parse_address(value.as_str().unwrap_or_default())
+}
+
+/// Reads an address and a port. The error is the cure.
+pub(crate) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
         "give an address and a port such as \"127.0.0.1:7000\" or \"[::1]:7000\" (names are not \
          looked up)"
+            .to_owned()
+    })
+}
+
+fn http_address(value: &Value) -> Result<SocketAddr, String> {
+    address(value).map_err(|_| {
+        "give an address and a port such as \"127.0.0.1:7001\" or \"[::1]:7001\" (names are not \
+         looked up), or null to turn it off"
             .to_owned()
     })
 }
@@ -213,6 +279,21 @@ fn hosts(value: &Value) -> Result<AllowedHosts, String> {
         })
         .collect();
     hosts.map(AllowedHosts::new)
+}
+
+fn http_hosts(value: &Value) -> Result<HttpHosts, String> {
+    let list = value
+        .as_array()
+        .ok_or("give a list of names and addresses")?;
+    let hosts: Result<Vec<HttpHost>, String> = list
+        .iter()
+        .map(|entry| {
+            let text = entry.as_str().unwrap_or_default();
+            text.parse()
+                .map_err(|cure| format!("{entry} in it: {cure}"))
+        })
+        .collect();
+    hosts.map(HttpHosts::new)
 }
 
 fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {

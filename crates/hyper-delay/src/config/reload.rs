@@ -5,19 +5,25 @@ use serde_json::Value;
 use super::Config;
 
 /// Fields that are read only at start.
-const RESTART: [&str; 6] = [
+const RESTART: [&str; 8] = [
     "data_dir",
     "bind_addr",
+    "http_addr",
     "sync",
     "disk_reserve_mib",
     "tick_ms",
     "dedupe_seconds",
+    "log_format",
 ];
 
 /// Fields that a running server applies.
 #[cfg(test)]
-const LIVE: [&str; 21] = [
+const LIVE: [&str; 26] = [
+    "http_hosts",
     "allowed_hosts",
+    "tls",
+    "tokens",
+    "open",
     "max_connections",
     "reserved_connections",
     "max_line_bytes",
@@ -38,6 +44,7 @@ const LIVE: [&str; 21] = [
     "max_retry_delay_ms",
     "max_attempts",
     "hedge",
+    "quotas",
 ];
 
 /// The names of fields that differ between two configurations.
@@ -54,8 +61,8 @@ impl Config {
     /// Returns the configuration that a server with this one has after it has loaded `new`, and
     /// the fields that differ.
     ///
-    /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `sync`,
-    /// `disk_reserve_mib`, `tick_ms` and `dedupe_seconds`.
+    /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `http_addr`,
+    /// `sync`, `disk_reserve_mib`, `tick_ms`, `dedupe_seconds` and `log_format`.
     ///
     /// ```
     /// use hyper_delay::config::Config;
@@ -86,10 +93,12 @@ impl Config {
         let config = Self {
             data_dir: self.data_dir.clone(),
             bind_addr: self.bind_addr,
+            http_addr: self.http_addr,
             sync: self.sync,
             disk_reserve_mib: self.disk_reserve_mib,
             tick_ms: self.tick_ms,
             dedupe_seconds: self.dedupe_seconds,
+            log_format: self.log_format,
             ..new
         };
         (config, changes)
@@ -101,7 +110,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::Sync;
+    use crate::config::{LogFormat, Sync};
 
     #[test]
     fn every_field_is_either_applied_or_needs_a_restart() {
@@ -128,10 +137,12 @@ mod tests {
         let new = Config {
             data_dir: "elsewhere".into(),
             bind_addr: ([127, 0, 0, 1], 1).into(),
+            http_addr: None,
             sync: Sync::Interval(Duration::from_secs(1)),
             disk_reserve_mib: 7,
             tick_ms: 7,
             dedupe_seconds: 7,
+            log_format: LogFormat::Json,
             ..old.clone()
         };
         let (config, changes) = old.reloaded(new);

@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use super::{AllowedHosts, Sync, hedge};
+use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge};
 
 /// The configuration of a server. Every value has been checked.
 ///
@@ -34,9 +34,24 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The address and port to listen on; port 0 is any free one. Default: `"127.0.0.1:7000"`.
     pub bind_addr: SocketAddr,
+    /// The address and port of the HTTP listener with health and metrics; port 0 is any free one,
+    /// and null turns it off. Default: `"127.0.0.1:7001"`.
+    pub http_addr: Option<SocketAddr>,
+    /// The names and addresses under which the HTTP listener may be addressed. Empty means the
+    /// default: `localhost` and the address that it is bound to.
+    pub http_hosts: HttpHosts,
     /// The addresses and CIDR ranges that may connect. Empty means the default,
     /// `["127.0.0.1", "::1"]`.
     pub allowed_hosts: AllowedHosts,
+    /// The files of TLS; null: connections are plain. Default: null.
+    pub tls: Option<TlsFiles>,
+    /// The file of tokens, which `hyper-delay token` makes; null: everybody may do everything.
+    /// Relative to the working directory. Default: null.
+    #[serde(serialize_with = "shown_if_some")]
+    pub tokens: Option<PathBuf>,
+    /// Whether a server that other machines can reach may do without tokens and client certificates.
+    /// Default: false.
+    pub open: bool,
     /// The most open connections: 1 to 1,000,000. Default: 10,000.
     pub max_connections: usize,
     /// Connections beyond `max_connections` that are kept for operators on this machine: 0 to
@@ -102,6 +117,11 @@ pub struct Config {
     /// by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).
     /// Default: none.
     pub hedge: BTreeMap<String, u64>,
+    /// What a route may take, by route, or by prefix for a key that ends with `*`. See
+    /// [`quota_of`](Self::quota_of). Default: none.
+    pub quotas: BTreeMap<String, Quota>,
+    /// The form of the log's lines. Default: `"text"`.
+    pub log_format: LogFormat,
 }
 
 impl Default for Config {
@@ -109,7 +129,12 @@ impl Default for Config {
         Self {
             data_dir: PathBuf::from("data/db"),
             bind_addr: (Ipv4Addr::LOCALHOST, 7_000).into(),
+            http_addr: Some((Ipv4Addr::LOCALHOST, 7_001).into()),
+            http_hosts: HttpHosts::default(),
             allowed_hosts: AllowedHosts::default(),
+            tls: None,
+            tokens: None,
+            open: false,
             max_connections: 10_000,
             reserved_connections: 4,
             max_line_bytes: 65_536,
@@ -134,6 +159,8 @@ impl Default for Config {
             max_retry_delay_ms: 60_000,
             max_attempts: None,
             hedge: BTreeMap::new(),
+            quotas: BTreeMap::new(),
+            log_format: LogFormat::Text,
         }
     }
 }
@@ -146,6 +173,14 @@ impl Config {
     #[must_use]
     pub fn hedge_of(&self, route: &str) -> Option<Duration> {
         hedge::delay(&self.hedge, route).map(Duration::from_millis)
+    }
+
+    /// Returns the quotas of a route, and their key.
+    ///
+    /// A key that equals the route takes precedence, then the longest prefix.
+    #[must_use]
+    pub fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
+        hedge::find(&self.quotas, route)
     }
 
     /// Returns the configuration as a file with every field.
@@ -162,6 +197,16 @@ impl fmt::Display for Config {
 }
 
 /// A path that is not Unicode is shown with replacement characters.
-fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn shown<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
+}
+
+pub(super) fn shown_if_some<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => shown(path, serializer),
+        None => serializer.serialize_none(),
+    }
 }

@@ -2,16 +2,17 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
-use super::Shared;
+use super::{Shared, look};
 use crate::{
+    access::{Grant, Right},
     driver::Event,
-    ledger::{DeadLetter, Position, View},
+    ledger::{Listing, Position, Row, View},
     log_limit::Warning,
     outbox::Outbox,
-    protocol::{Code, Counts, DeadTask, Refusal, Reply, RouteStats, Stats},
-    record::{self, Name, Place},
+    protocol::{Code, Counts, DeadTask, Filter, Refusal, Reply, RouteStats, Stats},
+    record::{self, Name, Place, key},
     scheduler::{CountsAsked, Input, Message, OwnRoutes, ReplyTo},
-    store::{Store, StoreError},
+    store::{Space, Store, StoreError},
 };
 
 /// Reads the counts on disk, and has the scheduler add what it knows.
@@ -19,17 +20,18 @@ pub(super) async fn stats<S: Store>(
     shared: &Arc<Shared<S>>,
     outbox: &Arc<Outbox>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
+    grant: Option<Arc<Grant>>,
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
     let own_routes = shared.own_routes.clone();
-    let (one, from) = (route.clone(), after.clone());
+    let (one, from, of) = (route.clone(), after.clone(), grant.clone());
     let read = read(move || {
         let is_listed = |name: &str| match &one {
             Some(one) => name == &**one,
             None => from.as_ref().is_none_or(|from| name > &**from),
         };
-        counts(&view, &own_routes, is_listed)
+        counts(&view, &own_routes, of.as_deref(), is_listed)
     });
     match read.await {
         Ok(stats) => {
@@ -37,6 +39,7 @@ pub(super) async fn stats<S: Store>(
                 stats,
                 route,
                 after,
+                grant,
                 reply_to,
             };
             let input = Input::Stats(Box::new(asked));
@@ -48,7 +51,7 @@ pub(super) async fn stats<S: Store>(
 
 /// Reads from the store on a thread that may block. A read that panics has met damage that no
 /// checksum shows.
-async fn read<T: Send + 'static>(
+pub(super) async fn read<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     match tokio::task::spawn_blocking(work).await {
@@ -59,19 +62,28 @@ async fn read<T: Send + 'static>(
 }
 
 /// Returns the sums, the rows of the first listed routes in order of name, and whether there are
-/// others.
+/// others. With a grant, all of this is of the routes of which it allows the administration.
 fn counts<S: Store>(
     view: &View<S>,
     own_routes: &OwnRoutes,
+    of: Option<&Grant>,
     is_listed: impl Fn(&str) -> bool,
 ) -> Result<Stats, StoreError> {
-    let mut stats = Stats {
-        counts: on_disk(view.totals()?),
-        ..Stats::default()
-    };
+    let mut stats = Stats::default();
+    if of.is_none() {
+        stats.counts = on_disk(view.totals()?);
+    }
     let mut first = BTreeMap::new();
     // They are ordered by length first, so all are read.
     view.routes(|name, counts| {
+        if let Some(grant) = of {
+            if !grant.allows(Right::Admin, name) {
+                return;
+            }
+            stats.counts.waiting += counts.waiting;
+            stats.counts.parked += counts.parked;
+            stats.counts.dead += counts.dead;
+        }
         let orphaned = own_routes.is_orphaned(name);
         if orphaned {
             stats.orphaned += counts.waiting + counts.parked + counts.dead;
@@ -103,20 +115,33 @@ const fn on_disk(counts: record::Counts) -> Counts {
     }
 }
 
+/// A request for dead letters.
+#[derive(Debug, Clone)]
+pub(super) struct Letters {
+    pub(super) route: Arc<str>,
+    /// Only those after this id.
+    pub(super) after: Option<Arc<str>>,
+    pub(super) limit: u16,
+    pub(super) filter: Filter,
+    /// Whether the reply has the payloads.
+    pub(super) payload: bool,
+}
+
 /// Lists dead letters; for the route of a connection that is gone, all tasks.
 pub(super) async fn dead<S: Store>(
     shared: &Arc<Shared<S>>,
     outbox: &Arc<Outbox>,
-    (route, after, limit): (Arc<str>, Option<Arc<str>>, u16),
+    asked: Letters,
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
-    let page = Page::new(usize::from(limit), shared.config.max_line_bytes);
-    let is_orphaned = shared.own_routes.is_orphaned(&route);
-    let of = route.clone();
-    let read = read(move || match is_orphaned {
-        true => orphans(&view, &of, after.as_deref(), page),
-        false => letters(&view, &of, after.as_ref(), page),
+    let page = Page::new(usize::from(asked.limit), shared.config.max_line_bytes);
+    let route = asked.route.clone();
+    let is_listed_whole =
+        shared.own_routes.is_orphaned(&route) && asked.filter == Filter::default();
+    let read = read(move || match is_listed_whole {
+        true => orphans(&view, &asked, page),
+        false => letters(&view, &asked, page),
     });
     match read.await {
         Ok(answer) => reply(outbox, reply_to, answer),
@@ -124,51 +149,94 @@ pub(super) async fn dead<S: Store>(
     }
 }
 
-fn reply(outbox: &Outbox, reply_to: ReplyTo, reply: Reply) {
+/// Sends what was read, or what a failed read means.
+pub(super) fn answer<S>(
+    shared: &Shared<S>,
+    outbox: &Outbox,
+    reply_to: ReplyTo,
+    read: Result<Reply, StoreError>,
+) {
+    match read {
+        Ok(answer) => reply(outbox, reply_to, answer),
+        Err(error) => unreadable(shared, outbox, None, reply_to, error),
+    }
+}
+
+pub(super) fn reply(outbox: &Outbox, reply_to: ReplyTo, reply: Reply) {
     let ReplyTo { tag, weight, .. } = reply_to;
     if outbox.push(Message::Reply { reply, tag, weight }) {
         outbox.wake();
     }
 }
 
-fn letters<S: Store>(
-    view: &View<S>,
-    route: &Arc<str>,
-    after: Option<&Arc<str>>,
-    mut page: Page,
-) -> Result<Reply, StoreError> {
-    let from = match after {
-        None => Position::default(),
+fn letters<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+    let Letters {
+        route,
+        after,
+        filter,
+        ..
+    } = asked;
+    let after = match after {
+        None => None,
         Some(id) => match place_of(view, route, id)? {
-            Some(place) => place.next(),
+            Some(place) => Some(key::route_time(route, place.at, place.seq)),
             None => return Ok(Reply::Error(no_such(route, id))),
         },
     };
-    view.dead(route, from, |letter| Ok(page.add(dead_task(view, letter)?)))?;
-    Ok(page.reply(route))
+    let listing = Listing {
+        space: Space::Dead,
+        route: Some(route),
+        filter,
+        after: after.as_deref(),
+    };
+    // Each letter costs a read more, and the one before them one.
+    let most = page.limit.min(look::READS / 2);
+    let found = view.list(&listing, most, look::READS - 1 - most)?;
+    let mut last = None;
+    for row in found.rows {
+        let task = dead_task(view, &row, asked.payload, page.room)?;
+        last = Some(row.id);
+        if page.add(task).is_break() {
+            return Ok(page.reply(route, None));
+        }
+    }
+    page.more = found.next.is_some();
+    // The last one that was looked at, if it is not in the list.
+    let next = found.next.map(|(_, id)| id);
+    Ok(page.reply(route, next.filter(|id| last.as_ref() != Some(id))))
 }
 
 /// All tasks of an orphaned route, in order of id.
-fn orphans<S: Store>(
-    view: &View<S>,
-    route: &Arc<str>,
-    after: Option<&str>,
-    mut page: Page,
-) -> Result<Reply, StoreError> {
-    view.names(route, after, |id, name| {
-        page.add(DeadTask {
-            id: id.into(),
+fn orphans<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+    let mut found = Vec::new();
+    view.names(&asked.route, asked.after.as_deref(), |id, name| {
+        found.push((Arc::from(id), name));
+        match found.len() > page.limit {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    for (id, name) in found {
+        let mut task = DeadTask {
+            id,
             fire_at: name.fire_at,
             attempt: name.attempt,
             died_at: match name.place {
                 Place::Dead(at) => at,
                 Place::Waiting(_) | Place::Parked(_) => 0,
             },
-            reason: None,
             orphaned: true,
-        })
-    })?;
-    Ok(page.reply(route))
+            ..DeadTask::default()
+        };
+        if asked.payload && page.has_room() {
+            let room = page.room.saturating_sub(task.length());
+            task.content = look::content(view, name.seq, room)?;
+        }
+        if page.add(task).is_break() {
+            break;
+        }
+    }
+    Ok(page.reply(&asked.route, None))
 }
 
 /// The tasks of one reply.
@@ -182,51 +250,59 @@ struct Page {
 
 impl Page {
     fn new(limit: usize, line: usize) -> Self {
-        /// The bytes around the tasks.
-        const LINE: usize = 1024;
         Self {
             limit,
-            room: line.saturating_sub(LINE),
+            room: line.saturating_sub(look::AROUND),
             tasks: Vec::new(),
             more: false,
         }
     }
 
+    const fn has_room(&self) -> bool {
+        self.tasks.len() < self.limit
+    }
+
     /// Adds a task. Breaks if it does not fit.
     fn add(&mut self, task: DeadTask) -> ControlFlow<()> {
-        /// The bytes of a task beside its strings, with the longest numbers.
-        const TASK: usize = 192;
-        // A string can be all escapes.
-        let strings = task.id.len() + task.reason.as_ref().map_or(0, |reason| reason.len());
-        let size = TASK + strings * 6;
-        if self.tasks.len() == self.limit || size > self.room && !self.tasks.is_empty() {
+        let fits = task.length() < self.room && !look::is_cut(task.content.as_ref());
+        if !self.has_room() || !fits && !self.tasks.is_empty() {
             self.more = true;
             return ControlFlow::Break(());
         }
-        self.room = self.room.saturating_sub(size);
+        self.room = self.room.saturating_sub(task.length() + 1);
         self.tasks.push(task);
         ControlFlow::Continue(())
     }
 
-    fn reply(self, route: &Arc<str>) -> Reply {
+    fn reply(self, route: &Arc<str>, next: Option<Arc<str>>) -> Reply {
         Reply::Dead {
             route: route.clone(),
             tasks: self.tasks,
             more: self.more,
+            next,
         }
     }
 }
 
-fn dead_task<S: Store>(view: &View<S>, letter: DeadLetter) -> Result<DeadTask, StoreError> {
-    let DeadLetter { task, reason } = letter;
-    let name = view.name(&task.route, &task.id)?;
+fn dead_task<S: Store>(
+    view: &View<S>,
+    row: &Row,
+    payload: bool,
+    room: usize,
+) -> Result<DeadTask, StoreError> {
+    let task = DeadTask {
+        id: row.id.clone(),
+        attempt: row.attempt,
+        died_at: row.position.at,
+        reason: row.reason.clone(),
+        ..DeadTask::default()
+    };
+    let room = room.saturating_sub(task.length());
+    let (fire_at, content) = look::details(view, row, payload, room)?.unwrap_or_default();
     Ok(DeadTask {
-        fire_at: name.map_or(0, |name| name.fire_at),
-        id: task.id,
-        attempt: task.attempt,
-        died_at: task.position.at,
-        reason,
-        orphaned: false,
+        fire_at,
+        content,
+        ..task
     })
 }
 
@@ -260,7 +336,7 @@ fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
 
 /// The store cannot be read. Damage concerns only what was asked for; if the disk fails, the server
 /// ends.
-fn unreadable<S>(
+pub(super) fn unreadable<S>(
     shared: &Shared<S>,
     outbox: &Outbox,
     route: Option<Arc<str>>,

@@ -1,7 +1,15 @@
 //! One connection: a task that reads its lines, and one that writes to it.
 
 mod ask_disk;
+mod authentication;
+mod backup;
+mod cursor;
+mod guest;
+mod halves;
+mod handshake;
 mod idle;
+mod look;
+mod operations;
 mod reader;
 mod slots;
 mod socket;
@@ -13,25 +21,33 @@ use std::{
     time::Duration,
 };
 
+use rustls::ServerConfig;
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     net::TcpStream,
-    sync::watch,
+    sync::{Semaphore, watch},
     task::JoinHandle,
     time::timeout,
 };
 
+pub(crate) use backup::MOST as MOST_BACKUPS;
+pub(crate) use guest::{Answer, Asked, Guests, NoReply};
+pub(crate) use handshake::{Handshake, LONGEST as LONGEST_HANDSHAKE, refuse};
 pub(crate) use slots::{Slot, Slots};
+pub(crate) use socket::configure;
 pub(crate) use unfinished::Unfinished;
 
 use crate::{
+    access::{Failures, Tokens},
     clock::Clock,
     config::Config,
     driver::Event,
     log_limit::LogLimit,
+    metrics::Metrics,
     outbox::Outbox,
     scheduler::{ConsumerId, Input, OwnRoutes},
     store::Store,
+    tls,
 };
 
 /// What all connections share.
@@ -39,6 +55,10 @@ pub(crate) struct Shared<S> {
     pub(crate) store: Arc<S>,
     /// The configuration at the time when the connection was accepted.
     pub(crate) config: Arc<Config>,
+    /// What TLS needs for new connections; `None`: they are plain.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// The tokens in force; `None`: everybody may do everything.
+    pub(crate) tokens: watch::Receiver<Option<Tokens>>,
     pub(crate) events: Sender<Event>,
     pub(crate) clock: Clock,
     pub(crate) own_routes: Arc<OwnRoutes>,
@@ -46,20 +66,30 @@ pub(crate) struct Shared<S> {
     pub(crate) ending: watch::Receiver<bool>,
     pub(crate) unfinished: Arc<Unfinished>,
     pub(crate) logs: Arc<LogLimit>,
+    /// Addresses that gave wrong tokens.
+    pub(crate) failures: Arc<Failures>,
+    /// The backups that may be made at a time.
+    pub(crate) backups: Arc<Semaphore>,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl<S> Shared<S> {
     /// Returns the same for connections that are accepted from now on.
-    pub(crate) fn with_config(&self, config: Arc<Config>) -> Self {
+    pub(crate) fn with_config(&self, config: Arc<Config>, tls: Option<Arc<ServerConfig>>) -> Self {
         Self {
             store: self.store.clone(),
             config,
+            tls,
+            tokens: self.tokens.clone(),
             events: self.events.clone(),
             clock: self.clock,
             own_routes: self.own_routes.clone(),
             ending: self.ending.clone(),
             unfinished: self.unfinished.clone(),
             logs: self.logs.clone(),
+            failures: self.failures.clone(),
+            backups: self.backups.clone(),
+            metrics: self.metrics.clone(),
         }
     }
 }
@@ -72,10 +102,14 @@ pub(crate) async fn serve<S: Store>(
     stream: TcpStream,
     slot: Slot,
 ) {
-    if let Err(error) = socket::configure(&stream, &shared.config) {
+    if let Err(error) = configure(&stream, &shared.config) {
         tracing::debug!(connection = id, %error, "an option of the socket could not be set");
     }
-    let (mut read, write) = stream.into_split();
+    let Some((stream, session)) = handshake::secure(&shared, stream, &slot).await else {
+        return;
+    };
+    let certificate = tls::names(session.as_ref());
+    let (mut read, write) = halves::split(stream, session);
     let outbox = Arc::new(Outbox::new(
         shared.config.connection_write_channel,
         shared.clock,
@@ -89,7 +123,7 @@ pub(crate) async fn serve<S: Store>(
     let mut writer = AbortOnDrop(writer);
     let writer = &mut writer.0;
     let (why, mut written) = tokio::select! {
-        why = reader::run(&shared, id, &outbox, &mut read, &slot) => (why, false),
+        why = reader::run(&shared, id, &outbox, &mut read, (&slot, certificate)) => (why, false),
         why = &mut *writer => (why.unwrap_or("the writer panicked"), true),
     };
     tracing::debug!(connection = id, why, "the connection ends");
@@ -113,7 +147,7 @@ pub(crate) async fn serve<S: Store>(
     outbox.close();
     if !written {
         let _ = writer.await;
-        linger(&mut read).await;
+        linger(read.socket()).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -14,6 +14,9 @@ use crate::{config::Config, descriptors::Descriptors};
 /// A connection in a reserved slot is closed this long after its last line.
 const RESERVED_IDLE: Duration = Duration::from_secs(5);
 
+/// One in this many ordinary slots is for connections that have not authenticated.
+const UNKNOWN: usize = 4;
+
 /// The slots of a server.
 #[derive(Debug)]
 pub(crate) struct Slots {
@@ -21,6 +24,8 @@ pub(crate) struct Slots {
     /// For connections from this machine when all ordinary slots are taken, so that an operator is
     /// not locked out.
     reserved: Pool,
+    /// How many of the ordinary ones connections may take that have not authenticated.
+    unknown: Pool,
     /// Whether the limit of open files allows fewer than `max_connections`.
     capped: bool,
 }
@@ -34,15 +39,24 @@ struct Pool {
 /// A slot that a connection has taken. Free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    taken: Arc<AtomicUsize>,
+    _taken: Taken,
+    /// Set until the connection has authenticated.
+    is_unknown: AtomicBool,
+    unknown: Option<Arc<AtomicUsize>>,
     is_reserved: bool,
+    host: IpAddr,
 }
+
+/// A place in a pool. Free again when dropped.
+#[derive(Debug)]
+struct Taken(Arc<AtomicUsize>);
 
 impl Slots {
     pub(crate) fn new(config: &Config, descriptors: Descriptors) -> Self {
         let mut slots = Self {
             ordinary: Pool::default(),
             reserved: Pool::default(),
+            unknown: Pool::default(),
             capped: false,
         };
         slots.resize(config, descriptors);
@@ -69,19 +83,43 @@ impl Slots {
             self.reserved.size = config.reserved_connections;
             self.ordinary.size = config.max_connections;
         }
+        self.unknown.size = (self.ordinary.size / UNKNOWN).max(1);
     }
 
-    /// Takes a slot for a connection from `host`, if one is free for it.
-    pub(crate) fn take(&self, host: IpAddr) -> Option<Slot> {
-        let ordinary = self.ordinary.take(false);
-        ordinary.or_else(|| match host.is_loopback() {
-            true => self.reserved.take(true),
-            false => None,
-        })
+    /// Takes a slot for a connection from `host`, if one is free for it. `is_unknown`: it must
+    /// authenticate.
+    pub(crate) fn take(&self, host: IpAddr, is_unknown: bool) -> Option<Slot> {
+        let slot = |taken, is_reserved, unknown: Option<Arc<AtomicUsize>>| Slot {
+            _taken: taken,
+            is_unknown: AtomicBool::new(unknown.is_some()),
+            unknown,
+            is_reserved,
+            host,
+        };
+        if !(is_unknown && self.unknown.is_full())
+            && let Some(taken) = self.ordinary.take()
+        {
+            let unknown = is_unknown.then(|| self.unknown.taken.clone());
+            if let Some(unknown) = &unknown {
+                unknown.fetch_add(1, Ordering::AcqRel);
+            }
+            return Some(slot(taken, false, unknown));
+        }
+        if !host.is_loopback() {
+            return None;
+        }
+        self.reserved.take().map(|taken| slot(taken, true, None))
     }
 
     /// Returns why no slot is free, and the cure.
-    pub(crate) fn full(&self) -> String {
+    pub(crate) fn full(&self, is_unknown: bool) -> String {
+        if is_unknown && self.unknown.is_full() {
+            return format!(
+                "{} connections have not authenticated, a quarter of max_connections: send auth as \
+                 the first line, or raise it",
+                self.unknown.size
+            );
+        }
         let size = self.ordinary.size;
         match self.capped {
             false => format!(
@@ -97,22 +135,53 @@ impl Slots {
 
 impl Pool {
     /// Only the accept loop takes slots, so that no other can come between load and add.
-    fn take(&self, is_reserved: bool) -> Option<Slot> {
-        if self.taken.load(Ordering::Acquire) >= self.size {
+    fn take(&self) -> Option<Taken> {
+        if self.is_full() {
             return None;
         }
         self.taken.fetch_add(1, Ordering::AcqRel);
-        Some(Slot {
-            taken: self.taken.clone(),
-            is_reserved,
-        })
+        Some(Taken(self.taken.clone()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.taken.load(Ordering::Acquire) >= self.size
     }
 }
 
 impl Slot {
+    /// The slot of a peer without a connection, which takes none from the others.
+    pub(crate) fn of_guest(host: IpAddr) -> Self {
+        Self {
+            _taken: Taken(Arc::new(AtomicUsize::new(1))),
+            is_unknown: AtomicBool::new(false),
+            unknown: None,
+            is_reserved: false,
+            host,
+        }
+    }
+
     /// Returns whether the slot is one of those kept for operators.
     pub(crate) const fn is_reserved(&self) -> bool {
         self.is_reserved
+    }
+
+    /// Returns whether the connection comes from this machine, as that of an operator does.
+    pub(crate) const fn is_local(&self) -> bool {
+        self.host.is_loopback()
+    }
+
+    /// Returns the address of the peer.
+    pub(crate) const fn host(&self) -> IpAddr {
+        self.host
+    }
+
+    /// The connection has authenticated, or need not do so any more.
+    pub(crate) fn is_known(&self) {
+        if self.is_unknown.swap(false, Ordering::AcqRel)
+            && let Some(unknown) = &self.unknown
+        {
+            unknown.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 
     /// Returns after how long without a line the connection is closed.
@@ -126,7 +195,13 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.taken.fetch_sub(1, Ordering::AcqRel);
+        self.is_known();
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -149,37 +224,61 @@ mod tests {
     #[test]
     fn reserved_slots_are_for_this_machine_and_only_when_all_others_are_taken() {
         let slots = slots(2, 1, 100_000);
-        let taken = [slots.take(HERE), slots.take(THERE)].map(Option::unwrap);
+        let taken = [slots.take(HERE, false), slots.take(THERE, false)].map(Option::unwrap);
         assert!(taken.iter().all(|slot| !slot.is_reserved()));
-        assert!(slots.take(THERE).is_none());
-        let reserved = slots.take(HERE).unwrap();
+        assert_eq!(taken.each_ref().map(Slot::is_local), [true, false]);
+        assert!(slots.take(THERE, false).is_none());
+        let reserved = slots.take(HERE, false).unwrap();
         assert!(reserved.is_reserved());
-        assert!(slots.take(HERE).is_none());
+        assert!(slots.take(HERE, false).is_none());
         drop(taken);
-        assert!(!slots.take(HERE).unwrap().is_reserved());
+        assert!(!slots.take(HERE, false).unwrap().is_reserved());
         drop(reserved);
         assert_eq!(slots.reserved.taken.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_quarter_of_the_slots_is_for_connections_that_have_not_authenticated() {
+        let slots = slots(8, 1, 100_000);
+        let [one, other] = [(); 2].map(|()| slots.take(THERE, true).unwrap());
+        assert!(slots.take(THERE, true).is_none());
+        assert!(
+            slots
+                .full(true)
+                .contains("2 connections have not authenticated")
+        );
+        assert!(slots.full(false).contains("max_connections"));
+        assert!(slots.take(HERE, true).unwrap().is_reserved(), "an operator");
+        assert!(slots.take(THERE, false).is_some());
+        one.is_known();
+        one.is_known();
+        let third = slots.take(THERE, true).unwrap();
+        assert!(slots.take(THERE, true).is_none());
+        drop((one, other));
+        drop(third);
+        assert_eq!(slots.unknown.taken.load(Ordering::Relaxed), 0);
+        assert_eq!(slots.ordinary.taken.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn the_limit_of_open_files_caps_all_slots_together() {
         let slots = slots(10_000, 4, 64);
         assert_eq!((slots.ordinary.size, slots.reserved.size), (8, 2));
-        assert!(slots.full().contains("limit of open files"));
+        assert!(slots.full(false).contains("limit of open files"));
     }
 
     #[test]
     fn fewer_slots_leave_connections_open() {
         let mut slots = slots(2, 0, 100_000);
-        let taken = [slots.take(HERE), slots.take(HERE)];
+        let taken = [slots.take(HERE, false), slots.take(HERE, false)];
         let config = Config {
             max_connections: 1,
             ..Config::default()
         };
         slots.resize(&config, Descriptors::of(100_000));
         slots.reserved.size = 0;
-        assert!(slots.take(HERE).is_none());
+        assert!(slots.take(HERE, false).is_none());
         drop(taken);
-        assert!(slots.take(HERE).is_some());
+        assert!(slots.take(HERE, false).is_some());
     }
 }

@@ -9,7 +9,7 @@ use crate::config::Config;
 const PROBES: u32 = 3;
 
 /// Sets the options of an accepted socket. They end a connection whose peer no longer responds.
-pub(super) fn configure(stream: &TcpStream, config: &Config) -> io::Result<()> {
+pub(crate) fn configure(stream: &TcpStream, config: &Config) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
     let idle = Duration::from_secs(config.keepalive_seconds);

@@ -12,10 +12,10 @@ use tokio::{
 use super::*;
 use crate::{
     descriptors::Descriptors,
-    protocol::{Compression, Reply},
+    protocol::{Accept, Compression, Reply},
     record::{self, Task},
     scheduler::Message,
-    store::{Batch, Bytes, Durability, Space, StoreError, Visit, fake::Fake},
+    store::{Batch, Bytes, Durability, Snapshot, Space, StoreError, Visit, fake::Fake},
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,6 +56,10 @@ impl Store for Panics {
         unreachable!("nothing is listed")
     }
 
+    fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        unreachable!("nothing is backed up")
+    }
+
     fn commit(&self, _: Batch, _: Durability) -> Result<(), StoreError> {
         unreachable!("nothing is written")
     }
@@ -80,6 +84,7 @@ fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
         id: "task".into(),
         attempt: 1,
         until,
+        accept: Accept::default(),
     });
 }
 
@@ -101,11 +106,16 @@ async fn connect<S: Store>(store: S) -> World {
         store: Arc::new(store),
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config: config.clone(),
+        tls: None,
+        tokens: watch::channel(None).1,
+        failures: Arc::default(),
         events,
         clock: Clock::new(),
         own_routes: Arc::default(),
         ending,
         logs: Arc::default(),
+        backups: Arc::new(Semaphore::new(1)),
+        metrics: Arc::default(),
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let socket = TcpSocket::new_v4().unwrap();
@@ -114,7 +124,7 @@ async fn connect<S: Store>(store: S) -> World {
     let (client, accepted) = tokio::join!(client, listener.accept());
     let (stream, address) = accepted.unwrap();
     let slots = Slots::new(&config, Descriptors::of(100_000));
-    let slot = slots.take(address.ip()).unwrap();
+    let slot = slots.take(address.ip(), false).unwrap();
     let connection = tokio::spawn(serve(shared, 1, stream, slot));
     let Event::Connected(_, outbox) = timeout(PATIENCE, event(&inbox)).await.unwrap() else {
         panic!("something came before the connection");

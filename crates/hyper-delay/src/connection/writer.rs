@@ -5,14 +5,17 @@ use std::{
 };
 
 use race_wheel::Tick;
-use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf, sync::SemaphorePermit, time::timeout};
+use tokio::{sync::SemaphorePermit, time::timeout};
 
-use super::Shared;
+use super::{Shared, halves::WriteHalf};
 use crate::{
     driver::Event,
+    inflate,
     ledger::View,
+    log_limit::{LogLimit, Warning},
+    metrics::Metrics,
     outbox::Outbox,
-    protocol::{Delivery, Encoder},
+    protocol::{Accept, Delivery, Encoder, Reply},
     scheduler::{ConsumerId, CopyOf, Input, Message},
     store::{Store, StoreError},
 };
@@ -28,11 +31,14 @@ pub(super) async fn run<S: Store>(
     shared: Arc<Shared<S>>,
     id: ConsumerId,
     outbox: Arc<Outbox>,
-    mut write: OwnedWriteHalf,
+    mut write: WriteHalf,
 ) -> &'static str {
     let mut writer = Writer {
         view: View::new(shared.store.clone()),
         events: &shared.events,
+        metrics: &shared.metrics,
+        logs: &shared.logs,
+        max_line_bytes: shared.config.max_line_bytes,
         id,
         outbox: &outbox,
         encoder: Encoder::default(),
@@ -45,7 +51,7 @@ pub(super) async fn run<S: Store>(
         messages = match outbox.next(messages).await {
             Some(messages) => messages,
             None => {
-                let _ = write.shutdown().await;
+                let _ = close(&mut write).await;
                 return "everything is written";
             }
         };
@@ -81,6 +87,9 @@ pub(super) async fn run<S: Store>(
 struct Writer<'a, S> {
     view: View<S>,
     events: &'a Sender<Event>,
+    metrics: &'a Metrics,
+    logs: &'a LogLimit,
+    max_line_bytes: usize,
     id: ConsumerId,
     outbox: &'a Outbox,
     encoder: Encoder,
@@ -97,6 +106,9 @@ impl<S: Store> Writer<'_, S> {
     fn encode(&mut self, message: Message) -> Result<u32, StoreError> {
         match message {
             Message::Reply { reply, tag, weight } => {
+                if let Reply::Error(refusal) = &reply {
+                    self.metrics.refuse(refusal.code);
+                }
                 self.encoder.encode(&reply, tag.as_deref(), &mut self.bytes);
                 Ok(weight)
             }
@@ -107,10 +119,11 @@ impl<S: Store> Writer<'_, S> {
                 id,
                 attempt,
                 until,
+                accept,
             } => {
                 // A round that has ended counts its copies as late already.
                 if until > self.now && self.may_deliver() {
-                    self.deliver(seq, &route, id, attempt)?;
+                    self.deliver((seq, attempt), &route, id, accept)?;
                 }
                 Ok(0)
             }
@@ -125,27 +138,27 @@ impl<S: Store> Writer<'_, S> {
         self.delivering.is_some() && !self.outbox.is_ending()
     }
 
-    /// Appends the line of a delivery. If the content is gone or cannot be read, tells the scheduler
-    /// that the copy was not sent.
+    /// Appends the line of a delivery. If the content is gone, cannot be read or cannot be
+    /// decompressed, tells the scheduler that the copy was not sent.
     fn deliver(
         &mut self,
-        seq: u64,
+        (seq, attempt): (u64, u32),
         route: &str,
         id: Arc<str>,
-        attempt: u32,
+        accept: Accept,
     ) -> Result<(), StoreError> {
         let start = self.bytes.len();
         let read = || {
             self.view.content(seq, |task| {
-                Delivery {
+                let delivery = Delivery {
                     id: &id,
                     route,
                     fire_at: task.fire_at,
                     compression: task.compression,
                     payload: task.payload,
                     attempt,
-                }
-                .encode(&mut self.bytes);
+                };
+                inflate::encode(&delivery, accept, self.max_line_bytes, &mut self.bytes)
             })
         };
         // The store's library can panic on a damaged block. The panic would end this connection,
@@ -161,7 +174,17 @@ impl<S: Store> Writer<'_, S> {
             id,
         };
         let input = match written {
-            Ok(Some(())) => return Ok(()),
+            Ok(Some(Ok(()))) => {
+                self.metrics.deliveries.add(1);
+                return Ok(());
+            }
+            Ok(Some(Err(error))) => {
+                let (id, reason) = (&*copy.id, error.to_string());
+                let cause = format!("task {id:?} on route {route:?}: {reason}");
+                self.logs.warn(Warning::Payload, cause);
+                let reason = reason.into();
+                Input::NotInflated { copy, reason }
+            }
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
             Err(error) if error.is_damage() => Input::Unreadable {
@@ -175,13 +198,21 @@ impl<S: Store> Writer<'_, S> {
     }
 }
 
-async fn put(write: &mut OwnedWriteHalf, mut bytes: &[u8]) -> Result<(), &'static str> {
-    while !bytes.is_empty() {
-        match timeout(STALLED, write.write(bytes)).await {
-            Ok(Ok(0)) | Ok(Err(_)) => return Err("it cannot be written to"),
-            Ok(Ok(written)) => bytes = &bytes[written..],
+/// Ends the direction to the client.
+pub(super) async fn close(write: &mut WriteHalf) -> Result<(), &'static str> {
+    write.announce_end();
+    let announced = put(write, &[]).await;
+    write.shutdown().await;
+    announced
+}
+
+pub(super) async fn put(write: &mut WriteHalf, mut bytes: &[u8]) -> Result<(), &'static str> {
+    loop {
+        match timeout(STALLED, write.write(&mut bytes)).await {
+            Ok(Ok(true)) => return Ok(()),
+            Ok(Ok(false)) => {}
+            Ok(Err(_)) => return Err("it cannot be written to"),
             Err(_) => return Err("it accepted no bytes for 30 seconds"),
         }
     }
-    Ok(())
 }

@@ -4,9 +4,13 @@
 //! changes of the current batch, and adds its writes to that batch. They take effect when
 //! the batch is committed.
 
+mod audit;
+mod batches;
 mod dedupe_window;
 mod existing;
+mod jobs;
 mod key_hash;
+mod listing;
 mod low_water;
 mod lowest;
 mod mend;
@@ -14,6 +18,9 @@ mod numbers;
 #[cfg(any(test, feature = "internals"))]
 mod one_batch;
 mod op;
+mod operating;
+mod operation;
+mod paused;
 mod recent;
 mod tally;
 mod view;
@@ -21,19 +28,25 @@ mod writes;
 
 use std::sync::Arc;
 
+pub(crate) use audit::described as audit_of;
+pub(crate) use listing::{Listing, Row};
 pub(crate) use lowest::keep_lowest;
 pub(crate) use mend::mend_after_loss;
 pub(crate) use op::{Op, Order, Outcome, Subject};
-pub(crate) use view::{DeadLetter, Listed, Position, View};
+pub(crate) use operation::{Actor, Advance, Audited, Bulk, Sweep, SweepAct};
+pub(crate) use view::{Listed, Position, View};
 
 use crate::{
     record::{self, Entry, Name, Place, Task, key},
-    store::{Batch, Bytes, Space, Store, StoreError},
+    store::{Bytes, Space, Store, StoreError},
 };
+use audit::Audit;
 use dedupe_window::DedupeWindow;
 use existing::Existing;
+use jobs::Jobs;
 use low_water::LowWater;
 use numbers::Numbers;
+use paused::Paused;
 use tally::{Column, Tally};
 use writes::Writes;
 
@@ -45,6 +58,9 @@ pub(crate) struct Ledger<S> {
     low_water: LowWater,
     dedupe_window: DedupeWindow,
     tally: Tally,
+    paused: Paused,
+    jobs: Jobs,
+    audit: Audit,
 }
 
 impl<S: Store> Ledger<S> {
@@ -62,6 +78,9 @@ impl<S: Store> Ledger<S> {
             low_water: LowWater::open(&*store)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             tally: Tally::default(),
+            paused: Paused::open(&*store)?,
+            jobs: Jobs::open(&*store)?,
+            audit: Audit::open(&*store)?,
             writes: Writes::new(store),
         })
     }
@@ -124,45 +143,18 @@ impl<S: Store> Ledger<S> {
             }),
             Op::Cancel { route, id } => self.cancel(route, id),
             Op::Kick { route, id, at } => self.kick(route, id, *at),
+            Op::Delete { route, id } => self.delete(route, id),
+            Op::Pause(route) => Ok(Outcome::Moved(self.paused.pause(route, &mut self.writes))),
+            Op::Resume(route) => Ok(Outcome::Moved(self.paused.resume(route, &mut self.writes))),
+            Op::Begin(bulk) => Ok(self.begin(bulk)),
+            Op::Sweep(sweep) => self.sweep(sweep),
+            Op::Advance(advance) => Ok(self.advance(advance)),
+            Op::Audited(audited) => self.audited(audited, now),
             Op::AdvanceLowWater(at) => {
                 self.low_water.raise(*at, &mut self.writes);
                 Ok(Outcome::Moved(true))
             }
         }
-    }
-
-    /// Forgets the names of finished tasks that have expired, if it is time for that. `now` is in
-    /// Unix milliseconds. The names are removed at once, ahead of the current batch.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written. The ledger must not be used after that.
-    pub(crate) fn forget_expired(&mut self, now: u64) -> Result<(), StoreError> {
-        self.dedupe_window.rotate(&mut self.writes, now)
-    }
-
-    /// Ends the current batch and returns it.
-    ///
-    /// Batches must be committed in the order in which they were taken; no outcome of a batch may be
-    /// reported before that. Operations of the next batch see the changes of this one.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read. The ledger must not be used after that.
-    pub(crate) fn take_batch(&mut self) -> Result<Batch, StoreError> {
-        self.tally.write(&mut self.writes)?;
-        self.numbers.write(&mut self.writes);
-        Ok(self.writes.take())
-    }
-
-    /// Makes the batch that was taken last the current one again.
-    pub(crate) fn resume(&mut self, batch: Batch) {
-        self.writes.resume(batch);
-    }
-
-    /// Notes that the first `batches` batches that were taken are committed.
-    pub(crate) fn committed(&mut self, batches: u64) {
-        self.writes.committed(batches);
     }
 
     /// Returns the outcome of a schedule that the disk has no room for: [`Outcome::Same`] if the
@@ -178,6 +170,31 @@ impl<S: Store> Ledger<S> {
             Some(_) if !order.replace => Outcome::Taken,
             _ => Outcome::DiskFull,
         })
+    }
+
+    /// Returns whether a schedule would make a new task of a route that has `most` pending ones.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn exceeds(
+        &self,
+        order: &Order,
+        most: Option<u64>,
+        now: u64,
+    ) -> Result<bool, StoreError> {
+        let Some(most) = most else {
+            return Ok(false);
+        };
+        let key = key::name(&order.route, &order.id);
+        match self.existing(order, &key, now)? {
+            Some(Existing::Task(_)) => return Ok(false),
+            Some(done) if !order.replace || done.digest() == content(order).digest() => {
+                return Ok(false);
+            }
+            Some(Existing::Done(_)) | None => {}
+        }
+        Ok(self.tally.pending(&self.writes, &order.route)? >= most)
     }
 
     /// Returns the number of tasks in the store: waiting, parked and dead. Changes since the last
@@ -348,6 +365,7 @@ impl<S: Store> Ledger<S> {
         let (space, place) = entry_key(route, name);
         if let Place::Waiting(at) = name.place {
             self.low_water.lower(at, &mut self.writes);
+            self.writes.note_due(at, name.seq, true);
         }
         let entry = Entry {
             route,
@@ -364,6 +382,9 @@ impl<S: Store> Ledger<S> {
     fn remove_entry(&mut self, route: &str, name: &Name) {
         let (space, place) = entry_key(route, name);
         self.writes.remove(space, place);
+        if let Place::Waiting(at) = name.place {
+            self.writes.note_due(at, name.seq, false);
+        }
         self.tally.add(route, Column::of(name.place), -1);
     }
 

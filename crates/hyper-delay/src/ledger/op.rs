@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::{Advance, Audited, Bulk, Sweep};
 use crate::protocol::Compression;
 
 /// An operation on a task.
@@ -58,6 +59,25 @@ pub(crate) enum Op {
         /// The due time in Unix milliseconds.
         at: u64,
     },
+    /// Removes a dead letter.
+    Delete {
+        /// The route of the task.
+        route: Arc<str>,
+        /// The id of the task.
+        id: Arc<str>,
+    },
+    /// Notes that nothing of a route is to be delivered.
+    Pause(Arc<str>),
+    /// Notes that a paused route goes on.
+    Resume(Arc<str>),
+    /// Begins a bulk operation.
+    Begin(Box<Bulk>),
+    /// Changes one task of a bulk operation.
+    Sweep(Sweep),
+    /// Notes how far a bulk operation has come.
+    Advance(Box<Advance>),
+    /// An operation of an operator.
+    Audited(Box<Audited>),
     /// Raises the low-water mark to this time in Unix milliseconds. After the operations before
     /// this one, no task may be waiting for an earlier time.
     AdvanceLowWater(u64),
@@ -115,10 +135,14 @@ pub(crate) enum Outcome {
     Taken,
     /// The disk has no room for a new task. Nothing has changed.
     DiskFull,
+    /// The route has as many pending tasks as it may. Nothing has changed.
+    OverQuota,
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
     /// The sequence number of the removed revision, if the task existed.
     Cancelled(Option<u64>),
     /// The sequence number and the number of rounds of the task, if it was a dead letter.
     Kicked(Option<(u64, u32)>),
+    /// The number of the bulk operation.
+    Began(u64),
 }

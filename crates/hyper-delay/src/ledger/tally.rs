@@ -42,6 +42,18 @@ impl Tally {
         changes[column as usize] += by;
     }
 
+    /// Returns the number of pending tasks of a route, with the changes of the batch in hand.
+    pub(super) fn pending(
+        &self,
+        writes: &Writes<impl Store>,
+        route: &str,
+    ) -> Result<u64, StoreError> {
+        let [waiting, parked, _] = self.changes.get(route).copied().unwrap_or_default();
+        let counts = read(writes, &key::route(route))?;
+        let before = counts.waiting + counts.parked;
+        Ok(before.saturating_add_signed(waiting + parked))
+    }
+
     /// Returns the committed counts over all routes.
     pub(super) fn total(writes: &Writes<impl Store>) -> Result<Counts, StoreError> {
         read(writes, &key::route(""))

@@ -3,7 +3,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
-    record::{self, Counts, Entry, Name, Task, key},
+    record::{self, AuditLine, Counts, Entry, Job, Name, Task, key},
     store::{Space, Store, StoreError},
 };
 
@@ -48,19 +48,10 @@ pub(crate) struct Listed {
     pub failures: u32,
 }
 
-/// A dead letter.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeadLetter {
-    /// The task. Its position is the time of death.
-    pub task: Listed,
-    /// Why its content cannot be read. `None` if it died of failed rounds.
-    pub reason: Option<Arc<str>>,
-}
-
 /// Reads tasks from a store.
 #[derive(Debug)]
 pub(crate) struct View<S> {
-    store: Arc<S>,
+    pub(super) store: Arc<S>,
 }
 
 impl<S> Clone for View<S> {
@@ -112,28 +103,6 @@ impl<S: Store> View<S> {
         self.entries(Space::Parked, &from, &prefix, |position, value| {
             let entry: Entry<'_> = record::decode(value)?;
             Ok(visit(listed(position, route.clone(), &entry)))
-        })
-    }
-
-    /// Visits the dead letters of a route from a position on, oldest first, until `visit` breaks.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub(crate) fn dead(
-        &self,
-        route: &Arc<str>,
-        from: Position,
-        mut visit: impl FnMut(DeadLetter) -> Result<ControlFlow<()>, StoreError>,
-    ) -> Result<(), StoreError> {
-        let from = key::route_time(route, from.at, from.seq);
-        let prefix = key::route(route);
-        self.entries(Space::Dead, &from, &prefix, |position, value| {
-            let (entry, reason) = record::decode_dead(value)?;
-            visit(DeadLetter {
-                task: listed(position, route.clone(), &entry),
-                reason: reason.map(Arc::from),
-            })
         })
     }
 
@@ -226,6 +195,21 @@ impl<S: Store> View<S> {
     ///
     /// If the store cannot be read.
     pub(crate) fn routes(&self, mut visit: impl FnMut(&str, Counts)) -> Result<(), StoreError> {
+        self.routes_while(|name, counts| {
+            visit(name, counts);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// As [`routes`](Self::routes), until `visit` breaks.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn routes_while(
+        &self,
+        mut visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
         let mut result = Ok(());
         self.store.scan(Space::Counts, &[1], &mut |key, value| {
             let counts = std::str::from_utf8(&key[1..])
@@ -233,14 +217,41 @@ impl<S: Store> View<S> {
                 .and_then(|name| Ok((name, record::decode(value)?)));
             match counts {
                 Ok((name, counts)) => visit(name, counts),
-                Err(error) => result = Err(error),
-            }
-            match result {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
+                Err(error) => {
+                    result = Err(error);
+                    ControlFlow::Break(())
+                }
             }
         })?;
         result
+    }
+
+    /// Returns the bulk operations, in the order in which they began.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn jobs(&self) -> Result<Vec<(u64, Job)>, StoreError> {
+        let mut jobs = Vec::new();
+        scan_meta(&*self.store, key::JOBS, |rest, value| {
+            jobs.push((key::number_of(rest)?, record::decode(value)?));
+            Ok(())
+        })?;
+        Ok(jobs)
+    }
+
+    /// Returns the stored lines of the audit, in no order.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn audit(&self) -> Result<Vec<AuditLine>, StoreError> {
+        let mut lines = Vec::new();
+        scan_meta(&*self.store, key::AUDIT, |_, value| {
+            lines.push(record::decode(value)?);
+            Ok(())
+        })?;
+        Ok(lines)
     }
 
     fn entries(
@@ -264,6 +275,26 @@ impl<S: Store> View<S> {
         })?;
         result
     }
+}
+
+/// Visits the rows of `meta` whose keys begin with `prefix`, with the rest of the key.
+pub(super) fn scan_meta(
+    store: &impl Store,
+    prefix: &[u8],
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut result = Ok(());
+    store.scan(Space::Meta, prefix, &mut |key, value| {
+        let Some(rest) = key.strip_prefix(prefix) else {
+            return ControlFlow::Break(());
+        };
+        result = visit(rest, value);
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })?;
+    result
 }
 
 fn listed(position: Position, route: Arc<str>, entry: &Entry<'_>) -> Listed {

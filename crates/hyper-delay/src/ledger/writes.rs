@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::recent::Recent;
-use crate::store::{Batch, Bytes, Space, Store, StoreError};
+use crate::store::{Batch, Bytes, Due, Space, Store, StoreError};
 
 /// The batch in hand, and reads that see it and every batch before it, whether the store has it yet
 /// or not.
@@ -64,6 +64,11 @@ impl<S: Store> Writes<S> {
     /// Counts a task, or a revision of one, that the batch removes.
     pub(super) fn count_removal(&mut self) {
         self.batch.count_removal();
+    }
+
+    /// Notes a change of the waiting tasks.
+    pub(super) fn note_due(&mut self, at: u64, seq: u64, is_new: bool) {
+        self.batch.note_due(Due { at, seq, is_new });
     }
 
     /// Returns the batch in hand and begins the next one.

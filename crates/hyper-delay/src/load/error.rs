@@ -12,6 +12,17 @@ pub enum LoadError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// There is no TLS with the server.
+    #[error("no TLS with {address}: {reason}; check the address and the TLS options")]
+    Tls {
+        /// The address as given.
+        address: String,
+        /// The cause.
+        reason: String,
+    },
+    /// There is no token to show.
+    #[error("{0}; check --token-file, HYPER_DELAY_TOKEN and HYPER_DELAY_TOKEN_FILE")]
+    Token(#[from] hyper_delay_client::TokenError),
     /// A connection broke.
     #[error("a connection to the server broke: {0}; see the server's log")]
     Broken(#[from] io::Error),

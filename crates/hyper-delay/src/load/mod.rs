@@ -18,6 +18,8 @@ mod reply;
 mod request;
 mod wire;
 
+mod authenticate;
+
 mod deliver;
 mod late;
 mod schedule;

@@ -1,6 +1,7 @@
 use std::{str::FromStr, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hyper_delay_client::{Tls, Token};
 
 /// The kind of load, and the time that it measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -19,6 +20,10 @@ pub enum Mode {
 pub struct Plan {
     /// Host and port of the server.
     pub address: String,
+    /// Encrypts the connections. Default: they are plain.
+    pub tls: Option<Tls>,
+    /// Shows who the load is. Default: nothing.
+    pub token: Option<Token>,
     /// The kind of load.
     pub mode: Mode,
     /// The number of connections, from 1. Each schedules on a route of its own.

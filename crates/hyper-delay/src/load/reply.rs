@@ -7,6 +7,8 @@ use super::{LoadError, ids};
 /// A line of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
+    /// The token is accepted.
+    Authenticated,
     /// A route is bound.
     Registered,
     /// A task is on disk.
@@ -65,6 +67,7 @@ fn read_any(line: &[u8]) -> Option<Reply> {
     let fields: Fields<'_> = serde_json::from_slice(line).ok()?;
     let number = || ids::number(fields.id.as_ref()?.as_bytes());
     Some(match &*fields.kind {
+        "authenticated" => Reply::Authenticated,
         "registered" => Reply::Registered,
         "ack" => Reply::Scheduled(number()?),
         "delivery" => Reply::Delivery(Delivered {

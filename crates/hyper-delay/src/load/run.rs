@@ -6,6 +6,7 @@ use tokio::{sync::Barrier, task::JoinSet};
 
 use super::{
     Cpu, Figures, LoadError, Mode, Plan, Tally, Wire,
+    authenticate::authenticate,
     deliver::deliver,
     ids::Ids,
     late::{Share, late},
@@ -116,7 +117,10 @@ impl Connection {
             payload,
             share,
         } = self;
-        let mut wire = Wire::connect(&plan.address).await?;
+        let mut wire = Wire::connect(&plan.address, plan.tls.as_ref()).await?;
+        if let Some(token) = &plan.token {
+            authenticate(&mut wire, token).await?;
+        }
         let lines = Schedules::new(&ids, &payload);
         match plan.mode {
             Mode::Schedule => {}

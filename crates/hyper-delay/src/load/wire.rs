@@ -1,13 +1,16 @@
 //! A connection that sends and receives concurrently in one task.
 
 use std::{
+    error::Error as _,
+    fmt,
     future::poll_fn,
     pin::pin,
     task::{Context, Poll},
 };
 
+use hyper_delay_client::Tls;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpStream,
 };
 
@@ -18,9 +21,8 @@ use crate::protocol::Lines;
 const LONGEST: usize = 16 << 20;
 
 /// A connection with a buffer of bytes to send and one of received lines.
-#[derive(Debug)]
 pub struct Wire {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     lines: Lines,
     /// The bytes to send. [`exchange`](Self::exchange) clears the buffer once all are sent.
     pub out: Vec<u8>,
@@ -28,13 +30,24 @@ pub struct Wire {
     sent: usize,
 }
 
+/// A plain or an encrypted connection.
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
 impl Wire {
-    /// Connects to a host and a port.
+    /// Connects to a host and a port, encrypted if `tls` is given.
     ///
     /// # Errors
     ///
-    /// The connection cannot be opened.
-    pub async fn connect(address: &str) -> Result<Self, LoadError> {
+    /// The connection cannot be opened, or the TLS handshake fails.
+    pub async fn connect(address: &str, tls: Option<&Tls>) -> Result<Self, LoadError> {
         let connected = async {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
@@ -44,6 +57,19 @@ impl Wire {
             address: address.to_owned(),
             source,
         })?;
+        let stream: Box<dyn Duplex> = match tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let encrypted = tls.handshake(address, stream).await;
+                Box::new(encrypted.map_err(|error| LoadError::Tls {
+                    address: address.to_owned(),
+                    reason: match error.source() {
+                        Some(cause) => format!("{error}: {cause}"),
+                        None => error.to_string(),
+                    },
+                })?)
+            }
+        };
         Ok(Self {
             stream,
             lines: Lines::new(LONGEST),
@@ -82,6 +108,8 @@ impl Wire {
         }
         self.out.clear();
         self.sent = 0;
+        // Encrypted bytes that the socket does not take now are sent by the next call.
+        let _ = pin!(self.stream.flush()).poll(context)?;
         Ok(())
     }
 

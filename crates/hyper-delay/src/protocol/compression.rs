@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The compression of a payload: a label only. The server never reads payloads.
+/// The compression of a payload, as its producer declares it. The server reads a compressed payload
+/// only for a consumer that does not [accept](super::Accept) its compression.
 ///
 /// Stored tasks contain the position of a variant: append new variants and never move one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -11,13 +12,16 @@ pub enum Compression {
     /// Not compressed, or not declared. The default.
     #[default]
     None,
-    /// LZ4.
+    /// One frame of LZ4.
     Lz4,
-    /// Zstandard.
+    /// One frame of Zstandard.
     Zstd,
 }
 
 impl Compression {
+    /// All compressions.
+    pub const ALL: [Self; 3] = [Self::None, Self::Lz4, Self::Zstd];
+
     /// The label on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, ops::RangeInclusive, sync::Arc};
 
 use serde_json::value::RawValue;
 
-use super::Code;
+use super::{Code, Credential};
 
 /// The longest id, route and tag, in bytes.
 const NAME: usize = 128;
@@ -57,6 +57,17 @@ impl<'a> Field<'a> {
     /// Reads a string of any length.
     pub(super) fn text(self) -> Result<Option<Cow<'a, str>>, Fault> {
         self.read(|raw| text(raw).ok_or_else(|| self.bad(raw, "give a string")))
+    }
+
+    /// Reads a token. No error contains any of it.
+    pub(super) fn credential(self) -> Result<Option<Credential>, Fault> {
+        self.read(|raw| match text(raw) {
+            Some(text) => Ok(Credential::new(&text)),
+            None => Err(Fault {
+                code: Code::BadField,
+                message: format!("{} is not a string: give a token", self.name),
+            }),
+        })
     }
 
     /// Reads a whole number. `what` names it in error messages.
@@ -117,6 +128,27 @@ impl<'a> Field<'a> {
                     .map(|value| format!("\"{}\"", name(*value)))
                     .collect();
                 self.bad(raw, &format!("give {}", names.join(" or ")))
+            })
+        })
+    }
+
+    /// Reads a list of names of these values, with one of them at least.
+    pub(super) fn list_of<T: Copy>(
+        self,
+        values: &[T],
+        name: impl Fn(T) -> &'static str,
+    ) -> Result<Option<Vec<T>>, Fault> {
+        self.read(|raw| {
+            let listed: Option<Vec<Cow<'_, str>>> = serde_json::from_str(raw).ok();
+            let listed = listed.filter(|listed| !listed.is_empty());
+            let named = |text: &Cow<'_, str>| {
+                let mut values = values.iter().copied();
+                values.find(|value| name(*value) == &**text)
+            };
+            let found = listed.and_then(|listed| listed.iter().map(named).collect());
+            found.ok_or_else(|| {
+                let names: Vec<_> = values.iter().map(|value| name(*value)).collect();
+                self.bad(raw, &format!("give a list with one or more of {names:?}"))
             })
         })
     }

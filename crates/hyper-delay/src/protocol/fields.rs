@@ -15,6 +15,7 @@ pub(super) struct Fields<'a> {
     #[serde(borrow)]
     kind: Option<&'a RawValue>,
     tag: Option<&'a RawValue>,
+    token: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     route_key: Option<&'a RawValue>,
     fire_at: Option<&'a RawValue>,
@@ -29,6 +30,17 @@ pub(super) struct Fields<'a> {
     after: Option<&'a RawValue>,
     limit: Option<&'a RawValue>,
     protocol: Option<&'a RawValue>,
+    offset: Option<&'a RawValue>,
+    payload: Option<&'a RawValue>,
+    state: Option<&'a RawValue>,
+    reason: Option<&'a RawValue>,
+    from: Option<&'a RawValue>,
+    until: Option<&'a RawValue>,
+    job: Option<&'a RawValue>,
+    dry_run: Option<&'a RawValue>,
+    in_flight: Option<&'a RawValue>,
+    before: Option<&'a RawValue>,
+    accept: Option<&'a RawValue>,
 }
 
 /// Defines a method for each field, with the field's name.
@@ -42,7 +54,8 @@ macro_rules! fields {
     };
 }
 
-fields!(kind tag id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol);
+fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol offset accept);
+fields!(payload state reason from until job dry_run in_flight before);
 
 impl<'a> Fields<'a> {
     /// Finds the fields of a line.

@@ -53,6 +53,11 @@ impl Lines {
         }
     }
 
+    /// Raises the limit for the lines that follow.
+    pub fn raise(&mut self, limit: usize) {
+        self.limit = self.limit.max(limit);
+    }
+
     /// Returns the buffer to append the next read to, with room for 1 KiB to 64 KiB or more,
     /// depending on the size of recent reads. Call it before each read, after [`next`](Self::next)
     /// has returned `None`.
@@ -109,6 +114,12 @@ impl Lines {
     #[must_use]
     pub const fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns the first byte that is in no returned line.
+    #[must_use]
+    pub fn first_byte(&self) -> Option<u8> {
+        self.buffer.get(self.start).copied()
     }
 
     /// Returns how much memory the unfinished line takes; 0 between lines.

@@ -19,7 +19,9 @@
 //! assert_eq!(out, b"{\"kind\":\"pong\",\"tag\":\"7\"}\n");
 //! ```
 
+mod accept;
 mod compression;
+mod credential;
 mod payload;
 
 mod lines;
@@ -34,13 +36,19 @@ mod parse;
 mod object;
 
 mod delivery;
+mod look;
+mod operate;
 mod reply;
 mod stats;
 mod version;
 
+pub use accept::Accept;
 pub use compression::Compression;
+pub use credential::Credential;
 pub use delivery::Delivery;
 pub use lines::{Lines, TooLong};
+pub use look::{Content, Filter, Future, List, Seen, Spans, State};
+pub use operate::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
 pub use parse::parse;
 pub use refusal::{Code, Refusal};
 pub use reply::{DeadTask, Reason, Reply};

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    Code, Compression, Line, Mode, Named, Refusal, Request, Schedule,
+    Accept, BulkAct, BulkRequest, Code, Compression, Credential, Filter, Line, List, Mode, Named,
+    Refusal, Request, Schedule,
     field::{EXACT, Fault, Field, clipped},
     fields::Fields,
-    payload,
+    look, operate, payload,
 };
-
-/// The default `limit` of `dead`.
-const LIMIT: u64 = 100;
 
 /// Times that are taken for Unix seconds: 1973 to 5138 in seconds, the first three years after 1970
 /// in milliseconds.
@@ -30,10 +28,25 @@ pub fn parse(line: &[u8]) -> Result<Line, Refusal> {
 }
 
 fn read(fields: &Fields<'_>) -> Result<Line, Fault> {
+    let tag = fields.tag().tag()?;
+    let request = request(fields)?;
     Ok(Line {
-        tag: fields.tag().tag()?,
-        request: request(fields)?,
+        tag,
+        token: token(fields, &request)?,
+        request,
     })
+}
+
+fn token(fields: &Fields<'_>, request: &Request) -> Result<Option<Credential>, Fault> {
+    let field = fields.token();
+    match request {
+        Request::Auth => {
+            let token = field.credential()?;
+            field.required(token, "a token").map(Some)
+        }
+        Request::Register { .. } | Request::Schedule(_) => field.credential(),
+        _ => Ok(None),
+    }
 }
 
 fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
@@ -49,6 +62,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
                 fields.protocol().required(protocol, what)?
             },
         },
+        "auth" => Request::Auth,
         "schedule" => Request::Schedule(schedule(fields)?),
         "ack" => Request::Ack {
             delivery: named(fields)?,
@@ -65,6 +79,10 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
                 .mode()
                 .one_of(&[Mode::Shared, Mode::Exclusive], Mode::as_str)?
                 .unwrap_or_default(),
+            accept: fields
+                .accept()
+                .list_of(&Compression::ALL, Compression::as_str)?
+                .map(|listed| Accept::only(&listed)),
         },
         "unregister" => Request::Unregister {
             route: name(fields.route_key())?,
@@ -81,10 +99,47 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         "dead" => Request::Dead {
             route: name(fields.route_key())?,
             after: fields.after().name()?,
-            limit: {
-                let limit = fields.limit().number("a number of tasks", 1..=1_000)?;
-                small(limit.or(Some(LIMIT))).expect("the limit has a default")
-            },
+            limit: look::limit(fields)?,
+            filter: Filter::read(fields)?,
+            payload: fields.payload().flag()?,
+        },
+        "get" => Request::Get {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+            payload: fields.payload().flag()?,
+        },
+        "list" => Request::List(Box::new(List::read(fields)?)),
+        "future" => Request::Future,
+        "delete" => Request::Delete {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+        },
+        "kick_all" => bulk(BulkAct::Kick, fields)?,
+        "delete_all" => bulk(BulkAct::Delete, fields)?,
+        "purge" => bulk(BulkAct::Purge, fields)?,
+        "pause" => Request::Pause {
+            route: name(fields.route_key())?,
+        },
+        "resume" => Request::Resume {
+            route: name(fields.route_key())?,
+        },
+        "jobs" => Request::Jobs,
+        "stop" => Request::Stop {
+            job: operate::job(fields)?,
+        },
+        "audit" => Request::Audit {
+            before: fields.before().number("the number of a line", 1..=EXACT)?,
+            limit: look::limit(fields)?,
+        },
+        "reasons" => Request::Reasons {
+            route: fields.route_key().name()?,
+            after: look::cursor(fields)?,
+        },
+        "backup" => Request::Backup {
+            offset: fields
+                .offset()
+                .number("a position in the backup", 0..=EXACT)?
+                .unwrap_or_default(),
         },
         "kick" => Request::Kick {
             route: name(fields.route_key())?,
@@ -92,6 +147,12 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         },
         other => return Err(unknown(other)),
     })
+}
+
+fn bulk(act: BulkAct, fields: &Fields<'_>) -> Result<Request, Fault> {
+    let route = name(fields.route_key())?;
+    let bulk = BulkRequest::read(act, route, fields)?;
+    Ok(Request::Bulk(Box::new(bulk)))
 }
 
 fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
@@ -102,10 +163,7 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
         fire_at,
         compression: fields
             .compression()
-            .one_of(
-                &[Compression::None, Compression::Lz4, Compression::Zstd],
-                Compression::as_str,
-            )?
+            .one_of(&Compression::ALL, Compression::as_str)?
             .unwrap_or_default(),
         replace: fields.replace().flag()?,
         payload: match fields.payload_base64().text()? {
@@ -158,7 +216,9 @@ fn unknown(kind: &str) -> Fault {
     Fault {
         code: Code::UnknownKind,
         message: format!(
-            "kind is \"{}\": give hello, register, unregister, schedule, ack, nack, cancel, ping, stats, dead or kick",
+            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, cancel, ping, stats, get, \
+             list, future, dead, reasons, kick, delete, kick_all, delete_all, purge, pause, resume, \
+             jobs, stop, audit or backup",
             clipped(kind)
         ),
     }

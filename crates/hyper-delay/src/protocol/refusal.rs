@@ -76,9 +76,39 @@ pub enum Code {
     TooManyConnections,
     /// The connection has as many routes as one connection may have.
     TooManyRoutes,
+    /// The connection may not send this request.
+    Forbidden,
+    /// The server is making as many backups as it may.
+    Busy,
+    /// The server accepts only TLS, and the connection began without. It is closed.
+    TlsRequired,
+    /// The route or the token has as much as it may.
+    Quota,
 }
 
 impl Code {
+    /// All codes, in the order of their declaration.
+    pub const ALL: [Self; 18] = [
+        Self::BadJson,
+        Self::BadUtf8,
+        Self::BadBase64,
+        Self::BadField,
+        Self::MissingField,
+        Self::UnknownKind,
+        Self::LineTooLong,
+        Self::TooLong,
+        Self::DuplicateId,
+        Self::DiskFull,
+        Self::Damaged,
+        Self::ShuttingDown,
+        Self::TooManyConnections,
+        Self::TooManyRoutes,
+        Self::Forbidden,
+        Self::Busy,
+        Self::TlsRequired,
+        Self::Quota,
+    ];
+
     /// The code on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -97,6 +127,10 @@ impl Code {
             Self::ShuttingDown => "shutting_down",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyRoutes => "too_many_routes",
+            Self::Forbidden => "forbidden",
+            Self::Busy => "busy",
+            Self::TlsRequired => "tls_required",
+            Self::Quota => "quota",
         }
     }
 }

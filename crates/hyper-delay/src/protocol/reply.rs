@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Refusal, Stats, Version, object::Object};
+use super::{
+    AuditRow, Content, Future, JobRow, ReasonRow, Refusal, Seen, Stats, Version,
+    look::ContentSink,
+    object::{Count, Object},
+    payload,
+};
 
 /// The name and the version of the server in the reply to `hello`.
 const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
@@ -12,6 +17,11 @@ const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
 pub enum Reply {
     /// The version of the protocol from this reply on.
     Hello(Version),
+    /// The token of an `auth` is right, or no tokens are configured.
+    Authenticated {
+        /// The name of the token. `None` without tokens.
+        name: Option<Arc<str>>,
+    },
     /// The route is bound to this connection.
     Registered {
         /// The route.
@@ -68,6 +78,35 @@ pub enum Reply {
         tasks: Vec<DeadTask>,
         /// Whether there are more after these.
         more: bool,
+        /// The id of the last dead letter that was looked at, if the filter left it out.
+        next: Option<Arc<str>>,
+    },
+    /// One task.
+    Task {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+        /// The task. `None` if there is no task of this name.
+        task: Option<Box<Seen>>,
+    },
+    /// Tasks in order of time.
+    List {
+        /// The tasks.
+        tasks: Vec<Seen>,
+        /// The cursor of what follows. `None` if nothing does.
+        next: Option<Arc<str>>,
+    },
+    /// How many tasks wait for the time ahead.
+    Future(Box<Future>),
+    /// A piece of a backup.
+    Backup {
+        /// The position of its first byte.
+        offset: u64,
+        /// The bytes. None only at the end.
+        data: Box<[u8]>,
+        /// Whether there are more after these.
+        more: bool,
     },
     /// A dead task is due now.
     Kicked {
@@ -77,6 +116,63 @@ pub enum Reply {
         route: Arc<str>,
         /// Whether it was dead.
         found: bool,
+    },
+    /// A dead task is removed.
+    Deleted {
+        /// The id of the task.
+        id: Arc<str>,
+        /// Its route.
+        route: Arc<str>,
+        /// Whether it was dead.
+        found: bool,
+    },
+    /// The number of tasks that a bulk operation would change.
+    Count {
+        /// Their route.
+        route: Arc<str>,
+        /// How many there are.
+        tasks: u64,
+        /// Whether there can be more: the counting ended early.
+        more: bool,
+    },
+    /// A bulk operation has begun.
+    Job(Box<JobRow>),
+    /// The bulk operations, the newest first.
+    Jobs(Vec<JobRow>),
+    /// A bulk operation is about to end.
+    Stopped {
+        /// Its number.
+        job: u64,
+        /// Whether it was running.
+        found: bool,
+    },
+    /// Nothing of the route is delivered.
+    Paused {
+        /// The route.
+        route: Arc<str>,
+        /// Whether it was not paused before.
+        changed: bool,
+    },
+    /// The tasks of the route are delivered.
+    Resumed {
+        /// The route.
+        route: Arc<str>,
+        /// Whether it was paused before.
+        changed: bool,
+    },
+    /// What operators did, the newest first.
+    Audit {
+        /// The lines.
+        lines: Vec<AuditRow>,
+        /// Whether there are older ones.
+        more: bool,
+    },
+    /// Dead letters by reason.
+    Reasons {
+        /// The numbers.
+        reasons: Vec<ReasonRow>,
+        /// The cursor of what follows. `None` if nothing does.
+        next: Option<Arc<str>>,
     },
     /// The request is refused.
     Error(Refusal),
@@ -113,10 +209,36 @@ pub struct DeadTask {
     pub attempt: u32,
     /// The time it died in Unix milliseconds; 0 if it is not dead.
     pub died_at: u64,
-    /// Why the content of the task cannot be read. `None` if it can.
+    /// Why it died, if that is known: its content cannot be read, or a consumer said so.
     pub reason: Option<Arc<str>>,
     /// Whether the server made the task's route for a connection that is closed.
     pub orphaned: bool,
+    /// Its content, if it was asked for and can be read.
+    pub content: Option<Content>,
+}
+
+impl DeadTask {
+    /// The length of its object in a line, in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        let mut count = Count(0);
+        self.write(Object::nested(&mut count));
+        count.0
+    }
+
+    fn write<W: ContentSink>(&self, object: Object<'_, W>) {
+        let object = object
+            .field("id", &*self.id)
+            .field("fire_at", &self.fire_at)
+            .field("attempt", &self.attempt)
+            .field("died_at", &self.died_at)
+            .maybe("reason", self.reason.as_deref())
+            .maybe("orphaned", self.orphaned.then_some(true));
+        match &self.content {
+            Some(content) => content.fields(object).close(),
+            None => object.close(),
+        }
+    }
 }
 
 impl Reply {
@@ -140,6 +262,7 @@ impl Reply {
     const fn kind(&self, version: Version) -> &'static str {
         match self {
             Self::Hello(_) => "hello",
+            Self::Authenticated { .. } => "authenticated",
             Self::Registered { .. } => "registered",
             Self::Unregistered { .. } => "unregistered",
             Self::Scheduled { .. } => match version {
@@ -151,7 +274,20 @@ impl Reply {
             Self::Pong => "pong",
             Self::Stats(_) => "stats",
             Self::Dead { .. } => "dead",
+            Self::Task { .. } => "task",
+            Self::List { .. } => "list",
+            Self::Future(_) => "future",
+            Self::Backup { .. } => "backup",
             Self::Kicked { .. } => "kicked",
+            Self::Deleted { .. } => "deleted",
+            Self::Count { .. } => "count",
+            Self::Job(_) => "job",
+            Self::Jobs(_) => "jobs",
+            Self::Stopped { .. } => "stopped",
+            Self::Paused { .. } => "paused",
+            Self::Resumed { .. } => "resumed",
+            Self::Audit { .. } => "audit",
+            Self::Reasons { .. } => "reasons",
             Self::Error(_) => "error",
         }
     }
@@ -164,6 +300,7 @@ impl Reply {
             Self::Hello(version) => object
                 .field("protocol", &version.number())
                 .field("server", SERVER),
+            Self::Authenticated { name } => object.maybe("name", name.as_deref()),
             Self::Registered { route, credit } => {
                 object.field("route_key", &**route).field("credit", credit)
             }
@@ -187,20 +324,48 @@ impl Reply {
                 .field("in_flight", in_flight),
             Self::Pong => object,
             Self::Stats(stats) => stats.fields(object),
-            Self::Dead { route, tasks, more } => object
+            Self::Dead {
+                route,
+                tasks,
+                more,
+                next,
+            } => object
                 .field("route_key", &**route)
-                .list("tasks", tasks, |task, object| {
-                    object
-                        .field("id", &*task.id)
-                        .field("fire_at", &task.fire_at)
-                        .field("attempt", &task.attempt)
-                        .field("died_at", &task.died_at)
-                        .maybe("reason", task.reason.as_deref())
-                        .maybe("orphaned", task.orphaned.then_some(true))
-                        .close();
-                })
+                .list("tasks", tasks, DeadTask::write)
+                .field("more", more)
+                .maybe("next", next.as_deref()),
+            Self::Task { route, id, task } => match task {
+                Some(task) => task.fields(object).field("found", &true),
+                None => named(object, id, route).field("found", &false),
+            },
+            Self::List { tasks, next } => object
+                .list("tasks", tasks, |task, object| task.fields(object).close())
+                .field("more", &next.is_some())
+                .maybe("next", next.as_deref()),
+            Self::Future(future) => future.fields(object),
+            Self::Backup { offset, data, more } => object
+                .field("offset", offset)
+                .quoted("data_base64", |out| payload::encode(data, out))
                 .field("more", more),
             Self::Kicked { id, route, found } => named(object, id, route).field("found", found),
+            Self::Deleted { id, route, found } => named(object, id, route).field("found", found),
+            Self::Count { route, tasks, more } => object
+                .field("route_key", &**route)
+                .field("tasks", tasks)
+                .field("more", more),
+            Self::Job(job) => job.fields(object),
+            Self::Jobs(jobs) => object.list("jobs", jobs, |job, object| job.fields(object).close()),
+            Self::Stopped { job, found } => object.field("job", job).field("found", found),
+            Self::Paused { route, changed } | Self::Resumed { route, changed } => object
+                .field("route_key", &**route)
+                .field("changed", changed),
+            Self::Audit { lines, more } => object
+                .list("lines", lines, AuditRow::write)
+                .field("more", more),
+            Self::Reasons { reasons, next } => object
+                .list("reasons", reasons, ReasonRow::write)
+                .field("more", &next.is_some())
+                .maybe("next", next.as_deref()),
             Self::Error(refusal) => object
                 .field("code", refusal.code.as_str())
                 .field("message", &refusal.message)

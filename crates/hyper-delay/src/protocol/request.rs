@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use super::Compression;
+use super::{Accept, BulkRequest, Compression, Credential, Filter, List};
 
 /// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The reply or the error carries the same tag. 0 to 128 bytes.
     pub tag: Option<Arc<str>>,
+    /// The token of an `auth`, or of a `register` or a `schedule` that has one for itself.
+    pub token: Option<Credential>,
     /// The request.
     pub request: Request,
 }
@@ -24,6 +26,8 @@ pub enum Request {
         /// The highest version that the client speaks, from 1.
         protocol: u64,
     },
+    /// Shows who the client is, by the token of its line.
+    Auth,
     /// Binds a route to this connection.
     Register {
         /// The route.
@@ -33,6 +37,8 @@ pub enum Request {
         credit: Option<u16>,
         /// Whether other connections may register the route, too.
         mode: Mode,
+        /// The compressions that the connection accepts. Default: unchanged.
+        accept: Option<Accept>,
     },
     /// Ends a registration.
     Unregister {
@@ -79,6 +85,69 @@ pub enum Request {
         after: Option<Arc<str>>,
         /// The maximum number of tasks, 1 to 1,000.
         limit: u16,
+        /// Only these.
+        filter: Filter,
+        /// Whether the reply has the payloads.
+        payload: bool,
+    },
+    /// Asks for one task.
+    Get {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+        /// Whether the reply has the payload.
+        payload: bool,
+    },
+    /// Asks for tasks in order of time.
+    List(Box<List>),
+    /// Asks how many tasks wait for the minutes, hours and days ahead.
+    Future,
+    /// Removes a dead task.
+    Delete {
+        /// Its route.
+        route: Arc<str>,
+        /// Its id.
+        id: Arc<str>,
+    },
+    /// Kicks or removes every task that matches.
+    Bulk(Box<BulkRequest>),
+    /// Delivers nothing of a route from now on.
+    Pause {
+        /// The route.
+        route: Arc<str>,
+    },
+    /// Delivers again what a pause has held back.
+    Resume {
+        /// The route.
+        route: Arc<str>,
+    },
+    /// Asks for the bulk operations.
+    Jobs,
+    /// Ends a bulk operation.
+    Stop {
+        /// Its number.
+        job: u64,
+    },
+    /// Asks what operators did.
+    Audit {
+        /// Only lines with lower numbers.
+        before: Option<u64>,
+        /// The maximum number of lines, 1 to 1,000.
+        limit: u16,
+    },
+    /// Asks for the numbers of dead letters by reason.
+    Reasons {
+        /// Only those of this route.
+        route: Option<Arc<str>>,
+        /// The cursor of the reply before.
+        after: Option<Arc<str>>,
+    },
+    /// Asks for a piece of a backup.
+    Backup {
+        /// The position of its first byte. 0 begins a backup; otherwise the end of the piece before
+        /// on this connection.
+        offset: u64,
     },
     /// Makes a dead task due now.
     Kick {
@@ -102,8 +171,16 @@ impl Request {
                 (delivery.route.as_ref(), Some(&delivery.id))
             }
             Self::Cancel { route, id } | Self::Kick { route, id } => (Some(route), Some(id)),
+            Self::Get { route, id, .. } | Self::Delete { route, id } => (Some(route), Some(id)),
+            Self::Pause { route } | Self::Resume { route } => (Some(route), None),
+            Self::Bulk(bulk) => (Some(&bulk.route), None),
+            Self::Reasons { route, .. } => (route.as_ref(), None),
             Self::Stats { route, .. } => (route.as_ref(), None),
-            Self::Hello { .. } | Self::Ping => (None, None),
+            Self::List(list) => (list.route.as_ref(), None),
+            Self::Hello { .. } | Self::Auth | Self::Backup { .. } | Self::Ping | Self::Future => {
+                (None, None)
+            }
+            Self::Jobs | Self::Stop { .. } | Self::Audit { .. } => (None, None),
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct RouteStats {
     pub consumers: u64,
     /// Whether the server made the route for a connection that is closed.
     pub orphaned: bool,
+    /// Whether nothing of the route is delivered.
+    pub paused: bool,
 }
 
 /// Tasks by state.
@@ -79,6 +81,7 @@ impl RouteStats {
         object
             .field("consumers", &self.consumers)
             .maybe("orphaned", self.orphaned.then_some(true))
+            .maybe("paused", self.paused.then_some(true))
             .close();
     }
 }

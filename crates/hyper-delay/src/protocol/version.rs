@@ -45,6 +45,12 @@ pub struct Encoder {
 }
 
 impl Encoder {
+    /// An encoder for a peer that speaks `version`.
+    #[must_use]
+    pub const fn of(version: Version) -> Self {
+        Self { version }
+    }
+
     /// Appends the line of `reply` and its `\n`. A `hello` reply changes the version of all replies
     /// after it.
     pub fn encode(&mut self, reply: &Reply, tag: Option<&str>, out: &mut Vec<u8>) {

@@ -17,6 +17,15 @@ pub(crate) const LOW_WATER: &[u8] = b"low-water";
 /// The key in `meta` of the deduplication window's current generation. Its name is older.
 pub(crate) const DEDUPE_WINDOW: &[u8] = b"memory";
 
+/// What the keys in `meta` of paused routes begin with.
+pub(crate) const PAUSED: &[u8] = b"paused/";
+
+/// What the keys in `meta` of bulk operations begin with.
+pub(crate) const JOBS: &[u8] = b"job/";
+
+/// What the keys in `meta` of the lines of the audit begin with.
+pub(crate) const AUDIT: &[u8] = b"audit/";
+
 /// The length of the longest route in bytes. A record that was not written by the server can have a
 /// longer one, which no key may contain.
 pub(crate) const LONGEST_ROUTE: usize = 128;
@@ -56,6 +65,43 @@ pub(crate) fn route_time(route: &str, at: u64, seq: u64) -> Bytes {
     let mut key = of_route(route, 16);
     key.extend_from_slice(&time(at, seq));
     key.into()
+}
+
+/// Returns the key of a paused route.
+#[must_use]
+pub(crate) fn paused(route: &str) -> Vec<u8> {
+    [PAUSED, route.as_bytes()].concat()
+}
+
+/// Returns the key of a bulk operation.
+#[must_use]
+pub(crate) fn job(id: u64) -> Vec<u8> {
+    [JOBS, &id.to_be_bytes()].concat()
+}
+
+/// Returns the key of a place in the ring of the audit.
+#[must_use]
+pub(crate) fn audit(place: u64) -> Vec<u8> {
+    [AUDIT, &place.to_be_bytes()].concat()
+}
+
+/// Returns the number that a key ends with.
+///
+/// # Errors
+///
+/// If the key is no number.
+pub(crate) fn number_of(rest: &[u8]) -> Result<u64, StoreError> {
+    let number = rest.try_into().map(u64::from_be_bytes);
+    number.map_err(|_| StoreError::damage("read a key", "the key ends with no number"))
+}
+
+/// Returns the name that a key ends with.
+///
+/// # Errors
+///
+/// If the key is not UTF-8.
+pub(crate) fn text_of(rest: &[u8]) -> Result<&str, StoreError> {
+    std::str::from_utf8(rest).map_err(|error| StoreError::damage("read a key", error))
 }
 
 /// Returns the time and the sequence number at the end of the key of an entry.

@@ -3,8 +3,10 @@
 //! A value is one byte for its version, then its fields in the format of the crate `postcard`,
 //! which is specified and stable. A server reads every released version and writes the newest.
 
+mod audit;
 mod counts;
 mod entry;
+mod job;
 pub(crate) mod key;
 mod name;
 mod placed;
@@ -12,8 +14,10 @@ mod task;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use audit::AuditLine;
 pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
+pub(crate) use job::{Act, Job, Progress};
 pub(crate) use name::{Done, Name, Place};
 pub(crate) use placed::Placed;
 pub(crate) use task::{Digest, Task};
@@ -21,7 +25,7 @@ pub(crate) use task::{Digest, Task};
 use crate::store::{Bytes, StoreError};
 
 /// The version of the records that this server writes.
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// Encodes a record.
 pub(crate) fn encode<R: Serialize>(record: &R) -> Bytes {
@@ -65,10 +69,13 @@ fn fields(bytes: &[u8]) -> Result<&[u8], StoreError> {
     let (version, fields) = bytes
         .split_first()
         .ok_or_else(|| StoreError::damage("read a record", "the record is empty"))?;
+    if *version > VERSION {
+        let found = format!("its version is {version}, and this server reads {VERSION}");
+        return Err(StoreError::newer("read a record", found));
+    }
     if *version != VERSION {
-        let found =
-            format!("its version is {version}, this server reads {VERSION}: use a newer server");
-        return Err(StoreError::new("read a record", found));
+        let found = format!("its version {version} does not exist");
+        return Err(StoreError::damage("read a record", found));
     }
     Ok(fields)
 }

@@ -31,7 +31,7 @@ pub(crate) enum SalvageError {
         source: io::Error,
     },
     /// The new store failed.
-    #[error(transparent)]
+    #[error("{}", .0.of_a_tool())]
     Store(#[from] StoreError),
     /// The output cannot be written.
     #[error("the output cannot be written: {0}")]

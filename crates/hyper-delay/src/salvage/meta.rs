@@ -3,8 +3,8 @@ use super::{
     stopped::Stopped,
 };
 use crate::{
-    record::{self, key},
-    store::Space,
+    record::{self, AuditLine, Job, key},
+    store::{Space, StoreError},
 };
 
 /// The values in the space `meta`.
@@ -16,6 +16,8 @@ pub(super) struct Meta {
     pub(super) low_water: u64,
     /// The current generation of the deduplication window, encoded.
     pub(super) dedupe_window: Option<Vec<u8>>,
+    /// Paused routes and the audit, as they are stored. Bulk operations do not go on after a repair.
+    pub(super) standing: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Meta {
@@ -35,9 +37,33 @@ impl Meta {
                 key::NUMBERS => meta.numbers = number("the end of the sequence numbers"),
                 key::LOW_WATER => meta.low_water = number("the low-water mark").unwrap_or_default(),
                 key::DEDUPE_WINDOW => meta.dedupe_window = Some(row.value),
-                _ => {}
+                key => match check(key, &row.value) {
+                    Ok(true) => meta.standing.push((row.key, row.value)),
+                    Ok(false) => {}
+                    Err(error) => {
+                        let what = format!("the key {}: {}", key.escape_ascii(), error.reason());
+                        faults.add(Fault::new(store.folder(Space::Meta), what).of(Space::Meta));
+                    }
+                },
             }
         }
         meta
     }
+}
+
+/// Decodes what operators have asked for. Returns whether it is kept in a repair.
+fn check(key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+    if let Some(route) = key.strip_prefix(key::PAUSED) {
+        key::text_of(route)?;
+        return Ok(true);
+    }
+    if key.starts_with(key::AUDIT) {
+        record::decode::<AuditLine>(value)?;
+        return Ok(true);
+    }
+    if let Some(number) = key.strip_prefix(key::JOBS) {
+        key::number_of(number)?;
+        record::decode::<Job>(value)?;
+    }
+    Ok(false)
 }

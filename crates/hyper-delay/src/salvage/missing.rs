@@ -54,7 +54,7 @@ impl Missing {
         }
         match found {
             Found::Read(record) => missing.findings.extend(totals(&record, &newest)),
-            Found::Unreadable => missing.findings.push(format!(
+            Found::Unreadable | Found::Newer(_) => missing.findings.push(format!(
                 "{}: both slots of the commit record are damaged",
                 path.display()
             )),

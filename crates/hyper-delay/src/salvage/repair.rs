@@ -93,6 +93,9 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
         let line = serde_json::json!({ "missing": missing });
         writeln!(lines, "{line}").map_err(failed())?;
     }
+    for (key, value) in &meta.standing {
+        writer.put(Space::Meta, key, value)?;
+    }
     copy_finished(&store, &meta, &mut writer, &mut faults)?;
     writer.finish(next)?;
     let lines = lines

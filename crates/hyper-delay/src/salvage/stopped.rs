@@ -12,8 +12,8 @@ use super::{
     version::{self, TableFile},
 };
 use crate::store::{
-    Space,
-    commits::{CommitFile, Found},
+    Space, StoreError,
+    commits::{self, CommitFile, Found},
     data_directory,
 };
 
@@ -56,6 +56,11 @@ impl Stopped {
         let record = match &record {
             Found::Read(commits) => Some(commits),
             Found::Missing | Found::Unreadable => None,
+            Found::Newer(version) => {
+                let found = commits::newer(*version);
+                let error = StoreError::newer("open", found).in_folder(directory);
+                return Err(error.into());
+            }
         };
         Ok(Self {
             folders: Space::ALL.map(|space| spaces.folder(space)),

@@ -30,6 +30,10 @@ impl<S: Store> Scheduler<S> {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
+        if is_in_flight && let Some(round) = self.tasks.round(copy.seq) {
+            let taken = self.now.monotonic.since(round.begun());
+            self.metrics.ack_time.observe(taken / 1_000);
+        }
         self.finish(copy.seq);
         let subject = Subject {
             route: copy.route,
@@ -66,7 +70,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn unknown_ack(&mut self, named: Named, confirm: Option<ReplyTo>) {
-        self.unknown_acks += 1;
+        self.metrics.unknown_answers.add(1);
         if let Some(to) = confirm {
             let acked = Reply::Acked {
                 id: named.id,
@@ -80,10 +84,11 @@ impl<S: Store> Scheduler<S> {
     /// A consumer gives a delivery back.
     pub(super) fn nacked(&mut self, consumer: ConsumerId, named: &Named, delay_ms: Option<u64>) {
         let Some(copy) = self.consumers.answered(consumer, named) else {
-            self.unknown_acks += 1;
+            self.metrics.unknown_answers.add(1);
             self.lost_copy_answered(consumer, named);
             return;
         };
+        self.metrics.nacks.add(1);
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
@@ -117,13 +122,18 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
-    /// A copy was not sent, as the content of the task cannot be read: the task is dead, unless
-    /// another consumer has a copy of the round, which can have been read before.
+    /// A copy was not sent, as the content of the task cannot be read.
     pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
-        let seq = copy.seq;
-        let route = self.tasks.get(seq).map(|task| task.route.clone());
+        let route = self.tasks.get(copy.seq).map(|task| task.route.clone());
         let route = route.as_deref().unwrap_or_default();
         tracing::error!(route, id = %copy.id, %reason, "the content of a task cannot be read");
+        self.undeliverable(copy, reason);
+    }
+
+    /// A copy was not sent because of the content of the task: the task is dead, unless another
+    /// consumer has a copy of the round, which can have been sent before.
+    pub(super) fn undeliverable(&mut self, copy: &CopyOf, reason: &str) {
+        let seq = copy.seq;
         if let Some((_, round)) = self.tasks.round_mut(seq) {
             if round.holders().any(|holder| holder != copy.consumer) {
                 round.send_no_more();
@@ -201,8 +211,8 @@ impl<S: Store> Scheduler<S> {
         self.submit(op, Token::RetryAt(due));
     }
 
-    /// Makes a task dead. `reason` says why its content cannot be read; it is `None` after failed
-    /// rounds.
+    /// Makes a task dead. `reason` says why its content cannot be delivered; it is `None` after
+    /// failed rounds.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
         self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {

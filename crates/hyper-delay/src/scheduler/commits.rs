@@ -24,6 +24,13 @@ impl<S: Store> Scheduler<S> {
     fn one_committed(&mut self, committed: Committed) {
         let Committed { op, token, outcome } = committed;
         self.requests.committed(&op);
+        let op = match op {
+            Op::Audited(audited) => {
+                self.log_audit(&audited, outcome);
+                audited.op
+            }
+            op => op,
+        };
         match (op, outcome) {
             (
                 Op::Schedule(order),
@@ -43,7 +50,9 @@ impl<S: Store> Scheduler<S> {
             (Op::Park(subject), _) => {
                 self.tasks.committed(subject.seq, Change::Park);
             }
-            (Op::Bury { subject, .. }, _) => {
+            (Op::Bury { subject, .. }, outcome) => {
+                let is_dead = outcome == Outcome::Moved(true);
+                self.metrics.dead_letters.add(u64::from(is_dead));
                 self.tasks.committed(subject.seq, Change::Bury);
             }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
@@ -62,8 +71,28 @@ impl<S: Store> Scheduler<S> {
                 let found = kicked.is_some();
                 self.answer(token, || Reply::Kicked { id, route, found });
             }
-            (Op::Count { .. } | Op::AdvanceLowWater(_), _)
-            | (Op::Cancel { .. } | Op::Kick { .. }, _) => {}
+            (Op::Delete { route, id }, Outcome::Cancelled(seq)) => {
+                if let Some(seq) = seq {
+                    self.remove(seq);
+                }
+                let found = seq.is_some();
+                self.answer(token, || Reply::Deleted { id, route, found });
+            }
+            (Op::Pause(route), Outcome::Moved(changed)) => {
+                self.route_paused(route.clone());
+                self.answer(token, || Reply::Paused { route, changed });
+            }
+            (Op::Resume(route), Outcome::Moved(changed)) => {
+                let name = route.clone();
+                self.answer(token, || Reply::Resumed { route, changed });
+                self.route_resumed(&name);
+            }
+            (Op::Begin(bulk), Outcome::Began(job)) => self.began(*bulk, job, token),
+            (Op::Sweep(sweep), outcome) => self.swept(sweep, outcome),
+            (Op::Advance(advance), outcome) => self.advanced(*advance, outcome),
+            (Op::Count { .. } | Op::AdvanceLowWater(_) | Op::Audited(_), _)
+            | (Op::Cancel { .. } | Op::Kick { .. } | Op::Delete { .. }, _)
+            | (Op::Pause(_) | Op::Resume(_) | Op::Begin(_), _) => {}
         }
     }
 
@@ -75,6 +104,10 @@ impl<S: Store> Scheduler<S> {
         replaced: Option<u64>,
         token: Token,
     ) {
+        match replaced {
+            None => self.metrics.scheduled.add(1),
+            Some(_) => self.metrics.replaced.add(1),
+        }
         let mut task = Task::new(order.route, order.id, order.at, attempt);
         if let Some((old, _)) = replaced.and_then(|old| self.remove(old))
             && old.attempt > attempt
@@ -96,12 +129,25 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
+        if outcome == Outcome::Same {
+            self.metrics.repeated.add(1);
+        }
+        let quota = self.settings.quota_of(&order.route);
+        let quota = quota.map(|(key, quota)| (key.to_owned(), quota.pending));
         self.answer(token, || match outcome {
             Outcome::Same => Reply::Scheduled {
                 id: order.id,
                 route: order.route,
                 fire_at: order.fire_at,
             },
+            Outcome::OverQuota => {
+                let message = over_quota(quota, &order.route);
+                Reply::Error(Refusal {
+                    id: Some(order.id),
+                    route: Some(order.route),
+                    ..Refusal::new(Code::Quota, message)
+                })
+            }
             Outcome::DiskFull => Reply::Error(Refusal {
                 id: Some(order.id),
                 route: Some(order.route),
@@ -131,15 +177,17 @@ impl<S: Store> Scheduler<S> {
         if let Some((task, Left::Round(round))) = self.take_out(seq) {
             self.lose_copies(&round, &task.id, seq);
         }
+        let removed = outcome == Outcome::Moved(true);
+        self.metrics.acks.add(u64::from(removed));
         self.answer(token, || Reply::Acked {
             id: subject.id,
             route: Some(subject.route),
-            removed: outcome == Outcome::Moved(true),
+            removed,
         });
     }
 
     /// A task is on disk that was not there before.
-    fn added(&mut self, seq: u64, task: Task) {
+    pub(super) fn added(&mut self, seq: u64, task: Task) {
         if let Some(known) = self.tasks.get_mut(seq) {
             // It was read before this was reported; what it replaced had more rounds than the disk
             // knew.
@@ -153,6 +201,7 @@ impl<S: Store> Scheduler<S> {
 
     /// A retry is on disk: the task waits for it.
     fn retried(&mut self, subject: &Subject, token: &Token) {
+        self.metrics.retries.add(1);
         let seq = subject.seq;
         let Some(task) = self.tasks.committed(seq, Change::Retry) else {
             return;
@@ -194,7 +243,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A revision is gone from the disk, and so it is from memory.
-    fn remove(&mut self, seq: u64) -> Option<(Task, Left)> {
+    pub(super) fn remove(&mut self, seq: u64) -> Option<(Task, Left)> {
         let (task, left) = self.take_out(seq)?;
         if let Left::Round(round) = &left {
             self.abandon_copies(round, &task.id, seq);
@@ -212,9 +261,20 @@ impl<S: Store> Scheduler<S> {
         Some((task, left))
     }
 
-    fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
+    pub(super) fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
         if let Token::Reply(to) = token {
             self.reply(to, reply());
         }
+    }
+}
+
+/// Names the quota of pending tasks that a route has reached. It can have changed since.
+fn over_quota(quota: Option<(String, Option<u64>)>, route: &str) -> String {
+    match quota {
+        Some((key, Some(most))) => format!(
+            "pending of route {route:?} is {most} (quotas, key {key:?}), and it has as many tasks: \
+             wait until some are done"
+        ),
+        _ => format!("route {route:?} had as many pending tasks as its quota: send it again"),
     }
 }

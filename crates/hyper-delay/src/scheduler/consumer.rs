@@ -6,7 +6,7 @@ use std::{
 use race_wheel::{Key, Tick};
 
 use super::late::LateCopies;
-use crate::protocol::Named;
+use crate::protocol::{Accept, Named};
 
 /// A connection, as the scheduler sees it.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(super) struct Consumer {
     own_route: Option<Arc<str>>,
     /// The number of copies it may have in flight.
     credit: u16,
+    /// The compressions that it accepts.
+    accept: Accept,
     /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
     /// the id is exact.
     in_flight: HashMap<Arc<str>, Copy>,
@@ -59,6 +61,7 @@ impl Consumer {
             routes: BTreeSet::new(),
             own_route: None,
             credit,
+            accept: Accept::default(),
             in_flight: HashMap::new(),
             lost: HashMap::new(),
             late: LateCopies::new(credit),
@@ -75,6 +78,14 @@ impl Consumer {
     pub(super) fn set_credit(&mut self, credit: u16) {
         self.credit = credit;
         self.late.raise_limit(credit);
+    }
+
+    pub(super) const fn accept(&self) -> Accept {
+        self.accept
+    }
+
+    pub(super) const fn set_accept(&mut self, accept: Accept) {
+        self.accept = accept;
     }
 
     pub(super) fn add_route(&mut self, route: &Arc<str>) {

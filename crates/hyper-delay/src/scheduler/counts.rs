@@ -2,6 +2,7 @@ use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{ConsumerId, CountsAsked, Scheduler};
 use crate::{
+    access::Right,
     protocol::{Reply, RouteStats, Stats},
     store::Store,
 };
@@ -13,13 +14,19 @@ impl<S: Store> Scheduler<S> {
             mut stats,
             route,
             after,
+            grant,
             reply_to,
         } = asked;
+        let is_permitted = |name: &str| {
+            let mut grant = grant.iter();
+            grant.all(|grant| grant.allows(Right::Admin, name))
+        };
         stats.connections = self.consumers.len() as u64;
-        stats.unknown_acks = self.unknown_acks;
+        stats.unknown_acks = self.metrics.unknown_answers.value();
         let last = stats.routes.last().map(|last| last.route.clone());
         let is_listed = |name: &Arc<str>| match &route {
             Some(route) => name == route,
+            None if !is_permitted(name) => false,
             None => {
                 after.as_ref().is_none_or(|after| name > after)
                     && (!stats.more || last.as_ref().is_some_and(|last| name <= last))
@@ -32,9 +39,12 @@ impl<S: Store> Scheduler<S> {
         for (name, state) in self.routes.iter().filter(|(name, _)| is_listed(name)) {
             row(&mut rows, name).consumers = state.len() as u64;
         }
+        for name in self.paused.iter().filter(|name| is_listed(name)) {
+            row(&mut rows, name).paused = true;
+        }
         let mut in_flight = 0;
         for (consumer, _, copy) in self.consumers.in_flight() {
-            if self.is_first_of(consumer, copy.seq) {
+            if is_permitted(&copy.route) && self.is_first_of(consumer, copy.seq) {
                 in_flight += 1;
                 if is_listed(&copy.route) {
                     row(&mut rows, &copy.route).counts.in_flight += 1;

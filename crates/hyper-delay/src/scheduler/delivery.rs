@@ -6,6 +6,7 @@ use super::{
     ConsumerId, Message, Scheduler, Token,
     consumer::{Consumer, Copy},
     consumers::NoConsumer,
+    quotas::Rate,
     round::{EndedRound, Round, Step},
     task::Change,
     timers::{CopyEnd, Timer},
@@ -22,6 +23,9 @@ impl<S: Store> Scheduler<S> {
         let Some(task) = self.tasks.get(seq) else {
             return;
         };
+        if self.is_paused(&task.route) {
+            return self.park(seq);
+        }
         let limit = self.settings.ready;
         match self.routes.get_mut(&task.route) {
             Some(route) if route.takes(limit) && (!is_full || route.queued() == 0) => {
@@ -57,6 +61,12 @@ impl<S: Store> Scheduler<S> {
             let Some(position) = route.first_ready(from) else {
                 break;
             };
+            if self.must_wait(name) {
+                break;
+            }
+            let Some(route) = self.routes.get_mut(name) else {
+                break;
+            };
             let Some(task) = self.tasks.get(position.seq) else {
                 debug_assert!(false, "a queued task is in memory");
                 route.unqueue(position);
@@ -76,6 +86,29 @@ impl<S: Store> Scheduler<S> {
             }
         }
         self.wait_for_room(name);
+    }
+
+    /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
+    fn must_wait(&mut self, name: &Arc<str>) -> bool {
+        let quota = self.settings.quota_of(name);
+        let Some(rate) = quota.and_then(|(_, quota)| quota.deliveries_per_second) else {
+            return false;
+        };
+        let of = Rate::Deliveries(name.clone());
+        let wait = self.quotas.wait(&of, rate, self.now.monotonic);
+        if wait > 0 && self.quotas.is_first_to_wait(of) {
+            let at = self.now.after(Duration::from_nanos(wait));
+            let timer = Timer::Refilled(Box::new(name.clone()));
+            self.timers.insert(at, timer);
+        }
+        wait > 0
+    }
+
+    /// A route that was held back may send deliveries again.
+    pub(super) fn deliveries_refilled(&mut self, name: &Arc<str>) {
+        self.quotas.waited(&Rate::Deliveries(name.clone()));
+        self.dispatch(name);
+        self.refill(name);
     }
 
     /// Queues the route with its consumers, to be served when one has credit.
@@ -112,8 +145,13 @@ impl<S: Store> Scheduler<S> {
         let state = self.consumers.get(consumer);
         let late = state.and_then(|state| state.late_attempt(&task.route, &task.id));
         task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
-        let until = self.now.after(self.settings.ack_timeout);
-        let round = Round::begin(seq, consumer, until, hedge, &mut self.timers);
+        let late = (self.now.wall_nanos / 1_000).saturating_sub(task.at.saturating_mul(1_000));
+        self.metrics.lateness.observe(late);
+        let times = (
+            self.now.monotonic,
+            self.now.after(self.settings.ack_timeout),
+        );
+        let round = Round::begin(seq, consumer, times, hedge, &mut self.timers);
         self.tasks.begin_round(seq, round);
         self.send_copy(seq, consumer);
         if hedge.is_some() {
@@ -149,7 +187,7 @@ impl<S: Store> Scheduler<S> {
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
-        if self.is_ending || round.until() <= now {
+        if self.is_ending || self.is_paused(&task.route) || round.until() <= now {
             return None;
         }
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,
@@ -181,12 +219,19 @@ impl<S: Store> Scheduler<S> {
             end: None,
         };
         state.give(task.id.clone(), copy);
+        let quota = self.settings.quota_of(&task.route);
+        if let Some(rate) = quota.and_then(|(_, quota)| quota.deliveries_per_second) {
+            let of = Rate::Deliveries(task.route.clone());
+            self.quotas.spend(of, rate, self.now.monotonic);
+        }
+        let accept = state.accept();
         let message = Message::Deliver {
             seq,
             route: task.route.clone(),
             id: task.id.clone(),
             attempt: task.attempt,
             until: round.until(),
+            accept,
         };
         self.messages.push((consumer, message));
     }

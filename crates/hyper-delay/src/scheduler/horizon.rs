@@ -55,6 +55,11 @@ impl Horizon {
         self.has_more
     }
 
+    /// The position from which on there may be tasks on disk that are not in memory.
+    pub(super) fn unread_from(&self) -> Option<Position> {
+        self.has_more.then_some(self.at)
+    }
+
     /// A task was committed, and not taken into memory.
     pub(super) const fn left_on_disk(&mut self) {
         self.has_more = true;

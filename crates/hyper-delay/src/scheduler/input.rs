@@ -2,10 +2,11 @@ use std::sync::Arc;
 
 use race_wheel::Tick;
 
-use super::Settings;
+use super::{Operated, Settings};
 use crate::{
+    access::Grant,
     ledger::{Op, Outcome},
-    protocol::{Line, Reply, Stats},
+    protocol::{Accept, Line, Reply, Stats},
     store::StoreError,
 };
 
@@ -26,6 +27,10 @@ pub(crate) enum Input {
     Asked(ConsumerId, Vec<Ask>),
     /// A connection asked for counts.
     Stats(Box<CountsAsked>),
+    /// A connection asked for tasks.
+    Seen(Box<SeenTasks>),
+    /// An operator asked for a change.
+    Operated(Box<Operated>),
     /// Operations are on disk, in the order in which they were asked for.
     Committed(Vec<Committed>),
     /// A delivery was not sent, because its revision was gone by then.
@@ -35,6 +40,13 @@ pub(crate) enum Input {
         /// Which copy.
         copy: CopyOf,
         /// Why it cannot be read.
+        reason: Arc<str>,
+    },
+    /// A delivery was not sent, because its payload cannot be decompressed for its consumer.
+    NotInflated {
+        /// Which copy.
+        copy: CopyOf,
+        /// Why it cannot be decompressed.
         reason: Arc<str>,
     },
     /// The server is about to end.
@@ -63,7 +75,20 @@ pub(crate) struct CountsAsked {
     pub route: Option<Arc<str>>,
     /// List only routes after this one.
     pub after: Option<Arc<str>>,
+    /// Count only the routes of which this allows the administration. `None`: all.
+    pub grant: Option<Arc<Grant>>,
     /// Where the reply goes.
+    pub reply_to: ReplyTo,
+}
+
+/// Tasks that were read from the disk, to which the scheduler adds what only it knows.
+#[derive(Debug)]
+pub(crate) struct SeenTasks {
+    /// The sequence numbers of the tasks in the reply, in their order.
+    pub seqs: Vec<u64>,
+    /// The reply.
+    pub reply: Reply,
+    /// Where it goes.
     pub reply_to: ReplyTo,
 }
 
@@ -74,6 +99,8 @@ pub(crate) struct Ask {
     pub line: Line,
     /// How much of its connection's room it takes until it is answered.
     pub weight: u32,
+    /// What the connection may do, for requests whose route is not known before.
+    pub grant: Option<Arc<Grant>>,
 }
 
 /// Where the reply to a request goes.
@@ -105,6 +132,8 @@ pub(crate) struct Job {
     pub op: Op,
     /// Returned with the outcome.
     pub token: Token,
+    /// The most pending tasks of the route, if the operation schedules a new one.
+    pub most_pending: Option<u64>,
 }
 
 impl Job {
@@ -161,5 +190,7 @@ pub(crate) enum Message {
         attempt: u32,
         /// The end of the round, from which on the copy is not sent.
         until: Tick,
+        /// The compressions that the consumer accepts.
+        accept: Accept,
     },
 }

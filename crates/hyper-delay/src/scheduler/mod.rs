@@ -14,7 +14,7 @@
 //! flight and their hedging, `routes` the queues, `consumers` the connections and their credit,
 //! `horizon` how far the disk has been read, `requests` what the committer has not reported yet.
 //! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
-//! `reading` and `counts` have one method for each thing that happens.
+//! `reading`, `counts` and `in_memory` have one method for each thing that happens.
 
 mod input;
 mod settings;
@@ -25,6 +25,7 @@ mod horizon;
 mod late;
 mod low_water;
 mod own_routes;
+mod quotas;
 mod requests;
 mod round;
 mod route;
@@ -34,33 +35,46 @@ mod tasks;
 mod timers;
 
 mod answers;
+mod bulk;
 mod commits;
 mod counts;
 mod delivery;
+mod in_memory;
+mod operating;
 mod reading;
 mod registration;
 mod scheduling;
+mod seen;
 mod tick;
 
 use std::{sync::Arc, time::Duration};
 
+pub(crate) use bulk::Running;
+pub(crate) use in_memory::{InMemory, RouteInMemory};
 pub(crate) use input::{
-    Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo, Token,
+    Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
+    SeenTasks, Token,
 };
+pub(crate) use operating::{Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
 
+use rustc_hash::FxHashSet;
+
 use crate::{
     clock::{Now, nanos},
     ledger::{Op, View},
+    metrics::Metrics,
     protocol::Reply,
     store::{Store, StoreError},
 };
+use bulk::Bulk;
 use consumer::Consumer;
 use consumers::Consumers;
 use horizon::Horizon;
 use low_water::LowWater;
+use quotas::Quotas;
 use requests::Requests;
 use routes::Routes;
 use tasks::Tasks;
@@ -81,11 +95,15 @@ pub(crate) struct Scheduler<S> {
     low_water: LowWater,
     routes: Routes,
     consumers: Consumers,
+    quotas: Quotas,
     own_routes: Arc<OwnRoutes>,
     requests: Requests,
+    /// Routes of which nothing is delivered.
+    paused: FxHashSet<Arc<str>>,
+    bulk: Bulk,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
-    unknown_acks: u64,
+    metrics: Arc<Metrics>,
     /// The server is about to end: nothing is read, delivered or parked any more, and no round fails
     /// because its time or its connection ends. Requests and answers still count.
     is_ending: bool,
@@ -108,11 +126,14 @@ impl<S: Store> Scheduler<S> {
             low_water: LowWater::new(low_water, now),
             routes: Routes::default(),
             consumers: Consumers::default(),
+            quotas: Quotas::default(),
             own_routes: Arc::default(),
             requests: Requests::default(),
+            paused: FxHashSet::default(),
+            bulk: Bulk::default(),
             messages: Vec::new(),
             failed: None,
-            unknown_acks: 0,
+            metrics: Arc::default(),
             is_ending: false,
         }
     }
@@ -130,9 +151,12 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             Input::Stats(asked) => self.counts(*asked),
+            Input::Seen(tasks) => self.seen(*tasks),
+            Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
             Input::Unreadable { copy, reason } => self.unreadable(&copy, &reason),
+            Input::NotInflated { copy, reason } => self.undeliverable(&copy, &reason),
             Input::Ending => self.is_ending = true,
             Input::Settings(settings) => self.set_settings(*settings),
         }
@@ -157,6 +181,12 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
         self.own_routes.clone()
+    }
+
+    /// Returns what the server counts. Other threads count there, too.
+    #[must_use]
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
     }
 
     /// Returns whether a connection has no route and no delivery in flight.

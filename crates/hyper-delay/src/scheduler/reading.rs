@@ -20,7 +20,7 @@ const PARKED: usize = 512;
 
 /// The number of tasks on their way to be parked above which reading waits for the committer, so
 /// that tasks that are read and due at once do not pile up in memory.
-const PARKS: usize = 8 * WAITING;
+pub(super) const PARKS: usize = 8 * WAITING;
 
 impl<S: Store> Scheduler<S> {
     /// Whether a task at that position belongs into memory.
@@ -142,6 +142,9 @@ impl<S: Store> Scheduler<S> {
 
     /// Returns whether there was room, and there may be more.
     fn try_refill(&mut self, name: &Arc<str>) -> Result<bool, StoreError> {
+        if self.is_paused(name) {
+            return Ok(false);
+        }
         let Some(route) = self.routes.get_mut(name) else {
             return Ok(false);
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ConsumerId, Message, ReplyTo, Scheduler};
 use crate::{
-    protocol::{Code, Mode, Reason, Refusal, Reply},
+    protocol::{Accept, Code, Mode, Reason, Refusal, Reply},
     store::Store,
 };
 
@@ -55,7 +55,7 @@ impl<S: Store> Scheduler<S> {
         &mut self,
         to: ReplyTo,
         route: &Arc<str>,
-        credit: Option<u16>,
+        (credit, accept): (Option<u16>, Option<Accept>),
         mode: Mode,
     ) {
         let consumer = to.consumer;
@@ -67,6 +67,9 @@ impl<S: Store> Scheduler<S> {
         };
         if let Some(credit) = credit {
             state.set_credit(credit);
+        }
+        if let Some(accept) = accept {
+            state.set_accept(accept);
         }
         let registered = Reply::Registered {
             route: route.clone(),

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, mem};
 
 use super::{Job, Token};
-use crate::ledger::Op;
+use crate::ledger::{Op, Sweep, SweepAct};
 
 /// What was asked of the committer and is not on disk yet.
 #[derive(Debug, Default)]
@@ -18,9 +18,18 @@ pub(super) struct Requests {
 impl Requests {
     /// Asks for an operation.
     pub(super) fn submit(&mut self, op: Op, token: Token) {
+        self.submit_within(op, token, None);
+    }
+
+    /// Asks for an operation that may not make more pending tasks than this.
+    pub(super) fn submit_within(&mut self, op: Op, token: Token, most_pending: Option<u64>) {
         self.parks += usize::from(matches!(op, Op::Park(_)));
         *self.times.entry(time(&op)).or_default() += 1;
-        self.jobs.push(Job { op, token });
+        self.jobs.push(Job {
+            op,
+            token,
+            most_pending,
+        });
     }
 
     /// An operation under way is on disk, or refused.
@@ -62,6 +71,11 @@ fn time(op: &Op) -> u64 {
     match op {
         Op::Schedule(order) => order.at,
         Op::Retry { at, .. } | Op::Kick { at, .. } => *at,
+        Op::Sweep(Sweep {
+            act: SweepAct::Kick { at, .. },
+            ..
+        }) => *at,
+        Op::Audited(audited) => time(&audited.op),
         _ => u64::MAX,
     }
 }

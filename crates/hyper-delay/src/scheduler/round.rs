@@ -14,6 +14,7 @@ use super::{
 /// A round has one timer of its own, at its end, which only the end of the round cancels.
 #[derive(Debug)]
 pub(super) struct Round {
+    begun: Tick,
     until: Tick,
     end: Key,
     copies: Copies,
@@ -58,16 +59,17 @@ pub(super) enum Step {
 }
 
 impl Round {
-    /// Begins a round with a copy for `consumer`, which lasts until `until`. With `hedge`, the next
-    /// copy is due that much later.
+    /// Begins a round with a copy for `consumer`, which lasts from `begun` until `until`. With
+    /// `hedge`, the next copy is due that much later.
     pub(super) fn begin(
         seq: u64,
         consumer: ConsumerId,
-        until: Tick,
+        (begun, until): (Tick, Tick),
         hedge: Option<Duration>,
         timers: &mut Timers,
     ) -> Self {
         Self {
+            begun,
             until,
             end: timers.insert(until, Timer::RoundEnd(seq)),
             copies: match hedge {
@@ -75,6 +77,11 @@ impl Round {
                 Some(delay) => Copies::Hedged(Box::new(Hedged::begin(consumer, delay))),
             },
         }
+    }
+
+    /// When the round began.
+    pub(super) const fn begun(&self) -> Tick {
+        self.begun
     }
 
     /// When the round ends, if nothing ends it before.

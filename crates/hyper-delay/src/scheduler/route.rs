@@ -155,6 +155,11 @@ impl Route {
         self.backlog = Some(self.backlog.map_or(position, first));
     }
 
+    /// Takes what is queued.
+    pub(super) fn take_ready(&mut self) -> BTreeSet<Position> {
+        std::mem::take(&mut self.ready)
+    }
+
     /// What is queued, when the route goes.
     pub(super) fn into_ready(self) -> impl Iterator<Item = Position> {
         self.ready.into_iter()

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token};
+use super::{Ask, ConsumerId, Message, Operated, ReplyTo, Scheduler, Token, quotas::Rate};
 use crate::{
-    ledger::{Op, Order},
+    access::{Denial, Grant, Right},
+    ledger::{Actor, Op, Order},
     protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
 };
 
 impl<S: Store> Scheduler<S> {
     pub(super) fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
-        let Ask { line, weight } = ask;
+        let Ask {
+            line,
+            weight,
+            grant,
+        } = ask;
         let to = ReplyTo {
             consumer,
             tag: line.tag,
@@ -22,9 +27,10 @@ impl<S: Store> Scheduler<S> {
                 route,
                 credit,
                 mode,
-            } => self.register(to, &route, credit, mode),
+                accept,
+            } => self.register(to, &route, (credit, accept), mode),
             Request::Unregister { route } => self.unregister(to, route),
-            Request::Schedule(schedule) => self.schedule(to, schedule),
+            Request::Schedule(schedule) => self.schedule(to, schedule, grant),
             Request::Ack {
                 delivery,
                 confirm: true,
@@ -37,12 +43,28 @@ impl<S: Store> Scheduler<S> {
             Request::Cancel { route, id } => {
                 self.submit(Op::Cancel { route, id }, Token::Reply(to));
             }
-            Request::Kick { route, id } => {
-                let at = self.now.wall_millis();
-                self.submit(Op::Kick { route, id, at }, Token::Reply(to));
-            }
             Request::Ping => self.reply(to, Reply::Pong),
-            Request::Hello { .. } | Request::Stats { .. } | Request::Dead { .. } => {
+            request @ (Request::Kick { .. }
+            | Request::Delete { .. }
+            | Request::Bulk(_)
+            | Request::Pause { .. }
+            | Request::Resume { .. }
+            | Request::Stop { .. }) => self.operated(Operated {
+                request,
+                actor: Actor::default(),
+                reply_to: to,
+            }),
+            Request::Hello { .. }
+            | Request::Auth
+            | Request::Stats { .. }
+            | Request::Dead { .. }
+            | Request::Get { .. }
+            | Request::List(_)
+            | Request::Future
+            | Request::Reasons { .. }
+            | Request::Jobs
+            | Request::Audit { .. }
+            | Request::Backup { .. } => {
                 debug_assert!(false, "the connection answers these itself");
                 self.done(&to);
             }
@@ -70,7 +92,7 @@ impl<S: Store> Scheduler<S> {
         self.reply(to, Reply::Error(refusal));
     }
 
-    fn schedule(&mut self, to: ReplyTo, schedule: Schedule) {
+    fn schedule(&mut self, to: ReplyTo, schedule: Schedule, grant: Option<Arc<Grant>>) {
         let consumer = to.consumer;
         let (route, is_own) = match schedule.route {
             Some(route) => (route, false),
@@ -79,6 +101,19 @@ impl<S: Store> Scheduler<S> {
                 None => return,
             },
         };
+        // The only registered route can be one of another token of the connection.
+        if let Some(grant) = grant.as_ref().filter(|_| !is_own)
+            && !grant.allows(Right::Schedule, &route)
+        {
+            let refusal = Refusal {
+                id: schedule.id,
+                ..Refusal::new(
+                    Code::Forbidden,
+                    Denial::Missing(Right::Schedule).to_string(),
+                )
+            };
+            return self.reply(to, Reply::Error(refusal));
+        }
         let is_named = schedule.id.is_some();
         let new_id = || uuid::Uuid::now_v7().to_string().into();
         let order = Order {
@@ -97,14 +132,50 @@ impl<S: Store> Scheduler<S> {
             let id = Some(order.id.clone());
             Some(Refusal { id, ..refusal })
         };
-        if let Some(refusal) = self.refusal(&order).or_else(no_route) {
+        let refusal = self.refusal(&order).or_else(no_route);
+        let refusal = refusal.or_else(|| self.too_fast(&order, grant.as_deref()));
+        if let Some(refusal) = refusal {
             return self.reply(to, Reply::Error(refusal));
         }
         if is_own {
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
-        self.submit(Op::Schedule(order), Token::Reply(to));
+        let quota = self.settings.quota_of(&order.route);
+        let most = quota.and_then(|(_, quota)| quota.pending);
+        let op = Op::Schedule(order);
+        self.requests.submit_within(op, Token::Reply(to), most);
+    }
+
+    /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
+    fn too_fast(&mut self, order: &Order, grant: Option<&Grant>) -> Option<Refusal> {
+        let refusal = |message| Refusal {
+            id: Some(order.id.clone()),
+            route: Some(order.route.clone()),
+            ..Refusal::new(Code::Quota, message)
+        };
+        let now = self.now.monotonic;
+        if let Some(grant) = grant
+            && let Some(most) = grant.schedules_per_second
+            && !self
+                .quotas
+                .take(Rate::OfToken(grant.id.as_str().into()), most, now)
+        {
+            return Some(refusal(format!(
+                "the token {:?} may schedule {most} tasks per second: send it again later",
+                grant.name
+            )));
+        }
+        let (key, quota) = self.settings.quota_of(&order.route)?;
+        let most = quota.schedules_per_second?;
+        let rate = Rate::Schedules(order.route.clone());
+        if self.quotas.take(rate, most, now) {
+            return None;
+        }
+        Some(refusal(format!(
+            "schedules_per_second of route {:?} is {most} (quotas, key {key:?}): send it again later",
+            order.route
+        )))
     }
 
     fn refusal(&self, order: &Order) -> Option<Refusal> {

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::config::Config;
+use crate::config::{Config, Quota};
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
@@ -37,6 +37,14 @@ impl Settings {
     /// The delay after which another consumer gets a copy of a task of this route.
     pub(super) fn hedge_of(&self, route: &str) -> Option<Duration> {
         self.config.hedge_of(route)
+    }
+
+    /// Returns the quotas of a route, and their key.
+    pub(super) fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
+        match self.config.quotas.is_empty() {
+            true => None,
+            false => self.config.quota_of(route),
+        }
     }
 
     /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with

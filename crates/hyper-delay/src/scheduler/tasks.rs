@@ -217,7 +217,6 @@ impl Tasks {
     }
 
     /// All tasks with their states.
-    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Task, &State)> {
         let tasks = self.by_seq.iter();
         tasks.map(|(seq, (task, state))| (*seq, task, state))

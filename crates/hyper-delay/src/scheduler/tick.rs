@@ -39,12 +39,13 @@ impl<S: Store> Scheduler<S> {
         self.expire();
         self.read();
         self.refill_wanting();
+        self.continue_bulk();
         self.leave_departed();
         self.advance_low_water();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
         let has_more = self.wants_to_read() || !self.routes.wants_nothing();
-        if is_due || has_more || self.routes.has_departed() {
+        if is_due || has_more || self.routes.has_departed() || self.wants_bulk() {
             return Next::Now;
         }
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0;
@@ -68,6 +69,7 @@ impl<S: Store> Scheduler<S> {
                 Timer::RoundEnd(seq) => self.round_timed_out(seq),
                 Timer::NextCopy(seq) => self.advance_round(seq),
                 Timer::CopyEnd(end) => self.copy_timed_out(&end),
+                Timer::Refilled(route) => self.deliveries_refilled(&route),
             }
         }
         self.expired = expired;

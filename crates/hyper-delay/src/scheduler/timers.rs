@@ -18,6 +18,8 @@ pub(super) enum Timer {
     NextCopy(u64),
     /// The time to answer a copy that no round waits for is over.
     CopyEnd(Box<CopyEnd>),
+    /// A route may send deliveries again. Boxed, as it is rare.
+    Refilled(Box<Arc<str>>),
 }
 
 /// Which copy; boxed, as it is rare and would make every timer larger.

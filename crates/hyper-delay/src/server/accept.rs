@@ -11,20 +11,25 @@ use socket2::SockRef;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, watch},
+    sync::{Semaphore, mpsc, watch},
     task::JoinSet,
     time::{self, MissedTickBehavior, sleep},
 };
 
 use crate::{
+    access::Tokens,
     config::Config,
     connection::{self, Shared, Slot, Slots},
     descriptors::Descriptors,
     driver::Event,
+    http::HttpTls,
     log_limit::Warning,
+    progress::Progress,
     protocol::{Code, Refusal, Reply},
+    reload::{Protection, Update},
     scheduler::{ConsumerId, Input},
     store::Store,
+    tls::Tls,
 };
 
 /// The longest wait for a free file descriptor before `accept` is tried again.
@@ -37,29 +42,44 @@ const REFUSING: usize = 8;
 /// Accepts connections, and applies new configurations.
 pub(super) struct Acceptor<S> {
     listener: TcpListener,
-    configs: watch::Receiver<Config>,
+    updates: mpsc::Receiver<Update>,
+    /// Tells all connections the tokens in force.
+    tokens: watch::Sender<Option<Tokens>>,
+    /// The other listener, if there is one.
+    http: Option<HttpTls>,
     shared: Arc<Shared<S>>,
+    /// Has `shared` for peers without a connection.
+    guests: watch::Sender<Arc<Shared<S>>>,
     slots: Slots,
     connections: JoinSet<()>,
     refusing: Arc<Semaphore>,
     last: ConsumerId,
+    progress: Arc<Progress>,
 }
 
 impl<S: Store> Acceptor<S> {
     pub(super) fn new(
         listener: TcpListener,
-        configs: watch::Receiver<Config>,
-        shared: Shared<S>,
+        updates: mpsc::Receiver<Update>,
+        guests: watch::Sender<Arc<Shared<S>>>,
+        tokens: watch::Sender<Option<Tokens>>,
+        http: Option<HttpTls>,
+        progress: Arc<Progress>,
     ) -> Self {
-        let slots = Slots::new(&shared.config, Descriptors::of_process());
+        let shared = guests.borrow().clone();
+        let slots = Slots::new(&shared.config, descriptors(http.is_some()));
         Self {
             listener,
-            configs,
-            shared: Arc::new(shared),
+            updates,
+            tokens,
+            http,
+            shared,
+            guests,
             slots,
             connections: JoinSet::new(),
             refusing: Arc::new(Semaphore::new(REFUSING)),
             last: 0,
+            progress,
         }
     }
 
@@ -73,7 +93,13 @@ impl<S: Store> Acceptor<S> {
                     Ok((stream, address)) => self.admit(stream, address),
                     Err(error) => self.recover(&error).await,
                 },
-                config = next(&mut self.configs) => self.apply(config),
+                Some(update) = self.updates.recv() => match update {
+                    Update::Config(config, protection) => self.apply(*config, protection),
+                    Update::Tls(tls) => self.encrypt(self.shared.config.clone(), Some(tls)),
+                    Update::Tokens(tokens) => {
+                        self.tokens.send_replace(Some(tokens));
+                    }
+                },
                 _ = flush.tick() => self.shared.logs.flush(),
             }
         }
@@ -88,12 +114,15 @@ impl<S: Store> Acceptor<S> {
         while self.connections.try_join_next().is_some() {}
         let host = address.ip().to_canonical();
         if !self.shared.config.allowed_hosts.allows(host) {
+            self.shared.metrics.refused_hosts.add(1);
             self.shared.logs.warn(Warning::Host, address);
             return;
         }
-        let Some(slot) = self.slots.take(host) else {
+        let is_unknown = self.shared.tokens.borrow().is_some();
+        let Some(slot) = self.slots.take(host, is_unknown) else {
+            self.shared.metrics.refuse(Code::TooManyConnections);
             self.shared.logs.warn(Warning::Full, address);
-            self.refuse(stream);
+            self.refuse(stream, is_unknown);
             return;
         };
         self.serve(stream, address, slot);
@@ -108,12 +137,21 @@ impl<S: Store> Acceptor<S> {
     }
 
     /// Tells a connection why it is closed. Waits until it has read that, unless many others are
-    /// being refused.
-    fn refuse(&self, mut stream: TcpStream) {
+    /// being refused. With TLS this takes a handshake, and the others are only closed.
+    fn refuse(&self, mut stream: TcpStream, is_unknown: bool) {
         let mut line = Vec::new();
-        let refusal = Refusal::new(Code::TooManyConnections, self.slots.full());
+        let refusal = Refusal::new(Code::TooManyConnections, self.slots.full(is_unknown));
         Reply::Error(refusal).encode(None, &mut line);
         let permit = self.refusing.clone().try_acquire_owned();
+        if let Some(tls) = self.shared.tls.clone() {
+            if let Ok(permit) = permit {
+                tokio::spawn(async move {
+                    connection::refuse(tls, stream, &line).await;
+                    drop(permit);
+                });
+            }
+            return;
+        }
         // Not `try_write`: the runtime does not know yet that a new socket is writable.
         let written = SockRef::from(&stream).send(&line).is_ok();
         if let (Ok(permit), true) = (permit, written) {
@@ -144,16 +182,19 @@ impl<S: Store> Acceptor<S> {
     }
 
     /// Applies a new configuration. Connections that are open keep the old limits.
-    fn apply(&mut self, new: Config) {
+    fn apply(&mut self, new: Config, protection: Protection) {
         let (config, changes) = self.shared.config.reloaded(new);
         let config = Arc::new(config);
-        self.slots.resize(&config, Descriptors::of_process());
+        self.slots.resize(&config, descriptors(self.http.is_some()));
         self.shared
             .unfinished
             .set_limit(config.max_unfinished_bytes);
         let settings = Input::Settings(Box::new(config.clone().into()));
         let _ = self.shared.events.send(Event::Input(settings));
-        self.shared = Arc::new(self.shared.with_config(config));
+        let Protection { tls, tokens } = protection;
+        self.encrypt(config, tls);
+        self.tokens.send_replace(tokens);
+        self.progress.answered();
         tracing::info!(applied = %changes.applied.join(","), "the configuration was reloaded");
         if !changes.restart.is_empty() {
             tracing::warn!(
@@ -162,12 +203,26 @@ impl<S: Store> Acceptor<S> {
             );
         }
     }
+
+    /// Gives this configuration and these TLS files to connections, and to peers without one, that
+    /// come from now on.
+    fn encrypt(&mut self, config: Arc<Config>, tls: Option<Tls>) {
+        self.shared
+            .metrics
+            .set_tls_expiry(tls.as_ref().and_then(Tls::expiry));
+        let tls = tls.map(|tls| tls.config);
+        if let Some(http) = &self.http {
+            http.renew(tls.clone());
+        }
+        self.shared = Arc::new(self.shared.with_config(config, tls));
+        self.guests.send_replace(self.shared.clone());
+    }
 }
 
-/// Waits for the next configuration. Never resolves once no more can come.
-async fn next(configs: &mut watch::Receiver<Config>) -> Config {
-    if configs.changed().await.is_err() {
-        std::future::pending::<()>().await;
+fn descriptors(has_http: bool) -> Descriptors {
+    let descriptors = Descriptors::of_process();
+    match has_http {
+        true => descriptors.with_http(),
+        false => descriptors,
     }
-    configs.borrow_and_update().clone()
 }

@@ -1,6 +1,6 @@
 use std::io;
 
-use crate::{descriptors, store::StoreError};
+use crate::{TlsError, access::TokenFileError, config::Exposed, descriptors, store::StoreError};
 
 /// The reason why a server ended without being asked to.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,15 @@ pub enum ServeError {
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(#[from] io::Error),
+    /// The TLS files cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The file of tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
+    /// The server may not listen on the address of its listener.
+    #[error("listening there is refused: {0}")]
+    Exposed(#[from] Exposed),
     /// The listener has no address.
     #[error("the address of the listener cannot be read: {0}")]
     Listener(#[source] io::Error),

@@ -1,7 +1,10 @@
-/// What a start is allowed to do, beyond the configuration. Default: nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+use tokio::net::TcpListener;
+
+/// What a server has and may do, beyond the configuration. Default: nothing.
+#[derive(Debug, Default)]
 pub struct ServeOptions {
     pub(super) accept_loss: bool,
+    pub(super) http: Option<TcpListener>,
 }
 
 impl ServeOptions {
@@ -10,6 +13,15 @@ impl ServeOptions {
     #[must_use]
     pub const fn accept_loss(mut self, accept: bool) -> Self {
         self.accept_loss = accept;
+        self
+    }
+
+    /// Serves health, metrics, requests and the page over HTTP to connections of `listener`, from now
+    /// on and until the server has ended. Default: no listener; `Config::http_addr` is for the caller
+    /// that binds one.
+    #[must_use]
+    pub fn http(mut self, listener: TcpListener) -> Self {
+        self.http = Some(listener);
         self
     }
 }

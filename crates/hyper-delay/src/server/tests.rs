@@ -1,5 +1,7 @@
 //! How a server ends whose store or threads fail.
 
+mod fixture;
+
 use std::{future::pending, time::Duration};
 
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
@@ -23,7 +25,7 @@ async fn served(store: Arc<Fake>) -> Result<(), ServeError> {
         .write_all(&[line.as_slice(), b"\n"].concat())
         .await
         .unwrap();
-    let server = serve(listener, configs, store, pending());
+    let server = serve(listener, configs, store, None, Arc::default(), pending());
     timeout(PATIENCE, server).await.expect("it ends")
 }
 
@@ -37,7 +39,7 @@ async fn a_failed_last_sync_is_an_error() {
         ..Config::default()
     };
     let (_fixed, configs) = watch::channel(config);
-    let server = serve(listener, configs, store, async {});
+    let server = serve(listener, configs, store, None, Arc::default(), async {});
     let result = timeout(PATIENCE, server).await.expect("it ends");
     assert!(matches!(result, Err(ServeError::Store(_))), "{result:?}");
 }

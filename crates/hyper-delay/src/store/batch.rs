@@ -6,6 +6,18 @@ pub(crate) struct Batch {
     writes: [Vec<(Bytes, Option<Bytes>)>; Space::ALL.len()],
     schedules: u64,
     removals: u64,
+    due: Vec<Due>,
+}
+
+/// A change of the waiting tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// When the task is due, in Unix milliseconds.
+    pub at: u64,
+    /// The sequence number of the task.
+    pub seq: u64,
+    /// Whether it waits from now on; it does not wait any more otherwise.
+    pub is_new: bool,
 }
 
 impl Batch {
@@ -48,6 +60,17 @@ impl Batch {
     #[must_use]
     pub(crate) const fn counted(&self) -> (u64, u64) {
         (self.schedules, self.removals)
+    }
+
+    /// Notes a change of the waiting tasks.
+    pub(crate) fn note_due(&mut self, due: Due) {
+        self.due.push(due);
+    }
+
+    /// Takes the changes of the waiting tasks, in order.
+    #[must_use]
+    pub(crate) fn take_due(&mut self) -> Vec<Due> {
+        std::mem::take(&mut self.due)
     }
 
     /// Returns whether there is nothing to write.

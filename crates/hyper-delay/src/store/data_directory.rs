@@ -10,6 +10,17 @@ pub(crate) const STORE: &str = "store";
 /// The content of the file `version` of a store.
 pub(crate) const FORMAT: &[u8] = b"FJL\x03";
 
+/// Returns the format in the file `version` of a store if it is newer than [`FORMAT`].
+pub(crate) fn newer_format(version: &[u8]) -> Option<u8> {
+    match version {
+        [b'F', b'J', b'L', format] if *format > FORMAT[3] => Some(*format),
+        _ => None,
+    }
+}
+
+/// The folder in a data directory with the store that a restore or an import is making.
+pub(crate) const RESTORING: &str = "restore.unfinished";
+
 /// The folder of a store that is being created.
 const UNFINISHED: &str = "store.new";
 
@@ -18,7 +29,7 @@ pub(crate) const LOCK: &str = "lock";
 
 /// A data directory that this process has locked.
 #[derive(Debug)]
-pub(super) struct DataDirectory {
+pub(crate) struct DataDirectory {
     directory: PathBuf,
     _lock: File,
 }

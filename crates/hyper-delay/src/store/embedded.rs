@@ -13,14 +13,17 @@ use fjall::{
     PersistMode,
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
+use lsm_tree::Guard as _;
 
 use super::{
-    Batch, Bytes, Durability, Marker, Room, Space, Store, StoreError, Visit,
+    Batch, Bytes, Durability, Marker, Room, Snapshot, Space, Store, StoreError, Visit,
     data_directory::DataDirectory,
     disk::{Disk, Usage},
 };
 use crate::descriptors::Descriptors;
 pub(crate) use open::OpenOptions;
+#[cfg(any(feature = "cli", test))]
+pub(crate) use open::lock;
 use progress::Progress;
 
 /// Bytes of one space in memory before they go to a table. There are nine spaces, and each may have
@@ -224,6 +227,40 @@ impl Store for Embedded {
         Ok(())
     }
 
+    /// The rows are read from the memtables and tables of this moment, which the iterators keep. A
+    /// snapshot of the library that lived as long would keep every later memtable in memory, too.
+    fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let progress = self.progress();
+        let commit = progress.commit();
+        let moment = self.database.snapshot();
+        let spaces: Vec<_> = Space::ALL
+            .into_iter()
+            .map(|space| {
+                let keyspace = self.space(space);
+                let rows = keyspace.tree.range(..Marker::KEY, moment.seqno(), None);
+                (space, keyspace.path().to_owned(), rows)
+            })
+            .collect();
+        drop(moment);
+        drop(progress);
+        let rows = spaces.into_iter().flat_map(|(space, folder, rows)| {
+            rows.map(move |row| {
+                let (key, value) = row.into_inner().map_err(|error| {
+                    let error = StoreError::of_library("read", error.into()).in_space(space);
+                    match error.is_damage() {
+                        true => error.in_folder(&folder),
+                        false => error,
+                    }
+                })?;
+                Ok((space, key, value))
+            })
+        });
+        Ok(Snapshot {
+            commit,
+            rows: Box::new(rows),
+        })
+    }
+
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -273,6 +310,11 @@ impl Store for Embedded {
                 .map_err(|error| StoreError::of_library("flush", error))?;
         }
         Ok(room)
+    }
+
+    fn size(&self) -> Result<u64, StoreError> {
+        let size = self.database.disk_space();
+        size.map_err(|error| StoreError::of_library("read the size", error))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

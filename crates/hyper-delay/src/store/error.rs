@@ -2,6 +2,10 @@ use std::{error::Error, fmt, path::PathBuf};
 
 use super::Space;
 
+/// The cause after a write in the background has failed. The library logs that failure only.
+const POISONED: &str =
+    "an earlier write in the background failed, see the log; the disk may be full or failing";
+
 type Source = Box<dyn Error + Send + Sync>;
 
 /// An operation of the store failed.
@@ -25,6 +29,8 @@ enum Kind {
     Damage,
     /// Acknowledged commits are missing. The source is the complete message.
     Loss,
+    /// A newer server wrote the data.
+    Newer,
     /// The data directory cannot be used. The source is the complete message.
     Directory,
 }
@@ -40,6 +46,11 @@ impl StoreError {
 
     pub(crate) fn loss(source: impl Into<Source>) -> Self {
         Self::of(Kind::Loss, "open", source.into())
+    }
+
+    /// A newer server wrote the data. `found` names its version and the one that this server reads.
+    pub(crate) fn newer(action: &'static str, found: String) -> Self {
+        Self::of(Kind::Newer, action, found.into())
     }
 
     /// The data directory cannot be used; the message names it and the cure.
@@ -82,10 +93,32 @@ impl StoreError {
     }
 
     /// Returns whether the files of the store are damaged: a checksum does not match, a file is
-    /// missing or too short, or a value cannot be decoded. If not, the disk failed.
+    /// missing or too short, or a value cannot be decoded. If not, the disk failed, or a newer
+    /// server wrote the data.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        self.kind != Kind::Disk
+        !matches!(self.kind, Kind::Disk | Kind::Newer)
+    }
+
+    /// Returns the message for a tool that makes a store: nothing is to be started again.
+    #[cfg(any(feature = "cli", test))]
+    pub(crate) fn of_a_tool(&self) -> String {
+        match self.kind {
+            Kind::Disk => {
+                let cause = match self.source.to_string() {
+                    poisoned if poisoned == POISONED => {
+                        "a write in the background failed, so the disk is full or failing"
+                            .to_owned()
+                    }
+                    cause => cause,
+                };
+                format!(
+                    "the new store cannot be written: {cause}; make room on the disk, or give a \
+                     directory on another one, then begin again"
+                )
+            }
+            _ => self.to_string(),
+        }
     }
 
     /// Returns the cause, without the operation and the cure.
@@ -110,6 +143,9 @@ impl fmt::Display for StoreError {
         f.write_str(match self.kind {
             Kind::Disk | Kind::Loss | Kind::Directory => {
                 "look at the disk, then start the server again"
+            }
+            Kind::Newer => {
+                "a newer server wrote it: start that server or a newer one; nothing was changed"
             }
             Kind::Damage => {
                 "its files are damaged: stop the server; `hyper-delay verify DIR` shows what is \
@@ -155,11 +191,7 @@ fn reason(error: fjall::Error) -> Source {
     use fjall::{Error, LsmError};
     match error {
         Error::Io(error) | Error::Storage(LsmError::Io(error)) => error.into(),
-        Error::Poisoned => {
-            "an earlier write in the background failed, see the log; the disk may be full or \
-             failing"
-                .into()
-        }
+        Error::Poisoned => POISONED.into(),
         Error::Storage(LsmError::ChecksumMismatch { .. }) => "a checksum does not match".into(),
         Error::Storage(LsmError::InvalidHeader(_)) => "the header of a block is damaged".into(),
         Error::Storage(LsmError::InvalidTrailer) => "the trailer of a block is damaged".into(),
@@ -175,6 +207,23 @@ mod tests {
     use std::io;
 
     use super::*;
+
+    #[test]
+    fn a_tool_names_the_disk_and_starts_no_server() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let full = StoreError::of_library("write", fjall::Error::Io(full)).of_a_tool();
+        let poisoned = StoreError::of_library("write", fjall::Error::Poisoned).of_a_tool();
+        assert!(full.contains("no storage space"), "{full}");
+        assert!(
+            poisoned.contains("the disk is full or failing; make room"),
+            "{poisoned}"
+        );
+        for text in [full, poisoned] {
+            assert!(!text.contains("server") && !text.contains("log"), "{text}");
+        }
+        let damage = StoreError::damage("read", "a block");
+        assert_eq!(damage.of_a_tool(), damage.to_string());
+    }
 
     #[test]
     fn damage_and_a_failing_disk_have_different_cures() {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Batch, Bytes, Durability, Room, Space, Store, StoreError, Visit};
+use super::{Batch, Bytes, Durability, Room, Snapshot, Space, Store, StoreError, Visit};
 
 /// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
 #[derive(Debug, Default)]
@@ -43,6 +43,8 @@ pub(crate) struct Asked {
     pub(crate) rooms: usize,
     /// Cleared spaces.
     pub(crate) clears: usize,
+    /// Keys that were read, also those that a scan visited.
+    pub(crate) keys: usize,
 }
 
 #[derive(Debug, Default)]
@@ -172,17 +174,35 @@ impl Write {
 
 impl Store for Fake {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        Ok(self.state().shown[space as usize].get(key).cloned())
+        let mut state = self.state();
+        state.asked.keys += 1;
+        Ok(state.shown[space as usize].get(key).cloned())
     }
 
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        let state = self.state();
+        let mut state = self.state();
+        let mut keys = 0;
         for (key, value) in state.shown[space as usize].range(from.to_vec()..) {
+            keys += 1;
             if visit(key, value) == ControlFlow::Break(()) {
                 break;
             }
         }
+        state.asked.keys += keys;
         Ok(())
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, StoreError> {
+        let state = self.state();
+        let all = Space::ALL.map(|space| (space, state.shown[space as usize].clone()));
+        let rows = all.into_iter().flat_map(|(space, rows)| {
+            rows.into_iter()
+                .map(move |(key, value)| Ok((space, key.into(), value)))
+        });
+        Ok(Snapshot {
+            commit: state.asked.commits as u64,
+            rows: Box::new(rows),
+        })
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {

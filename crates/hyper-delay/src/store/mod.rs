@@ -14,10 +14,12 @@ mod inspect;
 pub(crate) mod journal;
 mod marker;
 
-use std::ops::ControlFlow;
+use std::{fmt, ops::ControlFlow};
 
-pub(crate) use batch::Batch;
+pub(crate) use batch::{Batch, Due};
 pub(crate) use disk::Room;
+#[cfg(any(feature = "cli", test))]
+pub(crate) use embedded::lock;
 pub(crate) use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;
 pub(crate) use marker::Marker;
@@ -90,6 +92,24 @@ pub(crate) type Bytes = fjall::Slice;
 /// The callback of a scan: receives each key and value, and breaks to end the scan.
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
+/// A space, a key and its value.
+pub(crate) type SpaceRow = (Space, Bytes, Bytes);
+
+/// The rows of all spaces at one moment, in the order of spaces and keys, without markers.
+pub(crate) struct Snapshot {
+    /// The number of the last commit that it contains.
+    pub commit: u64,
+    /// Reads the rows. Later commits do not change them.
+    pub rows: Box<dyn Iterator<Item = Result<SpaceRow, StoreError>> + Send>,
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Snapshot");
+        shown.field("commit", &self.commit).finish_non_exhaustive()
+    }
+}
+
 /// Sorted spaces of keys on a disk.
 ///
 /// Implementations must:
@@ -113,6 +133,14 @@ pub(crate) trait Store: Send + Sync + 'static {
     ///
     /// If the disk cannot be read.
     fn scan(&self, space: Space, from: &[u8], visit: &mut Visit<'_>) -> Result<(), StoreError>;
+
+    /// Returns the rows of all spaces as they are between two commits. Commits wait only while the
+    /// snapshot is taken, not while it is read.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn snapshot(&self) -> Result<Snapshot, StoreError>;
 
     /// Writes a batch.
     ///
@@ -139,6 +167,17 @@ pub(crate) trait Store: Send + Sync + 'static {
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {
         let _ = tasks;
         Ok(Room::AMPLE)
+    }
+
+    /// Returns the size of the files in bytes.
+    ///
+    /// Default: 0, for a store without files.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn size(&self) -> Result<u64, StoreError> {
+        Ok(0)
     }
 
     /// Syncs all committed batches to the disk.

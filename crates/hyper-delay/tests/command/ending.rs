@@ -35,7 +35,7 @@ fn the_server_ends_at_once_on_sigterm_while_its_store_opens() {
     // Reading the commit record waits for a process that writes to it.
     let made = Command::new("mkfifo").arg(data.join("commits")).status();
     assert!(made.unwrap().success());
-    let config = json!({"bind_addr": "127.0.0.1:0", "data_dir": "data"});
+    let config = json!({"bind_addr": "127.0.0.1:0", "http_addr": null, "data_dir": "data"});
     fs::write(directory.path().join("config.json"), config.to_string()).unwrap();
     let mut server = Process::spawn(&mut program(directory.path(), &[])).unwrap();
     let start = Instant::now();
@@ -95,7 +95,7 @@ fn a_limit_of_open_files_that_is_too_low_is_an_error_with_the_cure() {
         .stderr(Stdio::piped());
     fs::write(
         directory.path().join("config.json"),
-        r#"{"bind_addr":"127.0.0.1:0"}"#,
+        r#"{"bind_addr":"127.0.0.1:0","http_addr":null}"#,
     )
     .unwrap();
     let error = run(&mut command, b"").failed(1);

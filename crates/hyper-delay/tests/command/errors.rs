@@ -30,6 +30,24 @@ fn without_a_server_every_command_names_the_address_and_the_cure() {
 }
 
 #[test]
+fn empty_and_odd_variables_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    for (variable, value) in [
+        ("HYPER_DELAY_ADDR", ""),
+        ("HYPER_DELAY_TLS", "2"),
+        ("HYPER_DELAY_TLS_CA", ""),
+        ("HYPER_DELAY_TLS_CERT", ""),
+        ("HYPER_DELAY_TLS_KEY", ""),
+        ("HYPER_DELAY_TLS_NAME", ""),
+    ] {
+        let mut command = program(directory.path(), &["ping"]);
+        command.env(variable, value);
+        let error = run(&mut command, b"").failed(2);
+        assert!(error.contains(&format!("{variable} ")), "{error}");
+    }
+}
+
+#[test]
 fn an_invalid_command_line_exits_with_code_2() {
     for line in [
         &["--nonsense"][..],

@@ -1,8 +1,9 @@
 use crate::process::alone;
 
-const COMMANDS: [&str; 11] = [
-    "serve", "schedule", "listen", "cancel", "stats", "dead", "ping", "verify", "repair", "export",
-    "bench",
+const COMMANDS: [&str; 22] = [
+    "serve", "schedule", "listen", "cancel", "get", "list", "stats", "future", "dead", "purge",
+    "jobs", "pause", "resume", "audit", "ping", "backup", "restore", "verify", "repair", "export",
+    "import", "bench",
 ];
 
 #[test]

@@ -5,11 +5,17 @@
 mod process;
 
 mod configuration;
+mod decompress;
 mod ending;
 mod errors;
 mod help;
+mod json_log;
 mod load;
 mod log;
+mod operate;
+mod operations;
 mod reload;
 mod round_trip;
 mod salvage;
+#[cfg(target_os = "linux")]
+mod service_manager;

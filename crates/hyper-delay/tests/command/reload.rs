@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use testkit::Start;
 
 use crate::process::Server;
 
@@ -14,7 +15,7 @@ fn reload(server: &Server, config: &str) {
 
 /// A configuration with these fields and a free port.
 fn file(fields: &[(&str, Value)]) -> String {
-    let mut config = json!({"bind_addr": "127.0.0.1:0"});
+    let mut config = json!({"bind_addr": "127.0.0.1:0", "http_addr": null});
     for (field, value) in fields {
         config[*field] = value.clone();
     }
@@ -94,4 +95,55 @@ fn an_invalid_file_is_reported_and_the_old_configuration_stays() {
     server.logs("the configuration was reloaded");
     let mut peer = server.running.peer();
     assert_eq!(peer.register_with("a", r#""mode":"shared""#)["credit"], 11);
+}
+
+#[test]
+fn a_reload_keeps_the_values_of_flags_and_of_the_environment() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path())
+        .config(json!({
+            "bind_addr": "127.0.0.1:1", "http_addr": null, "data_dir": "file", "credit": 3
+        }))
+        .flags(&["--data-dir", "mine"])
+        .env("HYPER_DELAY_BIND_ADDR", "127.0.0.1:0")
+        .run();
+    let changed = json!({
+        "bind_addr": "127.0.0.1:2", "http_addr": null, "data_dir": "other", "credit": 5
+    });
+    fs::write(directory.path().join("config.json"), changed.to_string()).unwrap();
+    server.signal("HUP");
+    let line = server.logs("the configuration was reloaded");
+    assert!(line.contains("applied=credit"), "{line}");
+    let credit = &server.peer().register_with("a", r#""mode":"shared""#)["credit"];
+    assert_eq!(credit, 5);
+    // The fields of the flags did not change, so nothing waits for a restart.
+    assert!(
+        !server.log().contains("after a restart"),
+        "{}",
+        server.log()
+    );
+}
+
+#[test]
+fn a_reload_reads_the_file_of_the_flag() {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = directory.path().join("mine.json");
+    fs::write(
+        &mine,
+        r#"{"bind_addr": "127.0.0.1:0", "http_addr": null, "credit": 3}"#,
+    )
+    .unwrap();
+    let server = Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory.path())
+        .flags(&["serve", "--config", "mine.json"])
+        .run();
+    fs::write(
+        &mine,
+        r#"{"bind_addr": "127.0.0.1:0", "http_addr": null, "credit": 6}"#,
+    )
+    .unwrap();
+    server.signal("HUP");
+    let line = server.logs("the configuration was reloaded");
+    assert!(line.contains("applied=credit"), "{line}");
+    let credit = &server.peer().register_with("a", r#""mode":"shared""#)["credit"];
+    assert_eq!(credit, 6);
 }

@@ -3,16 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod accepted;
+mod backup;
 mod damage;
 mod failing;
 mod first_start;
 mod full;
 mod full_disk;
 mod order;
+mod ready;
 mod record;
 mod small;
 mod strace;
 mod trace;
+mod watchdog;
 
 use std::{
     collections::BTreeSet,

@@ -4,6 +4,7 @@
 
 mod audit;
 mod book;
+mod bulk;
 mod consumer;
 mod harness;
 mod producer;

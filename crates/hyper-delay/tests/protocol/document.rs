@@ -10,30 +10,15 @@ const TEXT: &str = include_str!("../../PROTOCOL.md");
 /// Every code of an error. The match makes a new code a compile error here.
 fn codes() -> BTreeSet<&'static str> {
     use Code::*;
-    let all = [
-        BadJson,
-        BadUtf8,
-        BadBase64,
-        BadField,
-        MissingField,
-        UnknownKind,
-        LineTooLong,
-        TooLong,
-        DuplicateId,
-        DiskFull,
-        Damaged,
-        ShuttingDown,
-        TooManyConnections,
-        TooManyRoutes,
-    ];
-    for code in all {
+    for (place, code) in Code::ALL.into_iter().enumerate() {
+        assert_eq!(code as usize, place, "{code:?}");
         match code {
             BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
             | TooLong | DuplicateId | DiskFull | Damaged | ShuttingDown | TooManyConnections
-            | TooManyRoutes => {}
+            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota => {}
         }
     }
-    all.iter().map(|code| code.as_str()).collect()
+    Code::ALL.iter().map(|code| code.as_str()).collect()
 }
 
 /// The lines of the protocol in the text: code spans, and code blocks with wrapped lines.
@@ -67,10 +52,12 @@ fn every_example_is_one_line_of_the_protocol() {
         {
             continue;
         }
-        // `stats` and `dead` are requests and replies.
+        // Some kinds, such as `stats`, are of requests and of replies.
         assert!(parse(example.as_bytes()).is_ok(), "{example}");
     }
     for kind in [
+        "auth",
+        "authenticated",
         "hello",
         "register",
         "unregister",
@@ -81,7 +68,26 @@ fn every_example_is_one_line_of_the_protocol() {
         "ping",
         "stats",
         "dead",
+        "get",
+        "task",
+        "list",
+        "future",
+        "delete",
+        "deleted",
+        "kick_all",
+        "job",
+        "count",
+        "jobs",
+        "stop",
+        "stopped",
+        "pause",
+        "paused",
+        "resume",
+        "resumed",
+        "reasons",
+        "audit",
         "kick",
+        "backup",
         "registered",
         "unregistered",
         "delivery",

@@ -7,6 +7,7 @@ mod errors;
 mod hello;
 mod lines;
 
+mod accept;
 mod register;
 mod sharing;
 
@@ -30,6 +31,8 @@ mod parked;
 mod replace;
 
 mod dead;
+mod look;
+mod operate;
 mod stats;
 
 mod abandoned;

@@ -1,20 +1,29 @@
 //! Encodes requests like a client.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hyper_delay::protocol::{Line, Named, Request, Schedule};
+use hyper_delay::{
+    access::Secret,
+    protocol::{Accept, Compression, Filter, Line, Named, Request, Schedule, State},
+};
 use serde_json::{Value, json};
 
 /// Returns the line without its end. An absent field is null.
 pub(crate) fn encode(line: &Line) -> Vec<u8> {
     let mut object = match &line.request {
+        Request::Auth => json!({ "kind": "auth" }),
         Request::Hello { protocol } => json!({ "kind": "hello", "protocol": protocol }),
         Request::Register {
             route,
             credit,
             mode,
-        } => {
-            json!({ "kind": "register", "route_key": &**route, "credit": credit, "mode": mode.as_str() })
-        }
+            accept,
+        } => json!({
+            "kind": "register",
+            "route_key": &**route,
+            "credit": credit,
+            "mode": mode.as_str(),
+            "accept": accept.map(accepted),
+        }),
         Request::Unregister { route } => json!({ "kind": "unregister", "route_key": &**route }),
         Request::Schedule(task) => schedule(task),
         Request::Ack { delivery, confirm } => named("ack", delivery, "confirm", json!(confirm)),
@@ -32,15 +41,79 @@ pub(crate) fn encode(line: &Line) -> Vec<u8> {
             route,
             after,
             limit,
-        } => {
-            json!({ "kind": "dead", "route_key": &**route, "after": after.as_deref(), "limit": limit })
+            filter,
+            payload,
+        } => with_filter(
+            json!({
+                "kind": "dead",
+                "route_key": &**route,
+                "after": after.as_deref(),
+                "limit": limit,
+                "payload": payload,
+            }),
+            filter,
+        ),
+        Request::Get { route, id, payload } => {
+            json!({ "kind": "get", "route_key": &**route, "id": &**id, "payload": payload })
         }
+        Request::List(list) => with_filter(
+            json!({
+                "kind": "list",
+                "route_key": list.route.as_deref(),
+                "state": list.state.map(State::as_str),
+                "after": list.after.as_deref(),
+                "limit": list.limit,
+                "payload": list.payload,
+            }),
+            &list.filter,
+        ),
+        Request::Future => json!({ "kind": "future" }),
+        Request::Delete { route, id } => {
+            json!({ "kind": "delete", "route_key": &**route, "id": &**id })
+        }
+        Request::Bulk(bulk) => with_filter(
+            json!({
+                "kind": bulk.act.as_str(),
+                "route_key": &*bulk.route,
+                "in_flight": bulk.in_flight,
+                "dry_run": bulk.dry_run,
+            }),
+            &bulk.filter,
+        ),
+        Request::Pause { route } => json!({ "kind": "pause", "route_key": &**route }),
+        Request::Resume { route } => json!({ "kind": "resume", "route_key": &**route }),
+        Request::Jobs => json!({ "kind": "jobs" }),
+        Request::Stop { job } => json!({ "kind": "stop", "job": job }),
+        Request::Audit { before, limit } => {
+            json!({ "kind": "audit", "before": before, "limit": limit })
+        }
+        Request::Reasons { route, after } => {
+            json!({ "kind": "reasons", "route_key": route.as_deref(), "after": after.as_deref() })
+        }
+        Request::Backup { offset } => json!({ "kind": "backup", "offset": offset }),
         Request::Kick { route, id } => {
             json!({ "kind": "kick", "route_key": &**route, "id": &**id })
         }
     };
     object["tag"] = json!(line.tag.as_deref());
+    if let Some(token) = &line.token {
+        let text = token.secret().map(Secret::reveal);
+        object["token"] = json!(text.unwrap_or_default());
+    }
     object.to_string().into_bytes()
+}
+
+fn with_filter(mut object: Value, filter: &Filter) -> Value {
+    object["reason"] = json!(filter.reason.as_deref());
+    object["from"] = json!(filter.from);
+    object["until"] = json!(filter.until);
+    object
+}
+
+fn accepted(accept: Accept) -> Vec<&'static str> {
+    let all = Compression::ALL.into_iter();
+    let listed = all.filter(|compression| accept.takes(*compression));
+    listed.map(Compression::as_str).collect()
 }
 
 fn schedule(task: &Schedule) -> Value {

@@ -38,7 +38,7 @@ pub(crate) async fn run(
     for _ in 0..connections {
         let (address, ready) = (address.to_owned(), ready.clone());
         running.spawn(async move {
-            let mut wire = Wire::connect(&address).await?;
+            let mut wire = Wire::connect(&address, None).await?;
             ready.wait().await;
             connection(&mut wire, work, pipeline, each, payload_bytes).await
         });

@@ -16,7 +16,8 @@ fn error(json: &str) -> String {
 fn an_empty_object_and_nulls_are_the_defaults() {
     assert_eq!(read("{}").unwrap(), Config::default());
     let names = serde_json::to_value(Config::default()).unwrap();
-    for name in names.as_object().unwrap().keys() {
+    let names = names.as_object().unwrap().keys();
+    for name in names.filter(|name| *name != "http_addr") {
         assert_eq!(
             read(&format!("{{\"{name}\":null}}")).unwrap(),
             Config::default(),
@@ -96,7 +97,7 @@ fn unfinished_lines_may_take_four_times_the_longest_line() {
 
 #[test]
 fn addresses_and_folders_are_checked() {
-    let config = read(r#"{"bind_addr":"[::]:0","data_dir":"/x"}"#).unwrap();
+    let config = read(r#"{"bind_addr":"[::]:0","data_dir":"/x","open":true}"#).unwrap();
     assert_eq!(
         (config.bind_addr.port(), config.data_dir.to_str()),
         (0, Some("/x"))
@@ -113,6 +114,40 @@ fn addresses_and_folders_are_checked() {
     assert_eq!(
         error(r#"{"data_dir":""}"#),
         "f: data_dir is \"\": give the path of a folder"
+    );
+}
+
+#[test]
+fn null_turns_the_http_listener_off() {
+    assert_eq!(read(r#"{"http_addr":null}"#).unwrap().http_addr, None);
+    let default = read("{}").unwrap().http_addr.unwrap();
+    assert_eq!(default.to_string(), "127.0.0.1:7001");
+    let config = read(r#"{"http_addr":"[::1]:0"}"#).unwrap();
+    assert_eq!(config.http_addr.unwrap().to_string(), "[::1]:0");
+    for value in ["\"localhost:7001\"", "\"off\"", "7001", "false"] {
+        let text = error(&format!("{{\"http_addr\":{value}}}"));
+        let start = format!("f: http_addr is {value}: give an address and a port");
+        assert!(text.starts_with(&start), "{text}");
+        assert!(text.ends_with("or null to turn it off"), "{text}");
+    }
+}
+
+#[test]
+fn http_hosts_are_names_and_addresses() {
+    let config = read(r#"{"http_hosts":["delay.example.org","::1"]}"#).unwrap();
+    let shown = serde_json::to_value(&config).unwrap();
+    assert_eq!(
+        shown["http_hosts"],
+        serde_json::json!(["delay.example.org", "::1"])
+    );
+    assert_eq!(
+        error(r#"{"http_hosts":"a"}"#),
+        "f: http_hosts is \"a\": give a list of names and addresses"
+    );
+    let text = error(r#"{"http_hosts":["a", "http://b:1"]}"#);
+    assert!(
+        text.contains("\"http://b:1\" in it: give a name such as"),
+        "{text}"
     );
 }
 
@@ -140,6 +175,43 @@ fn hosts_are_addresses_and_ranges() {
     assert!(text.starts_with(begin), "{text}");
     assert!(error(r#"{"allowed_hosts":[7]}"#).contains("7 in it: give an address"));
     assert!(error(r#"{"allowed_hosts":"::1"}"#).ends_with("give a list of addresses and ranges"));
+}
+
+#[test]
+fn tls_names_its_files() {
+    let config = read(r#"{"tls":{"cert":"c.pem","key":"/k.pem","client_ca":null}}"#).unwrap();
+    let files = config.tls.clone().unwrap();
+    assert_eq!(
+        (files.cert.to_str(), files.key.to_str(), files.client_ca),
+        (Some("c.pem"), Some("/k.pem"), None)
+    );
+    assert_eq!(read(&config.to_string()).unwrap(), config);
+    let json = r#"{"tls":{"cert":"c","key":"k","client_ca":"a"}}"#;
+    let config = read(json).unwrap();
+    assert_eq!(read(&config.to_string()).unwrap(), config);
+    for (json, cure) in [
+        (r#"true"#, "give {\"cert\": FILE, \"key\": FILE}"),
+        (r#"{"cert":"c"}"#, "key is missing in it: give {"),
+        (r#"{"key":"k"}"#, "cert is missing in it: give {"),
+        (
+            r#"{"cert":"","key":"k"}"#,
+            "cert in it is \"\": give the path of a file",
+        ),
+        (
+            r#"{"cert":"c","client_ca":["a"],"key":"k"}"#,
+            "client_ca in it is [\"a\"]: give the path of a file",
+        ),
+        (
+            r#"{"ca":"a","cert":"c","key":"k"}"#,
+            "\"ca\" in it is no field: give {",
+        ),
+    ] {
+        let text = error(&format!("{{\"tls\":{json}}}"));
+        assert!(
+            text.starts_with(&format!("f: tls is {json}: {cure}")),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -213,4 +285,44 @@ fn a_printed_configuration_can_be_read_again() {
     let json = r#"{"sync":"interval:1s 5ms","hedge":{"a*":5},"max_attempts":3,"allowed_hosts":["10.0.0.0/8"]}"#;
     let config = read(json).unwrap();
     assert_eq!(read(&config.to_string()).unwrap(), config);
+}
+
+#[test]
+fn strangers_are_let_in_only_if_that_is_asked_for() {
+    let text = error(r#"{"bind_addr":"0.0.0.0:7000"}"#);
+    assert!(
+        text.starts_with("f: bind_addr is \"0.0.0.0:7000\": other machines can reach it"),
+        "{text}"
+    );
+    for cure in [
+        "set tokens and tls",
+        "tls.client_ca",
+        "127.0.0.1:7000",
+        "\"open\": true",
+    ] {
+        assert!(text.contains(cure), "{cure} is missing in {text}");
+    }
+    assert!(
+        read(r#"{"bind_addr":"0.0.0.0:7000","open":true}"#)
+            .unwrap()
+            .open
+    );
+    let text = error(r#"{"bind_addr":"10.0.0.1:7000","tokens":"t.json","open":true}"#);
+    assert!(
+        text.contains("tokens would cross the network unencrypted: set tls"),
+        "{text}"
+    );
+    let guarded = r#"{"bind_addr":"0.0.0.0:7000","tokens":"t.json","tls":{"cert":"c","key":"k"}}"#;
+    assert_eq!(read(guarded).unwrap().tokens, Some("t.json".into()));
+    assert!(read(r#"{"tokens":"t.json"}"#).is_ok());
+}
+
+#[test]
+fn tokens_are_a_path_and_open_is_a_flag() {
+    let text = error(r#"{"tokens":""}"#);
+    assert!(
+        text.starts_with("f: tokens is \"\": give the path of a file"),
+        "{text}"
+    );
+    assert_eq!(error(r#"{"open":1}"#), "f: open is 1: give true or false");
 }

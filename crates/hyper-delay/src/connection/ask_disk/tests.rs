@@ -1,6 +1,6 @@
 use std::sync::mpsc::{self, Receiver};
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::*;
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     connection::Unfinished,
     ledger::{Ledger, Op, Order},
     protocol::Compression,
-    store::{Batch, Durability, Space, Visit, fake::Fake},
+    store::{Batch, Durability, Snapshot, Space, Visit, fake::Fake},
 };
 
 /// A store whose reads fail.
@@ -21,6 +21,10 @@ impl Store for Unreadable {
     }
 
     fn scan(&self, _: Space, _: &[u8], _: &mut Visit<'_>) -> Result<(), StoreError> {
+        Err((self.0)())
+    }
+
+    fn snapshot(&self) -> Result<Snapshot, StoreError> {
         Err((self.0)())
     }
 
@@ -46,11 +50,16 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         store: Arc::new(Unreadable(error)),
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config,
+        tls: None,
+        tokens: watch::channel(None).1,
+        failures: Arc::default(),
         events,
         clock: Clock::new(),
         own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
+        backups: Arc::new(Semaphore::new(1)),
+        metrics: Arc::default(),
     });
     let outbox = Arc::new(Outbox::new(2, shared.clock));
     let to = |tag: &str| ReplyTo {
@@ -59,8 +68,22 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         weight: 1,
     };
     outbox.take(2).await;
-    stats(&shared, &outbox, (Some("route".into()), None), to("stats")).await;
-    dead(&shared, &outbox, ("route".into(), None, 10), to("dead")).await;
+    stats(
+        &shared,
+        &outbox,
+        (Some("route".into()), None),
+        None,
+        to("stats"),
+    )
+    .await;
+    let letters = Letters {
+        route: "route".into(),
+        after: None,
+        limit: 10,
+        filter: Filter::default(),
+        payload: false,
+    };
+    dead(&shared, &outbox, letters, to("dead")).await;
     outbox.close();
     let messages = outbox.next(Vec::new()).await;
     (inbox, messages.unwrap_or_default(), outbox.is_answered())
@@ -123,7 +146,13 @@ fn routes_on_disk_beyond_a_page_are_announced() {
             ledger.apply(&Op::Schedule(order), 0).unwrap();
         }
         ledger.commit(Durability::Written, 0).unwrap();
-        let stats = counts(&View::new(store.clone()), &OwnRoutes::default(), |_| true).unwrap();
+        let stats = counts(
+            &View::new(store.clone()),
+            &OwnRoutes::default(),
+            None,
+            |_| true,
+        )
+        .unwrap();
         assert_eq!((stats.routes.len(), stats.more), (Stats::MAX_ROUTES, more));
     }
 }

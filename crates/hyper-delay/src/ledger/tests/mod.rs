@@ -5,6 +5,7 @@ mod dedupe;
 mod mend;
 mod mend_random;
 mod model;
+mod operating;
 mod power_loss;
 mod random;
 mod world;

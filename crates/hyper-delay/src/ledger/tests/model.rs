@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    ledger::{Op, Order, Outcome, Subject},
+    ledger::{Op, Order, Outcome, Subject, Sweep, SweepAct},
     record::Place,
 };
 
@@ -98,6 +98,22 @@ impl Model {
                 });
                 assert_eq!(outcome, Outcome::Kicked(kicked));
             }
+            Op::Delete { route, id } => {
+                let name = named(route, id);
+                let task = self.tasks.get(&name);
+                let is_dead = task.is_some_and(|task| matches!(task.place, Place::Dead(_)));
+                let removed = is_dead.then(|| self.tasks.remove(&name)).flatten();
+                assert_eq!(outcome, Outcome::Cancelled(removed.map(|task| task.seq)));
+            }
+            Op::Sweep(sweep) => self.sweep(sweep, outcome),
+            Op::Audited(audited) => self.apply(&audited.op, now, outcome),
+            Op::Begin(_) => {
+                let Outcome::Began(number) = outcome else {
+                    panic!("{outcome:?}");
+                };
+                assert!(self.numbers.insert(number), "{number} was issued before");
+            }
+            Op::Pause(_) | Op::Resume(_) | Op::Advance(_) => {}
             Op::AdvanceLowWater(_) => assert_eq!(outcome, Outcome::Moved(true)),
         }
     }
@@ -151,6 +167,36 @@ impl Model {
             failures: 0,
         };
         self.tasks.insert(name, task);
+    }
+
+    fn sweep(&mut self, sweep: &Sweep, outcome: Outcome) {
+        let name = named(&sweep.route, &sweep.id);
+        let task = self.tasks.get_mut(&name);
+        let task = task.filter(|task| task.seq == sweep.seq);
+        match sweep.act {
+            SweepAct::Kick { place, at } => {
+                let kicked = task.filter(|task| task.place == place).map(|task| {
+                    task.place = Place::Waiting(at);
+                    task.failures = 0;
+                    (task.seq, task.attempt)
+                });
+                assert_eq!(outcome, Outcome::Kicked(kicked));
+            }
+            SweepAct::Delete { place } => {
+                let seq = task.filter(|task| task.place == place).map(|task| task.seq);
+                assert_eq!(outcome, Outcome::Cancelled(seq));
+                if seq.is_some() {
+                    self.tasks.remove(&name);
+                }
+            }
+            SweepAct::Purge => {
+                let seq = task.map(|task| task.seq);
+                assert_eq!(outcome, Outcome::Cancelled(seq));
+                if seq.is_some() {
+                    self.tasks.remove(&name);
+                }
+            }
+        }
     }
 
     fn update(&mut self, subject: &Subject, outcome: Outcome, change: impl FnOnce(&mut Task)) {

@@ -2,9 +2,14 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use super::world::{World, schedule};
+use super::{
+    model::named,
+    world::{World, schedule},
+};
 use crate::{
-    ledger::{Op, Subject},
+    ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct},
+    protocol::Filter,
+    record::{Act, Place},
     store::Durability,
 };
 
@@ -37,7 +42,7 @@ pub(super) enum Step {
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
-        0_u8..12,
+        0_u8..16,
         select(vec!["r", "s", "rs"]),
         select(vec!["a", "b", "c", "ra"]),
         10_000_u64..10_010,
@@ -107,6 +112,47 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             route: route.into(),
             id: id.into(),
         },
+        11 => {
+            let delete = Op::Delete {
+                route: route.into(),
+                id: id.into(),
+            };
+            match stale {
+                true => delete,
+                false => audited(delete),
+            }
+        }
+        12 => {
+            let place = world
+                .model
+                .tasks
+                .get(&named(route, id))
+                .map(|task| task.place);
+            let dead = place.filter(|place| matches!(place, Place::Dead(_)));
+            // A letter that was kicked and died again is at another place.
+            let place = dead.filter(|_| at % 2 == 0).unwrap_or(Place::Dead(at));
+            Op::Sweep(Sweep {
+                job: u64::from(small),
+                route: subject.route,
+                id: subject.id,
+                seq: subject.seq,
+                act: match small {
+                    0 => SweepAct::Kick { place, at },
+                    1 => SweepAct::Delete { place },
+                    _ => SweepAct::Purge,
+                },
+            })
+        }
+        13 if stale => audited(Op::Begin(Box::new(Bulk {
+            act: Act::Purge,
+            route: route.into(),
+            filter: Filter::default(),
+            in_flight: false,
+            at,
+            actor: Actor::default(),
+        }))),
+        13 if small == 0 => Op::Resume(route.into()),
+        13 => Op::Pause(route.into()),
         _ if stale => Op::AdvanceLowWater(world.model.earliest().unwrap_or(at).min(at)),
         _ => Op::Kick {
             route: route.into(),
@@ -114,6 +160,11 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             at,
         },
     })
+}
+
+fn audited(op: Op) -> Op {
+    let actor = Actor::default();
+    Op::Audited(Box::new(Audited { op, actor }))
 }
 
 const fn durability(synced: bool) -> Durability {

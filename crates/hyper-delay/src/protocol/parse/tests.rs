@@ -1,5 +1,7 @@
 use super::*;
 
+mod operations;
+
 fn request_of(line: &str) -> Request {
     parse(line.as_bytes())
         .unwrap_or_else(|refusal| panic!("{line}: {refusal}"))
@@ -23,7 +25,7 @@ fn refused_values(before: &str, field: &str, values: &[&str], cure: &str) {
 #[test]
 fn a_schedule_is_read_with_all_its_fields() {
     let line = r#"{"kind":"schedule","id":"order-17","route_key":"service-A","fire_at":1732616400000,"compression":"zstd","payload_base64":"aGVsbG8=","replace":true,"tag":"7"}"#;
-    let Line { tag, request } = parse(line.as_bytes()).unwrap();
+    let Line { tag, request, .. } = parse(line.as_bytes()).unwrap();
     assert_eq!(tag.as_deref(), Some("7"));
     let schedule = Schedule {
         id: Some("order-17".into()),
@@ -184,6 +186,7 @@ fn a_registration_is_shared_by_default() {
         route: "r".into(),
         credit,
         mode,
+        accept: None,
     };
     let shared = register(None, Mode::Shared);
     assert_eq!(request_of(r#"{"kind":"register","route_key":"r"}"#), shared);
@@ -205,6 +208,31 @@ fn a_registration_is_shared_by_default() {
         "mode",
         &["\"Shared\"", "\"\"", "1"],
         "give \"shared\" or \"exclusive\"",
+    );
+}
+
+#[test]
+fn a_registration_names_the_compressions_that_it_accepts() {
+    for (listed, accepted) in [
+        (r#"["none"]"#, &[Compression::None][..]),
+        (r#"["lz4"]"#, &[Compression::Lz4]),
+        (r#"["zs\u0074d","none"]"#, &[Compression::Zstd]),
+        (
+            r#"["zstd","lz4","zstd"]"#,
+            &[Compression::Lz4, Compression::Zstd],
+        ),
+    ] {
+        let line = format!(r#"{{"kind":"register","route_key":"r","accept":{listed}}}"#);
+        let Request::Register { accept, .. } = request_of(&line) else {
+            panic!("{line}");
+        };
+        assert_eq!(accept, Some(Accept::only(accepted)), "{line}");
+    }
+    refused_values(
+        r#""kind":"register","route_key":"r""#,
+        "accept",
+        &["[]", "\"none\"", "[\"gzip\"]", "[1]", "[[\"lz4\"]]", "{}"],
+        "give a list with one or more of [\"none\", \"lz4\", \"zstd\"]",
     );
 }
 
@@ -234,6 +262,11 @@ fn the_other_requests_are_parsed() {
                 id,
             },
         ),
+        (r#""backup""#, Request::Backup { offset: 0 }),
+        (
+            r#""backup","offset":48960"#,
+            Request::Backup { offset: 48_960 },
+        ),
         (
             r#""stats""#,
             Request::Stats {
@@ -254,14 +287,22 @@ fn the_other_requests_are_parsed() {
                 route: route.clone(),
                 after: None,
                 limit: 100,
+                filter: Filter::default(),
+                payload: false,
             },
         ),
         (
-            r#""dead","route_key":"r","after":"a","limit":1000"#,
+            r#""dead","route_key":"r","after":"a","limit":1000,"reason":"","from":5,"until":6,"payload":true"#,
             Request::Dead {
                 route,
                 after,
                 limit: 1_000,
+                filter: Filter {
+                    reason: Some("".into()),
+                    from: Some(5),
+                    until: Some(6),
+                },
+                payload: true,
             },
         ),
     ] {
@@ -289,6 +330,12 @@ fn missing_required_fields_are_refused() {
         (r#"{"kind":"kick","id":"x"}"#, "route_key"),
         (r#"{"kind":"kick","route_key":"r","id":null}"#, "id"),
         (r#"{"kind":"dead"}"#, "route_key"),
+        (r#"{"kind":"get","id":"x"}"#, "route_key"),
+        (r#"{"kind":"delete","route_key":"r"}"#, "id"),
+        (r#"{"kind":"purge"}"#, "route_key"),
+        (r#"{"kind":"kick_all"}"#, "route_key"),
+        (r#"{"kind":"pause"}"#, "route_key"),
+        (r#"{"kind":"stop"}"#, "job"),
     ] {
         let refusal = refusal_of(line);
         assert_eq!(refusal.code, Code::MissingField, "{line}");
@@ -370,4 +417,42 @@ fn a_payload_is_base64() {
         "{refusal}"
     );
     assert_eq!(refusal_of(line("7")).code, Code::BadField);
+}
+
+#[test]
+fn tokens_are_read_where_they_count() {
+    let token = crate::access::Secret::random().unwrap().reveal();
+    let read = |line: &str| parse(line.replace("TOKEN", &token).as_bytes()).unwrap();
+    for line in [
+        r#"{"kind":"auth","token":"TOKEN"}"#,
+        r#"{"kind":"register","route_key":"a","token":"TOKEN"}"#,
+        r#"{"kind":"schedule","fire_at":0,"token":"TOKEN"}"#,
+    ] {
+        let read = read(line).token.unwrap();
+        assert_eq!(read.secret().unwrap().reveal(), token, "{line}");
+    }
+    let other = read(r#"{"kind":"cancel","route_key":"a","id":"1","token":"TOKEN"}"#);
+    assert_eq!(other.token, None);
+    // Whether it is well-formed is decided with whether it is right.
+    let malformed = read(r#"{"kind":"auth","token":"TOKEN?"}"#);
+    assert_eq!(malformed.token.unwrap().secret(), None);
+}
+
+#[test]
+fn tokens_are_never_in_an_error() {
+    let missing = refusal_of(r#"{"kind":"auth"}"#);
+    assert_eq!(missing.code, Code::MissingField);
+    assert_eq!(missing.message, "token is missing: give a token");
+    for line in [
+        r#"{"kind":"auth","token":4711}"#,
+        r#"{"kind":"auth","token":["4711"]}"#,
+        r#"{"kind":"schedule","fire_at":0,"token":{"a":4711}}"#,
+    ] {
+        let refusal = refusal_of(line);
+        assert_eq!(refusal.code, Code::BadField);
+        assert_eq!(
+            refusal.message, "token is not a string: give a token",
+            "{line}"
+        );
+    }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::protocol::{Code, Counts, RouteStats};
+use crate::protocol::{Code, Compression, Counts, Filter, RouteStats, Spans, State};
 
 fn line(reply: &Reply, tag: Option<&str>) -> String {
     let mut out = Vec::new();
@@ -13,12 +13,30 @@ fn replies_match_the_protocol() {
     let (id, route) = (Arc::<str>::from("order-17"), Arc::<str>::from("service-A"));
     let written = [
         (
+            Reply::Backup {
+                offset: 12,
+                data: (*b"hello").into(),
+                more: true,
+            },
+            r#"{"kind":"backup","offset":12,"data_base64":"aGVsbG8=","more":true}"#,
+        ),
+        (
             Reply::Hello(Version::V2),
             concat!(
                 r#"{"kind":"hello","protocol":2,"server":"hyper-delay "#,
                 env!("CARGO_PKG_VERSION"),
                 r#""}"#
             ),
+        ),
+        (
+            Reply::Authenticated {
+                name: Some("billing".into()),
+            },
+            r#"{"kind":"authenticated","name":"billing"}"#,
+        ),
+        (
+            Reply::Authenticated { name: None },
+            r#"{"kind":"authenticated"}"#,
         ),
         (
             Reply::Registered {
@@ -102,6 +120,7 @@ fn stats_have_sums_and_routes() {
         counts,
         consumers: 5,
         orphaned,
+        paused: false,
     };
     let stats = Stats {
         counts,
@@ -141,6 +160,7 @@ fn dead_letters_are_a_list() {
         route: "r".into(),
         tasks: vec![task, unreadable],
         more: false,
+        next: None,
     };
     assert_eq!(
         line(&dead, None),
@@ -149,11 +169,92 @@ fn dead_letters_are_a_list() {
     let none = Reply::Dead {
         route: "r".into(),
         tasks: vec![],
-        more: false,
+        more: true,
+        next: Some("y".into()),
     };
     assert_eq!(
         line(&none, None),
-        r#"{"kind":"dead","route_key":"r","tasks":[],"more":false}"#
+        r#"{"kind":"dead","route_key":"r","tasks":[],"more":true,"next":"y"}"#
+    );
+}
+
+fn seen(state: State, content: Option<Content>) -> Seen {
+    Seen {
+        route: "r".into(),
+        id: "x".into(),
+        state,
+        fire_at: 1,
+        at: 2,
+        attempt: 3,
+        reason: (state == State::Dead).then(|| "m".into()),
+        content,
+    }
+}
+
+#[test]
+fn a_task_has_its_state_and_its_content() {
+    let content = Content {
+        compression: Compression::Lz4,
+        length: 5,
+        payload: Some(Box::from(*b"hello")),
+    };
+    let task = |task| Reply::Task {
+        route: "r".into(),
+        id: "x".into(),
+        task,
+    };
+    let found = task(Some(Box::new(seen(State::InFlight, Some(content.clone())))));
+    assert_eq!(
+        line(&found, None),
+        r#"{"kind":"task","id":"x","route_key":"r","state":"in_flight","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_base64":"aGVsbG8=","found":true}"#
+    );
+    assert_eq!(
+        line(&task(None), None),
+        r#"{"kind":"task","id":"x","route_key":"r","found":false}"#
+    );
+    let too_long = Content {
+        payload: None,
+        ..content.clone()
+    };
+    let list = Reply::List {
+        tasks: vec![seen(State::Dead, None), seen(State::Parked, Some(too_long))],
+        next: Some("c".into()),
+    };
+    let text = r#"{"kind":"list","tasks":[{"id":"x","route_key":"r","state":"dead","fire_at":1,"died_at":2,"attempt":3,"reason":"m"},{"id":"x","route_key":"r","state":"parked","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_bytes":5}],"more":true,"next":"c"}"#;
+    assert_eq!(line(&list, None), text);
+    let list = Reply::List {
+        tasks: vec![],
+        next: None,
+    };
+    assert_eq!(
+        line(&list, None),
+        r#"{"kind":"list","tasks":[],"more":false}"#
+    );
+    // The length is that of the object.
+    let task = seen(State::Dead, Some(content));
+    let list = |tasks| Reply::List { tasks, next: None };
+    let empty = line(&list(vec![]), None).len();
+    assert_eq!(
+        line(&list(vec![task.clone()]), None).len(),
+        empty + task.length()
+    );
+}
+
+#[test]
+fn the_future_has_counts_by_span() {
+    let spans = |from| Spans {
+        from,
+        tasks: vec![from, 0],
+    };
+    let future = Future {
+        minutes: spans(1),
+        hours: spans(2),
+        days: spans(3),
+        counted_until: Some(4),
+    };
+    assert_eq!(
+        line(&Reply::Future(Box::new(future)), None),
+        r#"{"kind":"future","minute":1,"minutes":[1,0],"hour":2,"hours":[2,0],"day":3,"days":[3,0],"counted_until":4}"#
     );
 }
 
@@ -186,4 +287,112 @@ fn an_error_has_the_names_that_could_be_read() {
     let text = r#"{"kind":"error","code":"bad_json","message":"no\nJSON","line":3}"#;
     assert_eq!(line(&Reply::Error(bare.clone().at_line(3)), None), text);
     assert_eq!(bare.to_string(), "bad_json: no\nJSON");
+}
+
+#[test]
+fn replies_to_operators_have_their_fields() {
+    let job = JobRow {
+        job: 7,
+        act: "kick_all",
+        route: "r".into(),
+        state: "running",
+        changed: 2,
+        filter: Filter {
+            reason: Some("m".into()),
+            from: None,
+            until: Some(9),
+        },
+        began_at: 8,
+        ended_at: None,
+        by: None,
+        address: Some("127.0.0.1:9".into()),
+    };
+    let text = r#"{"job":7,"act":"kick_all","route_key":"r","state":"running","changed":2,"reason":"m","until":9,"began_at":8,"address":"127.0.0.1:9"}"#;
+    assert_eq!(job.length(), text.len());
+    assert_eq!(
+        line(&Reply::Job(Box::new(job.clone())), None),
+        text.replacen('{', r#"{"kind":"job","#, 1)
+    );
+    assert_eq!(
+        line(&Reply::Jobs(vec![job]), None),
+        format!(r#"{{"kind":"jobs","jobs":[{text}]}}"#)
+    );
+    let audit = AuditRow {
+        number: 3,
+        at: 4,
+        act: "kick".into(),
+        route: "r".into(),
+        id: Some("x".into()),
+        job: None,
+        tasks: None,
+        by: Some("ops".into()),
+        address: None,
+    };
+    let text = r#"{"number":3,"at":4,"act":"kick","route_key":"r","id":"x","by":"ops"}"#;
+    assert_eq!(audit.length(), text.len());
+    let lines = vec![audit];
+    assert_eq!(
+        line(&Reply::Audit { lines, more: true }, None),
+        format!(r#"{{"kind":"audit","lines":[{text}],"more":true}}"#)
+    );
+    let reason = ReasonRow {
+        route: "r".into(),
+        reason: "".into(),
+        tasks: 5,
+    };
+    let text = r#"{"route_key":"r","reason":"","tasks":5}"#;
+    assert_eq!(reason.length(), text.len());
+    let reasons = vec![reason];
+    assert_eq!(
+        line(
+            &Reply::Reasons {
+                reasons,
+                next: None
+            },
+            None
+        ),
+        format!(r#"{{"kind":"reasons","reasons":[{text}],"more":false}}"#)
+    );
+    let (id, route) = (Arc::<str>::from("x"), Arc::<str>::from("r"));
+    for (reply, text) in [
+        (
+            Reply::Deleted {
+                id,
+                route: route.clone(),
+                found: true,
+            },
+            r#"{"kind":"deleted","id":"x","route_key":"r","found":true}"#,
+        ),
+        (
+            Reply::Count {
+                route: route.clone(),
+                tasks: 3,
+                more: false,
+            },
+            r#"{"kind":"count","route_key":"r","tasks":3,"more":false}"#,
+        ),
+        (
+            Reply::Stopped {
+                job: 7,
+                found: true,
+            },
+            r#"{"kind":"stopped","job":7,"found":true}"#,
+        ),
+        (
+            Reply::Paused {
+                route: route.clone(),
+                changed: true,
+            },
+            r#"{"kind":"paused","route_key":"r","changed":true}"#,
+        ),
+        (
+            Reply::Resumed {
+                route,
+                changed: false,
+            },
+            r#"{"kind":"resumed","route_key":"r","changed":false}"#,
+        ),
+    ] {
+        assert_eq!(line(&reply, None), text);
+    }
 }

@@ -1,5 +1,6 @@
 mod accepted;
 mod damage;
 mod forged;
+mod standing;
 mod stopped_store;
 mod whole;

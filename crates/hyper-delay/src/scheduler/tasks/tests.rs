@@ -54,7 +54,7 @@ fn the_timers_of_a_task_go_with_it() {
     tasks.wait(1, task(500), Due::Wall, now(100), &mut timers);
     tasks.insert_due(2, task(0));
     let hedge = Some(std::time::Duration::from_millis(5));
-    let mut round = Round::begin(2, 9, Tick::new(1 << 40), hedge, &mut timers);
+    let mut round = Round::begin(2, 9, (Tick::ZERO, Tick::new(1 << 40)), hedge, &mut timers);
     round.step(2, Tick::ZERO, &mut timers);
     tasks.begin_round(2, round);
     assert_eq!(timers.len(), 3);

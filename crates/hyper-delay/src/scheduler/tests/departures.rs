@@ -14,6 +14,7 @@ fn register(world: &mut World, consumer: ConsumerId, route: usize) {
         route: format!("{route:09}").into(),
         credit: None,
         mode: Mode::Shared,
+        accept: None,
     };
     world.ask(consumer, request);
 }

@@ -70,6 +70,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 assert!(matches!(due, Due::Monotonic(_)) || !task.is_parked);
             }
             State::Ready => {
+                assert!(!scheduler.is_paused(&task.route), "{task:?} is paused");
                 let route = scheduler
                     .routes
                     .get(&task.route)
@@ -160,6 +161,16 @@ fn seq_of(op: &Op) -> Option<u64> {
         Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
             Some(subject.seq)
         }
-        Op::Schedule(_) | Op::Cancel { .. } | Op::Kick { .. } | Op::AdvanceLowWater(_) => None,
+        Op::Audited(audited) => seq_of(&audited.op),
+        Op::Sweep(sweep) => Some(sweep.seq),
+        Op::Schedule(_)
+        | Op::Cancel { .. }
+        | Op::Kick { .. }
+        | Op::Delete { .. }
+        | Op::Pause(_)
+        | Op::Resume(_)
+        | Op::Begin(_)
+        | Op::Advance(_)
+        | Op::AdvanceLowWater(_) => None,
     }
 }

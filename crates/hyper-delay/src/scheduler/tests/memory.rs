@@ -48,6 +48,7 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
             route: "route".into(),
             credit: Some(1),
             mode: crate::protocol::Mode::Shared,
+            accept: None,
         },
     );
     for task in 0..500 {
@@ -163,6 +164,7 @@ fn all_that_is_parked_comes_to_a_consumer_with_room_for_it() {
             route: "route".into(),
             credit: Some(u16::MAX),
             mode: crate::protocol::Mode::Shared,
+            accept: None,
         },
     );
     world.settle();

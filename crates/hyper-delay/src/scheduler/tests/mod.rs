@@ -1,13 +1,16 @@
 //! The scheduler over the ledger and a disk that loses its power, on a clock that stands still.
 
 mod cancel;
+mod client;
 mod clock;
+mod delivered;
 mod departures;
 mod edge;
 mod ending;
 mod hedging;
 mod invariants;
 mod memory;
+mod operating;
 mod random;
 mod reload;
 mod rounds;

@@ -1,18 +1,18 @@
 //! Random histories: whatever happens, what was acknowledged is delivered until it is acknowledged,
 //! and never early. After each step the invariants hold.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
-
 use proptest::prelude::*;
 
-use super::{Step, World, invariants, world::Delivered};
+use super::{
+    Step, World,
+    client::{Client, Name},
+    invariants,
+    world::Delivered,
+};
 use crate::{
-    config::Config,
-    protocol::{Mode, Reply, Request},
-    scheduler::{ConsumerId, Input},
+    config::{Config, Quota},
+    protocol::{BulkAct, Filter, Mode, Request},
+    scheduler::Input,
     store::Space,
 };
 
@@ -51,6 +51,10 @@ enum Happens {
     Nack(usize, Option<u64>),
     Cancel(u8, usize),
     Kick(u8, usize),
+    Delete(u8, usize),
+    Pause(usize),
+    Resume(usize),
+    Bulk(BulkAct, usize),
     /// The content of the task of a delivery, counted from the latest, becomes unreadable.
     Damage(usize),
     Restart,
@@ -89,7 +93,15 @@ fn happens() -> impl Strategy<Value = Happens> {
             Happens::Nack(back, delay)
         }),
         2 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Cancel(id, route)),
-        1 => (id, route).prop_map(|(id, route)| Happens::Kick(id, route)),
+        1 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Kick(id, route)),
+        1 => (id, route.clone()).prop_map(|(id, route)| Happens::Delete(id, route)),
+        1 => route.clone().prop_map(Happens::Pause),
+        1 => route.clone().prop_map(Happens::Resume),
+        2 => (
+            prop::sample::select(vec![BulkAct::Kick, BulkAct::Delete, BulkAct::Purge]),
+            route,
+        )
+            .prop_map(|(act, route)| Happens::Bulk(act, route)),
         1 => back.prop_map(Happens::Damage),
         1 => Just(Happens::Restart),
         1 => (-100_000..100_000i64).prop_map(Happens::SetClock),
@@ -102,98 +114,31 @@ struct Options {
     ready: usize,
     max_attempts: Option<u32>,
     dedupe_seconds: u64,
+    /// Of each route.
+    deliveries_per_second: Option<u32>,
 }
 
 fn options() -> impl Strategy<Value = Options> {
     let window_tasks = prop_oneof![Just(3), Just(1000)];
     let ready = prop_oneof![Just(1), Just(4)];
     let max_attempts = prop::option::of(1..3u32);
-    (window_tasks, ready, max_attempts).prop_map(|(window_tasks, ready, max_attempts)| Options {
-        window_tasks,
-        ready,
-        max_attempts,
-        dedupe_seconds: 300,
-    })
-}
-
-/// The route and the id of a task.
-type Name = (Arc<str>, Arc<str>);
-
-/// What a client knows of a task. Requests are numbered.
-#[derive(Debug, Default)]
-struct Known {
-    /// Schedules without a reply yet, and whether each one replaces.
-    pending: VecDeque<(u64, bool)>,
-    /// The latest schedule that certainly made a revision.
-    scheduled: Option<u64>,
-    /// The latest request that may have removed the task.
-    removed: Option<u64>,
-    /// The earliest time it was scheduled for, over all revisions, in Unix milliseconds.
-    earliest: Option<u64>,
-}
-
-impl Known {
-    /// Whether the task is to be delivered.
-    fn is_owed(&self) -> bool {
-        self.scheduled > self.removed
-    }
-
-    fn acknowledged(&mut self) {
-        let (number, replaces) = self.pending.pop_front().expect("it was asked for");
-        // Without replacing it may be the same as one that is done.
-        if replaces || self.removed.is_none() {
-            self.scheduled = Some(number);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Client {
-    /// The number of the latest request.
-    number: u64,
-    consumers: Vec<ConsumerId>,
-    known: BTreeMap<Name, Known>,
-    /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
-    gone: BTreeSet<u64>,
-    /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock
-    /// is set back.
-    latest: u64,
-}
-
-impl Client {
-    fn known(&mut self, route: &str, id: &str) -> &mut Known {
-        self.known.entry((route.into(), id.into())).or_default()
-    }
-
-    fn hear(&mut self, world: &mut World) {
-        for (_, reply) in world.replies.drain(..) {
-            match reply {
-                Reply::Scheduled { id, route, .. } => self.known(&route, &id).acknowledged(),
-                Reply::Error(refusal) => {
-                    let (route, id) = (refusal.route.unwrap(), refusal.id.unwrap());
-                    self.known(&route, &id).pending.pop_front();
-                }
-                Reply::Cancelled {
-                    found: true,
-                    in_flight,
-                    ..
-                } => {
-                    let seq = world.cancelled.pop_front().expect("a cancel was committed");
-                    if !in_flight {
-                        self.gone.insert(seq);
-                    }
-                }
-                Reply::Acked { removed: true, .. } => {
-                    let seq = world.finished.pop_front().expect("an ack was committed");
-                    self.gone.insert(seq);
-                }
-                _ => {}
-            }
-        }
-    }
+    let rate = prop::option::of(prop_oneof![1..4u32, Just(100)]);
+    (window_tasks, ready, max_attempts, rate).prop_map(
+        |(window_tasks, ready, max_attempts, deliveries_per_second)| Options {
+            window_tasks,
+            ready,
+            max_attempts,
+            dedupe_seconds: 300,
+            deliveries_per_second,
+        },
+    )
 }
 
 fn live(history: Vec<Happens>, options: &Options) {
+    let quota = Quota {
+        deliveries_per_second: options.deliveries_per_second,
+        ..Quota::default()
+    };
     let config = Config {
         hedge: [("hedged".to_owned(), 60), ("hedged-*".to_owned(), 400)].into(),
         ack_timeout_ms: 1_000,
@@ -202,6 +147,9 @@ fn live(history: Vec<Happens>, options: &Options) {
         max_attempts: options.max_attempts,
         dedupe_seconds: options.dedupe_seconds,
         credit: 2,
+        quotas: ["plain", "hedged*"]
+            .map(|key| (key.to_owned(), quota))
+            .into(),
         ..Config::default()
     };
     let mut world = World::with(config, 200, options.window_tasks, options.ready);
@@ -281,6 +229,7 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                     route,
                     credit,
                     mode,
+                    accept: None,
                 };
                 world.ask(*consumer, request);
             }
@@ -314,6 +263,28 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             let (route, id) = (ROUTES[route].into(), id.to_string().into());
             world.ask(0, Request::Kick { route, id });
         }
+        Happens::Delete(id, route) => {
+            let id = id.to_string();
+            client.known(ROUTES[route], &id).removed = Some(number);
+            let (route, id) = (ROUTES[route].into(), id.into());
+            world.ask(0, Request::Delete { route, id });
+        }
+        Happens::Pause(route) => {
+            let route = ROUTES[route].into();
+            world.ask(0, Request::Pause { route });
+        }
+        Happens::Resume(route) => {
+            let route = ROUTES[route].into();
+            world.ask(0, Request::Resume { route });
+        }
+        Happens::Bulk(act, route) => {
+            if act != BulkAct::Kick {
+                for id in 0..8u8 {
+                    client.known(ROUTES[route], &id.to_string()).removed = Some(number);
+                }
+            }
+            world.bulk(act, ROUTES[route], Filter::default());
+        }
         Happens::Damage(back) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.unreadable.insert(delivered.seq);
@@ -342,6 +313,10 @@ fn finish(mut world: World, mut client: Client) {
     world.acking = true;
     world.unreadable.clear();
     world.connect(&ROUTES);
+    for route in ROUTES {
+        let route = route.into();
+        world.ask(0, Request::Resume { route });
+    }
     for _ in 0..3 {
         for route in ROUTES {
             for id in 0..8u8 {

@@ -8,31 +8,23 @@ use std::{
 use race_wheel::Tick;
 
 use super::super::{
-    Ask, Committed, ConsumerId, CopyOf, Effects, Input, Job, Message, Next, Scheduler, Settings,
-    Token,
+    Ask, Committed, ConsumerId, CopyOf, Effects, Input, Job, Message, Next, Running, Scheduler,
+    Settings, Standing, Token,
 };
 use crate::{
     clock::Now,
     config::Config,
     ledger::{Ledger, Op, Outcome},
-    protocol::{Compression, Line, Mode, Named, Reply, Request, Schedule},
+    protocol::{
+        BulkAct, BulkRequest, Compression, Filter, Line, Mode, Named, Reply, Request, Schedule,
+    },
     store::{Durability, Space, Store, fake::Fake},
 };
 
+pub(super) use super::delivered::Delivered;
+
 /// When the world begins, in Unix milliseconds.
 pub(super) const START: u64 = 1_000_000_000;
-
-/// A delivery that was sent.
-#[derive(Debug, Clone)]
-pub(super) struct Delivered {
-    pub(super) consumer: ConsumerId,
-    pub(super) route: Arc<str>,
-    pub(super) id: Arc<str>,
-    pub(super) attempt: u32,
-    pub(super) seq: u64,
-    /// Unix milliseconds.
-    pub(super) at: u64,
-}
 
 /// A server without sockets and threads, on a clock that stands still: each step is taken by hand.
 pub(super) struct World {
@@ -100,7 +92,15 @@ impl World {
 
     fn open(store: Arc<Fake>, settings: Settings, now: Now) -> Self {
         let ledger = Ledger::open(store.clone(), 300_000).unwrap();
-        let scheduler = Scheduler::new(store.clone(), settings.clone(), ledger.low_water(), now);
+        let standing = Standing {
+            paused: ledger.paused().cloned().collect(),
+            jobs: ledger
+                .running_jobs()
+                .map(|(id, job)| Running::stored(id, job))
+                .collect(),
+        };
+        let scheduler = Scheduler::new(store.clone(), settings.clone(), ledger.low_water(), now)
+            .with_standing(standing);
         Self {
             now,
             store,
@@ -170,10 +170,12 @@ impl World {
 
     pub(super) fn commit(&mut self) {
         let now = self.now.wall_millis();
-        for Job { op, token } in mem::take(&mut self.jobs) {
+        for Job { op, token, .. } in mem::take(&mut self.jobs) {
             let outcome = self.ledger.apply(&op, now).unwrap();
             match (&op, &token, outcome) {
-                (_, _, Outcome::Cancelled(Some(seq))) => self.cancelled.push_back(seq),
+                (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
+                    self.cancelled.push_back(seq);
+                }
                 (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
                     self.finished.push_back(subject.seq);
                 }
@@ -236,6 +238,7 @@ impl World {
                     route: (*route).into(),
                     credit: None,
                     mode: Mode::Shared,
+                    accept: None,
                 },
             );
         }
@@ -247,13 +250,22 @@ impl World {
             route: route.into(),
             credit: Some(credit),
             mode: Mode::Shared,
+            accept: None,
         };
         self.ask(consumer, request);
     }
 
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
-        let line = Line { tag: None, request };
-        let ask = Ask { line, weight: 1 };
+        let line = Line {
+            tag: None,
+            token: None,
+            request,
+        };
+        let ask = Ask {
+            line,
+            weight: 1,
+            grant: None,
+        };
         self.input(Input::Asked(consumer, vec![ask]));
     }
 
@@ -283,6 +295,17 @@ impl World {
     pub(super) fn cancel(&mut self, route: &str, id: &str) {
         let (route, id) = (route.into(), id.into());
         self.ask(0, Request::Cancel { route, id });
+    }
+
+    pub(super) fn bulk(&mut self, act: BulkAct, route: &str, filter: Filter) {
+        let bulk = BulkRequest {
+            act,
+            route: route.into(),
+            filter,
+            in_flight: false,
+            dry_run: false,
+        };
+        self.ask(0, Request::Bulk(Box::new(bulk)));
     }
 
     pub(super) fn ack(&mut self, consumer: ConsumerId, id: &Arc<str>, attempt: u32) {
@@ -348,6 +371,7 @@ impl World {
                     id,
                     attempt,
                     until,
+                    ..
                 } => {
                     assert!(until > self.now.monotonic, "a copy is sent too late");
                     let key = crate::record::key::task(seq);
@@ -378,16 +402,6 @@ impl World {
         }
         for input in inputs {
             self.input(input);
-        }
-    }
-}
-
-impl Delivered {
-    fn named(&self) -> Named {
-        Named {
-            id: self.id.clone(),
-            route: Some(self.route.clone()),
-            attempt: Some(self.attempt),
         }
     }
 }

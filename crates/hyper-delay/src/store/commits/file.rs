@@ -34,6 +34,8 @@ pub(crate) enum Found {
     Missing,
     /// A file without a readable slot.
     Unreadable,
+    /// A file that a newer server wrote, with its version.
+    Newer(u64),
     /// The newest readable slot.
     Read(Commits),
 }
@@ -85,7 +87,12 @@ impl CommitFile {
         let readable = slots.iter().flatten().count();
         let newest = slots.into_iter().flatten().max_by_key(|(turn, _)| *turn);
         Ok(match newest {
-            None => (Found::Unreadable, false),
+            None => {
+                let mut newer = [&*bytes, second]
+                    .into_iter()
+                    .filter_map(slot::newer_version);
+                (newer.next().map_or(Found::Unreadable, Found::Newer), false)
+            }
             Some((_, commits)) => (Found::Read(commits), readable == 1),
         })
     }

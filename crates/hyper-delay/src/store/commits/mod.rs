@@ -13,6 +13,12 @@ pub(crate) use file::{CommitFile, Found};
 
 use super::Space;
 
+/// Describes a data directory of a newer version.
+pub(crate) fn newer(version: u64) -> String {
+    let read = slot::VERSION;
+    format!("the version of its commit record is {version}, and this server reads {read}")
+}
+
 /// Describes a space whose last commit is older than the recorded one. `None` if it is not.
 pub(crate) fn behind(space: Space, last: u64, recorded: u64) -> Option<String> {
     let space = space.name();

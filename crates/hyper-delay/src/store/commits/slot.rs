@@ -3,7 +3,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Commits, Extent};
 
 const MAGIC: [u8; 8] = *b"HDCOMMIT";
-const VERSION: u64 = 1;
+/// The version of the whole data directory: of this record, the spaces, and their keys. Records have
+/// versions of their own.
+pub(super) const VERSION: u64 = 1;
 
 /// Bytes of a slot that are used: magic, then numbers, then their checksum. Less than a sector, which
 /// a disk writes whole or not at all.
@@ -31,6 +33,18 @@ pub(super) fn encode(turn: u64, commits: &Commits) -> [u8; LENGTH] {
     let checksum = xxh3_64(&slot[..LENGTH - 8]);
     slot[LENGTH - 8..].copy_from_slice(&checksum.to_le_bytes());
     slot
+}
+
+/// Returns the version of a slot that a newer server wrote. The magic and the version are the first
+/// fields of every version.
+pub(super) fn newer_version(slot: &[u8]) -> Option<u64> {
+    /// More versions than there will be; what is beyond is damage.
+    const MOST: u64 = 1_000;
+    let (magic, rest) = slot.split_first_chunk()?;
+    let (version, _) = rest.split_first_chunk()?;
+    let version = u64::from_le_bytes(*version);
+    let is_newer = *magic == MAGIC && (VERSION + 1..=MOST).contains(&version);
+    is_newer.then_some(version)
 }
 
 /// Decodes a slot: its turn and the record, or `None` if it is damaged or was never written.

@@ -18,8 +18,8 @@ use crate::{
     store::{
         Batch, Marker, Space, StoreError,
         aside::Aside,
-        commits::{CommitFile, Commits, Found},
-        data_directory::{DataDirectory, sync},
+        commits::{self, CommitFile, Commits, Found},
+        data_directory::{DataDirectory, RESTORING, sync},
         disk::Disk,
         inspect::{Cure, Inspection, Loss},
         journal::Journal,
@@ -33,8 +33,21 @@ pub(crate) struct OpenOptions {
     pub accept_loss: bool,
 }
 
+/// Locks a data directory, which is created if it does not exist.
+pub(crate) fn lock(directory: &Path) -> Result<DataDirectory, StoreError> {
+    DataDirectory::lock(directory).map_err(|error| unusable(directory, &error))
+}
+
 pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, StoreError> {
-    let data = DataDirectory::lock(directory).map_err(|error| unusable(directory, &error))?;
+    let data = lock(directory)?;
+    if directory.join(RESTORING).exists() {
+        let directory = directory.display();
+        return Err(StoreError::directory(format!(
+            "data_dir {directory} has what is left of a restore or import that was interrupted or \
+             failed: make it again into this directory, or delete what is in it to begin without a \
+             task"
+        )));
+    }
     let opening = Opening {
         directory,
         data: &data,
@@ -71,6 +84,10 @@ struct Opened {
 impl Opening<'_> {
     fn run(&self) -> Result<Opened, StoreError> {
         let record = self.io(CommitFile::read(self.directory))?;
+        if let Found::Newer(version) = record {
+            let error = StoreError::newer("open", commits::newer(version));
+            return Err(error.in_folder(self.directory));
+        }
         let has_store = self.io(self.data.has_store())?;
         if !has_store && record == Found::Missing {
             let (database, spaces) = self.create()?;

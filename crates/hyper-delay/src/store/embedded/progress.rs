@@ -33,6 +33,11 @@ impl Progress {
         number(&self.written, batch)
     }
 
+    /// Returns the number of the last commit.
+    pub(super) const fn commit(&self) -> u64 {
+        self.written.commit
+    }
+
     /// Records a commit.
     pub(super) fn committed(
         &mut self,

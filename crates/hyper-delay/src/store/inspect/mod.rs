@@ -108,7 +108,7 @@ impl Inspection {
                 }
             }
             Found::Missing => loss.record("is missing"),
-            Found::Unreadable => loss.record("is damaged in both slots"),
+            Found::Unreadable | Found::Newer(_) => loss.record("is damaged in both slots"),
         }
         if loss.is_empty() {
             return None;
@@ -170,6 +170,6 @@ impl Inspection {
 const fn commits(record: &Found) -> Option<&Commits> {
     match record {
         Found::Read(commits) => Some(commits),
-        Found::Missing | Found::Unreadable => None,
+        Found::Missing | Found::Unreadable | Found::Newer(_) => None,
     }
 }

@@ -77,7 +77,12 @@ pub(super) fn read(store: &Path) -> Result<Read, StoreError> {
     if !version.try_exists().map_err(failed)? {
         return Ok(unusable(&version, "the file is missing"));
     }
-    if fs::read(&version).map_err(failed)? != data_directory::FORMAT {
+    let format = fs::read(&version).map_err(failed)?;
+    if let Some(newer) = data_directory::newer_format(&format) {
+        let found = format!("the format of its files is {newer}, and this server reads 3");
+        return Err(StoreError::newer("open", found).in_folder(version));
+    }
+    if format != data_directory::FORMAT {
         let why = "the file does not name a format that this server reads";
         return Err(StoreError::damage("open", why).in_folder(version));
     }

@@ -47,7 +47,7 @@ fn value_of_a_newer_version_is_refused() {
     drop(store);
     let store = Embedded::open(directory.path()).unwrap();
     let error = Ledger::open(Arc::new(store), 0).unwrap_err();
-    let wanted = "its version is 2, this server reads 1: use a newer server";
+    let wanted = "its version is 2, and this server reads 1; a newer server wrote it: start that";
     assert!(error.to_string().contains(wanted), "{error}");
     assert!(!error.is_damage(), "{error}");
 }

@@ -1,0 +1,147 @@
+use crate::bulk::{Deleted, Jobs, Paused, Stopped};
+use crate::wire::Request;
+use crate::{
+    AuditQuery, Bulk, Client, Forecast, GetQuery, Job, ListQuery, ReasonsQuery, RequestError,
+};
+
+/// Requests of operators.
+impl Client {
+    /// Requests one task: `.await` sends it. Resolves to `None` if there is no such task.
+    pub fn get(&self, route: impl Into<String>, id: impl Into<String>) -> GetQuery {
+        GetQuery::new(self.clone(), route.into(), id.into())
+    }
+
+    /// Requests tasks in order of time: `.await` sends it. See [`ListQuery`] for options.
+    pub fn list(&self) -> ListQuery {
+        ListQuery::new(self.clone())
+    }
+
+    /// Requests the numbers of dead letters by reason: `.await` sends it.
+    pub fn reasons(&self) -> ReasonsQuery {
+        ReasonsQuery::new(self.clone())
+    }
+
+    /// Requests how many tasks wait for the minutes, hours and days ahead.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it discards the reply.
+    pub async fn forecast(&self) -> Result<Forecast, RequestError> {
+        self.ask(Request::of("future")).await
+    }
+
+    /// Removes a dead task. Returns false if the task is not dead. To remove a task in any state,
+    /// use [`cancel`](Self::cancel).
+    ///
+    /// It is not sent again if the connection is lost before the reply.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply: then the task may or may not be removed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the task may or may not be removed, now or later.
+    pub async fn delete(&self, route: &str, id: &str) -> Result<bool, RequestError> {
+        let request = Request {
+            id: Some(id),
+            route_key: Some(route),
+            ..Request::of("delete")
+        };
+        let Deleted { found } = self.ask_once(request).await?;
+        Ok(found)
+    }
+
+    /// Makes every dead letter of a route due now: `.await` begins it. See [`Bulk`] for options.
+    pub fn kick_all(&self, route: impl Into<String>) -> Bulk {
+        Bulk::new(self.clone(), "kick_all", route.into())
+    }
+
+    /// Removes every dead letter of a route: `.await` begins it. See [`Bulk`] for options.
+    pub fn delete_all(&self, route: impl Into<String>) -> Bulk {
+        Bulk::new(self.clone(), "delete_all", route.into())
+    }
+
+    /// Removes every waiting, parked and dead task of a route: `.await` begins it.
+    pub fn purge(&self, route: impl Into<String>) -> Bulk {
+        Bulk::new(self.clone(), "purge", route.into())
+    }
+
+    /// Requests the bulk operations, the newest first.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it discards the reply.
+    pub async fn jobs(&self) -> Result<Vec<Job>, RequestError> {
+        let Jobs { jobs } = self.ask(Request::of("jobs")).await?;
+        Ok(jobs)
+    }
+
+    /// Ends a bulk operation before its next batch. Returns false if it was not running.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the operation may or may not end.
+    pub async fn stop_job(&self, job: u64) -> Result<bool, RequestError> {
+        let request = Request {
+            job: Some(job),
+            ..Request::of("stop")
+        };
+        let Stopped { found } = self.ask_once(request).await?;
+        Ok(found)
+    }
+
+    /// Pauses a route: nothing of it is delivered until it is [resumed](Self::resume), over restarts
+    /// of the server too. Deliveries in flight go on. Returns false if it was paused already.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the route may or may not be paused, now or later.
+    pub async fn pause(&self, route: &str) -> Result<bool, RequestError> {
+        let request = Request {
+            route_key: Some(route),
+            ..Request::of("pause")
+        };
+        let Paused { changed } = self.ask_once(request).await?;
+        Ok(changed)
+    }
+
+    /// Delivers the tasks of a paused route again. Returns false if it was not paused.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses it, or there is no reply.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it resolves, the route may or may not be resumed, now or later.
+    pub async fn resume(&self, route: &str) -> Result<bool, RequestError> {
+        let request = Request {
+            route_key: Some(route),
+            ..Request::of("resume")
+        };
+        let Paused { changed } = self.ask_once(request).await?;
+        Ok(changed)
+    }
+
+    /// Requests what operators did: `.await` sends it. See [`AuditQuery`] for options.
+    pub fn audit(&self) -> AuditQuery {
+        AuditQuery::new(self.clone())
+    }
+}

@@ -1,0 +1,40 @@
+//! Who may do what: tokens, and the rights that they give on routes.
+//!
+//! A [`Tokens`] is read from a file, which has no secrets but their hashes. [`Tokens::grant`] finds
+//! the [`Grant`] of a secret. `Failures` slows down addresses that give wrong ones.
+
+#[cfg_attr(
+    not(any(feature = "cli", test)),
+    allow(dead_code, reason = "only the commands write it")
+)]
+mod entry;
+mod failures;
+#[cfg_attr(
+    not(any(feature = "cli", test)),
+    allow(dead_code, reason = "only the commands write it")
+)]
+mod file;
+mod grant;
+mod identity;
+mod permits;
+mod routes;
+#[cfg_attr(
+    not(any(feature = "cli", test)),
+    allow(dead_code, reason = "only the commands write it")
+)]
+mod secret;
+mod tokens;
+
+#[cfg(any(feature = "cli", test))]
+pub(crate) use entry::Entry;
+pub(crate) use failures::Failures;
+#[cfg(any(feature = "cli", test))]
+pub(crate) use file::TokenFile;
+pub use file::TokenFileError;
+pub use grant::{Grant, Right};
+pub(crate) use identity::{Identity, Revoked};
+pub(crate) use permits::Denial;
+pub use routes::Routes;
+pub use secret::Secret;
+pub(crate) use tokens::TokenStamp;
+pub use tokens::Tokens;

@@ -1,0 +1,286 @@
+use std::{fmt, sync::Arc};
+
+use super::{Grant, Right};
+use crate::protocol::{Request, Schedule};
+
+/// What the routes begin with that the server makes.
+const OWN_ROUTES: &str = "conn-";
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// The connection has not authenticated.
+    NoToken,
+    /// Its token does not give this right, or not on the route of the request.
+    Missing(Right),
+    /// Its token does not give this right on the routes that the server makes.
+    MissingOwn(Right),
+    /// Its token does not give this right on every route.
+    MissingEverywhere(Right),
+}
+
+/// The cause and the cure, without the route, which the refusal has.
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoToken => f.write_str(
+                "this request needs a token: send {\"kind\":\"auth\",\"token\":…} first \
+                 (--token-file FILE for the commands)",
+            ),
+            Self::Missing(right) => write!(
+                f,
+                "the token does not give the right {} here: use one that does (`hyper-delay token \
+                 new --right {0} --route ROUTE`)",
+                right.as_str()
+            ),
+            Self::MissingOwn(right) => write!(
+                f,
+                "a schedule without route_key needs the rights schedule and consume on {OWN_ROUTES}*, \
+                 and the token does not give {}: give a route_key",
+                right.as_str()
+            ),
+            Self::MissingEverywhere(right) => write!(
+                f,
+                "this request needs the right {} on every route, and the token does not give it: use \
+                 one that does (`hyper-delay token new --right {0} --route '*'`)",
+                right.as_str()
+            ),
+        }
+    }
+}
+
+/// What a request needs.
+enum Need<'a> {
+    Nothing,
+    /// This right on this route.
+    On(Right, &'a str),
+    /// This right on this route, by any grant that the connection has used.
+    AnyOn(Right, &'a str),
+    /// One of these rights on this route.
+    OneOf([Right; 2], &'a str),
+    /// This right on any route. What the request reaches is limited otherwise.
+    Somewhere(Right),
+    /// Like `Somewhere`, by any grant that the connection has used.
+    AnySomewhere(Right),
+    /// This right on every route.
+    Everywhere(Right),
+    /// To schedule and receive on a route that the server makes for the connection.
+    OwnRoute,
+}
+
+/// Decides whether the holder of a grant may make a request. `others` are further grants that its
+/// connection has used. The decision depends on the request and the grants only, never on what is
+/// stored.
+pub(super) fn permits(
+    grant: Option<&Grant>,
+    others: &[Arc<Grant>],
+    request: &Request,
+) -> Result<(), Denial> {
+    let any = |given: &dyn Fn(&Grant) -> bool| {
+        let others = others.iter().map(|grant| &**grant);
+        grant.into_iter().chain(others).any(given)
+    };
+    let demand = |is_given: bool, denial| match is_given {
+        true => Ok(()),
+        false if grant.is_none() => Err(Denial::NoToken),
+        false => Err(denial),
+    };
+    let own = |given: &dyn Fn(&Grant) -> bool| grant.is_some_and(given);
+    let has = |right: Right| move |grant: &Grant| grant.rights.contains(&right);
+    match need(request) {
+        Need::Nothing => Ok(()),
+        Need::On(right, route) => demand(
+            own(&|grant| grant.allows(right, route)),
+            Denial::Missing(right),
+        ),
+        Need::AnyOn(right, route) => demand(
+            any(&|grant| grant.allows(right, route)),
+            Denial::Missing(right),
+        ),
+        Need::OneOf(rights, route) => demand(
+            own(&|grant| rights.iter().any(|right| grant.allows(*right, route))),
+            Denial::Missing(rights[0]),
+        ),
+        Need::Somewhere(right) => demand(own(&has(right)), Denial::Missing(right)),
+        Need::AnySomewhere(right) => demand(any(&has(right)), Denial::Missing(right)),
+        Need::Everywhere(right) => demand(
+            own(&|grant| grant.allows_everywhere(right)),
+            Denial::MissingEverywhere(right),
+        ),
+        Need::OwnRoute => [Right::Schedule, Right::Consume]
+            .into_iter()
+            .try_for_each(|right| {
+                let is_given = own(&|grant| {
+                    grant.rights.contains(&right) && grant.routes.contain_prefix(OWN_ROUTES)
+                });
+                demand(is_given, Denial::MissingOwn(right))
+            }),
+    }
+}
+
+fn need(request: &Request) -> Need<'_> {
+    match request {
+        Request::Hello { .. } | Request::Ping | Request::Auth => Need::Nothing,
+        Request::Register { route, .. } => Need::On(Right::Consume, route),
+        Request::Unregister { route } => Need::AnyOn(Right::Consume, route),
+        Request::Schedule(Schedule { route, .. }) => match route {
+            Some(route) => Need::On(Right::Schedule, route),
+            None => Need::OwnRoute,
+        },
+        // They answer a delivery, which only a registered connection has.
+        Request::Ack { .. } | Request::Nack { .. } => Need::AnySomewhere(Right::Consume),
+        Request::Cancel { route, .. } => Need::On(Right::Schedule, route),
+        Request::Dead { route, .. } | Request::Kick { route, .. } => Need::On(Right::Admin, route),
+        Request::Get { route, .. } => Need::OneOf([Right::Schedule, Right::Admin], route),
+        Request::List(list) => match &list.route {
+            Some(route) => Need::On(Right::Admin, route),
+            None => Need::Everywhere(Right::Admin),
+        },
+        Request::Future => Need::Somewhere(Right::Admin),
+        Request::Delete { route, .. } | Request::Pause { route } | Request::Resume { route } => {
+            Need::On(Right::Admin, route)
+        }
+        Request::Bulk(bulk) => Need::On(Right::Admin, &bulk.route),
+        Request::Reasons { route, .. } => match route {
+            Some(route) => Need::On(Right::Admin, route),
+            None => Need::Everywhere(Right::Admin),
+        },
+        Request::Jobs | Request::Stop { .. } | Request::Audit { .. } => {
+            Need::Everywhere(Right::Admin)
+        }
+        Request::Stats { route, .. } => match route {
+            Some(route) => Need::On(Right::Admin, route),
+            // Counts only the routes on which the right is given.
+            None => Need::Somewhere(Right::Admin),
+        },
+        Request::Backup { .. } => Need::Everywhere(Right::Admin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        access::{Routes, grant::Proof},
+        protocol::parse,
+    };
+
+    fn grant(rights: &[Right]) -> Grant {
+        grant_on(rights, &["mail*"])
+    }
+
+    fn grant_on(rights: &[Right], routes: &[&str]) -> Grant {
+        Grant {
+            id: "0123456789ab".to_owned(),
+            name: "test".to_owned(),
+            rights: rights.to_vec(),
+            routes: Routes::new(routes.iter().map(|route| (*route).to_owned()).collect()).unwrap(),
+            schedules_per_second: None,
+            proof: Proof::Certificate("test".to_owned()),
+        }
+    }
+
+    /// Every request, and the right that it needs.
+    const REQUESTS: [(&str, Option<Right>); 13] = [
+        (r#"{"kind":"auth","token":"x"}"#, None),
+        (r#"{"kind":"hello","protocol":2}"#, None),
+        (r#"{"kind":"ping"}"#, None),
+        (
+            r#"{"kind":"register","route_key":"mail1"}"#,
+            Some(Right::Consume),
+        ),
+        (
+            r#"{"kind":"unregister","route_key":"mail1"}"#,
+            Some(Right::Consume),
+        ),
+        (
+            r#"{"kind":"schedule","route_key":"mail1","fire_at":0}"#,
+            Some(Right::Schedule),
+        ),
+        (r#"{"kind":"ack","id":"x"}"#, Some(Right::Consume)),
+        (r#"{"kind":"nack","id":"x"}"#, Some(Right::Consume)),
+        (
+            r#"{"kind":"cancel","route_key":"mail1","id":"x"}"#,
+            Some(Right::Schedule),
+        ),
+        (r#"{"kind":"stats"}"#, Some(Right::Admin)),
+        (
+            r#"{"kind":"stats","route_key":"mail1"}"#,
+            Some(Right::Admin),
+        ),
+        (r#"{"kind":"dead","route_key":"mail1"}"#, Some(Right::Admin)),
+        (
+            r#"{"kind":"kick","route_key":"mail1","id":"x"}"#,
+            Some(Right::Admin),
+        ),
+    ];
+
+    fn request(line: &str) -> Request {
+        parse(line.as_bytes()).unwrap().request
+    }
+
+    #[test]
+    fn each_request_needs_one_right() {
+        for (line, needed) in REQUESTS {
+            let request = request(line);
+            for right in Right::ALL {
+                let wanted = match needed {
+                    Some(needed) if needed != right => Err(Denial::Missing(needed)),
+                    _ => Ok(()),
+                };
+                assert_eq!(
+                    permits(Some(&grant(&[right])), &[], &request),
+                    wanted,
+                    "{line}"
+                );
+            }
+            let wanted = needed.map_or(Ok(()), |_| Err(Denial::NoToken));
+            assert_eq!(permits(None, &[], &request), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn rights_are_for_routes() {
+        for (line, needed) in REQUESTS {
+            let (Some(needed), true) = (needed, line.contains("mail1")) else {
+                continue;
+            };
+            let other = request(&line.replace("mail1", "pay"));
+            let denied = permits(Some(&grant(&Right::ALL)), &[], &other);
+            assert_eq!(denied, Err(Denial::Missing(needed)), "{line}");
+        }
+    }
+
+    #[test]
+    fn route_of_the_connection_needs_both_rights_on_such_routes() {
+        let own = request(r#"{"kind":"schedule","fire_at":0}"#);
+        let both = [Right::Schedule, Right::Consume];
+        for routes in [&["*"][..], &["mail", "conn-*"]] {
+            assert_eq!(permits(Some(&grant_on(&both, routes)), &[], &own), Ok(()));
+        }
+        let denied = permits(Some(&grant_on(&both, &["mail*", "conn-1"])), &[], &own);
+        assert_eq!(denied, Err(Denial::MissingOwn(Right::Schedule)));
+        for (given, missing) in [
+            (Right::Schedule, Right::Consume),
+            (Right::Consume, Right::Schedule),
+        ] {
+            let denied = permits(Some(&grant_on(&[given], &["*"])), &[], &own);
+            assert_eq!(denied, Err(Denial::MissingOwn(missing)));
+        }
+    }
+
+    #[test]
+    fn backup_needs_the_right_on_every_route() {
+        let backup = request(r#"{"kind":"backup"}"#);
+        let all = grant_on(&[Right::Admin], &["*"]);
+        assert_eq!(permits(Some(&all), &[], &backup), Ok(()));
+        for less in [
+            grant_on(&[Right::Admin], &["mail*"]),
+            grant_on(&[Right::Schedule, Right::Consume], &["*"]),
+        ] {
+            let denied = permits(Some(&less), &[], &backup);
+            assert_eq!(denied, Err(Denial::MissingEverywhere(Right::Admin)));
+        }
+        assert_eq!(permits(None, &[], &backup), Err(Denial::NoToken));
+    }
+}

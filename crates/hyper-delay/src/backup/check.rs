@@ -1,0 +1,208 @@
+use std::{collections::BTreeMap, fmt, io::Read};
+
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{BackupError, format::Header, reader::Reader};
+use crate::{
+    record::{self, Counts, Done, Name, Place, Placed, Task, key},
+    store::{Bytes, Space, SpaceRow, StoreError},
+};
+
+/// What a whole backup contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// What it is of.
+    pub header: Header,
+    /// Number of tasks by state.
+    pub counts: Counts,
+    /// Number of names in the deduplication window, expired ones among them.
+    pub remembered: u64,
+}
+
+impl Checked {
+    /// Returns the number of tasks.
+    pub(crate) const fn tasks(&self) -> u64 {
+        self.counts.waiting + self.counts.parked + self.counts.dead
+    }
+}
+
+impl fmt::Display for Checked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts {
+            waiting,
+            parked,
+            dead,
+        } = self.counts;
+        write!(
+            f,
+            "{} tasks ({waiting} waiting, {parked} parked, {dead} dead), {} finished names",
+            self.tasks(),
+            self.remembered
+        )
+    }
+}
+
+/// Reads a backup to its end and checks that it is whole and that its rows belong together.
+///
+/// # Errors
+///
+/// If it cannot be read, is damaged, or comes from a newer server.
+pub(crate) fn check(input: impl Read, name: &str) -> Result<Checked, BackupError> {
+    let mut reader = Reader::open(input, name)?;
+    let mut census = Census::default();
+    while let Some(row) = reader.next()? {
+        census.add(&row).map_err(|what| inconsistent(name, what))?;
+    }
+    census
+        .finish(reader.header())
+        .map_err(|what| inconsistent(name, what))
+}
+
+pub(super) fn inconsistent(name: &str, what: String) -> BackupError {
+    BackupError::Inconsistent {
+        name: name.to_owned(),
+        what,
+    }
+}
+
+/// Compares what the spaces say about all tasks, in one pass and with little memory: sums of hashes
+/// are equal if the sets are.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    /// Revisions according to `tasks` and to `names`.
+    contents: u128,
+    named: u128,
+    /// States according to `names` and to `waiting`, `parked` and `dead`.
+    states: u128,
+    entries: u128,
+    /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
+    /// has the sums.
+    counts: BTreeMap<Bytes, Counts>,
+    total: Counts,
+    remembered: u64,
+    highest: Option<u64>,
+    earliest: Option<u64>,
+    numbers: Option<u64>,
+    low_water: u64,
+}
+
+impl Census {
+    /// Adds a row. The error describes a row that cannot be decoded.
+    pub(super) fn add(&mut self, (space, key, value): &SpaceRow) -> Result<(), String> {
+        let read = match space {
+            Space::Tasks => self.content(key, value),
+            Space::Names => self.name(key, value),
+            Space::Waiting | Space::Parked | Space::Dead => self.entry(*space, key, value),
+            Space::DoneEven | Space::DoneOdd => record::decode::<Done>(value).map(|_| {
+                self.remembered += 1;
+            }),
+            Space::Counts => self.count(key, value),
+            Space::Meta => self.meta(key, value),
+        };
+        read.map_err(|error| {
+            let (space, key, why) = (space.name(), key.escape_ascii(), error.reason());
+            format!("the value of key {key} in space {space}: {why}")
+        })
+    }
+
+    /// Returns the sums if all spaces agree.
+    pub(super) fn finish(self, header: &Header) -> Result<Checked, String> {
+        if self.contents != self.named {
+            return Err("its contents are not those of its names".to_owned());
+        }
+        if self.states != self.entries {
+            return Err("its names and its entries by time differ".to_owned());
+        }
+        let is_zero = |counts: &Counts| *counts == Counts::default();
+        if let Some((key, _)) = self.counts.iter().find(|(_, counts)| !is_zero(counts)) {
+            let route = key.get(1..).unwrap_or_default().escape_ascii();
+            return Err(format!("the counts of route \"{route}\" are wrong"));
+        }
+        if let Some(seq) = self.highest
+            && self.numbers.is_none_or(|limit| seq >= limit)
+        {
+            return Err(format!("the sequence number {seq} would be given again"));
+        }
+        if let Some(at) = self.earliest.filter(|at| *at < self.low_water) {
+            return Err(format!(
+                "a task waits for {at}, before the low-water mark {}",
+                self.low_water
+            ));
+        }
+        Ok(Checked {
+            header: header.clone(),
+            counts: self.total,
+            remembered: self.remembered,
+        })
+    }
+
+    fn content(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let seq: [u8; 8] = key
+            .try_into()
+            .map_err(|_| StoreError::damage("read a key", "the key is no sequence number"))?;
+        let task: Task<'_> = record::decode(value)?;
+        let revision = (u64::from_be_bytes(seq), task.fire_at, task.digest());
+        add(&mut self.contents, &revision);
+        Ok(())
+    }
+
+    fn name(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let name: Name = record::decode(value)?;
+        let (route, id) = key::name_of(key)
+            .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
+        add(&mut self.named, &(name.seq, name.fire_at, name.digest));
+        let state = (
+            (name.seq, name.place),
+            (route, id),
+            (name.attempt, name.failures),
+        );
+        add(&mut self.states, &state);
+        self.highest = self.highest.max(Some(name.seq));
+        if let Place::Waiting(at) = name.place {
+            self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        }
+        *self.total.of_mut(name.place) += 1;
+        for route in [route, ""] {
+            let counts = self.counts.entry(key::route(route)).or_default();
+            let count = counts.of_mut(name.place);
+            *count = count.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, space: Space, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let Placed {
+            seq, place, entry, ..
+        } = Placed::read(space, key, value)?;
+        let state = (
+            (seq, place),
+            (entry.route, entry.id),
+            (entry.attempt, entry.failures),
+        );
+        add(&mut self.entries, &state);
+        Ok(())
+    }
+
+    fn count(&mut self, key: &Bytes, value: &[u8]) -> Result<(), StoreError> {
+        let stored: Counts = record::decode(value)?;
+        let counts = self.counts.entry(key.clone()).or_default();
+        counts.waiting = counts.waiting.wrapping_sub(stored.waiting);
+        counts.parked = counts.parked.wrapping_sub(stored.parked);
+        counts.dead = counts.dead.wrapping_sub(stored.dead);
+        Ok(())
+    }
+
+    fn meta(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        match key {
+            key::NUMBERS => self.numbers = Some(record::decode(value)?),
+            key::LOW_WATER => self.low_water = record::decode(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn add(sum: &mut u128, what: &impl Serialize) {
+    *sum = sum.wrapping_add(xxh3_128(&record::encode(what)));
+}

@@ -1,0 +1,149 @@
+use std::{path::Path, sync::Arc};
+
+use super::{BackupError, new_store::NewStore};
+use crate::{
+    clock::Clock,
+    ledger::{Ledger, Op, Order, Outcome},
+    protocol::{Delivery, Schedule},
+    store::{Durability, Embedded, Store as _, StoreError},
+};
+
+/// Tasks of a batch.
+const BATCH: usize = 1_000;
+
+/// Bytes of a batch.
+const BYTES: usize = 1 << 20;
+
+/// What the server that will use a new store refuses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImportLimits {
+    /// The longest line of a delivery.
+    pub(crate) line_bytes: usize,
+    /// How far ahead a task may be.
+    pub(crate) delay_days: u64,
+}
+
+/// Writes tasks into a new store.
+#[derive(Debug)]
+pub(crate) struct Importer {
+    /// Closed before the store is moved to its place.
+    open: Open,
+    new: NewStore,
+    clock: Clock,
+    limits: ImportLimits,
+}
+
+#[derive(Debug)]
+struct Open {
+    store: Arc<Embedded>,
+    ledger: Ledger<Embedded>,
+    batches: u64,
+    tasks: usize,
+    bytes: usize,
+}
+
+impl Importer {
+    /// Begins a store in `directory`, which must be empty or not exist, or have what an earlier
+    /// import has left.
+    pub(crate) fn begin(directory: &Path, limits: ImportLimits) -> Result<Self, BackupError> {
+        let new = NewStore::begin(directory)?;
+        let store = Arc::new(new.open()?);
+        let ledger = Ledger::open(store.clone(), 0)?;
+        Ok(Self {
+            open: Open {
+                store,
+                ledger,
+                batches: 0,
+                tasks: 0,
+                bytes: 0,
+            },
+            new,
+            clock: Clock::new(),
+            limits,
+        })
+    }
+
+    /// Writes a task. The error of the inner result says why it is refused.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub(crate) fn add(
+        &mut self,
+        (route, id): (Arc<str>, Arc<str>),
+        schedule: Schedule,
+    ) -> Result<Result<(), String>, BackupError> {
+        let now = self.clock.now().wall_millis();
+        let latest = now.saturating_add(self.limits.delay_days.saturating_mul(86_400_000));
+        if schedule.fire_at > latest {
+            return Ok(Err(format!(
+                "fire_at is {}, more than max_delay_days ahead: give at most {latest}, or \
+                 --max-delay-days if the configuration of the server has more than {}",
+                schedule.fire_at, self.limits.delay_days
+            )));
+        }
+        let order = Order {
+            route,
+            id,
+            named: true,
+            at: schedule.fire_at.max(now),
+            fire_at: schedule.fire_at,
+            compression: schedule.compression,
+            payload: schedule.payload,
+            replace: schedule.replace,
+        };
+        let longest = Delivery {
+            id: &order.id,
+            route: &order.route,
+            fire_at: order.fire_at,
+            compression: order.compression,
+            payload: &order.payload,
+            attempt: u32::MAX,
+        }
+        .longest();
+        let most = self.limits.line_bytes;
+        if longest > most {
+            return Ok(Err(format!(
+                "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
+                 raise it in the configuration of the server, and give --max-line-bytes"
+            )));
+        }
+        let bytes = order.payload.len();
+        let outcome = self.open.ledger.apply(&Op::Schedule(order), now)?;
+        if outcome == Outcome::Taken {
+            return Ok(Err(
+                "an earlier line has the same route and id, and other content".to_owned(),
+            ));
+        }
+        self.open.tasks += 1;
+        self.open.bytes += bytes;
+        if self.open.tasks >= BATCH || self.open.bytes >= BYTES {
+            self.open.commit()?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// Syncs the store and moves it to its place.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails, or cannot be moved.
+    pub(crate) fn finish(self) -> Result<(), BackupError> {
+        let Self { mut open, new, .. } = self;
+        open.commit()?;
+        open.store.sync()?;
+        drop(open);
+        new.finish()
+    }
+}
+
+impl Open {
+    fn commit(&mut self) -> Result<(), StoreError> {
+        (self.tasks, self.bytes) = (0, 0);
+        let batch = self.ledger.take_batch()?;
+        self.store.commit(batch, Durability::Written)?;
+        self.batches += 1;
+        self.ledger.committed(self.batches);
+        Ok(())
+    }
+}

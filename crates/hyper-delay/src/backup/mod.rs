@@ -1,0 +1,48 @@
+//! Backups: the rows of a store at one moment, as a stream that a running server makes.
+//!
+//! ```text
+//! backup   = "HDBACKUP", version: u32 = 1, header frame, rows frame*, end frame
+//! frame    = kind: u8, length: u32, content, checksum: u64
+//! header   = the moment in Unix milliseconds, the version of the server, the number of the last
+//!            commit, the version of the records                                 (postcard)
+//! rows     = space: u8, (key length: u16, value length: u32, key, value)*
+//! end      = the number of rows of each space                                   (postcard)
+//! ```
+//!
+//! The start and the header frame keep this form in every version, so that a damaged version is told
+//! from a newer one. Numbers are little-endian. A checksum is the XXH3 hash of its frame, seeded with the checksum
+//! before it, so that a frame that is missing, doubled or moved shows as well. Nothing follows the
+//! end frame. The rows are those of the store itself, without its markers: sequence numbers,
+//! revisions, attempts, counts and the deduplication window are the same after a restore.
+
+mod format;
+mod stream;
+
+#[cfg(any(feature = "cli", test))]
+mod check;
+#[cfg(any(feature = "cli", test))]
+mod error;
+#[cfg(feature = "cli")]
+mod import;
+#[cfg(any(feature = "cli", test))]
+mod new_store;
+#[cfg(any(feature = "cli", test))]
+mod reader;
+#[cfg(any(feature = "cli", test))]
+mod restore;
+
+pub(crate) use stream::Stream;
+
+#[cfg(feature = "cli")]
+pub(crate) use check::Checked;
+#[cfg(any(feature = "cli", test))]
+pub(crate) use check::check;
+#[cfg(any(feature = "cli", test))]
+pub(crate) use error::BackupError;
+#[cfg(feature = "cli")]
+pub(crate) use import::{ImportLimits, Importer};
+#[cfg(any(feature = "cli", test))]
+pub(crate) use restore::restore;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use std::{
+    fs,
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+use super::BackupError;
+use crate::store::{
+    self, Embedded, OpenOptions, StoreError,
+    commits::CommitFile,
+    data_directory::{self, DataDirectory},
+};
+
+/// A store that is being made in a data directory without one. Until [`finish`](Self::finish) it is
+/// in a folder of its own, and no server starts in the directory. Dropped before, the store is
+/// removed. The empty folder stays: a server would begin without a task.
+#[derive(Debug)]
+pub(super) struct NewStore {
+    directory: PathBuf,
+    folder: PathBuf,
+    is_finished: bool,
+    _data: DataDirectory,
+}
+
+impl NewStore {
+    /// Begins a store in a directory that is empty or does not exist, or has what is left of a store
+    /// that was begun before.
+    pub(super) fn begin(directory: &Path) -> Result<Self, BackupError> {
+        let folder = directory.join(data_directory::RESTORING);
+        let is_left = folder.exists();
+        if let Some(found) = occupied(directory)? {
+            let name = directory.display().to_string();
+            return Err(match is_left {
+                true => BackupError::Unfinished { name, found },
+                false => BackupError::NotEmpty { name, found },
+            });
+        }
+        let data = store::lock(directory)?;
+        let made = match is_left {
+            true => clear(&folder),
+            false => fs::create_dir(&folder),
+        };
+        made.map_err(BackupError::at(&folder))?;
+        data_directory::sync(directory).map_err(BackupError::at(directory))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            folder,
+            is_finished: false,
+            _data: data,
+        })
+    }
+
+    /// Opens the store.
+    pub(super) fn open(&self) -> Result<Embedded, StoreError> {
+        Embedded::open_with(&self.folder, OpenOptions::default())
+    }
+
+    /// Moves the store to its place. It must be closed, and synced.
+    pub(super) fn finish(mut self) -> Result<(), BackupError> {
+        // If this is interrupted, the folder is left, and no server starts.
+        for (from, to) in [
+            (
+                CommitFile::path(&self.folder),
+                CommitFile::path(&self.directory),
+            ),
+            (
+                self.folder.join(data_directory::STORE),
+                self.directory.join(data_directory::STORE),
+            ),
+        ] {
+            fs::rename(&from, &to).map_err(BackupError::at(&to))?;
+        }
+        let synced = data_directory::sync(&self.directory);
+        synced.map_err(BackupError::at(&self.directory))?;
+        self.is_finished = true;
+        fs::remove_dir_all(&self.folder).map_err(BackupError::at(&self.folder))?;
+        let synced = data_directory::sync(&self.directory);
+        synced.map_err(BackupError::at(&self.directory))
+    }
+}
+
+impl Drop for NewStore {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = clear(&self.folder);
+        }
+    }
+}
+
+/// Deletes what is in a folder.
+fn clear(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
+}
+
+/// Returns the name of something in a directory. A lock, what is left of a store that was begun
+/// before, and what a file system puts into its root do not count.
+fn occupied(directory: &Path) -> Result<Option<String>, BackupError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BackupError::at(directory)(error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(BackupError::at(directory))?.file_name();
+        let is_ours = name == data_directory::LOCK || name == data_directory::RESTORING;
+        if !is_ours && name != "lost+found" {
+            return Ok(Some(name.to_string_lossy().into_owned()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,78 @@
+//! Bulk operations on the command line: a count, a question, and the progress to the end.
+
+use std::{
+    io::{self, BufRead as _, IsTerminal as _, Write as _},
+    time::Duration,
+};
+
+use hyper_delay_client::{Bulk, Client, Count, Job};
+
+use super::{Failure, remote::print};
+
+/// Counts what an operation changes, asks unless `yes` is set, begins it and waits for its end.
+pub(super) async fn run(
+    client: &Client,
+    bulk: Bulk,
+    (verb, past): (&str, &str),
+    yes: bool,
+) -> Result<(), Failure> {
+    let count = bulk.count().await?;
+    let tasks = counted(count);
+    if count.tasks == 0 && !count.more {
+        return print(&format!("{tasks} match"));
+    }
+    if !yes && !confirmed(&format!("{verb} {tasks}?"))? {
+        return print("nothing is changed");
+    }
+    let job = bulk.await?;
+    let job = ended(client, job).await?;
+    match job.state.as_str() {
+        "done" => print(&format!("{past}: {}", job.changed)),
+        state => Err(Failure::Job {
+            number: job.number,
+            state: state.to_owned(),
+            changed: job.changed,
+        }),
+    }
+}
+
+fn counted(Count { tasks, more, .. }: Count) -> String {
+    match more {
+        true => format!("{tasks} tasks or more"),
+        false if tasks == 1 => "1 task".to_owned(),
+        false => format!("{tasks} tasks"),
+    }
+}
+
+/// Asks on the terminal. Without a terminal the answer is an error that names the option.
+fn confirmed(question: &str) -> Result<bool, Failure> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        return Err(Failure::Unconfirmed {
+            question: question.to_owned(),
+        });
+    }
+    let mut error = io::stderr();
+    let asked = write!(error, "{question} [y/N] ").and_then(|()| error.flush());
+    asked.map_err(Failure::Output)?;
+    let mut answer = String::new();
+    let read = input.lock().read_line(&mut answer);
+    read.map_err(Failure::Input)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Waits for the end of a job.
+async fn ended(client: &Client, mut job: Job) -> Result<Job, Failure> {
+    const PAUSE: Duration = Duration::from_millis(100);
+    while job.is_running() {
+        tokio::time::sleep(PAUSE).await;
+        let jobs = client.jobs().await?;
+        let found = jobs.into_iter().find(|other| other.number == job.number);
+        job = found.ok_or(Failure::Job {
+            number: job.number,
+            state: "not in the list of jobs any more".to_owned(),
+            changed: job.changed,
+        })?;
+    }
+    Ok(job)
+}

@@ -1,0 +1,45 @@
+use clap::Args;
+
+use super::{
+    Failure,
+    remote::{Remote, print, print_json},
+    value,
+};
+
+/// Print how many tasks wait for the minutes, hours and days ahead, without empty ones.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay future")]
+pub(super) struct Future {
+    /// Print all counts as one line of JSON, with the fields of the protocol.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Future {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        const MINUTE: u64 = 60_000;
+        let future = self.remote.connect().await?.forecast().await?;
+        if self.json {
+            return print_json(&future);
+        }
+        for (name, from, length, tasks) in [
+            ("minute", future.minute_millis, MINUTE, &future.minutes),
+            ("hour", future.hour_millis, 60 * MINUTE, &future.hours),
+            ("day", future.day_millis, 24 * 60 * MINUTE, &future.days),
+        ] {
+            for (place, count) in (0..).zip(tasks).filter(|(_, count)| **count > 0) {
+                let at: u64 = from + place * length;
+                print(&format!("{name} of {}: {count}", value::rfc_3339(at)))?;
+            }
+        }
+        if let Some(until) = future.counted_until_millis {
+            let until = value::rfc_3339(until);
+            print(&format!(
+                "the server is counting; tasks from {until} on are missing"
+            ))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,332 @@
+use std::{
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use clap::{ArgMatches, Args, error::ErrorKind, parser::ValueSource};
+use hyper_delay_client::{Client, Code, RequestError, Task};
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    Failure, files,
+    remote::{Remote, print},
+};
+use crate::{
+    backup::{ImportLimits, Importer},
+    config::Config,
+    protocol::{self, Compression, Request, Schedule},
+};
+
+/// The longest line that is read. The longest of a server has 16 MiB.
+const LONGEST: u64 = 32 << 20;
+
+/// Lines that are read ahead, and schedules without a reply.
+const AHEAD: usize = 1_024;
+
+/// The import ends after this many refused lines in a row: they are no export.
+const MOST_REFUSED: u32 = 100;
+
+/// Schedule the tasks of an export.
+///
+/// Each line is a schedule as `hyper-delay export` prints it; id and route_key are required. The
+/// tasks keep their ids and times; state and attempt are ignored, so a dead letter is delivered
+/// again. A bad line is refused with its number, and the others are imported; the exit code is 3
+/// then. An import can be repeated: a task that is there already does not change.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  hyper-delay export data/db | hyper-delay import -
+  hyper-delay import tasks.jsonl --to data/new")]
+pub(super) struct Import {
+    /// The file with the lines. - reads standard input.
+    file: PathBuf,
+    /// Write a new data_dir instead, a new or an empty directory, without a server.
+    #[arg(long, value_name = "DIR")]
+    to: Option<PathBuf>,
+    /// With --to: the max_line_bytes of the server that will use the directory.
+    #[arg(long, value_name = "BYTES", requires = "to",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1_024..=1 << 24))]
+    max_line_bytes: Option<usize>,
+    /// With --to: the max_delay_days of the server that will use the directory.
+    #[arg(long, value_name = "DAYS", requires = "to",
+        value_parser = clap::value_parser!(u64).range(1..=36_500))]
+    max_delay_days: Option<u64>,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Ends the process with an error if `--to` stands beside an option of the connection to a server.
+/// Such a variable of the environment is no error: it is for other commands.
+pub(super) fn check_options(command: &str, given: &ArgMatches) {
+    const OF_A_SERVER: [(&str, &str); 7] = [
+        ("addr", "--addr"),
+        ("tls", "--tls"),
+        ("tls_ca", "--tls-ca"),
+        ("tls_cert", "--tls-cert"),
+        ("tls_key", "--tls-key"),
+        ("tls_name", "--tls-name"),
+        ("token_file", "--token-file"),
+    ];
+    if command != "import" || given.value_source("to").is_none() {
+        return;
+    }
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    if let Some((_, option)) = OF_A_SERVER.iter().find(|(id, _)| is_given(id)) {
+        let message = format!(
+            "--to writes a directory without a server, so {option} has no effect: leave out one of \
+             them\n"
+        );
+        clap::Error::raw(ErrorKind::ArgumentConflict, message).exit();
+    }
+}
+
+/// A line with its number: a task, or why the line is refused.
+type Numbered = (u64, Result<Scheduled, String>);
+
+#[derive(Debug)]
+struct Scheduled {
+    route: Arc<str>,
+    id: Arc<str>,
+    schedule: Schedule,
+}
+
+impl Import {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let lines = read(&self.file)?;
+        let tally = match &self.to {
+            Some(to) => {
+                let default = Config::default();
+                let limits = ImportLimits {
+                    line_bytes: self.max_line_bytes.unwrap_or(default.max_line_bytes),
+                    delay_days: self.max_delay_days.unwrap_or(default.max_delay_days),
+                };
+                let store = Importer::begin(to, limits)?;
+                let imported = into_store(lines, store).await;
+                imported.inspect_err(|_| files::note_unfinished(to))?
+            }
+            None => into_server(lines, self.remote.connect().await?).await?,
+        };
+        let Tally {
+            imported, refused, ..
+        } = tally;
+        print(&format!("imported {imported}, refused {refused}"))?;
+        match (refused, self.to) {
+            (0, _) => Ok(()),
+            (refused, None) => Err(Failure::LinesRefused { refused }),
+            (refused, Some(to)) => Err(Failure::LinesRefusedTo { refused, to }),
+        }
+    }
+}
+
+/// Counts lines, and reports the refused ones.
+#[derive(Debug, Default)]
+struct Tally {
+    imported: u64,
+    refused: u64,
+    /// Refused lines since the last one that was imported.
+    in_a_row: u32,
+}
+
+impl Tally {
+    fn imported(&mut self) {
+        self.imported += 1;
+        self.in_a_row = 0;
+    }
+
+    fn refused(&mut self, line: u64, why: &str) -> Result<(), Failure> {
+        eprintln!("line {line}: {why}");
+        self.refused += 1;
+        self.in_a_row += 1;
+        match self.in_a_row {
+            MOST_REFUSED => Err(Failure::NoExport {
+                refused: MOST_REFUSED,
+                imported: self.imported,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn into_store(
+    mut lines: mpsc::Receiver<io::Result<Numbered>>,
+    mut store: Importer,
+) -> Result<Tally, Failure> {
+    let mut tally = Tally::default();
+    while let Some(line) = lines.recv().await {
+        let (number, task) = line.map_err(Failure::Input)?;
+        let added = match task {
+            Ok(Scheduled {
+                route,
+                id,
+                schedule,
+            }) => store.add((route, id), schedule)?,
+            Err(why) => Err(why),
+        };
+        match added {
+            Ok(()) => tally.imported(),
+            Err(why) => tally.refused(number, &why)?,
+        }
+    }
+    store.finish()?;
+    Ok(tally)
+}
+
+async fn into_server(
+    mut lines: mpsc::Receiver<io::Result<Numbered>>,
+    client: Client,
+) -> Result<Tally, Failure> {
+    let mut tally = Tally::default();
+    let mut sent = JoinSet::new();
+    while let Some(line) = lines.recv().await {
+        let (number, task) = line.map_err(Failure::Input)?;
+        let task = match task {
+            Ok(task) => task,
+            Err(why) => {
+                tally.refused(number, &why)?;
+                continue;
+            }
+        };
+        // A replacement must follow the line that it replaces.
+        let most = if task.schedule.replace { 0 } else { AHEAD - 1 };
+        while sent.len() > most
+            && let Some(answer) = sent.join_next().await
+        {
+            answered(answer.expect("no schedule is aborted"), &mut tally)?;
+        }
+        let client = client.clone();
+        sent.spawn(async move { (number, client.schedule(task.into_task()).await.map(drop)) });
+    }
+    while let Some(answer) = sent.join_next().await {
+        answered(answer.expect("no schedule is aborted"), &mut tally)?;
+    }
+    Ok(tally)
+}
+
+/// Counts a task that the server took or refused. Any other failure ends the import.
+fn answered(
+    (number, answer): (u64, Result<(), RequestError>),
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let of_this_line = |code: &Code| {
+        matches!(
+            code,
+            Code::BadField | Code::TooLong | Code::LineTooLong | Code::DuplicateId
+        )
+    };
+    match answer {
+        Ok(()) => tally.imported(),
+        Err(RequestError::Refused(refusal)) if of_this_line(&refusal.code) => {
+            tally.refused(number, &refusal.message)?;
+        }
+        Err(error @ RequestError::TooLong { .. }) => tally.refused(number, &error.to_string())?,
+        Err(source) => {
+            return Err(Failure::Import {
+                line: number,
+                source,
+            });
+        }
+    }
+    Ok(())
+}
+
+impl Scheduled {
+    fn into_task(self) -> Task {
+        use hyper_delay_client::Compression as Label;
+        let Schedule {
+            fire_at,
+            compression,
+            payload,
+            replace,
+            ..
+        } = self.schedule;
+        let task = Task::new(payload.into_vec())
+            .route(&*self.route)
+            .id(&*self.id)
+            .at_millis(fire_at)
+            .compression(match compression {
+                Compression::None => Label::None,
+                Compression::Lz4 => Label::Lz4,
+                Compression::Zstd => Label::Zstd,
+            });
+        if replace { task.replace() } else { task }
+    }
+}
+
+/// Reads and parses the lines on a thread of its own, as input can wait while the connection must
+/// not.
+fn read(file: &Path) -> Result<mpsc::Receiver<io::Result<Numbered>>, Failure> {
+    let mut input: Box<dyn BufRead + Send> = if file.as_os_str() == "-" {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(BufReader::new(files::open(file, "an export")?))
+    };
+    let (sender, lines) = mpsc::channel(AHEAD);
+    thread::spawn(move || {
+        for number in 1.. {
+            let line = match next(&mut *input) {
+                Ok(None) => return,
+                Ok(Some(line)) if line.trim_ascii().is_empty() => continue,
+                Ok(Some(line)) if line.len() as u64 > LONGEST => {
+                    Ok((number, Err(format!("it is longer than {LONGEST} bytes"))))
+                }
+                Ok(Some(line)) => Ok((number, parse(&line))),
+                Err(error) => Err(error),
+            };
+            let has_failed = line.is_err();
+            if sender.blocking_send(line).is_err() || has_failed {
+                return;
+            }
+        }
+    });
+    Ok(lines)
+}
+
+/// Reads a line with its end, or the start of one that is too long.
+fn next(input: &mut dyn BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let read = io::Read::take(&mut *input, LONGEST + 1).read_until(b'\n', &mut line)?;
+    if read as u64 > LONGEST && line.last() != Some(&b'\n') {
+        input.skip_until(b'\n')?;
+    }
+    Ok((read > 0).then_some(line))
+}
+
+fn parse(line: &[u8]) -> Result<Scheduled, String> {
+    let line = line.trim_ascii_end();
+    let request = protocol::parse(line).map_err(|refusal| refusal.message)?;
+    let Request::Schedule(schedule) = request.request else {
+        return Err("it is no schedule: give lines of `hyper-delay export`".to_owned());
+    };
+    let missing =
+        |field: &str| format!("{field} is missing: give it, so that the import can be repeated");
+    Ok(Scheduled {
+        route: schedule.route.clone().ok_or_else(|| missing("route_key"))?,
+        id: schedule.id.clone().ok_or_else(|| missing("id"))?,
+        schedule,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_id_or_route_is_refused() {
+        let why = |line: &str| parse(line.as_bytes()).unwrap_err();
+        assert!(why(r#"{"kind":"schedule","id":"a","fire_at":1}"#).starts_with("route_key is "));
+        assert!(why(r#"{"kind":"schedule","route_key":"r","fire_at":1}"#).starts_with("id is "));
+        assert!(why(r#"{"kind":"ping"}"#).starts_with("it is no schedule"));
+        assert!(why("").starts_with("the line is "));
+    }
+
+    #[test]
+    fn a_line_ends_at_its_end_or_with_the_input() {
+        let mut input = &b"a\r\n\nb"[..];
+        let mut lines = Vec::new();
+        while let Some(line) = next(&mut input).unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines, [&b"a\r\n"[..], b"\n", b"b"]);
+    }
+}

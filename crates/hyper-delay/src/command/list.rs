@@ -1,0 +1,97 @@
+use clap::{Args, ValueEnum};
+use hyper_delay_client::TaskState;
+
+use super::{
+    Failure,
+    listing::{described, print_payload},
+    remote::{Remote, print, print_json},
+    value,
+};
+
+/// List tasks in order of time: parked, waiting and dead ones.
+///
+/// Without a route, waiting tasks are in order of time over all routes; parked and dead ones are
+/// listed route by route.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  hyper-delay list service-A
+  hyper-delay list --state waiting --until 2030-01-31T08:00:00Z --payload")]
+pub(super) struct List {
+    /// Only tasks of this route.
+    route: Option<String>,
+    /// Only tasks in this state.
+    #[arg(long)]
+    state: Option<State>,
+    /// Only tasks that are due, or have died, at this time or later.
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    from: Option<u64>,
+    /// Only tasks that are due, or have died, before this time.
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    until: Option<u64>,
+    /// The most tasks to print. Default: all.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Print the payloads, too.
+    #[arg(long)]
+    payload: bool,
+    /// Print a line of JSON for each task, with the fields of the protocol.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    Waiting,
+    Parked,
+    Dead,
+}
+
+impl List {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        /// The maximum `limit` of the protocol.
+        const PAGE: u64 = 1_000;
+        let client = self.remote.connect().await?;
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut after: Option<String> = None;
+        while left > 0 {
+            let limit = u16::try_from(left.min(PAGE)).unwrap_or(u16::MAX);
+            let mut query = client.list().limit(limit).payload(self.payload);
+            if let Some(route) = &self.route {
+                query = query.route(route);
+            }
+            if let Some(state) = self.state {
+                query = query.state(match state {
+                    State::Waiting => TaskState::Waiting,
+                    State::Parked => TaskState::Parked,
+                    State::Dead => TaskState::Dead,
+                });
+            }
+            if let Some(from) = self.from {
+                query = query.from_millis(from);
+            }
+            if let Some(until) = self.until {
+                query = query.until_millis(until);
+            }
+            if let Some(after) = after {
+                query = query.after(after);
+            }
+            let page = query.await?;
+            for task in &page.tasks {
+                if self.json {
+                    print_json(task)?;
+                } else {
+                    print(&described(task))?;
+                    print_payload(&task.content)?;
+                }
+            }
+            left = left.saturating_sub(page.tasks.len() as u64);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

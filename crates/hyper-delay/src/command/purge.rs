@@ -1,0 +1,79 @@
+use clap::Args;
+
+use super::{
+    Failure, bulk,
+    remote::{Remote, print_json},
+};
+
+/// Remove every waiting, parked and dead task of a route.
+///
+/// Counts the tasks and asks first. Tasks that are scheduled meanwhile stay.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hyper-delay purge service-A")]
+pub(super) struct Purge {
+    /// The route.
+    route: String,
+    /// Remove tasks in flight, too: the acks of their consumers remove nothing.
+    #[arg(long)]
+    in_flight: bool,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Purge {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let client = self.remote.connect().await?;
+        let purge = client.purge(&self.route).in_flight(self.in_flight);
+        bulk::run(&client, purge, ("remove", "removed"), self.yes).await
+    }
+}
+
+/// List the bulk operations, the newest first, or end one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  hyper-delay jobs
+  hyper-delay jobs --stop 17")]
+pub(super) struct Jobs {
+    /// End this job before its next batch; fail if it is not running.
+    #[arg(long, value_name = "JOB")]
+    stop: Option<u64>,
+    /// Print a line of JSON for each job, with the fields of the protocol.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+impl Jobs {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let client = self.remote.connect().await?;
+        if let Some(number) = self.stop {
+            return match client.stop_job(number).await? {
+                true => super::remote::print(&format!("job {number} ends")),
+                false => Err(Failure::NoJob { number }),
+            };
+        }
+        for job in client.jobs().await? {
+            if self.json {
+                print_json(&job)?;
+                continue;
+            }
+            let began = super::value::rfc_3339(job.began_at_millis);
+            let mut text = format!(
+                "{}: {} of {} is {}, tasks changed: {}; begun at {began}",
+                job.number, job.act, job.route, job.state, job.changed
+            );
+            for (what, who) in [(" by ", &job.by), (" from ", &job.address)] {
+                if let Some(who) = who {
+                    text += what;
+                    text += who;
+                }
+            }
+            super::remote::print(&text)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+use std::{
+    io::{self, BufReader},
+    path::PathBuf,
+};
+
+use clap::Args;
+
+use super::{Failure, files, log, remote::print};
+use crate::backup;
+
+/// Restore a backup into a new data directory.
+///
+/// The backup is checked before a task is written; one from standard input, before the store is in
+/// its place. Tasks keep their sequence numbers, revisions, states and attempts. A directory with
+/// anything in it is refused. After a restore that was interrupted or failed, no server starts in the
+/// directory until a restore into it has succeeded, or what is in it is deleted.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  hyper-delay restore tasks.backup --to data/db
+  zstd -d < tasks.backup.zst | hyper-delay restore - --to data/db")]
+pub(super) struct Restore {
+    /// The backup. - reads it from standard input.
+    backup: PathBuf,
+    /// The data_dir for the server: a new or an empty directory.
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+}
+
+impl Restore {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        log::start_client();
+        let restored = if self.backup.as_os_str() == "-" {
+            backup::restore(io::stdin().lock(), None, "standard input", &self.to)
+        } else {
+            let open = || files::open(&self.backup, "a backup").map(BufReader::new);
+            let name = self.backup.display().to_string();
+            backup::restore(open()?, Some(&mut open()?), &name, &self.to)
+        };
+        let checked = restored.inspect_err(|_| files::note_unfinished(&self.to))?;
+        print(&format!(
+            "restored {checked}; to use them, set data_dir to {}",
+            self.to.display()
+        ))
+    }
+}

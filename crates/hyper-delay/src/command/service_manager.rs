@@ -1,0 +1,228 @@
+//! Tells the service manager, usually systemd, what the server does: the protocol of `sd_notify`.
+//!
+//! Own code, as the messages are a few constants and the crate `sd-notify` does not know abstract
+//! sockets.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    process,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use tokio::time::{self, MissedTickBehavior};
+
+use crate::progress::{Beats, Progress};
+
+/// The shortest time between two signs of life.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// The service manager, if one has started this process.
+#[derive(Debug)]
+pub(super) struct ServiceManager {
+    socket: Option<socket::Socket>,
+    /// The longest time without a sign of life.
+    watchdog: Option<Duration>,
+    is_stopping: AtomicBool,
+    has_failed: AtomicBool,
+}
+
+impl ServiceManager {
+    /// The service manager that `NOTIFY_SOCKET` and `WATCHDOG_USEC` name.
+    pub(super) fn of_environment() -> Self {
+        let socket = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
+        Self {
+            socket: socket.and_then(|name| {
+                let opened = socket::Socket::of(&name);
+                opened
+                    .inspect_err(|error| {
+                        tracing::warn!(
+                            %error,
+                            socket = %name.display(),
+                            "NOTIFY_SOCKET cannot be used: the service manager is told nothing"
+                        );
+                    })
+                    .ok()
+            }),
+            watchdog: watchdog(env::var_os("WATCHDOG_USEC"), env::var_os("WATCHDOG_PID")),
+            is_stopping: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
+        }
+    }
+
+    /// The server listens, or has reloaded its configuration.
+    pub(super) fn ready(&self) {
+        if !self.is_stopping.load(Ordering::Acquire) {
+            self.tell("READY=1\n");
+        }
+    }
+
+    /// The server is about to reload its configuration.
+    #[cfg(unix)]
+    pub(super) fn reloading(&self) {
+        use rustix::time::{ClockId, clock_gettime};
+
+        if self.is_stopping.load(Ordering::Acquire) {
+            return;
+        }
+        let now = clock_gettime(ClockId::Monotonic);
+        let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}\n"));
+    }
+
+    /// The server ends.
+    pub(super) fn stopping(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.tell("STOPPING=1\n");
+    }
+
+    /// Sends signs of life, at half of the time that is allowed between two, as long as no thread is
+    /// stuck. Returns at once if none are wanted.
+    pub(super) async fn watch(&self, progress: &Progress) {
+        let Some(allowed) = self.watchdog else {
+            return;
+        };
+        let mut ticks = time::interval((allowed / 2).max(LEAST));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut beats = Beats::default();
+        loop {
+            ticks.tick().await;
+            let stuck = progress.stuck(&mut beats);
+            if stuck.is_empty() {
+                self.tell("WATCHDOG=1\n");
+            } else {
+                tracing::error!(
+                    threads = %stuck.join(","),
+                    "a thread makes no progress: the service manager gets no sign of life"
+                );
+            }
+        }
+    }
+
+    /// Sends a message. Warns about the first failure in a row.
+    fn tell(&self, message: &str) {
+        let Some(socket) = &self.socket else {
+            return;
+        };
+        let sent = socket.send(message.as_bytes());
+        let had_failed = self.has_failed.swap(sent.is_err(), Ordering::Relaxed);
+        if let (Err(error), false) = (sent, had_failed) {
+            let message = message.lines().next();
+            tracing::warn!(%error, message, "the service manager could not be told");
+        }
+    }
+}
+
+/// Returns the longest time without a sign of life, if the variables give one for this process.
+fn watchdog(micros: Option<OsString>, process: Option<OsString>) -> Option<Duration> {
+    let number = |value: &OsStr| value.to_str()?.parse::<u64>().ok();
+    if process.is_some_and(|id| number(&id) != Some(process::id().into())) {
+        return None;
+    }
+    let micros = number(&micros?).filter(|micros| *micros > 0)?;
+    Some(Duration::from_micros(micros))
+}
+
+#[cfg(unix)]
+mod socket {
+    use std::{
+        ffi::OsStr,
+        io,
+        os::unix::{
+            ffi::OsStrExt as _,
+            net::{SocketAddr, UnixDatagram},
+        },
+        time::Duration,
+    };
+
+    /// A service manager that does not read delays the server by at most this time.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// A socket of this process, and the address of the service manager.
+    #[derive(Debug)]
+    pub(super) struct Socket(UnixDatagram, SocketAddr);
+
+    impl Socket {
+        /// A name that begins with `@` is in the abstract namespace of Linux.
+        pub(super) fn of(name: &OsStr) -> io::Result<Self> {
+            let address = match name.as_bytes() {
+                [b'@', name @ ..] => abstract_name(name)?,
+                [b'/', ..] => SocketAddr::from_pathname(name)?,
+                _ => return Err(io::Error::other("give an absolute path, or @ and a name")),
+            };
+            let socket = UnixDatagram::unbound()?;
+            socket.set_write_timeout(Some(PATIENCE))?;
+            Ok(Self(socket, address))
+        }
+
+        pub(super) fn send(&self, message: &[u8]) -> io::Result<usize> {
+            self.0.send_to_addr(message, &self.1)
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn abstract_name(name: &[u8]) -> io::Result<SocketAddr> {
+        use std::os::linux::net::SocketAddrExt as _;
+
+        SocketAddr::from_abstract_name(name)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn abstract_name(_name: &[u8]) -> io::Result<SocketAddr> {
+        Err(io::Error::other("only Linux has abstract sockets"))
+    }
+}
+
+/// Other systems have no such socket.
+#[cfg(not(unix))]
+mod socket {
+    use std::{ffi::OsStr, io};
+
+    #[derive(Debug)]
+    pub(super) enum Socket {}
+
+    impl Socket {
+        pub(super) fn of(_name: &OsStr) -> io::Result<Self> {
+            Err(io::Error::other("only Unix systems have it"))
+        }
+
+        pub(super) fn send(&self, _message: &[u8]) -> io::Result<usize> {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watchdog_is_for_this_process_and_has_a_time() {
+        let own = process::id().to_string();
+        let set = |micros: &str, process: Option<&str>| {
+            watchdog(Some(micros.into()), process.map(OsString::from))
+        };
+        let second = Some(Duration::from_secs(1));
+        assert_eq!(set("1000000", None), second);
+        assert_eq!(set("1000000", Some(&own)), second);
+        for process in ["1", "", "me"] {
+            assert_eq!(set("1000000", Some(process)), None);
+        }
+        for micros in ["0", "", "-1", "1s"] {
+            assert_eq!(set(micros, None), None);
+        }
+        assert_eq!(watchdog(None, None), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_is_an_absolute_path_or_an_abstract_name() {
+        for name in ["relative", "vsock:2:1"] {
+            socket::Socket::of(OsStr::new(name)).unwrap_err();
+        }
+        socket::Socket::of(OsStr::new("/run/notify")).unwrap();
+        #[cfg(target_os = "linux")]
+        socket::Socket::of(OsStr::new("@notify")).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Failure, remote::print};
+use crate::access::{Entry, Right, TokenFile};
+
+/// Make, list and revoke the tokens of a server.
+///
+/// The server reads the file that `tokens` in its configuration names, again on SIGHUP and when it
+/// changes. The file has the hashes of the tokens, not the tokens.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  hyper-delay token new --name billing --right schedule --route 'mail*' --file tokens.json
+  hyper-delay token new --name worker --right consume --route mail --file tokens.json \\
+    --certificate worker.internal
+  hyper-delay token list --file tokens.json
+  hyper-delay token revoke 0a1b2c3d4e5f --file tokens.json")]
+pub(super) struct Token {
+    #[command(subcommand)]
+    change: Change,
+}
+
+#[derive(Debug, Subcommand)]
+enum Change {
+    /// Make a token and print it, once: it cannot be shown again. With --certificate, print the id.
+    New {
+        /// What it is for. Shown in logs and lists.
+        #[arg(long)]
+        name: String,
+        /// What it allows: schedule, consume or admin. May be repeated.
+        #[arg(long = "right", value_name = "RIGHT", required = true, value_parser = right)]
+        rights: Vec<Right>,
+        /// Where it allows that: a route, or the beginning of routes and `*`. May be repeated.
+        #[arg(long = "route", value_name = "ROUTE", required = true)]
+        routes: Vec<String>,
+        /// Give the rights to client certificates with this name (a DNS name, a URI, or the common
+        /// name if there is neither) instead of making a token.
+        #[arg(long, value_name = "NAME")]
+        certificate: Option<String>,
+        /// The most schedules per second, over all its connections. Default: no limit.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        schedules_per_second: Option<u32>,
+        #[command(flatten)]
+        at: At,
+    },
+    /// List the tokens: id, name, rights and routes.
+    List {
+        #[command(flatten)]
+        at: At,
+    },
+    /// Remove a token. The server closes the connections of its holder.
+    Revoke {
+        /// Its id, which is the part of the token between the two underscores.
+        id: String,
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+/// Which file.
+#[derive(Debug, Args)]
+struct At {
+    /// The file of tokens. `new` makes it if it does not exist.
+    #[arg(long, value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl Token {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.change {
+            Change::New {
+                name,
+                rights,
+                routes,
+                certificate: Some(certificate),
+                schedules_per_second,
+                at,
+            } => {
+                let entry = Entry::of_certificate(certificate, name, rights, routes);
+                let entry = entry.map_err(Failure::NewToken)?;
+                let entry = entry.with_rate(schedules_per_second);
+                let id = entry.grant().id;
+                let _lock = TokenFile::lock(&at.file)?;
+                let mut file = TokenFile::read_or_new(&at.file)?;
+                file.add(entry)?;
+                file.write()?;
+                print(&id)
+            }
+            Change::New {
+                name,
+                rights,
+                routes,
+                certificate: None,
+                schedules_per_second,
+                at,
+            } => {
+                let (entry, secret) =
+                    Entry::new(name, rights, routes).map_err(Failure::NewToken)?;
+                let _lock = TokenFile::lock(&at.file)?;
+                let mut file = TokenFile::read_or_new(&at.file)?;
+                file.add(entry.with_rate(schedules_per_second))?;
+                file.write()?;
+                print(&secret.reveal())
+            }
+            Change::List { at } => {
+                for entry in TokenFile::read(&at.file)?.entries() {
+                    print(&described(entry))?;
+                }
+                Ok(())
+            }
+            Change::Revoke { id, at } => {
+                let _lock = TokenFile::lock(&at.file)?;
+                let mut file = TokenFile::read(&at.file)?;
+                if !file.remove(&id) {
+                    return Err(Failure::NoToken { id, file: at.file });
+                }
+                file.write()?;
+                print(&format!("{id} is revoked"))
+            }
+        }
+    }
+}
+
+/// Describes a token in one line.
+fn described(entry: &Entry) -> String {
+    let grant = entry.grant();
+    let rights: Vec<_> = grant.rights.iter().map(|right| right.as_str()).collect();
+    let holder = match entry.certificate() {
+        Some(certificate) => format!(", by the certificate {certificate:?}"),
+        None => String::new(),
+    };
+    let rate = match grant.schedules_per_second {
+        Some(rate) => format!(", at most {rate} schedules per second"),
+        None => String::new(),
+    };
+    format!(
+        "{} {:?} may {} on {}{rate}{holder}",
+        grant.id,
+        grant.name,
+        rights.join(", "),
+        grant.routes
+    )
+}
+
+fn right(text: &str) -> Result<Right, String> {
+    let right = Right::ALL.into_iter().find(|right| right.as_str() == text);
+    right.ok_or_else(|| format!("give {}", Right::ALL.map(Right::as_str).join(", ")))
+}

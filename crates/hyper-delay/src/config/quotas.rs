@@ -1,0 +1,122 @@
+//! What a route may take.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::object::number;
+
+/// The quotas of a route. `None`: no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Quota {
+    /// The most tasks that are stored: waiting, parked and dead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<u64>,
+    /// The most schedules per second, over one second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedules_per_second: Option<u32>,
+    /// The most deliveries per second, over one second. Others wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliveries_per_second: Option<u32>,
+}
+
+/// Reads the field `quotas`. The error is the cure.
+pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
+    let object = value
+        .as_object()
+        .ok_or("give an object of routes or prefixes with their quotas")?;
+    let entry = |(key, value): (&String, &Value)| {
+        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+            return Err(format!(
+                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+            ));
+        }
+        let quota = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
+        Ok((key.clone(), quota))
+    };
+    object.iter().map(entry).collect()
+}
+
+fn one(value: &Value) -> Result<Quota, String> {
+    const NAMES: [&str; 3] = ["pending", "schedules_per_second", "deliveries_per_second"];
+    let wanted = || format!("give an object with {}", NAMES.join(", "));
+    let object = value.as_object().ok_or_else(wanted)?;
+    if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!("{unknown:?} is no quota: {}", wanted()));
+    }
+    let rate = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => number(value, &format!("{name} as a number"), 1..=1_000_000).map(Some),
+    };
+    Ok(Quota {
+        pending: match object.get("pending") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(number(value, "pending as a number", 0..=1 << 53)?),
+        },
+        schedules_per_second: rate("schedules_per_second")?,
+        deliveries_per_second: rate("deliveries_per_second")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, Quota};
+
+    fn read(quotas: &str) -> Result<Config, String> {
+        let json = format!(r#"{{"quotas":{quotas}}}"#);
+        Config::from_json("f", &json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn longest_key_gives_the_quotas_of_a_route() {
+        let config = read(
+            r#"{"*":{"pending":0},"mail*":{"schedules_per_second":5},"mail":{"deliveries_per_second":1}}"#,
+        )
+        .unwrap();
+        let quota = |route| config.quota_of(route).map(|(key, quota)| (key, *quota));
+        let none = Quota::default();
+        let pending = Quota {
+            pending: Some(0),
+            ..none
+        };
+        let schedules = Quota {
+            schedules_per_second: Some(5),
+            ..none
+        };
+        let deliveries = Quota {
+            deliveries_per_second: Some(1),
+            ..none
+        };
+        assert_eq!(quota("pay"), Some(("*", pending)));
+        assert_eq!(quota("mail-1"), Some(("mail*", schedules)));
+        assert_eq!(quota("mail"), Some(("mail", deliveries)));
+        assert_eq!(read("{}").unwrap().quota_of("mail"), None);
+        let again = Config::from_json("again", &config.to_string()).unwrap();
+        assert_eq!(again, config);
+    }
+
+    #[test]
+    fn bad_quotas_are_errors_that_name_the_value_and_the_cure() {
+        for (quotas, part) in [
+            ("5", "f: quotas is 5: give an object of routes"),
+            (r#"{"":{}}"#, "give a route of 1 to 128 bytes"),
+            (
+                r#"{"a":5}"#,
+                "5 for \"a\" in it: give an object with pending",
+            ),
+            (
+                r#"{"a":{"tasks":5}}"#,
+                "\"tasks\" is no quota: give an object with pending",
+            ),
+            (
+                r#"{"a":{"schedules_per_second":0}}"#,
+                "give schedules_per_second as a number from 1 to 1000000",
+            ),
+            (r#"{"a":{"pending":-1}}"#, "give pending as a number from 0"),
+        ] {
+            let error = read(quotas).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

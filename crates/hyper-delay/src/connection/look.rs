@@ -1,0 +1,268 @@
+//! Requests for single tasks and for lists. Each reads a bounded number of keys, whatever the store
+//! has.
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+};
+
+use super::{
+    Shared,
+    ask_disk::{read, reply, unreadable},
+    cursor::Cursor,
+};
+use crate::{
+    driver::Event,
+    ledger::{Listing, Position, Row, View},
+    outbox::Outbox,
+    protocol::{Content, List, Reply, Seen, State},
+    record::Place,
+    scheduler::{Input, ReplyTo, SeenTasks},
+    store::{Store, StoreError},
+};
+
+/// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
+/// most 2,000.
+pub(super) const READS: usize = 1_950;
+
+/// The bytes of a line around the tasks, with the longest cursor.
+pub(super) const AROUND: usize = 1_024;
+
+/// The bytes of base64 that a payload needs.
+const fn base64(length: usize) -> usize {
+    length.div_ceil(3) * 4
+}
+
+/// Reads one task, and has the scheduler add what it knows.
+pub(super) async fn get<S: Store>(
+    shared: &Arc<Shared<S>>,
+    outbox: &Arc<Outbox>,
+    (route, id, payload): (Arc<str>, Arc<str>, bool),
+    reply_to: ReplyTo,
+) {
+    let view = View::new(shared.store.clone());
+    let line = shared.config.max_line_bytes;
+    let of = (route.clone(), id.clone());
+    let task = read(move || task(&view, (&of.0, &of.1), payload, line)).await;
+    match task {
+        Ok(Some((seq, task))) => {
+            let task = Some(Box::new(task));
+            let reply = Reply::Task { route, id, task };
+            seen(shared, vec![seq], reply, reply_to);
+        }
+        Ok(None) => {
+            let task = None;
+            reply(outbox, reply_to, Reply::Task { route, id, task });
+        }
+        Err(error) => unreadable(shared, outbox, Some(route), reply_to, error),
+    }
+}
+
+/// Lists tasks, and has the scheduler add what it knows.
+pub(super) async fn list<S: Store>(
+    shared: &Arc<Shared<S>>,
+    outbox: &Arc<Outbox>,
+    asked: List,
+    reply_to: ReplyTo,
+) {
+    let cursor = match Cursor::begin(&asked) {
+        Ok(cursor) => cursor,
+        Err(refusal) => return reply(outbox, reply_to, Reply::Error(refusal)),
+    };
+    let view = View::new(shared.store.clone());
+    let route = asked.route.clone();
+    let room = shared.config.max_line_bytes.saturating_sub(AROUND);
+    match read(move || tasks(&view, &asked, cursor, room)).await {
+        Ok((seqs, answer)) => seen(shared, seqs, answer, reply_to),
+        Err(error) => unreadable(shared, outbox, route, reply_to, error),
+    }
+}
+
+/// Passes what was read to the scheduler, which knows what is in flight.
+fn seen<S>(shared: &Shared<S>, seqs: Vec<u64>, reply: Reply, reply_to: ReplyTo) {
+    let tasks = SeenTasks {
+        seqs,
+        reply,
+        reply_to,
+    };
+    let input = Input::Seen(Box::new(tasks));
+    let _ = shared.events.send(Event::Input(input));
+}
+
+fn task<S: Store>(
+    view: &View<S>,
+    (route, id): (&Arc<str>, &Arc<str>),
+    payload: bool,
+    line: usize,
+) -> Result<Option<(u64, Seen)>, StoreError> {
+    let Some(name) = view.name(route, id)? else {
+        return Ok(None);
+    };
+    let (state, at) = match name.place {
+        Place::Waiting(at) => (State::Waiting, at),
+        Place::Parked(at) => (State::Parked, at),
+        Place::Dead(at) => (State::Dead, at),
+    };
+    let died = Position { at, seq: name.seq };
+    let mut task = Seen {
+        route: route.clone(),
+        id: id.clone(),
+        state,
+        fire_at: name.fire_at,
+        at,
+        attempt: name.attempt,
+        reason: match state {
+            State::Dead => view.reason(route, died)?,
+            _ => None,
+        },
+        content: None,
+    };
+    if payload {
+        // The tag can be all escapes.
+        let room = line.saturating_sub(task.length() + AROUND);
+        task.content = content(view, name.seq, room)?;
+    }
+    Ok(Some((name.seq, task)))
+}
+
+/// Returns the tasks from a cursor on with their sequence numbers.
+fn tasks<S: Store>(
+    view: &View<S>,
+    asked: &List,
+    cursor: Cursor,
+    mut room: usize,
+) -> Result<(Vec<u64>, Reply), StoreError> {
+    let mut left = READS;
+    let (mut seqs, mut tasks) = (Vec::new(), Vec::new());
+    let mut cursor = Some(cursor);
+    'spaces: while let Some(at) = cursor.take() {
+        // Each task costs a read more.
+        let most = (usize::from(asked.limit) - tasks.len()).min(left / 2);
+        if most == 0 {
+            cursor = Some(at);
+            break;
+        }
+        let listing = Listing {
+            space: at.space(),
+            route: asked.route.as_deref(),
+            filter: &asked.filter,
+            after: at.key(),
+        };
+        let page = view.list(&listing, most, left - most)?;
+        left = left.saturating_sub(page.read + page.rows.len());
+        let mut before = at.clone();
+        for row in page.rows {
+            let Some(mut task) = seen_row(view, &row, at.state(), asked.payload, room)? else {
+                continue;
+            };
+            let is_cut = is_cut(task.content.as_ref());
+            if is_cut || task.length() >= room {
+                if !tasks.is_empty() {
+                    cursor = Some(before);
+                    break 'spaces;
+                }
+                if !is_cut {
+                    task.content = None;
+                }
+            }
+            room = room.saturating_sub(task.length() + 1);
+            before = at.after(&row.key);
+            seqs.push(row.position.seq);
+            tasks.push(task);
+        }
+        cursor = match page.next {
+            Some((key, _)) => Some(at.after(&key)),
+            None => at.next_space(asked),
+        };
+        if tasks.len() == usize::from(asked.limit) {
+            break;
+        }
+    }
+    let next = cursor.map(|cursor| cursor.to_text());
+    Ok((seqs, Reply::List { tasks, next }))
+}
+
+/// Returns whether there was no room for a payload.
+pub(super) fn is_cut(content: Option<&Content>) -> bool {
+    content.is_some_and(|content| content.payload.is_none())
+}
+
+fn seen_row<S: Store>(
+    view: &View<S>,
+    row: &Row,
+    state: State,
+    payload: bool,
+    room: usize,
+) -> Result<Option<Seen>, StoreError> {
+    let mut task = Seen {
+        route: row.route.clone(),
+        id: row.id.clone(),
+        state,
+        fire_at: 0,
+        at: row.position.at,
+        attempt: row.attempt,
+        reason: row.reason.clone(),
+        content: None,
+    };
+    let room = room.saturating_sub(task.length());
+    let Some((fire_at, content)) = details(view, row, payload, room)? else {
+        return Ok(None);
+    };
+    (task.fire_at, task.content) = (fire_at, content);
+    Ok(Some(task))
+}
+
+/// Returns the scheduled time and, if it is asked for, the content of a task. `None` if the task is
+/// gone. Reads one key, or two if the content is damaged.
+pub(super) fn details<S: Store>(
+    view: &View<S>,
+    row: &Row,
+    payload: bool,
+    room: usize,
+) -> Result<Option<(u64, Option<Content>)>, StoreError> {
+    if payload && let Some((fire_at, content)) = content_at(view, row.position.seq, room)? {
+        return Ok(Some((fire_at, Some(content))));
+    }
+    let name = view.name(&row.route, &row.id)?;
+    Ok(name.map(|name| (name.fire_at, None)))
+}
+
+/// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or cannot
+/// be read.
+pub(super) fn content<S: Store>(
+    view: &View<S>,
+    seq: u64,
+    room: usize,
+) -> Result<Option<Content>, StoreError> {
+    let found = content_at(view, seq, room)?;
+    Ok(found.map(|(_, content)| content))
+}
+
+fn content_at<S: Store>(
+    view: &View<S>,
+    seq: u64,
+    room: usize,
+) -> Result<Option<(u64, Content)>, StoreError> {
+    /// The bytes of the fields around the payload.
+    const FIELDS: usize = 64;
+    let read = || {
+        view.content(seq, |task| {
+            let fits = base64(task.payload.len()) + FIELDS < room;
+            let content = Content {
+                compression: task.compression,
+                length: task.payload.len(),
+                payload: fits.then(|| task.payload.into()),
+            };
+            (task.fire_at, content)
+        })
+    };
+    // The store's library can panic on a damaged block. One of many must not hide the others.
+    match panic::catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Err(error)) if error.is_damage() => Ok(None),
+        Ok(read) => read,
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

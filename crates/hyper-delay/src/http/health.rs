@@ -1,0 +1,45 @@
+use std::{sync::Arc, time::Duration};
+
+use axum::{extract::State, http::StatusCode};
+
+use super::state::{self, SCHEDULER};
+use crate::driver::Event;
+
+/// A write that takes longer than this is stuck.
+const WRITE: Duration = Duration::from_secs(5);
+
+/// The process is alive.
+pub(super) async fn alive() -> &'static str {
+    "alive\n"
+}
+
+/// Whether the server can take a schedule.
+pub(super) async fn ready(State(state): State<Arc<state::State>>) -> (StatusCode, String) {
+    match check(&state).await {
+        Ok(()) => (StatusCode::OK, "ready\n".to_owned()),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
+}
+
+async fn check(state: &state::State) -> Result<(), String> {
+    let serving = state.serving()?;
+    let write = &serving.metrics.write;
+    if write.has_failed() {
+        return Err("a write to the store has failed: look at the log".to_owned());
+    }
+    if let Some(taken) = write.under_way().filter(|taken| *taken > WRITE) {
+        let seconds = taken.as_secs();
+        return Err(format!(
+            "a write to the disk of data_dir has taken {seconds} seconds so far: check the disk"
+        ));
+    }
+    // No connection has this number.
+    let is_alive = serving.ask(|tell| Event::IsIdle(0, tell)).await;
+    is_alive.ok_or(SCHEDULER)?;
+    match serving.metrics.is_full() {
+        false => Ok(()),
+        true => {
+            Err("the disk of data_dir is full: free some; deliveries and acks go on".to_owned())
+        }
+    }
+}

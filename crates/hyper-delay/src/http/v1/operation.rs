@@ -1,0 +1,152 @@
+//! The operations, and the requests of the protocol that they are.
+
+use axum::routing::MethodFilter;
+
+use super::query::{Kind, Parameter};
+
+/// What a method does on a path.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    /// The kind of the request.
+    pub(super) kind: &'static str,
+    pub(super) query: &'static [Parameter],
+    /// The fields that its body may have.
+    pub(super) body: &'static [&'static str],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    Get,
+    Post,
+    Delete,
+}
+
+impl Operation {
+    pub(super) const fn filter(&self) -> MethodFilter {
+        match self.method {
+            Method::Get => MethodFilter::GET,
+            Method::Post => MethodFilter::POST,
+            Method::Delete => MethodFilter::DELETE,
+        }
+    }
+
+    /// Whether it changes something.
+    pub(super) const fn is_change(&self) -> bool {
+        !matches!(self.method, Method::Get)
+    }
+
+    /// Whether it has a body.
+    pub(super) const fn has_body(&self) -> bool {
+        matches!(self.method, Method::Post)
+    }
+}
+
+const fn get(path: &'static str, kind: &'static str, query: &'static [Parameter]) -> Operation {
+    Operation {
+        method: Method::Get,
+        path,
+        kind,
+        query,
+        body: &[],
+    }
+}
+
+const fn post(path: &'static str, kind: &'static str, body: &'static [&'static str]) -> Operation {
+    Operation {
+        method: Method::Post,
+        path,
+        kind,
+        query: &[],
+        body,
+    }
+}
+
+const fn delete(path: &'static str, kind: &'static str) -> Operation {
+    Operation {
+        method: Method::Delete,
+        path,
+        kind,
+        query: &[],
+        body: &[],
+    }
+}
+
+pub(super) const fn text(name: &'static str, field: &'static str) -> Parameter {
+    let kind = Kind::Text;
+    Parameter { name, field, kind }
+}
+
+const fn number(name: &'static str) -> Parameter {
+    let (field, kind) = (name, Kind::Number);
+    Parameter { name, field, kind }
+}
+
+const fn flag(name: &'static str) -> Parameter {
+    let (field, kind) = (name, Kind::Flag);
+    Parameter { name, field, kind }
+}
+
+const AFTER: Parameter = text("after", "after");
+const BEFORE: Parameter = number("before");
+const FROM: Parameter = number("from");
+const LIMIT: Parameter = number("limit");
+const PAYLOAD: Parameter = flag("payload");
+const REASON: Parameter = text("reason", "reason");
+const ROUTE: Parameter = text("route", "route_key");
+const STATE: Parameter = text("state", "state");
+const UNTIL: Parameter = number("until");
+
+/// The field that a part of a path becomes.
+pub(super) const fn in_path(name: &str) -> Parameter {
+    match name.as_bytes() {
+        b"route" => ROUTE,
+        b"job" => number("job"),
+        _ => text("id", "id"),
+    }
+}
+
+/// The fields of bodies.
+const SCHEDULE: [&str; 6] = [
+    "id",
+    "route_key",
+    "fire_at",
+    "payload_base64",
+    "compression",
+    "replace",
+];
+const FILTER: [&str; 4] = ["reason", "from", "until", "dry_run"];
+const PURGE: [&str; 2] = ["in_flight", "dry_run"];
+
+/// All operations whose answers are replies of the protocol.
+pub(super) static OPERATIONS: &[Operation] = &[
+    post("/v1/tasks", "schedule", &SCHEDULE),
+    get(
+        "/v1/tasks",
+        "list",
+        &[ROUTE, STATE, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
+    ),
+    get("/v1/tasks/{route}/{id}", "get", &[PAYLOAD]),
+    delete("/v1/tasks/{route}/{id}", "cancel"),
+    get(
+        "/v1/dead/{route}",
+        "dead",
+        &[REASON, FROM, UNTIL, LIMIT, AFTER, PAYLOAD],
+    ),
+    // Clients take a part `.` out of a path before they send it. These paths are their own, so that
+    // the path of one dead letter with the id `.` does not become that of all.
+    post("/v1/bulk/{route}/kick", "kick_all", &FILTER),
+    post("/v1/bulk/{route}/delete", "delete_all", &FILTER),
+    post("/v1/dead/{route}/{id}/kick", "kick", &[]),
+    post("/v1/dead/{route}/{id}/delete", "delete", &[]),
+    get("/v1/reasons", "reasons", &[ROUTE, AFTER]),
+    get("/v1/routes", "stats", &[ROUTE, AFTER]),
+    post("/v1/routes/{route}/pause", "pause", &[]),
+    post("/v1/routes/{route}/resume", "resume", &[]),
+    post("/v1/routes/{route}/purge", "purge", &PURGE),
+    get("/v1/future", "future", &[]),
+    get("/v1/jobs", "jobs", &[]),
+    post("/v1/jobs/{job}/stop", "stop", &[]),
+    get("/v1/audit", "audit", &[BEFORE, LIMIT]),
+];

@@ -1,0 +1,140 @@
+use std::{ops::ControlFlow, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::super::state::Sees;
+use crate::{
+    ledger::View,
+    record::Place,
+    store::{Store, StoreError},
+};
+
+/// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
+const ROUTES: usize = 990;
+
+/// The tasks that are returned, at most.
+const TASKS: usize = 20;
+
+/// The tasks with an id.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::http) struct Found {
+    tasks: Vec<(Arc<str>, &'static str, u64)>,
+    /// Whether there are routes that were not looked at.
+    more: bool,
+}
+
+/// Looks for an id on all routes that have tasks, those with shorter names first. Reads at most
+/// 2,000 keys.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub(in crate::http) fn search<S: Store>(
+    view: &View<S>,
+    id: &str,
+    sees: Sees<'_>,
+) -> Result<Found, StoreError> {
+    let mut routes: Vec<Arc<str>> = Vec::new();
+    let mut seen = 0;
+    view.routes_while(|route, _| {
+        if seen == ROUTES {
+            seen += 1;
+            return ControlFlow::Break(());
+        }
+        seen += 1;
+        if sees(route) {
+            routes.push(route.into());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let mut found = Found {
+        tasks: Vec::new(),
+        more: seen > ROUTES,
+    };
+    for route in routes {
+        if let Some(name) = view.name(&route, id)? {
+            if found.tasks.len() == TASKS {
+                found.more = true;
+                break;
+            }
+            let state = match name.place {
+                Place::Waiting(_) => "waiting",
+                Place::Parked(_) => "parked",
+                Place::Dead(_) => "dead",
+            };
+            found.tasks.push((route, state, name.fire_at));
+        }
+    }
+    Ok(found)
+}
+
+impl Found {
+    pub(super) fn json(&self, id: &str) -> Value {
+        let tasks = self.tasks.iter();
+        let tasks = tasks.map(|(route, state, fire_at)| {
+            json!({"route_key": **route, "id": id, "state": state, "fire_at": fire_at})
+        });
+        json!({"tasks": tasks.collect::<Value>(), "more": self.more})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ledger::{Ledger, Op, Order},
+        protocol::Compression,
+        store::{Durability, fake::Fake},
+    };
+
+    /// A store with a task with this id on each of so many routes.
+    fn store(routes: usize, id: &str) -> Arc<Fake> {
+        let store = Arc::new(Fake::default());
+        let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+        for route in 0..routes {
+            let order = Order {
+                route: format!("{route:04}").into(),
+                id: id.into(),
+                named: true,
+                at: 7,
+                fire_at: 7,
+                compression: Compression::None,
+                payload: b"".as_slice().into(),
+                replace: false,
+            };
+            ledger.apply(&Op::Schedule(order), 1).unwrap();
+        }
+        ledger.commit(Durability::Written, 1).unwrap();
+        store
+    }
+
+    fn find(store: &Arc<Fake>, id: &str, sees: Sees<'_>) -> (usize, bool, usize) {
+        let before = store.asked().keys;
+        let found = search(&View::new(store.clone()), id, sees).unwrap();
+        (found.tasks.len(), found.more, store.asked().keys - before)
+    }
+
+    #[test]
+    fn at_most_2000_keys_are_read() {
+        let few = store(3, "a");
+        assert_eq!(find(&few, "a", &|_| true), (3, false, 6));
+        assert_eq!(find(&few, "b", &|_| true), (0, false, 6));
+        let (found, more, read) = find(&store(3_000, "a"), "b", &|_| true);
+        assert_eq!((found, more), (0, true));
+        assert!((1_900..=2_000).contains(&read), "{read} keys");
+    }
+
+    #[test]
+    fn routes_that_are_not_seen_are_left_out() {
+        let store = store(30, "a");
+        let (found, more, _) = find(&store, "a", &|_| true);
+        assert_eq!((found, more), (TASKS, true));
+        assert_eq!(find(&store, "a", &|route| route == "0007").0, 1);
+    }
+
+    #[test]
+    fn the_last_route_that_is_looked_at_is_the_last_of_all() {
+        assert!(!find(&store(ROUTES, "a"), "b", &|_| true).1);
+        assert!(find(&store(ROUTES + 1, "a"), "b", &|_| true).1);
+    }
+}

@@ -1,0 +1,94 @@
+//! What the page shows beyond the replies of the protocol.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use axum::{
+    Extension,
+    extract::{Request, State},
+    http::header::CONTENT_TYPE,
+    response::{IntoResponse as _, Response},
+};
+use serde_json::{Value, json};
+
+use super::{
+    super::{
+        listener::Ends,
+        problem::{Problem, code},
+        state,
+    },
+    access::{self, Caller},
+    operation::text,
+    query,
+};
+use crate::metrics;
+
+/// The numbers of the server, and what the sender may do.
+pub(super) async fn summary(
+    State(state): State<Arc<state::State>>,
+    Extension(ends): Extension<Ends>,
+    request: Request,
+) -> Response {
+    answer(numbers(&state, ends, request).await)
+}
+
+/// The tasks with an id, on whatever route.
+pub(super) async fn search(
+    State(state): State<Arc<state::State>>,
+    Extension(ends): Extension<Ends>,
+    request: Request,
+) -> Response {
+    answer(found(&state, ends, request).await)
+}
+
+fn answer(body: Result<Value, Problem>) -> Response {
+    match body {
+        Ok(body) => ([(CONTENT_TYPE, "application/json")], body.to_string()).into_response(),
+        Err(problem) => problem.json(),
+    }
+}
+
+async fn numbers(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
+    let serving = state.serving()?;
+    let caller = access::caller(&serving, ends, request.headers()).await?;
+    caller.may_see_numbers()?;
+    query::read(request.uri().query(), &[])?;
+    let counted = serving.metrics.clone();
+    let gauges = state.page_gauges(serving).await;
+    let gauges = gauges.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
+    let mut summary = metrics::summary(&counted, &gauges, |route| caller.sees(route));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    summary["now"] = json!(now.map_or(0, |now| now.as_millis() as u64));
+    summary["access"] = rights(&caller);
+    Ok(summary)
+}
+
+/// What the sender may do, so that the page need not try.
+fn rights(caller: &Caller) -> Value {
+    match caller.grant() {
+        Some(grant) => json!({
+            "needs_token": true,
+            "name": grant.name,
+            "rights": grant.rights,
+            "routes": grant.routes,
+        }),
+        None => json!({"needs_token": caller.needs_token(), "rights": []}),
+    }
+}
+
+async fn found(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
+    let serving = state.serving()?;
+    let caller = access::caller(&serving, ends, request.headers()).await?;
+    caller.may_see_tasks()?;
+    let known = [text("id", "id")];
+    let query = query::read(request.uri().query(), &known)?;
+    let id = query.into_iter().next();
+    let (_, id) = id.ok_or_else(|| Problem::bad_field("id is missing: give ?id="))?;
+    let id = id.into_owned();
+    let sees = move |route: &str| caller.sees(route);
+    let found = state.search(serving, id.clone(), sees).await;
+    let found = found.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
+    Ok(found.json(&id))
+}

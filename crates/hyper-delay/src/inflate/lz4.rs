@@ -1,0 +1,194 @@
+//! One frame of LZ4.
+//!
+//! The frame is read here and its blocks are decompressed by `lz4_flex`, whose reader of frames
+//! allocates what the header claims: 12 MiB for a frame of a few bytes.
+
+use lz4_flex::block::{DecompressError, decompress_into, decompress_into_with_dict};
+use xxhash_rust::xxh32::xxh32;
+
+use super::Fault;
+
+const MAGIC: u32 = 0x184D_2204;
+
+/// A block refers to at most this many bytes before it.
+const WINDOW: usize = 64 << 10;
+
+/// A block of n bytes decompresses to less than this many times n.
+const MOST: usize = 256;
+
+/// Set in the length of a block that is not compressed.
+const STORED: u32 = 1 << 31;
+
+/// Decompresses a frame to at most `limit` bytes.
+pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
+    let mut input = Input(payload);
+    let header = Header::read(&mut input)?;
+    let mut output = Output::new(limit);
+    loop {
+        let length = input.number()?;
+        if length == 0 {
+            break;
+        }
+        let is_stored = length & STORED != 0;
+        let length = (length & !STORED) as usize;
+        if length > header.max_block {
+            return Err(Fault::invalid("a block is longer than the header allows"));
+        }
+        let block = input.take(length)?;
+        if header.has_block_checksums {
+            check(block, input.number()?)?;
+        }
+        match is_stored {
+            true => output.copy(block)?,
+            false => output.decompress(block, &header)?,
+        }
+    }
+    let content = output.finish();
+    if header.has_checksum {
+        check(&content, input.number()?)?;
+    }
+    if header
+        .length
+        .is_some_and(|length| length != content.len() as u64)
+    {
+        return Err(Fault::invalid("its length is not that in the header"));
+    }
+    match input.0 {
+        [] => Ok(content),
+        _ => Err(Fault::invalid("bytes follow the frame")),
+    }
+}
+
+fn check(bytes: &[u8], checksum: u32) -> Result<(), Fault> {
+    match xxh32(bytes, 0) == checksum {
+        true => Ok(()),
+        false => Err(Fault::invalid("a checksum is wrong")),
+    }
+}
+
+/// What was not read yet.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Fault> {
+        let split = self.0.split_at_checked(length);
+        let (taken, left) = split.ok_or_else(|| Fault::invalid("it is cut short"))?;
+        self.0 = left;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+        let taken = self.take(N)?;
+        Ok(taken.try_into().expect("as many bytes were taken"))
+    }
+
+    fn number(&mut self) -> Result<u32, Fault> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+}
+
+struct Header {
+    /// Whether blocks refer to those before them.
+    is_linked: bool,
+    has_block_checksums: bool,
+    has_checksum: bool,
+    length: Option<u64>,
+    max_block: usize,
+}
+
+impl Header {
+    fn read(input: &mut Input<'_>) -> Result<Self, Fault> {
+        if input.number()? != MAGIC {
+            return Err(Fault::invalid("it does not begin as one"));
+        }
+        let descriptor = input.0;
+        let [flags, block] = input.array()?;
+        let has = |bit: u8| flags & 1 << bit != 0;
+        if flags >> 6 != 1 || has(1) || block & 0b1000_1111 != 0 {
+            return Err(Fault::invalid("it has another version"));
+        }
+        if has(0) {
+            return Err(Fault::invalid("it needs a dictionary"));
+        }
+        let max_block = match block >> 4 {
+            size @ 4..=7 => 1 << (2 * size + 8),
+            _ => return Err(Fault::invalid("its block size does not exist")),
+        };
+        let length = match has(3) {
+            true => Some(u64::from_le_bytes(input.array()?)),
+            false => None,
+        };
+        let descriptor = &descriptor[..descriptor.len() - input.0.len()];
+        let [checksum] = input.array()?;
+        if xxh32(descriptor, 0).to_le_bytes()[1] != checksum {
+            return Err(Fault::invalid("the checksum of its header is wrong"));
+        }
+        Ok(Self {
+            is_linked: !has(5),
+            has_block_checksums: has(4),
+            has_checksum: has(2),
+            length,
+            max_block,
+        })
+    }
+}
+
+/// What was decompressed.
+struct Output {
+    /// Only grows, so that no byte is cleared twice.
+    bytes: Vec<u8>,
+    length: usize,
+    limit: usize,
+}
+
+impl Output {
+    const fn new(limit: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            length: 0,
+            limit,
+        }
+    }
+
+    fn copy(&mut self, block: &[u8]) -> Result<(), Fault> {
+        let length = self.length + block.len();
+        if length > self.limit {
+            return Err(Fault::TooLong);
+        }
+        self.grow(length);
+        self.bytes[self.length..length].copy_from_slice(block);
+        self.length = length;
+        Ok(())
+    }
+
+    fn decompress(&mut self, block: &[u8], header: &Header) -> Result<(), Fault> {
+        let left = self.limit - self.length;
+        let room = header.max_block.min(block.len() * MOST);
+        self.grow(self.length + room.min(left));
+        let (before, rest) = self.bytes.split_at_mut(self.length);
+        let rest = &mut rest[..room.min(left)];
+        let written = match header.is_linked {
+            true => {
+                let window = &before[before.len().saturating_sub(WINDOW)..];
+                decompress_into_with_dict(block, rest, window)
+            }
+            false => decompress_into(block, rest),
+        };
+        self.length += written.map_err(|error| match error {
+            DecompressError::OutputTooSmall { .. } if left < room => Fault::TooLong,
+            error => Fault::invalid(error),
+        })?;
+        Ok(())
+    }
+
+    fn grow(&mut self, length: usize) {
+        if length > self.bytes.len() {
+            self.bytes.resize(length, 0);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.length);
+        self.bytes
+    }
+}

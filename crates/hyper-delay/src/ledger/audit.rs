@@ -1,0 +1,97 @@
+use super::{Actor, Audited, Op, Outcome, view::scan_meta, writes::Writes};
+use crate::{
+    record::{self, AuditLine, Job, key},
+    store::{Space, Store, StoreError},
+};
+
+/// The lines that tell what operators did. The last ones are kept.
+#[derive(Debug)]
+pub(super) struct Audit {
+    /// The number of the next line.
+    next: u64,
+}
+
+impl Audit {
+    /// Reads the number of the last line of a store.
+    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
+        let mut last = 0;
+        scan_meta(store, key::AUDIT, |_, value| {
+            last = last.max(record::decode::<AuditLine>(value)?.number);
+            Ok(())
+        })?;
+        Ok(Self { next: last + 1 })
+    }
+
+    /// Adds a line to the batch if the operation has changed anything.
+    pub(super) fn operation(
+        &mut self,
+        audited: &Audited,
+        outcome: Outcome,
+        now: u64,
+        writes: &mut Writes<impl Store>,
+    ) {
+        let Audited { op, actor } = audited;
+        let Some((act, route, id)) = described(op) else {
+            return;
+        };
+        let job = match outcome {
+            Outcome::Began(job) => Some(job),
+            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
+            _ => return,
+        };
+        let (by, address) = actor.stored();
+        let line = AuditLine {
+            number: self.next,
+            at: now,
+            act: act.into(),
+            route: route.into(),
+            id: id.map(Box::from),
+            job,
+            tasks: None,
+            by,
+            address,
+        };
+        self.add(&line, writes);
+    }
+
+    /// Adds the end of a bulk operation to the batch.
+    pub(super) fn end(
+        &mut self,
+        (id, job): (u64, &Job),
+        actor: &Actor,
+        now: u64,
+        writes: &mut Writes<impl Store>,
+    ) {
+        let (by, address) = actor.stored();
+        let line = AuditLine {
+            number: self.next,
+            at: now,
+            act: job.state.as_str().into(),
+            route: job.route.clone(),
+            id: None,
+            job: Some(id),
+            tasks: Some(job.changed),
+            by,
+            address,
+        };
+        self.add(&line, writes);
+    }
+
+    fn add(&mut self, line: &AuditLine, writes: &mut Writes<impl Store>) {
+        let key = key::audit(line.number % AuditLine::KEPT);
+        writes.put(Space::Meta, key, record::encode(line));
+        self.next += 1;
+    }
+}
+
+/// Returns the name of an operation, its route and its task. `None` if it leaves no line.
+pub(crate) fn described(op: &Op) -> Option<(&'static str, &str, Option<&str>)> {
+    Some(match op {
+        Op::Kick { route, id, .. } => ("kick", route, Some(id)),
+        Op::Delete { route, id } => ("delete", route, Some(id)),
+        Op::Pause(route) => ("pause", route, None),
+        Op::Resume(route) => ("resume", route, None),
+        Op::Begin(bulk) => (bulk.act.as_str(), &bulk.route, None),
+        _ => return None,
+    })
+}

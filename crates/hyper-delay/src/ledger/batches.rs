@@ -1,0 +1,40 @@
+use super::Ledger;
+use crate::store::{Batch, Store, StoreError};
+
+/// The batches of the operations.
+impl<S: Store> Ledger<S> {
+    /// Forgets the names of finished tasks that have expired, if it is time for that. `now` is in
+    /// Unix milliseconds. The names are removed at once, ahead of the current batch.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written. The ledger must not be used after that.
+    pub(crate) fn forget_expired(&mut self, now: u64) -> Result<(), StoreError> {
+        self.dedupe_window.rotate(&mut self.writes, now)
+    }
+
+    /// Ends the current batch and returns it.
+    ///
+    /// Batches must be committed in the order in which they were taken; no outcome of a batch may be
+    /// reported before that. Operations of the next batch see the changes of this one.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read. The ledger must not be used after that.
+    pub(crate) fn take_batch(&mut self) -> Result<Batch, StoreError> {
+        self.tally.write(&mut self.writes)?;
+        self.jobs.write(&mut self.writes);
+        self.numbers.write(&mut self.writes);
+        Ok(self.writes.take())
+    }
+
+    /// Makes the batch that was taken last the current one again.
+    pub(crate) fn resume(&mut self, batch: Batch) {
+        self.writes.resume(batch);
+    }
+
+    /// Notes that the first `batches` batches that were taken are committed.
+    pub(crate) fn committed(&mut self, batches: u64) {
+        self.writes.committed(batches);
+    }
+}

@@ -1,0 +1,85 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Advance, Bulk, view::scan_meta, writes::Writes};
+use crate::{
+    record::{self, Job, Progress, key},
+    store::{Space, Store, StoreError},
+};
+
+/// How many ended bulk operations are kept.
+const KEPT: usize = if cfg!(test) { 3 } else { 100 };
+
+/// The bulk operations. Their counts are written with the batches that they count.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    by_id: BTreeMap<u64, Job>,
+    changed: BTreeSet<u64>,
+}
+
+impl Jobs {
+    /// Reads the bulk operations of a store.
+    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
+        let mut jobs = Self::default();
+        scan_meta(store, key::JOBS, |rest, value| {
+            let id = key::number_of(rest)?;
+            jobs.by_id.insert(id, record::decode(value)?);
+            Ok(())
+        })?;
+        Ok(jobs)
+    }
+
+    /// Returns the bulk operations that go on, in the order in which they began.
+    pub(super) fn running(&self) -> impl Iterator<Item = (u64, &Job)> {
+        let all = self.by_id.iter().map(|(id, job)| (*id, job));
+        all.filter(|(_, job)| job.state == Progress::Running)
+    }
+
+    /// Begins a bulk operation under an unused number.
+    pub(super) fn begin(&mut self, id: u64, bulk: &Bulk) {
+        self.by_id.insert(id, bulk.stored());
+        self.changed.insert(id);
+    }
+
+    /// Counts a task that a bulk operation has changed.
+    pub(super) fn count(&mut self, id: u64) {
+        if let Some(job) = self.by_id.get_mut(&id) {
+            job.changed += 1;
+            self.changed.insert(id);
+        }
+    }
+
+    /// Moves a bulk operation on, or ends it. Returns it if it was running.
+    pub(super) fn advance(&mut self, advance: &Advance) -> Option<&Job> {
+        let job = self.by_id.get_mut(&advance.job)?;
+        if job.state != Progress::Running {
+            return None;
+        }
+        job.state = advance.state;
+        if job.state == Progress::Running {
+            job.cursor = advance.cursor.clone();
+        } else {
+            job.ended_at = advance.at;
+        }
+        self.changed.insert(advance.job);
+        Some(job)
+    }
+
+    /// Adds the changed bulk operations to the batch, and removes the oldest ended ones.
+    pub(super) fn write(&mut self, writes: &mut Writes<impl Store>) {
+        if self.changed.is_empty() {
+            return;
+        }
+        for id in std::mem::take(&mut self.changed) {
+            if let Some(job) = self.by_id.get(&id) {
+                writes.put(Space::Meta, key::job(id), record::encode(job));
+            }
+        }
+        let ended = self.by_id.iter();
+        let ended = ended.filter(|(_, job)| job.state != Progress::Running);
+        let ended: Vec<u64> = ended.map(|(id, _)| *id).collect();
+        for id in &ended[..ended.len().saturating_sub(KEPT)] {
+            self.by_id.remove(id);
+            writes.remove(Space::Meta, key::job(*id));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use std::sync::Arc;
+
+/// What is there at one moment.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Gauges {
+    /// The routes with the most pending tasks, in order of name.
+    pub(super) routes: Vec<(Arc<str>, RouteGauges)>,
+    /// The sum of all other routes.
+    pub(super) other: RouteGauges,
+    /// Whether the tasks that are due soon are all counted.
+    pub(super) is_due_soon_exact: bool,
+    /// The longest wait of a due task without a consumer, in milliseconds.
+    pub(super) oldest_overdue: u64,
+    /// The bytes of the store's files.
+    pub(super) store_bytes: u64,
+    /// Open connections that speak the protocol.
+    pub(super) connections: u64,
+}
+
+/// The tasks of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct RouteGauges {
+    /// Waiting, ready or in flight.
+    pub(super) pending: u64,
+    pub(super) due_soon: u64,
+    /// Due, and with no consumer.
+    pub(super) ready: u64,
+    pub(super) in_flight: u64,
+    pub(super) dead: u64,
+    /// Connections that have registered it.
+    pub(super) consumers: u64,
+    /// Whether nothing of it is delivered. Not of a sum.
+    pub(super) is_paused: bool,
+}
+
+impl RouteGauges {
+    /// Adds a part.
+    pub(super) const fn add(&mut self, part: Self) {
+        self.pending += part.pending;
+        self.due_soon += part.due_soon;
+        self.ready += part.ready;
+        self.in_flight += part.in_flight;
+        self.dead += part.dead;
+        self.consumers += part.consumers;
+    }
+
+    /// Takes `part` away. The parts can have been read after the whole.
+    pub(super) const fn subtract(&mut self, part: Self) {
+        self.pending = self.pending.saturating_sub(part.pending);
+        self.due_soon = self.due_soon.saturating_sub(part.due_soon);
+        self.ready = self.ready.saturating_sub(part.ready);
+        self.in_flight = self.in_flight.saturating_sub(part.in_flight);
+        self.dead = self.dead.saturating_sub(part.dead);
+        self.consumers = self.consumers.saturating_sub(part.consumers);
+    }
+}
+
+/// Open connections of the HTTP listener.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Connections(pub(crate) usize);

@@ -1,0 +1,247 @@
+//! Reads the gauges: what the scheduler has in memory, and the counts on disk.
+
+use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
+
+use rustc_hash::FxHashMap;
+
+use super::{Gauges, SOON, gauges::RouteGauges, top::Top};
+use crate::{
+    ledger::{Position, View},
+    record::Counts,
+    scheduler::{InMemory, RouteInMemory},
+    store::{Store, StoreError},
+};
+
+/// The route that stands for all others. A route of this name is among them.
+pub(super) const OTHER: &str = "other";
+
+/// How much is read and shown, at most.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The routes that are shown.
+    routes: usize,
+    /// The routes whose counts are read. The others count in [`OTHER`] only.
+    counted: usize,
+    /// The routes in which the oldest parked task is looked up: those with the most parked tasks.
+    looked_up: usize,
+    /// The tasks beyond the scheduler's memory that are counted as due soon.
+    beyond: u64,
+    /// Whether routes without tasks are shown, too, if they have consumers or are paused.
+    shows_idle: bool,
+}
+
+impl Limits {
+    /// Those of `/metrics`.
+    pub(crate) const SCRAPE: Self = Self {
+        routes: 100,
+        counted: 20_000,
+        looked_up: 1_000,
+        beyond: 2_000,
+        shows_idle: false,
+    };
+
+    /// Those of the page: at most 2,000 keys.
+    pub(crate) const PAGE: Self = Self {
+        routes: 100,
+        counted: 1_000,
+        looked_up: 100,
+        beyond: 500,
+        shows_idle: true,
+    };
+}
+
+/// Reads the gauges. The number of keys that it reads is bounded.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub(crate) fn read<S: Store>(
+    store: &Arc<S>,
+    memory: &InMemory,
+    limits: &Limits,
+) -> Result<Gauges, StoreError> {
+    let view = View::new(store.clone());
+    let (shown, looked_up) = routes(&view, memory, limits)?;
+    let soon = Soon::read(&view, memory, limits.beyond)?;
+    let oldest = oldest(&view, memory, looked_up)?;
+    let consumers: FxHashMap<&str, u64> = memory
+        .consumers
+        .iter()
+        .map(|(route, consumers)| (&**route, *consumers))
+        .collect();
+    let mut other = RouteGauges {
+        due_soon: soon.all,
+        consumers: consumers.values().sum(),
+        ..gauges(view.totals()?, memory.sum())
+    };
+    let mut routes: Vec<_> = shown
+        .into_routes()
+        .map(|(route, counts)| {
+            let in_memory = memory.routes.get(&route).copied().unwrap_or_default();
+            let row = RouteGauges {
+                due_soon: soon.of(&route),
+                consumers: consumers.get(&*route).copied().unwrap_or_default(),
+                is_paused: memory.paused.contains(&route),
+                ..gauges(counts, in_memory)
+            };
+            (route, row)
+        })
+        .collect();
+    routes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    for (_, row) in &routes {
+        other.subtract(*row);
+    }
+    Ok(Gauges {
+        routes,
+        other,
+        is_due_soon_exact: soon.is_exact,
+        oldest_overdue: oldest.map_or(0, |at| memory.now.saturating_sub(at)),
+        store_bytes: store.size()?,
+        connections: memory.connections,
+    })
+}
+
+/// Returns the routes with the most pending tasks, and those with the most parked ones.
+fn routes<S: Store>(
+    view: &View<S>,
+    memory: &InMemory,
+    limits: &Limits,
+) -> Result<(Top, Top), StoreError> {
+    let mut shown = Top::new(limits.routes);
+    let mut looked_up = Top::new(limits.looked_up);
+    let mut left = limits.counted;
+    let mut idle: HashSet<&str> = HashSet::new();
+    if limits.shows_idle {
+        idle.extend(memory.consumers.iter().map(|(route, _)| &**route));
+        idle.extend(memory.paused.iter().map(|route| &**route));
+    }
+    view.routes_while(|route, counts| {
+        idle.remove(route);
+        if route != OTHER {
+            shown.add(counts.waiting + counts.parked, route, counts);
+        }
+        if counts.parked > 0 {
+            looked_up.add(counts.parked, route, counts);
+        }
+        left -= 1;
+        match left {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    })?;
+    // If not all routes were read, those with consumers can have tasks, too.
+    if left > 0 {
+        for route in idle {
+            shown.add(0, route, Counts::default());
+        }
+    }
+    Ok((shown, looked_up))
+}
+
+fn gauges(counts: Counts, memory: RouteInMemory) -> RouteGauges {
+    let parked = counts.parked.saturating_sub(memory.in_flight_and_parked);
+    RouteGauges {
+        pending: counts.waiting + counts.parked,
+        due_soon: 0,
+        consumers: 0,
+        is_paused: false,
+        ready: parked + memory.ready,
+        in_flight: memory.in_flight,
+        dead: counts.dead,
+    }
+}
+
+/// The tasks that are due soon.
+struct Soon<'a> {
+    /// Those that are only on disk.
+    on_disk: FxHashMap<Arc<str>, u64>,
+    memory: &'a InMemory,
+    /// Whether those beyond what the scheduler has read are counted from memory.
+    counts_memory: bool,
+    all: u64,
+    is_exact: bool,
+}
+
+impl<'a> Soon<'a> {
+    /// Counts from memory as far as the scheduler has read the disk, and from disk beyond that. If
+    /// there are too many of them, counts what is in memory or the first on disk, whichever is
+    /// more.
+    fn read<S: Store>(view: &View<S>, memory: &'a InMemory, most: u64) -> Result<Self, StoreError> {
+        let mut on_disk: FxHashMap<Arc<str>, u64> = FxHashMap::default();
+        let mut count = 0;
+        let mut is_exact = true;
+        if let Some(from) = memory.unread {
+            let end = memory.now + SOON.as_millis() as u64;
+            view.waiting(from, |listed| {
+                if listed.position.at > end {
+                    return ControlFlow::Break(());
+                }
+                if count == most {
+                    is_exact = false;
+                    return ControlFlow::Break(());
+                }
+                count += 1;
+                *on_disk.entry(listed.route).or_default() += 1;
+                ControlFlow::Continue(())
+            })?;
+        }
+        let sum = memory.sum();
+        let counts_memory = !is_exact && sum.soon_unread > count;
+        let beyond = match counts_memory {
+            true => sum.soon_unread,
+            false => count,
+        };
+        Ok(Self {
+            on_disk,
+            memory,
+            counts_memory,
+            all: sum.soon + beyond,
+            is_exact,
+        })
+    }
+
+    fn of(&self, route: &str) -> u64 {
+        let memory = self.memory.routes.get(route).copied().unwrap_or_default();
+        let beyond = match self.counts_memory {
+            true => memory.soon_unread,
+            false => self.on_disk.get(route).copied().unwrap_or_default(),
+        };
+        memory.soon + beyond
+    }
+}
+
+/// Returns when the oldest task became due that is due and with no consumer, in Unix milliseconds.
+fn oldest<S: Store>(
+    view: &View<S>,
+    memory: &InMemory,
+    parked: Top,
+) -> Result<Option<u64>, StoreError> {
+    let mut oldest = memory.oldest_ready;
+    let mut found = |position: Position| {
+        oldest = Some(oldest.map_or(position.at, |oldest| oldest.min(position.at)));
+    };
+    if let Some((from, to)) = memory.overdue {
+        view.waiting(from, |listed| {
+            if listed.position < to {
+                found(listed.position);
+            }
+            ControlFlow::Break(())
+        })?;
+    }
+    // Tasks that a consumer has, or that wait in memory for one, come before the backlog.
+    let in_memory: HashSet<&Arc<str>> = memory.without_backlog.iter().collect();
+    for (route, _) in parked.into_routes() {
+        if in_memory.contains(&route) {
+            continue;
+        }
+        let from = memory.backlogs.get(&route).copied().unwrap_or_default();
+        view.parked(&route, from, |listed| {
+            found(listed.position);
+            ControlFlow::Break(())
+        })?;
+    }
+    Ok(oldest.filter(|at| *at <= memory.now))
+}
+
+#[cfg(test)]
+mod tests;

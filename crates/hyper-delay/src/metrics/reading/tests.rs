@@ -1,0 +1,161 @@
+use super::*;
+use crate::{
+    ledger::{Ledger, Op, Order, Subject},
+    protocol::Compression,
+    store::{Durability, fake::Fake},
+};
+
+const NOW: u64 = 100_000;
+
+const ROUTES: usize = Limits::SCRAPE.routes;
+const COUNTED: usize = Limits::SCRAPE.counted;
+const BEYOND: u64 = Limits::SCRAPE.beyond;
+
+fn read(store: &Arc<Fake>, memory: &InMemory) -> Result<Gauges, StoreError> {
+    super::read(store, memory, &Limits::SCRAPE)
+}
+
+fn order(route: &str, id: &str, at: u64) -> Order {
+    Order {
+        route: route.into(),
+        id: id.into(),
+        named: true,
+        at,
+        fire_at: at,
+        compression: Compression::None,
+        payload: b"".as_slice().into(),
+        replace: false,
+    }
+}
+
+/// A store with these tasks, numbered in this order.
+fn store(orders: impl IntoIterator<Item = Order>, parked: &[(&str, &str, u64)]) -> Arc<Fake> {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    for order in orders {
+        ledger.apply(&Op::Schedule(order), NOW).unwrap();
+    }
+    for (route, id, at) in parked {
+        let order = order(route, id, *at);
+        let scheduled = ledger.apply(&Op::Schedule(order), NOW).unwrap();
+        let crate::ledger::Outcome::Scheduled { seq, .. } = scheduled else {
+            panic!("{scheduled:?}");
+        };
+        let subject = Subject {
+            route: (*route).into(),
+            id: (*id).into(),
+            seq,
+            attempt: 0,
+        };
+        ledger.apply(&Op::Park(subject), NOW).unwrap();
+    }
+    ledger.commit(Durability::Written, NOW).unwrap();
+    store
+}
+
+fn memory() -> InMemory {
+    InMemory {
+        now: NOW,
+        ..InMemory::default()
+    }
+}
+
+#[test]
+fn routes_beyond_those_that_are_counted_stay_in_the_sum() {
+    let routes = COUNTED as u64 + 50;
+    let orders = (0..routes).map(|route| order(&format!("r{route}"), "1", NOW + 500_000));
+    let gauges = read(&store(orders, &[]), &memory()).unwrap();
+    assert_eq!(gauges.routes.len(), ROUTES);
+    assert_eq!(gauges.other.pending, routes - ROUTES as u64);
+}
+
+#[test]
+fn what_was_overdue_at_the_start_and_is_not_read_yet_is_overdue() {
+    let store = store([order("a", "1", 30_000), order("a", "2", 90_000)], &[]);
+    let overdue = |from, to| {
+        let range = (Position::start_of(from), Position::start_of(to));
+        let memory = InMemory {
+            overdue: Some(range),
+            ..memory()
+        };
+        read(&store, &memory).unwrap().oldest_overdue
+    };
+    assert_eq!(overdue(0, NOW), 70_000);
+    assert_eq!(overdue(40_000, NOW), 10_000, "the first is in memory");
+    assert_eq!(overdue(40_000, 80_000), 0, "the second was not overdue");
+    assert_eq!(read(&store, &memory()).unwrap().oldest_overdue, 0);
+}
+
+#[test]
+fn parked_tasks_are_overdue_unless_they_are_in_memory() {
+    let parked = [("a", "1", 20_000), ("a", "2", 60_000), ("b", "1", 50_000)];
+    let store = store([], &parked);
+    let oldest = |memory: &InMemory| read(&store, memory).unwrap().oldest_overdue;
+    assert_eq!(oldest(&memory()), 80_000);
+    let mut memory = memory();
+    memory
+        .backlogs
+        .insert("a".into(), Position::start_of(40_000));
+    assert_eq!(oldest(&memory), 50_000, "the first of b");
+    memory.without_backlog.push("b".into());
+    assert_eq!(oldest(&memory), 40_000, "the second of a");
+    memory.oldest_ready = Some(10_000);
+    assert_eq!(oldest(&memory), 90_000);
+}
+
+#[test]
+fn tasks_beyond_what_was_read_are_counted_on_disk_or_in_memory() {
+    let orders = (0..BEYOND + 10).map(|id| order("a", &id.to_string(), NOW + 50_000));
+    let store = store(orders, &[]);
+    let soon = |soon, soon_unread, unread| {
+        let mut memory = memory();
+        memory.unread = unread;
+        let row = RouteInMemory {
+            soon,
+            soon_unread,
+            ..RouteInMemory::default()
+        };
+        memory.routes.insert("a".into(), row);
+        let gauges = read(&store, &memory).unwrap();
+        assert_eq!(gauges.other.due_soon, 0);
+        (gauges.routes[0].1.due_soon, gauges.is_due_soon_exact)
+    };
+    assert_eq!(soon(7, 0, None), (7, true), "all is read");
+    let from = Some(Position::start_of(NOW));
+    assert_eq!(soon(7, 5, from), (7 + BEYOND, false));
+    assert_eq!(soon(7, BEYOND + 5, from), (7 + BEYOND + 5, false));
+    let after = Some(Position::start_of(NOW + 50_001));
+    assert_eq!(soon(7, 0, after), (7, true));
+}
+
+#[test]
+fn the_page_reads_at_most_2000_keys_however_many_tasks_there_are() {
+    // More of each kind than the page reads, as with millions of them.
+    for (routes, tasks, least) in [(3, 10, 5), (3_000, 6_000, 1_000)] {
+        let orders = (0..tasks).map(|id| {
+            let route = format!("r{}", id % routes);
+            order(&route, &id.to_string(), NOW + 1_000)
+        });
+        let parked: Vec<String> = (0..routes).map(|route| format!("r{route}")).collect();
+        let parked: Vec<_> = parked.iter().map(|route| (&**route, "p", NOW)).collect();
+        let store = store(orders, &parked);
+        let memory = InMemory {
+            unread: Some(Position::start_of(NOW)),
+            overdue: Some((Position::start_of(0), Position::start_of(NOW))),
+            consumers: vec![("idle".into(), 1), ("r1".into(), 2)],
+            paused: ["r1".into(), "still".into()].into_iter().collect(),
+            ..memory()
+        };
+        let before = store.asked().keys;
+        let gauges = super::read(&store, &memory, &Limits::PAGE).unwrap();
+        let read = store.asked().keys - before;
+        assert!((least..=2_000).contains(&read), "{read} keys");
+        let row = |name: &str| gauges.routes.iter().find(|(route, _)| **route == *name);
+        let r1 = row("r1").unwrap().1;
+        assert_eq!((r1.consumers, r1.is_paused), (2, true));
+        // Routes without tasks are shown if all routes were read.
+        for name in ["idle", "still"] {
+            assert_eq!(row(name).is_some(), routes == 3, "{name}");
+        }
+    }
+}

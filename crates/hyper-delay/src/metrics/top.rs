@@ -1,0 +1,70 @@
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use crate::record::Counts;
+
+/// Keeps the routes with the largest sizes; of equal ones, the first by name.
+#[derive(Debug)]
+pub(super) struct Top {
+    most: usize,
+    kept: BTreeMap<(u64, Reverse<Arc<str>>), Counts>,
+}
+
+impl Top {
+    /// Keeps at most `most` routes.
+    pub(super) const fn new(most: usize) -> Self {
+        Self {
+            most,
+            kept: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, size: u64, route: &str, counts: Counts) {
+        let is_full = self.kept.len() == self.most;
+        let least = self.kept.first_key_value();
+        if is_full
+            && least.is_some_and(|((least, Reverse(name)), _)| {
+                (*least, Reverse(&**name)) > (size, Reverse(route))
+            })
+        {
+            return;
+        }
+        self.kept.insert((size, Reverse(route.into())), counts);
+        if self.kept.len() > self.most {
+            self.kept.pop_first();
+        }
+    }
+
+    /// Returns the routes, the smallest first.
+    pub(super) fn into_routes(self) -> impl Iterator<Item = (Arc<str>, Counts)> {
+        let kept = self.kept.into_iter();
+        kept.map(|((_, Reverse(route)), counts)| (route, counts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(most: usize, sizes: &[(u64, &str)]) -> Vec<String> {
+        let mut top = Top::new(most);
+        for (size, route) in sizes {
+            top.add(*size, route, Counts::default());
+        }
+        let kept = top.into_routes();
+        kept.map(|(route, _)| route.to_string()).collect()
+    }
+
+    #[test]
+    fn the_largest_are_kept_in_whatever_order_they_come() {
+        let sizes = [(3, "c"), (1, "a"), (5, "e"), (2, "b"), (4, "d")];
+        assert_eq!(kept(2, &sizes), ["d", "e"]);
+        assert_eq!(kept(9, &sizes), ["a", "b", "c", "d", "e"]);
+        assert_eq!(kept(0, &sizes), [""; 0]);
+    }
+
+    #[test]
+    fn of_equal_routes_the_first_by_name_are_kept() {
+        let sizes = [(1, "b"), (1, "a"), (1, "c")];
+        assert_eq!(kept(2, &sizes), ["b", "a"]);
+    }
+}

@@ -1,0 +1,69 @@
+//! What operators have asked for: pauses, bulk operations and the audit.
+
+use std::sync::Arc;
+
+use super::stopped_store::Directory;
+use crate::{
+    ledger::{Actor, Audited, Bulk, Ledger, Op, View},
+    protocol::Filter,
+    record::{Act, key},
+    salvage::repair,
+    store::{Batch, Durability, Embedded, Space, Store as _},
+};
+
+/// A store with a paused route and a bulk operation that goes on.
+fn directory() -> Directory {
+    let directory = Directory::new(true);
+    let store = Arc::new(Embedded::open(directory.path()).unwrap());
+    let mut ledger = Ledger::open(store.clone(), 1_000).unwrap();
+    let purge = Bulk {
+        act: Act::Purge,
+        route: "north".into(),
+        filter: Filter::default(),
+        in_flight: false,
+        at: 7,
+        actor: Actor::default(),
+    };
+    for op in [Op::Pause("north".into()), Op::Begin(Box::new(purge))] {
+        let actor = Actor::default();
+        let audited = Op::Audited(Box::new(Audited { op, actor }));
+        ledger.apply(&audited, 1_000_000).unwrap();
+    }
+    ledger.commit(Durability::Synced, 1_000_000).unwrap();
+    directory
+}
+
+#[test]
+fn a_repair_keeps_pauses_and_the_audit_and_ends_bulk_operations() {
+    let directory = directory();
+    assert_eq!(directory.verify(), [""; 0]);
+    directory.repair();
+    let new = tempfile::tempdir().unwrap();
+    let to = new.path().join("repaired");
+    repair(directory.path(), &to).unwrap();
+    let store = Arc::new(Embedded::open(&to).unwrap());
+    let ledger = Ledger::open(store.clone(), 1_000).unwrap();
+    let paused: Vec<_> = ledger.paused().map(|route| route.to_string()).collect();
+    assert_eq!(paused, ["north"]);
+    assert_eq!(ledger.running_jobs().count(), 0);
+    assert_eq!(View::new(store).audit().unwrap().len(), 2);
+}
+
+#[test]
+fn rows_that_cannot_be_decoded_are_found_and_left_out() {
+    let directory = directory();
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(Space::Meta, [key::PAUSED, b"\xff"].concat(), *b"");
+    batch.put(Space::Meta, key::audit(9), *b"\x01");
+    batch.put(Space::Meta, key::job(9), *b"\x01");
+    store.commit(batch, Durability::Synced).unwrap();
+    drop(store);
+    let findings = directory.verify();
+    assert_eq!(findings.len(), 3, "{findings:?}");
+    for key in ["paused/\\xff", "audit/\\x00", "job/\\x00"] {
+        let is_found = |finding: &String| finding.contains(&format!("the key {key}"));
+        assert!(findings.iter().any(is_found), "{key}: {findings:?}");
+    }
+    directory.repair();
+}

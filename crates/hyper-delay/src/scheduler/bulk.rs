@@ -1,0 +1,241 @@
+//! Bulk operations: every dead letter that matches, or every task of a route.
+//!
+//! They run one after another, in batches: the tasks of a batch are read, their operations are
+//! submitted together with the place where the next batch begins, and nothing more is read until
+//! they are on disk. Other requests go on between the batches. The ledger counts each task in the
+//! batch that changes it, and a task that is gone counts for nothing: a batch that is repeated after
+//! a crash changes only what the first try did not.
+
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
+
+use super::{Scheduler, Token, reading::PARKS, task::Task, tasks::Left};
+use crate::{
+    ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
+    protocol::Filter,
+    record::{Act, Job, Place, Progress},
+    store::{Space, Store, StoreError},
+};
+
+/// The most tasks of a batch.
+const TASKS: usize = if cfg!(test) { 3 } else { 500 };
+
+/// The most keys that are read for a batch.
+const KEYS: usize = 4 * TASKS;
+
+/// The bulk operations that are not done.
+#[derive(Debug, Default)]
+pub(super) struct Bulk {
+    queue: VecDeque<Running>,
+    /// Whether a batch of the first one is on its way to the disk.
+    is_under_way: bool,
+}
+
+/// A bulk operation that goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    id: u64,
+    act: Act,
+    route: Arc<str>,
+    filter: Filter,
+    in_flight: bool,
+    /// The key or the id after which it goes on. Empty at the start.
+    cursor: Box<[u8]>,
+    /// Who has ended it.
+    stopped: Option<Actor>,
+}
+
+impl Running {
+    /// A bulk operation that goes on as it is stored.
+    pub(crate) fn stored(id: u64, job: &Job) -> Self {
+        Self {
+            id,
+            act: job.act,
+            route: (&*job.route).into(),
+            filter: Filter {
+                reason: job.reason.as_deref().map(Arc::from),
+                from: job.from,
+                until: job.until,
+            },
+            in_flight: job.in_flight,
+            cursor: job.cursor.clone(),
+            stopped: None,
+        }
+    }
+}
+
+/// The next batch of a bulk operation.
+#[derive(Debug, Default)]
+struct Batch {
+    tasks: Vec<(Arc<str>, u64, SweepAct)>,
+    /// Where the one after it begins. `None` if there is none.
+    cursor: Option<Box<[u8]>>,
+}
+
+impl Bulk {
+    /// The number of bulk operations that are not done.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn push(&mut self, running: Running) {
+        self.queue.push_back(running);
+    }
+
+    /// Ends a bulk operation before its next batch. Returns whether it is not done.
+    pub(super) fn stop(&mut self, id: u64, actor: Actor) -> bool {
+        let mut queue = self.queue.iter_mut();
+        match queue.find(|running| running.id == id) {
+            Some(running) => {
+                running.stopped.get_or_insert(actor);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Whether a batch of a bulk operation is to be read.
+    pub(super) fn wants_bulk(&self) -> bool {
+        let is_wanted = !self.bulk.queue.is_empty() && !self.bulk.is_under_way;
+        is_wanted && !self.is_ending && self.requests.parks() < PARKS
+    }
+
+    /// Reads and submits the next batch of the first bulk operation.
+    pub(super) fn continue_bulk(&mut self) {
+        if !self.wants_bulk() {
+            return;
+        }
+        let Some(running) = self.bulk.queue.front().cloned() else {
+            return;
+        };
+        let mut batch = Batch::default();
+        let mut state = Progress::Stopped;
+        if running.stopped.is_none() {
+            state = match self.bulk_batch(&running) {
+                Ok(read) => {
+                    batch = read;
+                    match batch.cursor {
+                        Some(_) => Progress::Running,
+                        None => Progress::Done,
+                    }
+                }
+                Err(error) if error.is_damage() => {
+                    let (job, route) = (running.id, &running.route);
+                    tracing::error!(job, %route, %error, "a bulk operation has met damage and ends");
+                    Progress::Failed
+                }
+                Err(error) => return self.fail(error),
+            };
+        }
+        for (id, seq, act) in batch.tasks {
+            let sweep = Sweep {
+                job: running.id,
+                route: running.route.clone(),
+                id,
+                seq,
+                act,
+            };
+            self.submit(Op::Sweep(sweep), Token::None);
+        }
+        let advance = Advance {
+            job: running.id,
+            cursor: batch.cursor.unwrap_or_default(),
+            state,
+            at: self.now.wall_millis(),
+            actor: running.stopped.unwrap_or_default(),
+        };
+        self.bulk.is_under_way = true;
+        self.submit(Op::Advance(Box::new(advance)), Token::None);
+    }
+
+    fn bulk_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+        match running.act {
+            Act::Kick | Act::Delete => self.dead_batch(running),
+            Act::Purge => self.purge_batch(running),
+        }
+    }
+
+    /// Tasks that were scheduled after the bulk operation have higher numbers. Their deaths can have
+    /// earlier times, if the clock was set back.
+    fn dead_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+        let now = self.now.wall_millis();
+        let listing = Listing {
+            space: Space::Dead,
+            route: Some(&running.route),
+            filter: &running.filter,
+            after: Some(&*running.cursor).filter(|cursor| !cursor.is_empty()),
+        };
+        let page = self.view.list(&listing, TASKS, KEYS)?;
+        let rows = page.rows.into_iter();
+        let tasks = rows.filter(|row| row.position.seq < running.id).map(|row| {
+            let place = Place::Dead(row.position.at);
+            let act = match running.act {
+                Act::Kick => SweepAct::Kick { place, at: now },
+                _ => SweepAct::Delete { place },
+            };
+            (row.id, row.position.seq, act)
+        });
+        Ok(Batch {
+            tasks: tasks.collect(),
+            cursor: page.next.map(|(key, _)| (&*key).into()),
+        })
+    }
+
+    /// As for dead letters, later tasks have higher numbers.
+    fn purge_batch(&self, running: &Running) -> Result<Batch, StoreError> {
+        let after = std::str::from_utf8(&running.cursor)
+            .map_err(|error| StoreError::damage("read the cursor of a job", error))?;
+        let mut batch = Batch::default();
+        let mut read = 0;
+        let after = Some(after).filter(|after| !after.is_empty());
+        self.view.names(&running.route, after, |id, name| {
+            read += 1;
+            let is_in_flight = self.tasks.round(name.seq).is_some();
+            if name.seq < running.id && (running.in_flight || !is_in_flight) {
+                batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
+            }
+            if batch.tasks.len() < TASKS && read < KEYS {
+                return ControlFlow::Continue(());
+            }
+            batch.cursor = Some(id.as_bytes().into());
+            ControlFlow::Break(())
+        })?;
+        Ok(batch)
+    }
+
+    /// A task of a bulk operation is changed on disk.
+    pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
+        match (sweep.act, outcome) {
+            (SweepAct::Kick { at, .. }, Outcome::Kicked(Some((seq, attempt)))) => {
+                self.added(seq, Task::new(sweep.route, sweep.id, at, attempt));
+            }
+            (_, Outcome::Cancelled(Some(seq))) => {
+                let _: Option<(Task, Left)> = self.remove(seq);
+            }
+            _ => {}
+        }
+    }
+
+    /// A batch of the first bulk operation is on disk.
+    pub(super) fn advanced(&mut self, advance: Advance, outcome: Outcome) {
+        self.bulk.is_under_way = false;
+        if advance.state != Progress::Running || outcome != Outcome::Moved(true) {
+            if let Some(running) = self.bulk.queue.pop_front() {
+                let (job, route, act) = (running.id, &*running.route, advance.state.as_str());
+                let (by, address) = (advance.actor.by.as_deref(), advance.actor.address);
+                let address = address.map(tracing::field::display);
+                tracing::info!(
+                    act,
+                    route,
+                    job,
+                    by,
+                    address,
+                    "audit: a bulk operation has ended"
+                );
+            }
+        } else if let Some(running) = self.bulk.queue.front_mut() {
+            running.cursor = advance.cursor;
+        }
+    }
+}

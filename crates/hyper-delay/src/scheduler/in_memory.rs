@@ -1,0 +1,114 @@
+//! What the scheduler has in memory, counted.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Scheduler, task::State};
+use crate::{ledger::Position, metrics::SOON, store::Store};
+
+/// What is in memory at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct InMemory {
+    /// The time, in Unix milliseconds.
+    pub now: u64,
+    /// Open connections.
+    pub connections: u64,
+    /// The routes that have tasks in memory.
+    pub routes: FxHashMap<Arc<str>, RouteInMemory>,
+    /// The earliest time of a task that waits for a consumer to have room, in Unix milliseconds.
+    pub oldest_ready: Option<u64>,
+    /// The position from which on tasks can wait on disk that are not in memory.
+    pub unread: Option<Position>,
+    /// The rest of what was overdue at the start: its first position, and the one after it.
+    pub overdue: Option<(Position, Position)>,
+    /// Routes with consumers, of which parked tasks are in memory only up to a position.
+    pub backlogs: FxHashMap<Arc<str>, Position>,
+    /// Routes with consumers, of which all parked tasks are in memory.
+    pub without_backlog: Vec<Arc<str>>,
+    /// Paused routes.
+    pub paused: FxHashSet<Arc<str>>,
+    /// Routes with consumers, and how many each has.
+    pub consumers: Vec<(Arc<str>, u64)>,
+}
+
+/// The tasks of a route in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RouteInMemory {
+    /// Due soon, and before [`InMemory::unread`].
+    pub soon: u64,
+    /// Due soon, and not before [`InMemory::unread`].
+    pub soon_unread: u64,
+    /// Due, with no consumer, and not parked on disk.
+    pub ready: u64,
+    pub in_flight: u64,
+    /// In flight, and parked on disk.
+    pub in_flight_and_parked: u64,
+}
+
+impl InMemory {
+    /// Returns the sum over all routes.
+    #[must_use]
+    pub(crate) fn sum(&self) -> RouteInMemory {
+        let rows = self.routes.values();
+        rows.fold(RouteInMemory::default(), |sum, row| RouteInMemory {
+            soon: sum.soon + row.soon,
+            soon_unread: sum.soon_unread + row.soon_unread,
+            ready: sum.ready + row.ready,
+            in_flight: sum.in_flight + row.in_flight,
+            in_flight_and_parked: sum.in_flight_and_parked + row.in_flight_and_parked,
+        })
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Counts what is in memory. The time that it takes is bounded by `window_tasks` and the number
+    /// of routes with consumers.
+    #[must_use]
+    pub(crate) fn in_memory(&self) -> InMemory {
+        let now = self.now.wall_millis();
+        let soon = now.saturating_add(SOON.as_millis() as u64);
+        let unread = self.horizon.unread_from();
+        let mut memory = InMemory {
+            now,
+            connections: self.consumers.len() as u64,
+            unread,
+            paused: self.paused.clone(),
+            overdue: self.horizon.overdue().map(|range| (range.from, range.to)),
+            ..InMemory::default()
+        };
+        for (seq, task, state) in self.tasks.iter() {
+            let row = match memory.routes.get_mut(&task.route) {
+                Some(row) => row,
+                None => memory.routes.entry(task.route.clone()).or_default(),
+            };
+            match state {
+                State::Waiting { .. } if task.at <= soon => {
+                    let position = task.position(seq);
+                    match unread.is_some_and(|unread| position >= unread) {
+                        true => row.soon_unread += 1,
+                        false => row.soon += 1,
+                    }
+                }
+                State::Ready => {
+                    row.ready += u64::from(!task.is_parked);
+                    let oldest = memory.oldest_ready.unwrap_or(task.at);
+                    memory.oldest_ready = Some(oldest.min(task.at));
+                }
+                State::InFlight(_) => {
+                    row.in_flight += 1;
+                    row.in_flight_and_parked += u64::from(task.is_parked);
+                }
+                State::Waiting { .. } | State::Due | State::Committing(_) => {}
+            }
+        }
+        for (name, route) in self.routes.iter() {
+            memory.consumers.push((name.clone(), route.len() as u64));
+            match route.backlog() {
+                Some(position) => drop(memory.backlogs.insert(name.clone(), position)),
+                None => memory.without_backlog.push(name.clone()),
+            }
+        }
+        memory
+    }
+}

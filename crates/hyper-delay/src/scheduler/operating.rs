@@ -1,0 +1,186 @@
+//! What operators ask for.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::{ReplyTo, Scheduler, Token, bulk::Running};
+use crate::{
+    ledger::{Actor, Audited, Bulk, Op, Outcome, audit_of},
+    protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request},
+    record::Act,
+    store::Store,
+};
+
+/// The most routes that are paused at a time.
+const PAUSED: usize = 1_000;
+
+/// The most bulk operations that are not done.
+const JOBS: usize = 16;
+
+/// A request of an operator.
+#[derive(Debug)]
+pub(crate) struct Operated {
+    /// The request.
+    pub request: Request,
+    /// Who sent it.
+    pub actor: Actor,
+    /// Where the reply goes.
+    pub reply_to: ReplyTo,
+}
+
+/// What operators have asked for that is stored, at the start.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// Routes that are paused.
+    pub paused: FxHashSet<Arc<str>>,
+    /// Bulk operations that go on, in their order.
+    pub jobs: Vec<Running>,
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Goes on with what operators have asked for before the start.
+    #[must_use]
+    pub(crate) fn with_standing(mut self, standing: Standing) -> Self {
+        self.paused = standing.paused;
+        for running in standing.jobs {
+            self.bulk.push(running);
+        }
+        self
+    }
+
+    pub(super) fn operated(&mut self, operated: Operated) {
+        let Operated {
+            request,
+            actor,
+            reply_to,
+        } = operated;
+        let at = self.now.wall_millis();
+        let op = match request {
+            Request::Kick { route, id } => Op::Kick { route, id, at },
+            Request::Delete { route, id } => Op::Delete { route, id },
+            Request::Pause { route } => {
+                let is_paused = self.is_paused(&route);
+                if !is_paused && self.paused.len() >= PAUSED {
+                    let message = format!("{PAUSED} routes are paused: resume some");
+                    return self.refuse(reply_to, Some(route), Code::TooManyRoutes, message);
+                }
+                Op::Pause(route)
+            }
+            Request::Resume { route } => Op::Resume(route),
+            Request::Bulk(asked) => {
+                if self.bulk.len() >= JOBS {
+                    let message = format!("{JOBS} jobs are not done: wait, or stop some");
+                    return self.refuse(reply_to, Some(asked.route), Code::Busy, message);
+                }
+                Op::Begin(Box::new(self.bulk_of(*asked, actor.clone())))
+            }
+            Request::Stop { job } => {
+                let found = self.bulk.stop(job, actor);
+                return self.reply(reply_to, Reply::Stopped { job, found });
+            }
+            _ => {
+                debug_assert!(false, "no request of an operator");
+                return;
+            }
+        };
+        let audited = Box::new(Audited { op, actor });
+        self.submit(Op::Audited(audited), Token::Reply(reply_to));
+    }
+
+    fn bulk_of(&self, asked: BulkRequest, actor: Actor) -> Bulk {
+        let at = self.now.wall_millis();
+        Bulk {
+            act: match asked.act {
+                BulkAct::Kick => Act::Kick,
+                BulkAct::Delete => Act::Delete,
+                BulkAct::Purge => Act::Purge,
+            },
+            route: asked.route,
+            // A task that dies again after it was kicked is not kicked again.
+            filter: match asked.act {
+                BulkAct::Purge => Filter::default(),
+                _ => Filter {
+                    until: Some(asked.filter.until.unwrap_or(u64::MAX).min(at + 1)),
+                    ..asked.filter
+                },
+            },
+            in_flight: asked.in_flight,
+            at,
+            actor,
+        }
+    }
+
+    fn refuse(&mut self, to: ReplyTo, route: Option<Arc<str>>, code: Code, message: String) {
+        let refusal = Refusal {
+            route,
+            ..Refusal::new(code, message)
+        };
+        self.reply(to, Reply::Error(refusal));
+    }
+
+    /// Logs an operation of an operator that has changed something.
+    pub(super) fn log_audit(&self, audited: &Audited, outcome: Outcome) {
+        let Some((act, route, id)) = audit_of(&audited.op) else {
+            return;
+        };
+        let job = match outcome {
+            Outcome::Began(job) => Some(job),
+            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
+            _ => return,
+        };
+        let (by, address) = (audited.actor.by.as_deref(), audited.actor.address);
+        let address = address.map(tracing::field::display);
+        tracing::info!(
+            act,
+            route,
+            id,
+            job,
+            by,
+            address,
+            "audit: an operator's request"
+        );
+    }
+
+    /// A bulk operation is on disk: it begins.
+    pub(super) fn began(&mut self, bulk: Bulk, id: u64, token: Token) {
+        let job = bulk.stored();
+        self.bulk.push(Running::stored(id, &job));
+        self.answer(token, || Reply::Job(Box::new(job.row(id))));
+    }
+
+    /// Whether nothing of a route is delivered.
+    pub(super) fn is_paused(&self, route: &str) -> bool {
+        !self.paused.is_empty() && self.paused.contains(route)
+    }
+
+    /// A route is paused on disk: what waits in memory for a consumer to have room waits on disk.
+    pub(super) fn route_paused(&mut self, name: Arc<str>) {
+        if !self.paused.insert(name.clone()) {
+            return;
+        }
+        let Some(route) = self.routes.get_mut(&name) else {
+            return;
+        };
+        let ready = route.take_ready();
+        for position in ready {
+            let seq = position.seq;
+            if self.tasks.get(seq).is_some_and(|task| task.is_parked) {
+                self.tasks.remove(seq, &mut self.timers);
+                if let Some(route) = self.routes.get_mut(&name) {
+                    route.parked(position);
+                }
+            } else {
+                self.park(seq);
+            }
+        }
+    }
+
+    /// A route goes on, with what was parked first.
+    pub(super) fn route_resumed(&mut self, name: &Arc<str>) {
+        if self.paused.remove(name) {
+            self.refill(name);
+            self.dispatch(name);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a client of a random history knows.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use super::World;
+use crate::{protocol::Reply, scheduler::ConsumerId};
+
+/// The route and the id of a task.
+pub(super) type Name = (Arc<str>, Arc<str>);
+
+/// What a client knows of a task. Requests are numbered.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Schedules without a reply yet, and whether each one replaces.
+    pub(super) pending: VecDeque<(u64, bool)>,
+    /// The latest schedule that certainly made a revision.
+    pub(super) scheduled: Option<u64>,
+    /// The latest request that may have removed the task.
+    pub(super) removed: Option<u64>,
+    /// The earliest time it was scheduled for, over all revisions, in Unix milliseconds.
+    pub(super) earliest: Option<u64>,
+}
+
+impl Known {
+    /// Whether the task is to be delivered.
+    pub(super) fn is_owed(&self) -> bool {
+        self.scheduled > self.removed
+    }
+
+    pub(super) fn acknowledged(&mut self) {
+        let (number, replaces) = self.pending.pop_front().expect("it was asked for");
+        // Without replacing it may be the same as one that is done.
+        if replaces || self.removed.is_none() {
+            self.scheduled = Some(number);
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Client {
+    /// The number of the latest request.
+    pub(super) number: u64,
+    pub(super) consumers: Vec<ConsumerId>,
+    pub(super) known: BTreeMap<Name, Known>,
+    /// The revisions whose ack was confirmed, or that were cancelled while no consumer had them.
+    pub(super) gone: BTreeSet<u64>,
+    /// The latest wall time so far, in Unix milliseconds: what has come due stays due if the clock
+    /// is set back.
+    pub(super) latest: u64,
+}
+
+impl Client {
+    pub(super) fn known(&mut self, route: &str, id: &str) -> &mut Known {
+        self.known.entry((route.into(), id.into())).or_default()
+    }
+
+    pub(super) fn hear(&mut self, world: &mut World) {
+        for (_, reply) in world.replies.drain(..) {
+            match reply {
+                Reply::Scheduled { id, route, .. } => self.known(&route, &id).acknowledged(),
+                Reply::Error(refusal) => {
+                    // One without an id is of a bulk operation.
+                    if let Some(id) = refusal.id {
+                        let route = refusal.route.unwrap();
+                        self.known(&route, &id).pending.pop_front();
+                    }
+                }
+                Reply::Cancelled {
+                    found: true,
+                    in_flight,
+                    ..
+                } => {
+                    let seq = world.cancelled.pop_front().expect("a cancel was committed");
+                    if !in_flight {
+                        self.gone.insert(seq);
+                    }
+                }
+                Reply::Acked { removed: true, .. } => {
+                    let seq = world.finished.pop_front().expect("an ack was committed");
+                    self.gone.insert(seq);
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The store of this release that every later one must open, in `tests/fixtures`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use testkit::{
+    Peer,
+    request::{echo, now},
+};
+
+use super::*;
+use crate::{
+    backup::Stream,
+    ledger::{Op, Order, Outcome},
+    protocol::Compression,
+    salvage,
+};
+
+/// The time for which finished names are remembered.
+const DEDUPE_SECONDS: u64 = 604_800;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/0.3")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let from = entry.unwrap().path();
+        let name = from.file_name().unwrap();
+        if from.is_dir() {
+            copy(&from, &to.join(name));
+        } else if name != "reserve" {
+            let mut bytes = fs::read(&from).unwrap();
+            if from.extension().is_some_and(|it| it == "jnl") {
+                let end = bytes.iter().rposition(|byte| *byte != 0);
+                bytes.truncate(end.map_or(0, |end| end + 1));
+            }
+            fs::write(to.join(name), bytes).unwrap();
+        }
+    }
+}
+
+/// Makes a task in every state. The last numbers of the ids tell the halves apart.
+fn fill(address: std::net::SocketAddr, half: u32) {
+    let mut peer = Peer::connect(address);
+    let at = now() + 3_000 * 86_400_000;
+    let schedule = |route: &str, fire_at: u64, fields: &str| {
+        format!(
+            r#"{{"kind":"schedule","id":"{route}-{half}","route_key":"{route}","fire_at":{fire_at}{fields}}}"#
+        )
+    };
+    let mut ask = |line: String| {
+        let reply = peer.ask(&line);
+        assert_ne!(reply["kind"], "error", "{reply}");
+    };
+    ask(schedule("waiting", at, r#","payload_base64":"aGVsbG8=""#));
+    let replaced = r#","payload_base64":"aGVsbG8=","compression":"zstd","replace":true"#;
+    ask(schedule("replaced", at, ""));
+    ask(schedule("replaced", at + 1, replaced));
+    ask(schedule("cancelled", at, ""));
+    ask(format!(
+        r#"{{"kind":"cancel","id":"cancelled-{half}","route_key":"cancelled"}}"#
+    ));
+    ask(schedule("parked", 1, ""));
+    for route in ["dead", "done", "flight"] {
+        ask(schedule(route, 1, ""));
+    }
+    let mut consumer = Peer::connect(address);
+    consumer.register("dead");
+    let nack = echo("nack", &consumer.delivery());
+    consumer.send(nack);
+    consumer.register("done");
+    let delivery = consumer.delivery();
+    assert!(consumer.removes(&delivery));
+    consumer.stats_until("dead", |stats| stats["dead"] == half);
+    consumer.stats_until("parked", |stats| stats["parked"] == half);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes into the repository"]
+async fn make() {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("data");
+    let store = Arc::new(Embedded::open_with(&data, OpenOptions::default()).unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let config = Config {
+        max_attempts: Some(1),
+        dedupe_seconds: DEDUPE_SECONDS,
+        ..Config::default()
+    };
+    let (_fixed, configs) = watch::channel(config);
+    let server = tokio::spawn(serve(
+        listener,
+        configs,
+        store.clone(),
+        None,
+        Arc::default(),
+        pending(),
+    ));
+    let kept = store.clone();
+    let copied = tokio::task::spawn_blocking(move || {
+        fill(address, 1);
+        // One half is in tables, the other one in the journal.
+        kept.flush_all();
+        fill(address, 2);
+        let mut consumer = Peer::connect(address);
+        consumer.register("flight");
+        for _ in 0..2 {
+            assert_eq!(consumer.delivery()["route_key"], "flight");
+        }
+        // The files are as a kill leaves them while nothing is written.
+        let folder = folder();
+        let _ = fs::remove_dir_all(&folder);
+        copy(&data, &folder.join("data"));
+        let mut stream = Stream::begin(kept.snapshot().unwrap(), now());
+        let backup = stream.next(1 << 20).unwrap();
+        fs::write(folder.join("tasks.backup"), backup).unwrap();
+        drop(consumer);
+    });
+    copied.await.unwrap();
+    server.abort();
+    let _ = server.await;
+    drop(store);
+    let mut exported = Vec::new();
+    salvage::export(&folder().join("data"), &mut exported).unwrap();
+    fs::write(folder().join("export.jsonl"), exported).unwrap();
+}
+
+/// Names expire after a week, so a server does not show whether the fixture's are read.
+#[test]
+fn finished_names_of_the_release_are_remembered() {
+    let place = tempfile::tempdir().unwrap();
+    copy(&folder().join("data"), place.path());
+    let store = Arc::new(Embedded::open_with(place.path(), OpenOptions::default()).unwrap());
+    let mut ledger = Ledger::open(store, DEDUPE_SECONDS * 1000).unwrap();
+    let mut schedule = |route: &str, half: u32, now: u64| {
+        let order = Order {
+            route: route.into(),
+            id: format!("{route}-{half}").into(),
+            named: true,
+            at: now,
+            fire_at: 1,
+            compression: Compression::None,
+            payload: Box::default(),
+            replace: false,
+        };
+        ledger.apply(&Op::Schedule(order), now).unwrap()
+    };
+    // 1970 is before any name expires.
+    for half in [1, 2] {
+        assert_eq!(schedule("done", half, 2), Outcome::Same);
+        assert_eq!(schedule("parked", half, 2), Outcome::Same);
+    }
+    assert!(matches!(
+        schedule("cancelled", 1, 2),
+        Outcome::Scheduled { .. }
+    ));
+    assert!(matches!(
+        schedule("done", 1, u64::MAX),
+        Outcome::Scheduled { .. }
+    ));
+}

@@ -1,0 +1,177 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::{
+    PATIENCE, Peer, http,
+    request::{echo, later, schedule},
+};
+
+use crate::server::{ALL, Server, auth};
+
+fn server(quotas: Value) -> Server {
+    let config = json!({"tokens": null, "quotas": quotas, "http_addr": "127.0.0.1:0"});
+    Server::configured(config, []).0
+}
+
+/// Schedules this many tasks in one write, and returns the replies.
+fn flood(peer: &mut Peer, route: &str, first: usize, count: usize) -> Vec<Value> {
+    let at = later();
+    let lines = (first..first + count).map(|id| schedule(route, &id.to_string(), at) + "\n");
+    peer.raw(lines.collect::<String>());
+    let ids = (first..first + count).map(|id| id.to_string());
+    ids.map(|id| peer.find(|line| line["id"] == id)).collect()
+}
+
+/// The number of accepted schedules. The others were refused with this message.
+fn accepted(replies: &[Value], message: &str) -> usize {
+    let is_accepted = |reply: &&Value| reply["kind"] == "ack";
+    for refused in replies.iter().filter(|reply| !is_accepted(reply)) {
+        assert_eq!(refused["code"], "quota", "{refused}");
+        let text = refused["message"].as_str().unwrap();
+        assert!(text.starts_with(message), "{text}");
+    }
+    replies.iter().filter(is_accepted).count()
+}
+
+#[test]
+fn pending_tasks_of_each_route_are_limited_exactly() {
+    let server = server(json!({"mail*": {"pending": 3}}));
+    let mut peer = server.peer();
+    // Within one batch, too.
+    let replies = flood(&mut peer, "mail", 0, 100);
+    let message = "pending of route \"mail\" is 3 (quotas, key \"mail*\"), and it has";
+    assert_eq!(accepted(&replies, message), 3);
+    assert!(replies[..3].iter().all(|reply| reply["kind"] == "ack"));
+    assert_eq!(
+        accepted(&flood(&mut peer, "mail-2", 0, 10), "pending"),
+        3,
+        "another route"
+    );
+    assert_eq!(
+        accepted(&flood(&mut peer, "pay", 0, 10), ""),
+        10,
+        "a route without quotas"
+    );
+    let error = peer.ask(&schedule("mail", "new", later()));
+    assert_eq!(error["code"], "quota");
+    assert_eq!(
+        (&error["id"], &error["route_key"]),
+        (&json!("new"), &json!("mail"))
+    );
+    let metrics = http::get(server.http(), "/metrics").body;
+    let counted = r#"hyper_delay_refusals_total{reason="quota"} 105"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[test]
+fn what_is_stored_already_is_no_new_task() {
+    let server = server(json!({"mail": {"pending": 1}}));
+    let mut peer = server.peer();
+    let (at, other) = (later(), later() + 1_000);
+    peer.plan("mail", "1", at);
+    peer.plan("mail", "1", at);
+    assert_eq!(peer.code(&schedule("mail", "1", other)), "duplicate_id");
+    let replace = schedule("mail", "1", other).replacen('{', r#"{"replace":true,"#, 1);
+    assert_eq!(peer.ask(&replace)["kind"], "ack");
+    assert_eq!(peer.code(&schedule("mail", "2", at)), "quota");
+    let cancelled = peer.ask(r#"{"kind":"cancel","route_key":"mail","id":"1"}"#);
+    assert_eq!(cancelled["found"], true);
+    // A parked task is pending, too, and one that is done is not.
+    peer.due("mail", "3");
+    peer.stats_until("mail", |stats| stats["parked"] == 1);
+    assert_eq!(peer.code(&schedule("mail", "4", at)), "quota");
+    peer.register("mail");
+    let delivery = peer.delivery();
+    assert!(peer.removes(&delivery));
+    peer.due("mail", "3");
+    peer.plan("mail", "4", at);
+}
+
+#[test]
+fn schedules_per_second_of_a_route_are_limited() {
+    let server = server(json!({"mail": {"schedules_per_second": 5}}));
+    let mut peer = server.peer();
+    let start = Instant::now();
+    let replies = flood(&mut peer, "mail", 0, 200);
+    let most = 5 + (start.elapsed().as_secs_f64() * 5.0).ceil() as usize;
+    let message = "schedules_per_second of route \"mail\" is 5 (quotas, key \"mail\")";
+    let accepted_of_mail = accepted(&replies, message);
+    assert!(
+        (5..=most).contains(&accepted_of_mail),
+        "{accepted_of_mail} of {most}"
+    );
+    assert!(replies[..5].iter().all(|reply| reply["kind"] == "ack"));
+    assert_eq!(accepted(&flood(&mut peer, "pay", 0, 200), ""), 200);
+    let later = later();
+    let ask = |peer: &mut Peer| peer.ask(&schedule("mail", "again", later));
+    peer.until(ask, |reply| reply["kind"] == "ack");
+}
+
+#[test]
+fn deliveries_are_held_back_and_come_in_their_order() {
+    let server = server(json!({"mail": {"deliveries_per_second": 10}}));
+    let mut producer = server.peer();
+    for id in 0..30 {
+        producer.plan("mail", &id.to_string(), 1 + id);
+    }
+    let start = Instant::now();
+    let mut consumer = server.consumer("mail");
+    let mut other = server.consumer("pay");
+    for id in 0..30 {
+        let delivery = consumer.delivery();
+        assert_eq!(delivery["id"], id.to_string());
+        consumer.send(echo("ack", &delivery));
+        if id == 12 {
+            // Another route is not held back.
+            producer.due("pay", "1");
+            other.delivery();
+        }
+    }
+    // A second's worth came at once, and the others evenly.
+    let taken = start.elapsed();
+    assert!(taken >= Duration::from_millis(1_990), "{taken:?}");
+    assert!(taken < PATIENCE);
+    consumer.stats_until("mail", |stats| {
+        *stats == Value::Null || stats["waiting"] == 0
+    });
+}
+
+#[test]
+fn reload_changes_quotas() {
+    let config =
+        json!({"tokens": null, "quotas": {"mail": {"pending": 1, "deliveries_per_second": 1}}});
+    let (server, []) = Server::configured(config, []);
+    let mut peer = server.peer();
+    assert_eq!(accepted(&flood(&mut peer, "mail", 0, 3), "pending"), 1);
+    let more = json!({"*": {"pending": 2}});
+    server
+        .directory
+        .configure(json!({"tokens": null, "quotas": more}));
+    server.reload();
+    assert_eq!(accepted(&flood(&mut peer, "mail", 10, 3), "pending"), 1);
+    server.directory.configure(json!({"tokens": null}));
+    server.reload();
+    assert_eq!(accepted(&flood(&mut peer, "mail", 20, 100), ""), 100);
+}
+
+#[test]
+fn schedules_per_second_of_a_token_are_counted_over_its_connections() {
+    let (server, [token, other]) = Server::with([ALL, ALL]);
+    let mut file: Value = serde_json::from_str(&server.directory.tokens()).unwrap();
+    file["tokens"][0]["schedules_per_second"] = json!(3);
+    server.directory.write_tokens(&file.to_string());
+    server.reload();
+    let mut one = server.peer_with(&token);
+    let mut two = server.peer();
+    two.send(auth(&token));
+    two.kind("authenticated");
+    let start = Instant::now();
+    let message = "the token \"token 1\" may schedule 3 tasks per second: send it again";
+    let mut count = accepted(&flood(&mut one, "mail", 0, 50), message);
+    assert!(count >= 3);
+    count += accepted(&flood(&mut two, "pay", 0, 50), message);
+    let most = 3 + (start.elapsed().as_secs_f64() * 3.0).ceil() as usize;
+    assert!(count <= most, "{count} of {most}");
+    let mut free = server.peer_with(&other);
+    assert_eq!(accepted(&flood(&mut free, "mail", 100, 50), ""), 50);
+}

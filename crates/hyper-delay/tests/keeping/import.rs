@@ -1,0 +1,188 @@
+//! `import` into a server and into a new store.
+
+use std::fs;
+
+use serde_json::json;
+use testkit::request::later;
+
+use crate::process::{exported, names, program, run, run_with, start, stop};
+
+/// An export with two waiting tasks, one of them of other content than usual.
+fn export() -> Vec<String> {
+    let at = later();
+    let line = |id: &str, fields: &str| {
+        format!(r#"{{"kind":"schedule","id":"{id}","route_key":"r","fire_at":{at},{fields}}}"#)
+    };
+    vec![
+        line(
+            "one",
+            r#""compression":"none","payload_base64":"aGVsbG8=","state":"waiting","attempt":0"#,
+        ),
+        line(
+            "two \\\"x\\\"",
+            r#""compression":"zstd","payload_base64":"","state":"dead","attempt":7"#,
+        ),
+    ]
+}
+
+#[test]
+fn exported_tasks_are_imported_into_a_server_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let server = start(path, "data").run();
+    let address = server.address.to_string();
+    let lines = export().join("\n");
+    for _ in 0..2 {
+        let said = run_with(path, &["import", "-", "--addr", &address], lines.as_bytes()).done();
+        assert_eq!(said, "imported 2, refused 0\n");
+    }
+    assert_eq!(server.peer().all_stats()["waiting"], 2);
+    stop(server);
+    let first = run(path, &["export", "data"]).done();
+    let tasks = exported(path, "data");
+    assert_eq!(tasks["one"]["payload_base64"], "aGVsbG8=");
+    assert_eq!(tasks["two \"x\""]["compression"], "zstd");
+
+    // And into a new store, which has the same tasks.
+    fs::write(path.join("lines"), &first).unwrap();
+    let said = run(path, &["import", "lines", "--to", "new"]).done();
+    assert_eq!(said, "imported 2, refused 0\n");
+    run(path, &["verify", "new"]).done();
+    assert_eq!(run(path, &["export", "new"]).done(), first);
+    let server = start(path, "new").run();
+    assert_eq!(server.peer().all_stats()["waiting"], 2);
+    stop(server);
+}
+
+#[test]
+fn bad_lines_are_refused_by_number_and_the_others_are_imported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let server = start(path, "data").run();
+    let address = server.address.to_string();
+    server.peer().plan("r", "taken", later());
+    let good = export();
+    let [one, two] = good.as_slice() else {
+        panic!("{good:?}")
+    };
+    let lines = [
+        one,
+        "",
+        "{\"kind\":",
+        r#"{"kind":"ping"}"#,
+        r#"{"kind":"schedule","route_key":"r","fire_at":1}"#,
+        r#"{"kind":"schedule","id":"a","fire_at":1}"#,
+        r#"{"kind":"schedule","id":"a","route_key":"r","fire_at":1732616400}"#,
+        r#"{"kind":"schedule","id":"taken","route_key":"r","fire_at":1}"#,
+        r#"{"kind":"schedule","id":"far","route_key":"r","fire_at":9007199254740992}"#,
+        two,
+    ]
+    .join("\r\n");
+    let ended = run_with(path, &["import", "-", "--addr", &address], lines.as_bytes());
+    assert_eq!(ended.stdout, "imported 2, refused 7\n", "{ended:?}");
+    let error = ended.failed(3);
+    for expected in [
+        "line 3: not JSON",
+        "line 4: it is no schedule",
+        "line 5: id is missing",
+        "line 6: route_key is missing",
+        "line 7: fire_at is 1732616400",
+        "line 8: ",
+        "line 9: fire_at is 9007199254740992, more than max_delay_days ahead",
+        "error: lines that were refused: 7;",
+    ] {
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+    assert_eq!(server.peer().all_stats()["waiting"], 3);
+    stop(server);
+
+    let ended = run_with(path, &["import", "-", "--to", "new"], lines.as_bytes());
+    // Without a server there is no taken name.
+    assert_eq!(ended.stdout, "imported 3, refused 6\n", "{ended:?}");
+    let error = ended.failed(3);
+    let far = "line 9: fire_at is 9007199254740992, more than max_delay_days ahead: give at most ";
+    assert!(error.contains(far), "{error}");
+    let cure = "mend the lines, and import them into the server that uses it";
+    assert!(error.contains(cure), "{error}");
+    run(path, &["verify", "new"]).done();
+    let in_days = later() + 3 * 86_400_000;
+    let line = format!(
+        r#"{{"kind":"schedule","id":"a","route_key":"r","fire_at":{in_days},"payload_base64":""}}"#
+    );
+    let import = ["import", "-", "--to", "near", "--max-delay-days"];
+    for (days, code) in [("1", 3), ("36500", 0)] {
+        let ended = run_with(path, &[&import[..], &[days]].concat(), line.as_bytes());
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let _ = fs::remove_dir_all(path.join("near"));
+    }
+}
+
+#[test]
+fn what_is_no_export_ends_the_import_and_leaves_no_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let lines = "garbage\n".repeat(1_000);
+    let error = run_with(path, &["import", "-", "--to", "new"], lines.as_bytes()).failed(1);
+    assert!(
+        error.contains("line 100: ") && !error.contains("line 101: "),
+        "{error}"
+    );
+    assert!(error.contains("100 lines in a row were refused"), "{error}");
+    // A server would begin without a task.
+    assert_eq!(names(&path.join("new")), ["lock", "restore.unfinished"]);
+    let note = "note: no server starts with the data_dir new until";
+    assert!(error.contains(note), "{error}");
+    start(path, "new").try_run().unwrap_err();
+    let long = json!({"kind": "schedule", "id": "long", "route_key": "r", "fire_at": 1,
+        "payload_base64": "eHh4".repeat(30_000)});
+    let ended = run_with(
+        path,
+        &["import", "-", "--to", "new"],
+        long.to_string().as_bytes(),
+    );
+    let error = ended.failed(3);
+    assert!(
+        error.contains("line 1: its delivery would be a line of "),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_has_no_effect_or_no_server_would_take_is_a_wrong_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("lines"), export().join("\n")).unwrap();
+    let import = ["import", "lines", "--to", "new"];
+    for (more, named) in [
+        (["--addr", "127.0.0.1:1"], "--addr has no effect"),
+        (["--tls-ca", "ca.pem"], "--tls-ca has no effect"),
+        (
+            ["--max-line-bytes", "1023"],
+            "1023 is not in 1024..=16777216",
+        ),
+        (["--max-delay-days", "36501"], "36501 is not in 1..=36500"),
+    ] {
+        let error = run(path, &[&import[..], &more].concat()).failed(2);
+        assert!(error.contains(named), "{error}");
+        assert!(!path.join("new").exists());
+    }
+    let mut command = program(path, &import);
+    command.env("HYPER_DELAY_ADDR", "127.0.0.1:1");
+    testkit::process::run(&mut command, b"").done();
+    let error = run(path, &["import", "new"]).failed(1);
+    assert!(error.contains("new is a folder: give an export"), "{error}");
+}
+
+#[test]
+fn an_import_ends_when_the_server_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let error = run(path, &["import", "absent"]).failed(1);
+    assert!(error.starts_with("error: absent: No such file"), "{error}");
+    let server = start(path, "data").run();
+    let address = server.address.to_string();
+    server.kill();
+    let lines = export().join("\n");
+    let error = run_with(path, &["import", "-", "--addr", &address], lines.as_bytes()).failed(1);
+    assert!(error.contains("start a server with"), "{error}");
+}

@@ -1,0 +1,13 @@
+//! Backups, restores, imports, and stores of this and of newer releases.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+mod backup;
+mod fixture;
+mod import;
+mod load;
+mod newer;
+mod process;
+mod proxy;
+mod restore;
+mod standing;

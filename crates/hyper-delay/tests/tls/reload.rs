@@ -1,0 +1,133 @@
+use std::{thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use crate::{
+    authority::Authority,
+    peer::{Options, Peer},
+    server::{Server, files},
+};
+
+const RELOADED: &str = "the TLS files have changed and were reloaded";
+
+#[test]
+fn sighup_uses_new_files_for_new_connections_and_keeps_the_old_ones_open() {
+    let server = Server::start();
+    let mut old = Peer::connect(&server);
+    let renewed = server.authority.issue();
+    server.directory.write_identity(&renewed);
+    server.signal("HUP");
+    server.logs("the configuration was reloaded");
+    assert_eq!(Peer::connect(&server).certificate(), renewed.der);
+    assert_eq!(old.certificate(), server.identity.der);
+    old.pings();
+}
+
+#[test]
+fn files_that_change_are_reloaded_without_a_signal() {
+    let server = Server::start();
+    let renewed = server.authority.issue();
+    server.directory.write_identity(&renewed);
+    server.logs(RELOADED);
+    assert_eq!(Peer::connect(&server).certificate(), renewed.der);
+}
+
+#[test]
+fn files_that_become_invalid_are_reported_once_and_the_old_ones_stay_in_force() {
+    let server = Server::start();
+    let renewed = server.authority.issue();
+    // Only the key: it does not belong to the certificate.
+    server.directory.write("key.pem", &renewed.key);
+    let line = server.logs("were not reloaded: the old ones stay in force");
+    assert!(line.contains("ERROR"), "{line}");
+    assert!(
+        line.contains("tls.key is \"key.pem\", which does not belong"),
+        "{line}"
+    );
+    Peer::connect(&server).pings();
+    // Longer than the time between two looks at the files.
+    thread::sleep(Duration::from_secs(6));
+    // The certificate follows, and everything is valid again.
+    server.directory.write("cert.pem", &renewed.cert);
+    server.logs(RELOADED);
+    assert_eq!(Peer::connect(&server).certificate(), renewed.der);
+    let log = server.log();
+    assert_eq!(log.matches("were not reloaded").count(), 1, "{log}");
+}
+
+#[test]
+fn a_reload_with_invalid_files_changes_nothing_of_the_configuration() {
+    let server = Server::start_with(json!({"credit": 9}));
+    for (tls, named) in [
+        (
+            json!({"cert": "no.pem", "key": "key.pem"}),
+            "tls.cert is \"no.pem\"",
+        ),
+        (
+            json!({"cert": "ca.pem", "key": "key.pem"}),
+            "tls.key is \"key.pem\"",
+        ),
+        (
+            json!({"cert": "cert.pem", "key": "key.pem", "client_ca": "key.pem"}),
+            "tls.client_ca",
+        ),
+    ] {
+        server.directory.configure(json!({"tls": tls, "credit": 5}));
+        server.signal("HUP");
+        let line = server.logs(named);
+        assert!(line.contains("ERROR"), "{line}");
+        assert!(
+            line.contains("the configuration was not reloaded"),
+            "{line}"
+        );
+        let mut peer = Peer::connect(&server);
+        assert_eq!(peer.certificate(), server.identity.der);
+        assert_eq!(credit(&mut peer), 9);
+    }
+    server.directory.configure(json!({"credit": 5}));
+    server.signal("HUP");
+    server.logs("the configuration was reloaded");
+    assert_eq!(credit(&mut Peer::connect(&server)), 5);
+}
+
+#[test]
+fn a_new_authority_of_clients_applies_to_new_connections() {
+    let server = Server::start();
+    let other = Authority::new();
+    server.directory.write("other.pem", &other.pem());
+    let mut tls = files();
+    tls["client_ca"] = json!("other.pem");
+    server.directory.configure(json!({ "tls": tls }));
+    let mut old = Peer::connect(&server);
+    server.signal("HUP");
+    let line = server.logs("the configuration was reloaded");
+    assert!(line.contains("tls"), "{line}");
+    old.pings();
+    let error = Options::of(&server).refused(server.address);
+    assert!(error.contains("CertificateRequired"), "{error}");
+    let client = other.issue();
+    let options = Options::of(&server).showing(&client);
+    options.connect(server.address).unwrap().pings();
+}
+
+#[test]
+fn tls_can_be_turned_on_and_off_for_new_connections() {
+    let server = Server::start_with(json!({"tls": null}));
+    let mut plain = server.peer();
+    plain.quiet();
+    server.directory.configure(json!({}));
+    server.signal("HUP");
+    server.logs("the configuration was reloaded");
+    Peer::connect(&server).pings();
+    plain.quiet();
+    server
+        .directory
+        .configure(json!({"tls": null, "credit": 3}));
+    server.signal("HUP");
+    server.logs("credit,tls");
+    server.peer().quiet();
+}
+
+fn credit(peer: &mut Peer) -> Value {
+    peer.ask(r#"{"kind":"register","route_key":"a","mode":"shared"}"#)["credit"].take()
+}
