@@ -11,8 +11,9 @@ import (
 // A Client is a connection to a server. It reconnects when the connection is lost. Its methods may
 // be called from many goroutines.
 type Client struct {
-	addr   string
-	dialer Dialer
+	addr        string
+	dialer      Dialer
+	compression *compression
 	// ctx ends with Close; ended is closed after the last session.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -31,17 +32,22 @@ type Client struct {
 	listeners map[string]*listener
 }
 
-func newClient(addr string, d Dialer) *Client {
+func newClient(addr string, d Dialer) (*Client, error) {
+	compression, err := newCompression(&d)
+	if err != nil {
+		return nil, err
+	}
 	c := &Client{
-		addr:      addr,
-		dialer:    d,
-		ended:     make(chan struct{}),
-		slots:     make(chan struct{}, d.Credit),
-		calls:     make(map[uint64]*call),
-		listeners: make(map[string]*listener),
+		addr:        addr,
+		dialer:      d,
+		compression: compression,
+		ended:       make(chan struct{}),
+		slots:       make(chan struct{}, d.Credit),
+		calls:       make(map[uint64]*call),
+		listeners:   make(map[string]*listener),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	return c
+	return c, nil
 }
 
 // Close closes the connection. Pending calls and Listen return ErrClosed, and the server delivers

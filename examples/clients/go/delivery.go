@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // A Handler does the work of a delivery. If it returns nil, the delivery is acknowledged. After an
@@ -18,11 +20,15 @@ type Handler func(ctx context.Context, d *Delivery) error
 type Delivery struct {
 	ID, Route string
 	// FireAt is the scheduled time.
-	FireAt      time.Time
-	Payload     []byte
+	FireAt time.Time
+	// Payload is decompressed, unless Dialer.KeepCompressed is set.
+	Payload []byte
+	// Compression is that of Payload: None if it is decompressed.
 	Compression string
 	// Attempt is the number of the task's round, from 1.
 	Attempt int64
+	// Headers are those of the task; nil if it has none.
+	Headers map[string]string
 
 	client   *Client
 	session  *session
@@ -45,6 +51,28 @@ func (d *Delivery) Ack(ctx context.Context) (removed bool, err error) {
 	return reply.Removed, err
 }
 
+// Touch extends the time for the answer, to extend from now, or with 0 to the ack timeout of the
+// task. It returns when that time is over. If the delivery has been answered or has timed out, the
+// error is ErrAnswered.
+func (d *Delivery) Touch(ctx context.Context, extend time.Duration) (time.Time, error) {
+	if d.answered.Load() {
+		return time.Time{}, ErrAnswered
+	}
+	var reply struct {
+		Found    bool  `json:"found"`
+		Deadline int64 `json:"deadline"`
+	}
+	r := d.answer("touch")
+	r.ExtendMS = millis(extend)
+	if err := d.client.do(ctx, r, d.session, &reply); err != nil {
+		return time.Time{}, err
+	}
+	if !reply.Found {
+		return time.Time{}, ErrAnswered
+	}
+	return time.UnixMilli(reply.Deadline), nil
+}
+
 // settle answers the delivery by the handler's result, unless the handler has answered. An answer
 // is sent only on the session of its delivery, because the delivery ends with that session.
 func (d *Delivery) settle(failure error) {
@@ -63,8 +91,26 @@ func (d *Delivery) settle(failure error) {
 			ms = 0
 		}
 		r.DelayMS = &ms
+		failure = retry.err
+	}
+	if failure != nil {
+		r.Reason = reason(failure.Error())
 	}
 	d.client.tell(d.session, r)
+}
+
+// reason returns the first line of a text for operators, of at most 256 bytes.
+func reason(text string) string {
+	text, _, _ = strings.Cut(strings.ToValidUTF8(text, "?"), "\n")
+	const most = 256
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
 }
 
 // answer returns a request that names the delivery exactly.

@@ -23,6 +23,21 @@ type Dialer struct {
 	// KeepAlive is the silence after which the client sends a ping. After twice that time the
 	// connection is lost. Default: 15 s.
 	KeepAlive time.Duration
+	// TLS encrypts the connection. Default: it is plain.
+	TLS *TLS
+	// TokenFile is a file with the token of this client. It is read for each connection, so that the
+	// token can be renewed. Default: the file in the environment variable HYPER_DELAY_TOKEN_FILE, or the
+	// token in HYPER_DELAY_TOKEN, or no token. A token is sent over TLS, or to the same machine.
+	TokenFile string
+	// Compress is how the payloads of scheduled tasks are compressed: LZ4 or Zstd. Payloads under 256
+	// bytes are not, nor those that would not become smaller, nor those of a task with a Compression of
+	// its own. Default: None.
+	Compress string
+	// KeepCompressed delivers payloads as they are stored. Default: a Delivery has its payload
+	// decompressed, and one that does not decompress is given back.
+	KeepCompressed bool
+	// MaxPayloadBytes is the maximum length of a payload that is decompressed. Default: 16 MiB.
+	MaxPayloadBytes int
 	// Logf receives what no call returns: a lost connection, a handler's error, an unreadable line. It
 	// may be called from several goroutines. Default: no log.
 	Logf func(format string, args ...any)
@@ -46,7 +61,11 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hyperdelay: dial %q: %w", addr, err)
 	}
-	c := newClient(addr, filled)
+	c, err := newClient(addr, filled)
+	if err != nil {
+		s.end(err)
+		return nil, err
+	}
 	go c.run(s)
 	return c, nil
 }
@@ -65,6 +84,15 @@ func (d *Dialer) filled() (Dialer, error) {
 	}
 	if f.MaxLineBytes < 1024 {
 		return f, fmt.Errorf("hyperdelay: MaxLineBytes is %d: take at least 1024", f.MaxLineBytes)
+	}
+	if f.Compress != "" && f.Compress != None && f.Compress != LZ4 && f.Compress != Zstd {
+		return f, fmt.Errorf("hyperdelay: Compress is %q: take %q, %q or %q", f.Compress, None, LZ4, Zstd)
+	}
+	if f.MaxPayloadBytes == 0 {
+		f.MaxPayloadBytes = 16 << 20
+	}
+	if f.MaxPayloadBytes < 0 {
+		return f, fmt.Errorf("hyperdelay: MaxPayloadBytes is %d: take a positive number", f.MaxPayloadBytes)
 	}
 	for _, field := range []struct {
 		name     string
@@ -89,13 +117,31 @@ func (d *Dialer) filled() (Dialer, error) {
 	return f, nil
 }
 
-// open connects and sends hello.
+// open connects and sends the token, if there is one, and hello.
 func (d *Dialer) open(ctx context.Context, addr string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
+	token, err := d.token()
+	if err != nil {
+		return nil, err
+	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
+	}
+	if token != "" {
+		if err := checkSecret(conn, d.TLS != nil); err != nil {
+			conn.Close()
+			return nil, err
+		}
+	}
+	if d.TLS != nil {
+		secured, err := d.TLS.secure(ctx, conn, addr)
+		if err != nil {
+			conn.Close()
+			return nil, err
+		}
+		conn = secured
 	}
 	s := newSession(conn, d)
 	met := make(chan struct{})
@@ -108,7 +154,7 @@ func (d *Dialer) open(ctx context.Context, addr string) (*session, error) {
 		case <-met:
 		}
 	}()
-	err = s.hello()
+	err = s.hello(token)
 	close(met)
 	<-watched
 	if cause := s.cause(); cause != nil {

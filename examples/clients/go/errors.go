@@ -14,8 +14,8 @@ var (
 	// delivers the task again.
 	ErrConnectionLost = errors.New("hyperdelay: the connection was lost before the reply: the task will be delivered again")
 
-	// ErrAnswered means that the delivery was already acknowledged.
-	ErrAnswered = errors.New("hyperdelay: the delivery was already answered: acknowledge it once")
+	// ErrAnswered means that the delivery was already answered, or has timed out.
+	ErrAnswered = errors.New("hyperdelay: the delivery was already answered, or has timed out: answer it once and in time")
 )
 
 // ServerError is an error reply of the server. The request has changed nothing.

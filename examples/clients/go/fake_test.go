@@ -7,12 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"testing"
 	"time"
 )
 
 // patience is longer than any machine needs. Only a failing test waits this long.
 const patience = 20 * time.Second
+
+func init() {
+	// Those of the machine are not for the fake.
+	os.Unsetenv(tokenVariable)
+	os.Unsetenv(tokenFileVariable)
+}
 
 // fake is a server on loopback. The test sends its lines.
 type fake struct {

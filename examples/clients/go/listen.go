@@ -168,7 +168,7 @@ func (c *Client) deliver(s *session, line []byte) {
 	err := json.Unmarshal(line, &got)
 	d := &Delivery{
 		ID: got.ID, Route: got.Route, FireAt: time.UnixMilli(got.FireAt),
-		Compression: got.Compression, Attempt: got.Attempt, client: c, session: s,
+		Compression: got.Compression, Attempt: got.Attempt, Headers: got.Headers, client: c, session: s,
 	}
 	if err == nil {
 		d.Payload, err = decodeBase64(got.Payload)
@@ -213,7 +213,10 @@ func (c *Client) handle(l *listener, d *Delivery) {
 		return
 	}
 	defer func() { <-c.slots }()
-	failure := protect(l, d)
+	var failure error
+	if d.Payload, d.Compression, failure = c.compression.decompress(d.Payload, d.Compression); failure == nil {
+		failure = protect(l, d)
+	}
 	if failure != nil {
 		c.dialer.Logf("hyperdelay: the handler of task %q on route %q, attempt %d: %v", d.ID, d.Route, d.Attempt, failure)
 	}

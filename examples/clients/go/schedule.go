@@ -9,13 +9,6 @@ import (
 	"time"
 )
 
-// Labels of compression for the consumer. Neither the server nor this client reads payloads.
-const (
-	None = "none"
-	LZ4  = "lz4"
-	Zstd = "zstd"
-)
-
 // A Task is a payload for a route at a time.
 type Task struct {
 	// ID is 1 to 128 bytes. Route and ID are the name of the task. Default: Schedule makes a UUID.
@@ -26,11 +19,22 @@ type Task struct {
 	// zero time and past times mean now.
 	FireAt  time.Time
 	Payload []byte
-	// Compression is a label. Default: None.
+	// Compression declares that the payload is compressed already. Default: the client compresses it
+	// as Dialer.Compress says.
 	Compression string
 	// Replace replaces a task that has the same name and other content. Without it such a task is an
 	// error with the code "duplicate_id".
 	Replace bool
+	// Headers are names and values for the consumer, such as "traceparent". They are not content: the
+	// same task with other headers is the same.
+	Headers map[string]string
+	// ExpiresAt is when the task is removed if it is not done by then. The zero time means never.
+	ExpiresAt time.Time
+	// AckTimeout, MaxAttempts, RetryDelay and MaxRetryDelay replace the settings of the route and of the
+	// server for this task. The zero value of each leaves them.
+	AckTimeout                time.Duration
+	MaxAttempts               uint32
+	RetryDelay, MaxRetryDelay time.Duration
 }
 
 // A Receipt proves that a task is on the server's disk.
@@ -61,7 +65,19 @@ func (c *Client) Schedule(ctx context.Context, task Task) (Receipt, error) {
 	if task.FireAt.IsZero() {
 		task.FireAt = time.Now()
 	}
+	payload, compression := task.Payload, task.Compression
+	if compression == "" {
+		var err error
+		if payload, compression, err = c.compression.compress(payload); err != nil {
+			return fail(err)
+		}
+	}
 	fireAt := task.FireAt.Add(time.Millisecond - time.Nanosecond).UnixMilli()
+	var expiresAt *int64
+	if !task.ExpiresAt.IsZero() {
+		at := task.ExpiresAt.UnixMilli()
+		expiresAt = &at
+	}
 	var reply struct {
 		ID     string `json:"id"`
 		Route  string `json:"route_key"`
@@ -72,9 +88,16 @@ func (c *Client) Schedule(ctx context.Context, task Task) (Receipt, error) {
 		ID:          task.ID,
 		Route:       task.Route,
 		FireAt:      &fireAt,
-		Compression: task.Compression,
-		Payload:     base64.StdEncoding.EncodeToString(task.Payload),
+		Compression: compression,
+		Payload:     base64.StdEncoding.EncodeToString(payload),
 		Replace:     task.Replace,
+
+		Headers:         task.Headers,
+		ExpiresAt:       expiresAt,
+		AckTimeoutMS:    millis(task.AckTimeout),
+		MaxAttempts:     task.MaxAttempts,
+		RetryDelayMS:    millis(task.RetryDelay),
+		MaxRetryDelayMS: millis(task.MaxRetryDelay),
 	}, nil, &reply)
 	if err != nil {
 		return fail(err)

@@ -2,6 +2,7 @@ package hyperdelay
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type session struct {
 	// heard is the time of the last line, in nanoseconds since started, on the monotonic clock.
 	started time.Time
 	heard   atomic.Int64
+	// greeting is the number of lines that were written before those of the client.
+	greeting uint64
 }
 
 // outgoing is a line to write. call is nil if the line has no reply.
@@ -46,8 +49,22 @@ func newSession(conn net.Conn, d *Dialer) *session {
 // connection, which the kernel accepts in any case. A server before protocol 2 answers
 // unknown_kind; the session then speaks protocol 1. Both versions differ only in the kind of the
 // reply to schedule, which is matched by its tag.
-func (s *session) hello() error {
-	if _, err := s.conn.Write([]byte(`{"kind":"hello","protocol":2,"tag":"hello"}` + "\n")); err != nil {
+//
+// A token comes before it, and its reply before that of hello. A server that knows no tokens answers
+// unknown_kind there, too.
+func (s *session) hello(token string) error {
+	var greeting bytes.Buffer
+	if token != "" {
+		quoted, err := json.Marshal(token)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&greeting, `{"kind":"auth","token":%s,"tag":"auth"}`+"\n", quoted)
+		s.greeting++
+	}
+	greeting.WriteString(`{"kind":"hello","protocol":2,"tag":"hello"}` + "\n")
+	s.greeting++
+	if _, err := s.conn.Write(greeting.Bytes()); err != nil {
 		return err
 	}
 	for {
@@ -69,7 +86,9 @@ func (s *session) hello() error {
 			if err := asServerError(line); codeOf(err) != "unknown_kind" {
 				return err
 			}
-			return nil
+			if h.Tag != "auth" {
+				return nil
+			}
 		}
 	}
 }
@@ -108,7 +127,7 @@ func (s *session) send(ctx context.Context, line outgoing) error {
 // write writes the lines of first and then those of send, until the session ends.
 func (s *session) write(first []outgoing) {
 	w := bufio.NewWriter(s.conn)
-	number := uint64(1) // The hello.
+	number := s.greeting
 	put := func(next outgoing) error {
 		number++
 		if next.call != nil {

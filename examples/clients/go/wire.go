@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -25,6 +26,15 @@ type request struct {
 	Confirm     bool   `json:"confirm,omitempty"`
 	DelayMS     *int64 `json:"delay_ms,omitempty"`
 	After       string `json:"after,omitempty"`
+
+	Headers         map[string]string `json:"headers,omitempty"`
+	ExpiresAt       *int64            `json:"expires_at,omitempty"`
+	AckTimeoutMS    int64             `json:"ack_timeout_ms,omitempty"`
+	MaxAttempts     uint32            `json:"max_attempts,omitempty"`
+	RetryDelayMS    int64             `json:"retry_delay_ms,omitempty"`
+	MaxRetryDelayMS int64             `json:"max_retry_delay_ms,omitempty"`
+	ExtendMS        int64             `json:"extend_ms,omitempty"`
+	Reason          string            `json:"reason,omitempty"`
 }
 
 // line returns the encoded request with its end.
@@ -75,6 +85,13 @@ type deliveryLine struct {
 	Payload     string `json:"payload_base64"`
 	Compression string `json:"compression"`
 	Attempt     int64  `json:"attempt"`
+
+	Headers map[string]string `json:"headers"`
+}
+
+// millis returns a duration in milliseconds, rounded up.
+func millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - time.Nanosecond) / time.Millisecond)
 }
 
 // decodeBase64 decodes the standard alphabet with or without padding.

@@ -16,11 +16,15 @@ import (
 )
 
 const usage = `Usage:
-  hyper-delay-example produce [-addr HOST:PORT] [-route ROUTE] [-count N] [-delay DURATION]
-  hyper-delay-example consume [-addr HOST:PORT] [-route ROUTE] [-count N]
+  hyper-delay-example produce [-addr HOST:PORT] [-route ROUTE] [-count N] [-delay DURATION] [-size BYTES]
+                              [-compress none|lz4|zstd] [TLS]
+  hyper-delay-example consume [-addr HOST:PORT] [-route ROUTE] [-count N] [TLS]
 
-produce schedules N tasks (10), each to be due after the delay (1s). consume prints the deliveries of the route
-and acknowledges them; after N it ends, and without -count it goes on.
+produce schedules N tasks (10), each to be due after the delay (1s), with payloads of BYTES or more. consume prints
+the deliveries of the route and acknowledges them; after N it ends, and without -count it goes on.
+
+TLS is -tls, or one or more of -tls-ca FILE, -tls-cert FILE and -tls-key FILE, -tls-name NAME. A token is read from the
+file in HYPER_DELAY_TOKEN_FILE, or from HYPER_DELAY_TOKEN.
 `
 
 // options are those of both subcommands.
@@ -28,6 +32,10 @@ type options struct {
 	addr, route string
 	count       int
 	delay       time.Duration
+	size        int
+	compress    string
+	encrypted   bool
+	tls         hyperdelay.TLS
 }
 
 func main() {
@@ -42,11 +50,18 @@ func main() {
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:7000", "")
 	flags.StringVar(&o.route, "route", "demo", "")
+	flags.BoolVar(&o.encrypted, "tls", false, "")
+	flags.StringVar(&o.tls.CAFile, "tls-ca", "", "")
+	flags.StringVar(&o.tls.CertFile, "tls-cert", "", "")
+	flags.StringVar(&o.tls.KeyFile, "tls-key", "", "")
+	flags.StringVar(&o.tls.ServerName, "tls-name", "", "")
 	switch os.Args[1] {
 	case "produce":
 		run = produce
 		flags.IntVar(&o.count, "count", 10, "")
 		flags.DurationVar(&o.delay, "delay", time.Second, "")
+		flags.IntVar(&o.size, "size", 0, "")
+		flags.StringVar(&o.compress, "compress", hyperdelay.None, "")
 	case "consume":
 		run = consume
 		flags.IntVar(&o.count, "count", 0, "")
@@ -67,7 +82,10 @@ func main() {
 func connectAnd(run func(context.Context, *hyperdelay.Client, options) error, o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	dialer := hyperdelay.Dialer{Logf: log.Printf}
+	dialer := hyperdelay.Dialer{Logf: log.Printf, Compress: o.compress}
+	if o.encrypted || o.tls != (hyperdelay.TLS{}) {
+		dialer.TLS = &o.tls
+	}
 	if 0 < o.count && o.count < 64 {
 		dialer.Credit = o.count // No more than are wanted.
 	}

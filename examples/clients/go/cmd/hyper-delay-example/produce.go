@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,15 @@ import (
 
 // producers is how many tasks are under way at a time: the server commits them together.
 const producers = 64
+
+// payload is a text, with dots up to the size that was asked for.
+func payload(number int, o options) []byte {
+	text := fmt.Sprintf("task %d of %d, from Go", number, o.count)
+	if missing := o.size - len(text); missing > 0 {
+		text += strings.Repeat(".", missing)
+	}
+	return []byte(text)
+}
 
 func produce(ctx context.Context, client *hyperdelay.Client, o options) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -37,7 +47,7 @@ func produce(ctx context.Context, client *hyperdelay.Client, o options) error {
 				_, err := client.Schedule(ctx, hyperdelay.Task{
 					Route:   o.route,
 					FireAt:  time.Now().Add(o.delay),
-					Payload: []byte(fmt.Sprintf("task %d of %d, from Go", number, o.count)),
+					Payload: payload(number, o),
 				})
 				if err != nil {
 					first.Do(func() { failure = err })

@@ -1,6 +1,8 @@
 package hyperdelay;
 
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.concurrent.Executor;
 
 /** The options of a client. A client copies them when it connects. */
@@ -14,11 +16,21 @@ public final class ClientOptions {
     Duration keepAlive = Duration.ofSeconds(15);
     Duration closeTimeout = Duration.ofSeconds(5);
     Executor handlers;
+    Tls tls;
+    Path tokenFile;
+    /** Tests replace it. */
+    Map<String, String> environment = System.getenv();
+    String compress = Compression.NONE;
+    boolean keepCompressed;
+    int maxPayloadBytes = 16 << 20;
 
     ClientOptions copy() {
-        return new ClientOptions().credit(credit).maxLineBytes(maxLineBytes).maxPending(maxPending)
+        ClientOptions copy = new ClientOptions().credit(credit).maxLineBytes(maxLineBytes).maxPending(maxPending)
             .backoff(minBackoff, maxBackoff).connectTimeout(connectTimeout).keepAlive(keepAlive).closeTimeout(closeTimeout)
-            .handlers(handlers);
+            .handlers(handlers).tls(tls).tokenFile(tokenFile).compress(compress).keepCompressed(keepCompressed)
+            .maxPayloadBytes(maxPayloadBytes);
+        copy.environment = environment;
+        return copy;
     }
 
     /**
@@ -84,6 +96,50 @@ public final class ClientOptions {
      */
     public ClientOptions handlers(Executor handlers) {
         this.handlers = handlers;
+        return this;
+    }
+
+    /** Encrypts the connection. Default, and null: it is plain. */
+    public ClientOptions tls(Tls tls) {
+        this.tls = tls;
+        return this;
+    }
+
+    /**
+     * Sets a file with the token of this client, which is read for each connection. Default, and
+     * null: the file in the environment variable {@code HYPER_DELAY_TOKEN_FILE}, or the token in
+     * {@code HYPER_DELAY_TOKEN}, or no token. A token is sent over TLS, or to the same machine.
+     */
+    public ClientOptions tokenFile(Path file) {
+        tokenFile = file;
+        return this;
+    }
+
+    /**
+     * Compresses the payloads of scheduled tasks, with {@code lz4} or {@code zstd}. Payloads under
+     * 256 bytes are not compressed, nor those that would not become smaller, nor those of a task
+     * that names a compression. Default: {@code none}.
+     */
+    public ClientOptions compress(String compression) {
+        if (!compression.equals(Compression.NONE) && !Compression.isKnown(compression)) {
+            throw new IllegalArgumentException("compress is '" + compression + "': take none, lz4 or zstd");
+        }
+        compress = compression;
+        return this;
+    }
+
+    /**
+     * Sets whether payloads are delivered as they are stored. Default: false; a delivery has its
+     * payload decompressed, and one that does not decompress is given back.
+     */
+    public ClientOptions keepCompressed(boolean keep) {
+        keepCompressed = keep;
+        return this;
+    }
+
+    /** Sets the maximum length of a payload that is decompressed. Default: 16 MiB. */
+    public ClientOptions maxPayloadBytes(int bytes) {
+        maxPayloadBytes = within("maxPayloadBytes", bytes, 1, 1 << 30);
         return this;
     }
 

@@ -2,8 +2,12 @@ package hyperdelay;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -14,9 +18,10 @@ public final class Delivery {
     private final String id;
     private final String route;
     private final long fireAt;
-    private final String compression;
+    private String compression;
     private final long attempt;
     private final String base64;
+    private final Map<String, String> headers = new HashMap<>();
     private final AtomicBoolean answered = new AtomicBoolean();
     private byte[] payload;
 
@@ -29,11 +34,20 @@ public final class Delivery {
         compression = Wire.text(line, "compression");
         attempt = line.path("attempt").asLong();
         base64 = Wire.text(line, "payload_base64");
+        line.path("headers").fields().forEachRemaining(header -> headers.put(header.getKey(), header.getValue().asText()));
     }
 
     /** Decodes the payload. Throws {@link IllegalArgumentException} if it is not base64. */
     void decode() {
         payload = Base64.getDecoder().decode(base64);
+    }
+
+    /** Decompresses the payload, unless it is kept. Ignores a compression of a newer server. */
+    void decompress(ClientOptions options) throws IOException {
+        if (!options.keepCompressed && Compression.isKnown(compression)) {
+            payload = Compression.decompress(payload, compression, options.maxPayloadBytes);
+            compression = Compression.NONE;
+        }
     }
 
     public String id() {
@@ -49,12 +63,19 @@ public final class Delivery {
         return Instant.ofEpochMilli(fireAt);
     }
 
+    /** The payload, decompressed unless {@link ClientOptions#keepCompressed} is set. */
     public byte[] payload() {
         return payload;
     }
 
+    /** The compression of {@link #payload}: {@code none} if it is decompressed. */
     public String compression() {
         return compression;
+    }
+
+    /** The headers of the task. */
+    public Map<String, String> headers() {
+        return Map.copyOf(headers);
     }
 
     /** The number of the task's round, from 1. */
@@ -73,6 +94,24 @@ public final class Delivery {
                 new IllegalStateException("delivery of task '" + id + "' was already answered: acknowledge it once"));
         }
         return link.ask(answer("ack").put("confirm", true), session, line -> line.path("removed").asBoolean());
+    }
+
+    /**
+     * Extends the time for the answer, to {@code extend} from now, or with null to the ack timeout
+     * of the task. The stage completes with the end of that time. It fails with an {@link
+     * IllegalStateException} if the delivery has been answered or has timed out.
+     */
+    public CompletableFuture<Instant> touch(Duration extend) {
+        ObjectNode touch = answer("touch");
+        if (extend != null) {
+            touch.put("extend_ms", extend.plusNanos(999_999).toMillis());
+        }
+        return link.ask(touch, session, line -> {
+            if (!line.path("found").asBoolean()) {
+                throw new IllegalStateException("delivery of task '" + id + "' was already answered, or has timed out");
+            }
+            return Instant.ofEpochMilli(line.path("deadline").asLong());
+        });
     }
 
     /** Marks the delivery as answered. Returns whether it was unanswered before. */

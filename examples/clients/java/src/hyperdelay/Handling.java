@@ -2,11 +2,13 @@ package hyperdelay;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.lang.System.Logger.Level;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -20,6 +22,7 @@ import java.util.function.Consumer;
 final class Handling {
     private record Waiting(Subscription subscription, Delivery delivery) {}
 
+    private final ClientOptions options;
     private final int credit;
     private final int maxLineBytes;
     private final Executor handlers;
@@ -30,6 +33,7 @@ final class Handling {
     private int running;
 
     Handling(ClientOptions options, Executor loop, Consumer<Subscription> idle) {
+        this.options = options;
         credit = options.credit;
         maxLineBytes = options.maxLineBytes;
         handlers = options.handlers;
@@ -42,7 +46,7 @@ final class Handling {
             delivery.decode();
         } catch (IllegalArgumentException e) {
             HyperDelayClient.LOG.log(Level.WARNING, "the payload of " + delivery + " cannot be read", e);
-            giveBack(delivery, null);
+            giveBack(delivery, null, e);
             return;
         }
         if (running < credit) {
@@ -50,7 +54,7 @@ final class Handling {
         } else if (waiting.size() < credit) {
             waiting.add(new Waiting(subscription, delivery));
         } else {
-            giveBack(delivery, null);
+            giveBack(delivery, null, null);
         }
     }
 
@@ -65,7 +69,7 @@ final class Handling {
             Waiting one = all.next();
             if (one.subscription == subscription) {
                 all.remove();
-                giveBack(one.delivery, Duration.ZERO);
+                giveBack(one.delivery, Duration.ZERO, null);
             }
         }
     }
@@ -76,15 +80,16 @@ final class Handling {
         CompletableFuture<Void> done = new CompletableFuture<>();
         done.whenCompleteAsync((nothing, failure) -> finished(subscription, delivery, failure), loop);
         try {
-            handlers.execute(() -> run(subscription.handler, delivery, done));
+            handlers.execute(() -> run(subscription.handler, delivery, options, done));
         } catch (RejectedExecutionException e) {
             done.completeExceptionally(e);
         }
     }
 
     /** Runs on a thread of the handlers. */
-    private static void run(Handler handler, Delivery delivery, CompletableFuture<Void> done) {
+    private static void run(Handler handler, Delivery delivery, ClientOptions options, CompletableFuture<Void> done) {
         try {
+            delivery.decompress(options);
             CompletionStage<?> stage = handler.handle(delivery);
             if (stage == null) {
                 done.complete(null);
@@ -114,7 +119,7 @@ final class Handling {
             if (delay == null) {
                 HyperDelayClient.LOG.log(Level.WARNING, "the handler of " + delivery + " failed", failure);
             }
-            giveBack(delivery, delay);
+            giveBack(delivery, delay, failure);
         }
         if (!waiting.isEmpty()) {
             Waiting next = waiting.remove();
@@ -125,12 +130,19 @@ final class Handling {
         }
     }
 
-    /** Gives a delivery back. A delay of null means the server's backoff. */
-    void giveBack(Delivery delivery, Duration delay) {
+    /**
+     * Gives a delivery back. A delay of null means the server's backoff. Operators see the message
+     * of the cause.
+     */
+    void giveBack(Delivery delivery, Duration delay, Throwable cause) {
         if (delivery.takeAnswer()) {
             ObjectNode nack = delivery.answer("nack");
             if (delay != null) {
                 nack.put("delay_ms", delay.toMillis());
+            }
+            String reason = reason(cause);
+            if (!reason.isEmpty()) {
+                nack.put("reason", reason);
             }
             tell(delivery.session, nack);
         }
@@ -144,6 +156,26 @@ final class Handling {
         if (session.isOpen()) {
             session.send(Wire.line(answer, maxLineBytes));
         }
+    }
+
+    /** Returns the first line of the message of a cause, of at most 256 bytes. */
+    static String reason(Throwable cause) {
+        while (cause instanceof RetryAfterException || cause instanceof CompletionException && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        String text = cause == null ? "" : cause.getMessage() == null ? cause.toString() : cause.getMessage();
+        StringBuilder kept = new StringBuilder();
+        int bytes = 0;
+        for (int point : text.lines().findFirst().orElse("").codePoints().toArray()) {
+            // Half of a surrogate pair is no text.
+            int valid = Character.getType(point) == Character.SURROGATE ? '?' : point;
+            bytes += Character.toString(valid).getBytes(StandardCharsets.UTF_8).length;
+            if (bytes > 256) {
+                break;
+            }
+            kept.appendCodePoint(valid);
+        }
+        return kept.toString();
     }
 
     private static Duration delayOf(Throwable failure) {

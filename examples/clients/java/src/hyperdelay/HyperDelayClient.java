@@ -100,12 +100,20 @@ public final class HyperDelayClient implements AutoCloseable {
      * have been scheduled; it is safe to schedule it again.
      */
     public CompletableFuture<Receipt> schedule(Task task) {
+        Compression.Sent sent = task.compression().equals(Compression.NONE)
+            ? Compression.compress(task.payload(), options.compress)
+            : new Compression.Sent(task.payload(), task.compression());
         var request = Wire.request("schedule").put("id", task.id()).put("route_key", task.route())
-            .put("fire_at", task.fireAt().plusNanos(999_999).toEpochMilli()).put("compression", task.compression())
-            .put("payload_base64", Base64.getEncoder().encodeToString(task.payload()));
+            .put("fire_at", task.fireAt().plusNanos(999_999).toEpochMilli()).put("compression", sent.compression())
+            .put("payload_base64", Base64.getEncoder().encodeToString(sent.payload()));
         if (task.replace()) {
             request.put("replace", true);
         }
+        if (!task.headers().isEmpty()) {
+            var headers = request.putObject("headers");
+            task.headers().forEach(headers::put);
+        }
+        task.terms().write(request);
         return link.ask(request, null, line -> new Receipt(Wire.text(line, "id"), Wire.text(line, "route_key"),
             Instant.ofEpochMilli(line.path("fire_at").asLong())));
     }

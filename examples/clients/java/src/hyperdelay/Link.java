@@ -3,6 +3,8 @@ package hyperdelay;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.nio.NioSocketChannel;
@@ -53,10 +55,17 @@ final class Link implements Session.Owner {
     }
 
     private CompletableFuture<Session> open() {
-        Session opened = new Session(options, this);
+        Session opened = new Session(options, host, port, this);
         opening = opened;
+        ChannelInitializer<Channel> initializer;
+        try {
+            initializer = opened.initializer();
+        } catch (HyperDelayException e) {
+            opened.end(e);
+            return opened.greeted;
+        }
         int millis = (int) Math.min(Integer.MAX_VALUE, options.connectTimeout.toMillis());
-        new Bootstrap().group(loop).channel(NioSocketChannel.class).handler(opened.initializer())
+        new Bootstrap().group(loop).channel(NioSocketChannel.class).handler(initializer)
             .option(ChannelOption.TCP_NODELAY, true).option(ChannelOption.CONNECT_TIMEOUT_MILLIS, millis)
             .connect(host, port).addListener(connected -> {
                 if (!connected.isSuccess()) {
@@ -119,7 +128,7 @@ final class Link implements Session.Owner {
             Delivery delivery = new Delivery(this, from, line);
             Subscription subscription = subscriptions.get(delivery.route());
             if (subscription == null || subscription.stopped) {
-                handling.giveBack(delivery, Duration.ZERO);
+                handling.giveBack(delivery, Duration.ZERO, null);
             } else {
                 handling.take(subscription, delivery);
             }

@@ -2,6 +2,7 @@ package hyperdelay;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -11,6 +12,8 @@ import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.LineBasedFrameDecoder;
 import io.netty.handler.codec.TooLongFrameException;
 import io.netty.handler.flush.FlushConsolidationHandler;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.ssl.SslHandshakeCompletionEvent;
 import io.netty.handler.timeout.IdleStateEvent;
 import io.netty.handler.timeout.IdleStateHandler;
 import java.io.IOException;
@@ -23,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 final class Session extends SimpleChannelInboundHandler<ByteBuf> {
     /** The highest version of the protocol that this client speaks. */
     private static final byte[] HELLO = bytes("{\"kind\":\"hello\",\"protocol\":2}\n");
+    private static final String AUTH = "auth";
     private static final byte[] PING = bytes("{\"kind\":\"ping\"}\n");
 
     /** Receives the events of a session after its greeting. */
@@ -38,20 +42,29 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
      */
     final CompletableFuture<Session> greeted = new CompletableFuture<>();
     private final ClientOptions options;
+    private final String host;
+    private final int port;
     private final Owner owner;
     private Channel channel;
     private Throwable why;
     private long lines;
 
-    Session(ClientOptions options, Owner owner) {
+    Session(ClientOptions options, String host, int port, Owner owner) {
         this.options = options;
+        this.host = host;
+        this.port = port;
         this.owner = owner;
     }
 
+    /** Returns the handlers of the connection. Throws if the files of TLS cannot be used. */
     ChannelInitializer<Channel> initializer() {
+        SslHandler tls = options.tls == null ? null : options.tls.handler(ByteBufAllocator.DEFAULT, host, port);
         return new ChannelInitializer<>() {
             @Override
             protected void initChannel(Channel channel) {
+                if (tls != null) {
+                    channel.pipeline().addLast(tls);
+                }
                 channel.pipeline().addLast(
                     new FlushConsolidationHandler(256, true),
                     new IdleStateHandler(options.keepAlive.toMillis(), 0, 0, TimeUnit.MILLISECONDS),
@@ -85,12 +98,22 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
     @Override
     public void channelActive(ChannelHandlerContext context) {
         channel = context.channel();
-        if (why == null) {
-            send(HELLO);
-        } else {
+        if (why != null) {
             channel.close();
+            return;
+        }
+        try {
+            String token = Token.read(options.tokenFile, options.environment);
+            if (token != null) {
+                Token.requireSecret(channel.remoteAddress(), options.tls != null);
+                send(Wire.line(Wire.request("auth").put("token", token).put("tag", AUTH), options.maxLineBytes));
+            }
+            send(HELLO);
+        } catch (HyperDelayException e) {
+            end(e);
         }
     }
+
 
     @Override
     protected void channelRead0(ChannelHandlerContext context, ByteBuf bytes) {
@@ -119,12 +142,15 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
     /**
      * Handles the reply to the hello. A server before protocol 2 answers {@code unknown_kind}; the
      * session then speaks protocol 1. Both versions differ only in the kind of the reply to
-     * schedule, which is matched by its tag.
+     * schedule, which is matched by its tag. The reply to a token comes before; a server that knows
+     * no tokens answers {@code unknown_kind} there, too.
      */
     private void greet(JsonNode line) {
         String kind = Wire.text(line, "kind");
         if (kind.equals("error") && !Wire.text(line, "code").equals("unknown_kind")) {
             end(new ServerException(line));
+        } else if (Wire.text(line, "tag").equals(AUTH)) {
+            return;
         } else if (kind.equals("error") || kind.equals("hello")) {
             greeted.complete(this);
         }
@@ -132,7 +158,9 @@ final class Session extends SimpleChannelInboundHandler<ByteBuf> {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext context, Object event) {
-        if (event instanceof IdleStateEvent idle) {
+        if (event instanceof SslHandshakeCompletionEvent handshake && !handshake.isSuccess()) {
+            end(new HyperDelayException("no TLS: " + handshake.cause().getMessage(), handshake.cause()));
+        } else if (event instanceof IdleStateEvent idle) {
             if (idle.isFirst()) {
                 send(PING);
             } else {

@@ -23,7 +23,7 @@ final class Wire {
 
     /** Returns the encoded request with its end. */
     static byte[] line(ObjectNode request, int max) {
-        request.fields().forEachRemaining(field -> requireUnicode(field.getKey(), field.getValue().asText()));
+        requireUnicode(request);
         try {
             byte[] line = MAPPER.writeValueAsBytes(request);
             if (line.length > max) {
@@ -63,6 +63,14 @@ final class Wire {
         if (route == null || route.isEmpty()) {
             throw new IllegalArgumentException("the route is empty: name one of 1 to 128 bytes");
         }
+    }
+
+    private static void requireUnicode(JsonNode object) {
+        object.fields().forEachRemaining(field -> {
+            requireUnicode("a name", field.getKey());
+            requireUnicode(field.getKey(), field.getValue().asText());
+            requireUnicode(field.getValue());
+        });
     }
 
     private static void requireUnicode(String field, String text) {

@@ -9,6 +9,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Base64;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -25,7 +27,12 @@ final class Fake implements AutoCloseable {
     Duration closeTimeout = Duration.ofMillis(1);
 
     Fake() throws IOException {
-        socket = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        this(new ServerSocket(0, 50, InetAddress.getLoopbackAddress()));
+    }
+
+    /** A fake that accepts connections of this socket, for example encrypted ones. */
+    Fake(ServerSocket socket) throws IOException {
+        this.socket = socket;
         socket.setSoTimeout(PATIENCE_SECONDS * 1000);
     }
 
@@ -39,6 +46,9 @@ final class Fake implements AutoCloseable {
     }
 
     Peer connect(ClientOptions options, Callable<Peer> accept) throws Exception {
+        if (options.environment == System.getenv()) {
+            options.environment = Map.of();
+        }
         options.backoff(Duration.ofMillis(1), Duration.ofMillis(10)).closeTimeout(closeTimeout);
         CompletableFuture<HyperDelayClient> connected =
             CompletableFuture.supplyAsync(() -> HyperDelayClient.connect(address(), options), work -> new Thread(work).start());
@@ -157,8 +167,13 @@ final class Fake implements AutoCloseable {
         }
 
         void deliver(String id, int attempt) throws IOException {
-            send("{'kind':'delivery','id':'" + id + "','route_key':'r','fire_at':5,'payload_base64':'aGk','compression':'lz4',"
+            send("{'kind':'delivery','id':'" + id + "','route_key':'r','fire_at':5,'payload_base64':'aGk','compression':'none',"
                 + "'attempt':" + attempt + ",'new':[1]}");
+        }
+
+        void deliver(String id, String compression, byte[] payload) throws IOException {
+            send("{'kind':'delivery','id':'" + id + "','route_key':'r','fire_at':5,'payload_base64':'"
+                + Base64.getEncoder().encodeToString(payload) + "','compression':'" + compression + "','attempt':1}");
         }
 
         /** Returns the next answer to a delivery, which must name it exactly. */

@@ -46,7 +46,7 @@ final class ListenTest {
             equal(delivery.id(), "a");
             equal(delivery.route(), "r");
             equal(new String(delivery.payload()), "hi");
-            equal(delivery.compression(), "lz4");
+            equal(delivery.compression(), "none");
             equal(delivery.attempt(), 3L);
             equal(delivery.fireAt(), Instant.ofEpochMilli(5));
             // An early ack would arrive before this ping.

@@ -15,7 +15,8 @@ import java.util.logging.Logger;
  */
 final class Tests {
     private static final List<Class<?>> CLASSES =
-        List.of(ScheduleTest.class, ListenTest.class, ReconnectTest.class, WireTest.class, ProtocolTest.class);
+        List.of(ScheduleTest.class, ListenTest.class, ReconnectTest.class, WireTest.class, ProtocolTest.class,
+            CompressionTest.class, TokenTest.class, TlsTest.class, TermsTest.class);
 
     private Tests() {}
 

@@ -10,14 +10,15 @@ public final class Main {
 
     public static void main(String[] args) {
         Options options;
+        ClientOptions client;
         try {
             options = Options.parse(args);
+            client = new ClientOptions().compress(options.compress()).tls(options.tls());
         } catch (IllegalArgumentException e) {
             System.err.println(e.getMessage() + "\n\n" + Options.USAGE);
             System.exit(2);
             return;
         }
-        ClientOptions client = new ClientOptions();
         if (0 < options.count() && options.count() < 64) {
             client.credit(options.count()); // No more deliveries than wanted.
         }

@@ -1,16 +1,23 @@
 package hyperdelay.example;
 
+import hyperdelay.Tls;
+import java.nio.file.Path;
 import java.time.Duration;
 
-/** The options of the command line. */
-record Options(String command, String address, String route, int count, Duration delay) {
+/** The options of the command line. Without TLS, {@code tls} is null. */
+record Options(String command, String address, String route, int count, Duration delay, int size, String compress, Tls tls) {
     static final String USAGE = """
         Usage:
-          run.sh produce [-addr HOST:PORT] [-route ROUTE] [-count N] [-delay DURATION]
-          run.sh consume [-addr HOST:PORT] [-route ROUTE] [-count N]
+          run.sh produce [-addr HOST:PORT] [-route ROUTE] [-count N] [-delay DURATION] [-size BYTES]
+                         [-compress none|lz4|zstd] [TLS]
+          run.sh consume [-addr HOST:PORT] [-route ROUTE] [-count N] [TLS]
 
-        produce schedules N tasks (10), each to be due after the delay (1s; or 500ms, 2m). consume prints the deliveries
-        of the route and acknowledges them; after N it ends, and without -count it goes on.
+        produce schedules N tasks (10), each to be due after the delay (1s; or 500ms, 2m), with payloads of BYTES or
+        more. consume prints the deliveries of the route and acknowledges them; after N it ends, and without -count it
+        goes on.
+
+        TLS is -tls, or one or more of -tls-ca FILE, -tls-cert FILE and -tls-key FILE, -tls-name NAME. A token is read
+        from the file in HYPER_DELAY_TOKEN_FILE, or from HYPER_DELAY_TOKEN.
         """;
 
     static Options parse(String[] args) {
@@ -21,7 +28,19 @@ record Options(String command, String address, String route, int count, Duration
         String route = "demo";
         int count = args[0].equals("produce") ? 10 : 0;
         Duration delay = Duration.ofSeconds(1);
+        int size = 0;
+        String compress = "none";
+        boolean encrypted = false;
+        Path ca = null;
+        Path cert = null;
+        Path key = null;
+        String name = null;
         for (int i = 1; i < args.length; i += 2) {
+            if (args[i].matches("--?tls")) {
+                encrypted = true;
+                i--;
+                continue;
+            }
             if (i + 1 == args.length) {
                 throw new IllegalArgumentException(args[i] + " has no value: give one");
             }
@@ -29,17 +48,25 @@ record Options(String command, String address, String route, int count, Duration
             switch (args[i].replaceFirst("^--", "-")) {
                 case "-addr" -> address = value;
                 case "-route" -> route = value;
-                case "-count" -> count = count(value);
+                case "-count" -> count = whole("-count", value);
                 case "-delay" -> delay = duration(value);
+                case "-size" -> size = whole("-size", value);
+                case "-compress" -> compress = value;
+                case "-tls-ca" -> ca = Path.of(value);
+                case "-tls-cert" -> cert = Path.of(value);
+                case "-tls-key" -> key = Path.of(value);
+                case "-tls-name" -> name = value;
                 default -> throw new IllegalArgumentException("no option " + args[i] + ": see the usage");
             }
         }
-        return new Options(args[0], address, route, count, delay);
+        Tls tls = new Tls(ca, cert, key, name);
+        encrypted |= !tls.equals(Tls.ofSystem());
+        return new Options(args[0], address, route, count, delay, size, compress, encrypted ? tls : null);
     }
 
-    private static int count(String value) {
+    private static int whole(String option, String value) {
         if (!value.matches("[0-9]{1,9}")) {
-            throw new IllegalArgumentException("-count is '" + value + "': take a whole number");
+            throw new IllegalArgumentException(option + " is '" + value + "': take a whole number");
         }
         return Integer.parseInt(value);
     }

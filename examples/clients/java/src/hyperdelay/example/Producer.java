@@ -14,14 +14,20 @@ final class Producer {
 
     private Producer() {}
 
+    /** A text, with dots up to the size that was asked for. */
+    private static byte[] payload(int number, Options options) {
+        String text = "task " + number + " of " + options.count() + ", from Java";
+        text += ".".repeat(Math.max(0, options.size() - text.length()));
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
     static void run(HyperDelayClient client, Options options) {
         Queue<CompletableFuture<Receipt>> underWay = new ArrayDeque<>();
         for (int i = 1; i <= options.count(); i++) {
             if (underWay.size() == UNDER_WAY) {
                 underWay.remove().join();
             }
-            byte[] payload = ("task " + i + " of " + options.count() + ", from Java").getBytes(StandardCharsets.UTF_8);
-            underWay.add(client.schedule(Task.after(options.delay(), options.route(), payload)));
+            underWay.add(client.schedule(Task.after(options.delay(), options.route(), payload(i, options))));
         }
         underWay.forEach(CompletableFuture::join);
         System.out.println("scheduled " + options.count() + " tasks on route " + options.route() + ", due after "
