@@ -4,13 +4,13 @@
 //! the [`Grant`] of a secret. `Failures` slows down addresses that give wrong ones.
 
 #[cfg_attr(
-    not(any(feature = "cli", test)),
+    not(feature = "cli"),
     allow(dead_code, reason = "only the commands write it")
 )]
 mod entry;
 mod failures;
 #[cfg_attr(
-    not(any(feature = "cli", test)),
+    not(feature = "cli"),
     allow(dead_code, reason = "only the commands write it")
 )]
 mod file;
@@ -19,7 +19,7 @@ mod identity;
 mod permits;
 mod routes;
 #[cfg_attr(
-    not(any(feature = "cli", test)),
+    not(feature = "cli"),
     allow(dead_code, reason = "only the commands write it")
 )]
 mod secret;
@@ -28,7 +28,7 @@ mod tokens;
 #[cfg(any(feature = "cli", test))]
 pub(crate) use entry::Entry;
 pub(crate) use failures::Failures;
-#[cfg(any(feature = "cli", test))]
+#[cfg(feature = "cli")]
 pub(crate) use file::TokenFile;
 pub use file::TokenFileError;
 pub use grant::{Grant, Right};
