@@ -1,7 +1,10 @@
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use crate::{Compression, time};
+use crate::engine::{Handle, Sending};
+use crate::receipt::Touched;
+use crate::wire::Request;
+use crate::{Compression, RequestError, time};
 
 /// A copy of a task for this client. Cheap to clone.
 ///
@@ -11,6 +14,9 @@ use crate::{Compression, time};
 #[derive(Clone, Debug)]
 pub struct Delivery {
     parts: Arc<Parts>,
+    connection: u64,
+    /// Does not keep the client open.
+    handle: Weak<Handle>,
 }
 
 #[derive(Debug)]
@@ -41,6 +47,17 @@ impl Delivery {
                 attempt,
                 compression,
             }),
+            connection: 0,
+            handle: Weak::new(),
+        }
+    }
+
+    /// The same delivery, which came on this connection.
+    pub(crate) fn on(self, connection: u64, handle: &Arc<Handle>) -> Self {
+        Self {
+            connection,
+            handle: Arc::downgrade(handle),
+            ..self
         }
     }
 
@@ -55,7 +72,11 @@ impl Delivery {
             ..
         } = &*self.parts;
         let (id, route) = (id.clone(), route.clone());
-        Self::new(id, route, payload, *fire_at, *attempt, Compression::None)
+        Self {
+            connection: self.connection,
+            handle: self.handle.clone(),
+            ..Self::new(id, route, payload, *fire_at, *attempt, Compression::None)
+        }
     }
 
     /// The id of the task on its route.
@@ -81,6 +102,47 @@ impl Delivery {
     #[must_use]
     pub fn compression(&self) -> &Compression {
         &self.parts.compression
+    }
+
+    /// Asks for the ack timeout of the task again, from now on: see [`touch_for`](Self::touch_for).
+    ///
+    /// # Errors
+    ///
+    /// As those of [`touch_for`](Self::touch_for).
+    pub async fn touch(&self) -> Result<Option<SystemTime>, RequestError> {
+        self.extend(None).await
+    }
+
+    /// Extends the time to answer: it ends this long after now, and not earlier than it would have.
+    /// 1 ms to a day, rounded up to a millisecond. A handler that may take longer than the ack timeout
+    /// calls this from time to time.
+    ///
+    /// Returns when the time is over, by the server's clock. `None`: too late; the delivery is
+    /// answered, its time is over, or its task was cancelled or replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`Disconnected`](RequestError::Disconnected) if the connection of the delivery is lost: the
+    /// server has taken the delivery back. [`Closed`](RequestError::Closed) if the client is closed.
+    /// [`Refused`](RequestError::Refused) if the time is out of its range.
+    ///
+    /// # Cancel safety
+    ///
+    /// The first poll sends the request. Dropped after that, only the reply is discarded.
+    pub async fn touch_for(&self, extend: Duration) -> Result<Option<SystemTime>, RequestError> {
+        self.extend(Some(time::whole_millis(extend))).await
+    }
+
+    async fn extend(&self, extend_ms: Option<u64>) -> Result<Option<SystemTime>, RequestError> {
+        let handle = self.handle.upgrade().ok_or(RequestError::Closed)?;
+        let request = Request {
+            extend_ms,
+            ..Request::about("touch", self)
+        };
+        let touched: Touched = handle
+            .request(request, Sending::On(self.connection))
+            .await?;
+        Ok(touched.deadline.and_then(time::from_millis))
     }
 
     /// The number of the round, from 1.

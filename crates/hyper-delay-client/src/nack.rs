@@ -1,6 +1,9 @@
 use std::fmt;
 use std::time::Duration;
 
+/// The longest reason that the server accepts, in bytes.
+const REASON: usize = 256;
+
 /// How a delivery is given back: the delay and the reason.
 ///
 /// A handler's error converts into it. Any error that implements `Display` uses the server's
@@ -40,19 +43,46 @@ impl Nack {
         }
     }
 
-    /// Sets the reason for this process's log. The server does not receive it.
+    /// Sets the reason, for this process's log and for operators: if this was the last attempt, the
+    /// dead letter has it. The server receives the first line, at most 256 bytes.
     #[must_use]
     pub fn because(mut self, reason: impl fmt::Display) -> Self {
         self.reason = Some(reason.to_string());
         self
     }
+
+    /// What the server receives of the reason.
+    pub(crate) fn short_reason(&self) -> Option<&str> {
+        let line = self.reason.as_deref()?.lines().next()?;
+        let end = (0..=line.len().min(REASON)).rfind(|end| line.is_char_boundary(*end));
+        Some(&line[..end.unwrap_or(0)]).filter(|reason| !reason.is_empty())
+    }
 }
 
-/// Uses the server's backoff, with the error as the reason.
+/// Uses the server's backoff, with the error as the [reason](Nack::because).
 ///
 /// `Nack` itself does not implement `Display`, as this implementation would conflict.
 impl<E: fmt::Display> From<E> for Nack {
     fn from(error: E) -> Self {
         Self::backoff().because(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Nack;
+
+    #[test]
+    fn the_server_receives_the_first_line_of_a_reason_cut_at_a_character() {
+        let short = |reason: &str| Nack::from(reason).short_reason().map(str::to_owned);
+        assert_eq!(short("no disk\nat all").as_deref(), Some("no disk"));
+        assert_eq!(short(&"x".repeat(300)), Some("x".repeat(256)));
+        assert_eq!(
+            short(&format!("x{}", "ü".repeat(200))),
+            Some(format!("x{}", "ü".repeat(127)))
+        );
+        assert_eq!(short(""), None);
+        assert_eq!(short("\nmore"), None);
+        assert_eq!(Nack::backoff().short_reason(), None);
     }
 }

@@ -67,3 +67,15 @@ pub(crate) struct Acked {
 impl Reply for Acked {
     const KINDS: &'static [&'static str] = &["acked"];
 }
+
+/// The reply to a touch.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Touched {
+    /// Absent if there is no such delivery any more.
+    #[serde(default)]
+    pub(crate) deadline: Option<u64>,
+}
+
+impl Reply for Touched {
+    const KINDS: &'static [&'static str] = &["touched"];
+}

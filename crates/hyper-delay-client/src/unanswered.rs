@@ -24,6 +24,7 @@ pub struct Unanswered {
 
 impl Unanswered {
     pub(crate) fn new(delivery: Delivery, connection: u64, handle: Arc<Handle>) -> Self {
+        let delivery = delivery.on(connection, &handle);
         let answer = Answer {
             delivery: delivery.clone(),
             connection,
@@ -101,14 +102,14 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn ack(mut self) {
-        let line = request("ack", &self.delivery).line();
+        let line = Request::about("ack", &self.delivery).line();
         self.send(line);
     }
 
     pub(crate) async fn ack_confirmed(mut self) -> Result<bool, RequestError> {
         let request = Request {
             confirm: Some(true),
-            ..request("ack", &self.delivery)
+            ..Request::about("ack", &self.delivery)
         };
         // From here on the answer is given: the request below sends it at its first poll.
         self.given = true;
@@ -120,14 +121,15 @@ impl Answer {
     }
 
     pub(crate) fn nack(mut self, nack: &Nack) {
-        self.give_back(nack.delay);
+        self.give_back(nack.delay, nack.short_reason());
     }
 
-    fn give_back(&mut self, delay: Option<Duration>) {
+    fn give_back(&mut self, delay: Option<Duration>, reason: Option<&str>) {
         let delay_ms = delay.map(time::whole_millis);
         let line = Request {
             delay_ms,
-            ..request("nack", &self.delivery)
+            reason,
+            ..Request::about("nack", &self.delivery)
         }
         .line();
         self.send(line);
@@ -146,16 +148,7 @@ impl Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         if !self.given {
-            self.give_back(None);
+            self.give_back(None, None);
         }
-    }
-}
-
-fn request<'a>(kind: &'static str, delivery: &'a Delivery) -> Request<'a> {
-    Request {
-        id: Some(delivery.id()),
-        route_key: Some(delivery.route()),
-        attempt: Some(delivery.attempt()),
-        ..Request::of(kind)
     }
 }

@@ -1,6 +1,7 @@
 use serde::{Serialize, Serializer};
 
 use super::payload;
+use crate::Delivery;
 
 /// The tag of a request: a number, sent as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,8 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delay_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) extend_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) credit: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<&'static str>,
@@ -71,7 +74,17 @@ pub(crate) struct Request<'a> {
     pub(crate) payload: Option<&'a [u8]>,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// A request about a delivery.
+    pub(crate) fn about(kind: &'static str, delivery: &'a Delivery) -> Self {
+        Self {
+            id: Some(delivery.id()),
+            route_key: Some(delivery.route()),
+            attempt: Some(delivery.attempt()),
+            ..Self::of(kind)
+        }
+    }
+
     pub(crate) fn of(kind: &'static str) -> Self {
         Self {
             kind,

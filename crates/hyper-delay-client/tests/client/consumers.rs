@@ -1,7 +1,7 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use hyper_delay_client::{Client, ListenError, Nack};
+use hyper_delay_client::{Client, ListenError, Nack, RequestError};
 use serde_json::json;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
@@ -48,8 +48,62 @@ async fn a_failed_delivery_is_given_back_with_the_servers_backoff() {
     let nack = peer.read().await;
     assert_eq!(
         nack,
-        json!({"kind": "nack", "id": "fail", "route_key": "r", "attempt": 1})
+        json!({
+            "kind": "nack", "id": "fail", "route_key": "r", "attempt": 1,
+            "reason": "it did not work",
+        })
     );
+}
+
+#[tokio::test]
+async fn a_handler_extends_its_time_until_the_delivery_is_answered() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let (sender, mut results) = tokio::sync::mpsc::unbounded_channel();
+    let listen = client.listen("r", move |delivery| {
+        let sender = sender.clone();
+        async move {
+            sender.send(delivery.touch().await.unwrap()).unwrap();
+            let longer = delivery.touch_for(Duration::from_micros(1_500)).await;
+            sender.send(longer.unwrap()).unwrap();
+            Ok::<_, Nack>(())
+        }
+    });
+    let _listening = tokio::spawn(listen.into_future());
+    peer.register().await;
+    peer.deliver("a", 3).await;
+    let mut touch = peer.expect("touch").await;
+    let tag = touch.as_object_mut().unwrap().remove("tag").unwrap();
+    assert_eq!(
+        touch,
+        json!({"kind": "touch", "id": "a", "route_key": "r", "attempt": 3})
+    );
+    let reply = json!({"kind": "touched", "id": "a", "found": true, "deadline": 7_000, "tag": tag});
+    peer.send(&reply.to_string()).await;
+    let until = SystemTime::UNIX_EPOCH + Duration::from_secs(7);
+    assert_eq!(soon(results.recv()).await.unwrap(), Some(until));
+    let touch = peer.expect("touch").await;
+    assert_eq!(touch["extend_ms"], 2);
+    let reply = json!({"kind": "touched", "id": "a", "found": false, "tag": touch["tag"]});
+    peer.send(&reply.to_string()).await;
+    assert_eq!(soon(results.recv()).await.unwrap(), None);
+    peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn a_touch_fails_when_the_client_is_gone() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let registered = async {
+        peer.register().await;
+        peer.deliver("a", 1).await;
+    };
+    let (deliveries, ()) = tokio::join!(client.deliveries("r").into_future(), registered);
+    let mut deliveries = deliveries.unwrap();
+    let unanswered = soon(deliveries.next()).await.unwrap();
+    let delivery = hyper_delay_client::Delivery::clone(&unanswered);
+    unanswered.ack();
+    drop((deliveries, client));
+    let error = soon(delivery.touch()).await.unwrap_err();
+    assert!(matches!(error, RequestError::Closed), "{error:?}");
 }
 
 #[tokio::test]

@@ -128,7 +128,9 @@ fn need(request: &Request) -> Need<'_> {
             None => Need::OwnRoute,
         },
         // They answer a delivery, which only a registered connection has.
-        Request::Ack { .. } | Request::Nack { .. } => Need::AnySomewhere(Right::Consume),
+        Request::Ack { .. } | Request::Nack { .. } | Request::Touch { .. } => {
+            Need::AnySomewhere(Right::Consume)
+        }
         Request::Cancel { route, .. } => Need::On(Right::Schedule, route),
         Request::Dead { route, .. } | Request::Kick { route, .. } => Need::On(Right::Admin, route),
         Request::Get { route, .. } => Need::OneOf([Right::Schedule, Right::Admin], route),
@@ -181,7 +183,7 @@ mod tests {
     }
 
     /// Every request, and the right that it needs.
-    const REQUESTS: [(&str, Option<Right>); 13] = [
+    const REQUESTS: [(&str, Option<Right>); 14] = [
         (r#"{"kind":"auth","token":"x"}"#, None),
         (r#"{"kind":"hello","protocol":2}"#, None),
         (r#"{"kind":"ping"}"#, None),
@@ -199,6 +201,7 @@ mod tests {
         ),
         (r#"{"kind":"ack","id":"x"}"#, Some(Right::Consume)),
         (r#"{"kind":"nack","id":"x"}"#, Some(Right::Consume)),
+        (r#"{"kind":"touch","id":"x"}"#, Some(Right::Consume)),
         (
             r#"{"kind":"cancel","route_key":"mail1","id":"x"}"#,
             Some(Right::Schedule),

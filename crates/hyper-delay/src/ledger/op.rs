@@ -33,7 +33,7 @@ pub(crate) enum Op {
         attempt: u32,
         /// Number of failed rounds so far.
         failures: u32,
-        /// Why the content cannot be read. `None` if the last round failed.
+        /// Why the content cannot be read, or the reason of the nack that ended the last round.
         reason: Option<Arc<str>>,
     },
     /// Raises the stored number of rounds of a task to `attempt` if it is lower.

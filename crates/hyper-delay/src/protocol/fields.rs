@@ -41,6 +41,7 @@ pub(super) struct Fields<'a> {
     in_flight: Option<&'a RawValue>,
     before: Option<&'a RawValue>,
     accept: Option<&'a RawValue>,
+    extend_ms: Option<&'a RawValue>,
 }
 
 /// Defines a method for each field, with the field's name.
@@ -55,7 +56,7 @@ macro_rules! fields {
 }
 
 fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol offset accept);
-fields!(payload state reason from until job dry_run in_flight before);
+fields!(payload state reason from until job dry_run in_flight before extend_ms);
 
 impl<'a> Fields<'a> {
     /// Finds the fields of a line.

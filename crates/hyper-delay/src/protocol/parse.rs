@@ -14,6 +14,12 @@ use super::{
 /// in milliseconds.
 const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 
+/// The longest reason of a nack, in bytes.
+const REASON: usize = 256;
+
+/// The longest time to answer, in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
 /// Parses a line without its end.
 ///
 /// Ignores fields that the request does not have, whatever their values; a field that is `null` is
@@ -71,6 +77,11 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         "nack" => Request::Nack {
             delivery: named(fields)?,
             delay_ms: fields.delay_ms().number("milliseconds", 0..=EXACT)?,
+            reason: reason(fields.reason())?,
+        },
+        "touch" => Request::Touch {
+            delivery: named(fields)?,
+            extend_ms: fields.extend_ms().number("milliseconds", 1..=DAY_MS)?,
         },
         "register" => Request::Register {
             route: name(fields.route_key())?,
@@ -194,6 +205,16 @@ fn named(fields: &Fields<'_>) -> Result<Named, Fault> {
     })
 }
 
+/// Reads why a delivery is given back. An empty reason is none.
+fn reason(field: Field<'_>) -> Result<Option<Arc<str>>, Fault> {
+    let reason = field.text()?.filter(|reason| !reason.is_empty());
+    if let Some(reason) = reason.as_ref().filter(|reason| reason.len() > REASON) {
+        let wanted = format!("give a string of at most {REASON} bytes");
+        return Err(field.bad(&format!("{reason:?}"), &wanted));
+    }
+    Ok(reason.map(Arc::from))
+}
+
 fn name(field: Field<'_>) -> Result<Arc<str>, Fault> {
     field.required(field.name()?, "a string of 1 to 128 bytes")
 }
@@ -216,7 +237,7 @@ fn unknown(kind: &str) -> Fault {
     Fault {
         code: Code::UnknownKind,
         message: format!(
-            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, cancel, ping, stats, get, \
+            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, touch, cancel, ping, stats, get, \
              list, future, dead, reasons, kick, delete, kick_all, delete_all, purge, pause, resume, \
              jobs, stop, audit or backup",
             clipped(kind)

@@ -55,6 +55,17 @@ pub enum Reply {
         /// Whether the ack removed the task.
         removed: bool,
     },
+    /// The time to answer a delivery is extended, or there was no such delivery.
+    Touched {
+        /// The id of the task.
+        id: Arc<str>,
+        /// Its route. `None` if the request named none and there is no such delivery.
+        route: Option<Arc<str>>,
+        /// The number of the round. `None` if the request named none and there is no such delivery.
+        attempt: Option<u32>,
+        /// When the time is over in Unix milliseconds. `None` if there is no such delivery.
+        deadline: Option<u64>,
+    },
     /// A cancellation is on disk.
     Cancelled {
         /// The id of the task.
@@ -270,6 +281,7 @@ impl Reply {
                 Version::V2 => "scheduled",
             },
             Self::Acked { .. } => "acked",
+            Self::Touched { .. } => "touched",
             Self::Cancelled { .. } => "cancelled",
             Self::Pong => "pong",
             Self::Stats(_) => "stats",
@@ -314,6 +326,17 @@ impl Reply {
                 .field("id", &**id)
                 .maybe("route_key", route.as_deref())
                 .field("removed", removed),
+            Self::Touched {
+                id,
+                route,
+                attempt,
+                deadline,
+            } => object
+                .field("id", &**id)
+                .maybe("route_key", route.as_deref())
+                .maybe("attempt", *attempt)
+                .field("found", &deadline.is_some())
+                .maybe("deadline", *deadline),
             Self::Cancelled {
                 id,
                 route,

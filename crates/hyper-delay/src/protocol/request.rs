@@ -60,6 +60,15 @@ pub enum Request {
         delivery: Named,
         /// Time until the next round in milliseconds, at most 2^53. Default: the backoff.
         delay_ms: Option<u64>,
+        /// Why, for operators. 1 to 256 bytes.
+        reason: Option<Arc<str>>,
+    },
+    /// Extends the time to answer a delivery.
+    Touch {
+        /// The delivery.
+        delivery: Named,
+        /// The time to answer from now on in milliseconds, 1 to a day. Default: the ack timeout.
+        extend_ms: Option<u64>,
     },
     /// Removes a task.
     Cancel {
@@ -167,9 +176,9 @@ impl Request {
             | Self::Unregister { route }
             | Self::Dead { route, .. } => (Some(route), None),
             Self::Schedule(Schedule { route, id, .. }) => (route.as_ref(), id.as_ref()),
-            Self::Ack { delivery, .. } | Self::Nack { delivery, .. } => {
-                (delivery.route.as_ref(), Some(&delivery.id))
-            }
+            Self::Ack { delivery, .. }
+            | Self::Nack { delivery, .. }
+            | Self::Touch { delivery, .. } => (delivery.route.as_ref(), Some(&delivery.id)),
             Self::Cancel { route, id } | Self::Kick { route, id } => (Some(route), Some(id)),
             Self::Get { route, id, .. } | Self::Delete { route, id } => (Some(route), Some(id)),
             Self::Pause { route } | Self::Resume { route } => (Some(route), None),

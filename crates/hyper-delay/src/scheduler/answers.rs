@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    ConsumerId, CopyOf, ReplyTo, Scheduler, Token, consumer::Copy, task::Change, tasks::Left,
-    timers::CopyEnd,
+    ConsumerId, CopyOf, ReplyTo, Scheduler, Token, consumer::Copy, round::GivenBack, task::Change,
+    tasks::Left, timers::CopyEnd,
 };
 use crate::{
     ledger::{Op, Subject},
@@ -82,7 +82,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A consumer gives a delivery back.
-    pub(super) fn nacked(&mut self, consumer: ConsumerId, named: &Named, delay_ms: Option<u64>) {
+    pub(super) fn nacked(&mut self, consumer: ConsumerId, named: &Named, given_back: GivenBack) {
         let Some(copy) = self.consumers.answered(consumer, named) else {
             self.metrics.unknown_answers.add(1);
             self.lost_copy_answered(consumer, named);
@@ -92,8 +92,37 @@ impl<S: Store> Scheduler<S> {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
-        self.copy_failed(copy.seq, consumer, delay_ms);
+        self.copy_failed(copy.seq, consumer, given_back);
         self.dispatch_for(consumer);
+    }
+
+    /// A consumer asks for more time to answer a delivery: its round ends `extend_ms` from now, and
+    /// not earlier than it would have.
+    pub(super) fn touched(&mut self, to: ReplyTo, named: Named, extend_ms: Option<u64>) {
+        let extend = extend_ms.map_or(self.settings.ack_timeout, Duration::from_millis);
+        let until = self.now.after(extend);
+        let copy = self.consumers.in_flight_of(to.consumer, &named);
+        let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt));
+        let round = copy.and_then(|(seq, route, attempt)| {
+            let (_, round) = self.tasks.round_mut(seq)?;
+            round.extend(seq, until, &mut self.timers);
+            Some((route, attempt, round.until()))
+        });
+        let (route, attempt, deadline) = match round {
+            Some((route, attempt, until)) => {
+                let left = until.since(self.now.monotonic) / 1_000_000;
+                let deadline = self.now.wall_millis().saturating_add(left);
+                (Some(route), Some(attempt), Some(deadline))
+            }
+            None => (named.route, named.attempt, None),
+        };
+        let touched = Reply::Touched {
+            id: named.id,
+            route,
+            attempt,
+            deadline,
+        };
+        self.reply(to, touched);
     }
 
     /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
@@ -137,7 +166,7 @@ impl<S: Store> Scheduler<S> {
         if let Some((_, round)) = self.tasks.round_mut(seq) {
             if round.holders().any(|holder| holder != copy.consumer) {
                 round.send_no_more();
-                self.copy_failed(seq, copy.consumer, None);
+                self.copy_failed(seq, copy.consumer, GivenBack::default());
             } else {
                 let reason: String = reason.chars().take(REASON).collect();
                 self.bury(seq, Some(reason.into()));
@@ -155,7 +184,7 @@ impl<S: Store> Scheduler<S> {
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
         task.last_failed_consumer = holders.first().copied();
-        self.round_failed(seq, None);
+        self.round_failed(seq, GivenBack::default());
         for consumer in holders {
             self.overdue(consumer, &id, seq);
         }
@@ -175,10 +204,10 @@ impl<S: Store> Scheduler<S> {
 
     /// The copy of a consumer was given back, or its connection is closed. The last copy that fails
     /// ends the round.
-    pub(super) fn copy_failed(&mut self, seq: u64, consumer: ConsumerId, delay_ms: Option<u64>) {
+    pub(super) fn copy_failed(&mut self, seq: u64, consumer: ConsumerId, given_back: GivenBack) {
         let now = self.now.monotonic;
         if let Some((task, round)) = self.tasks.round_mut(seq)
-            && round.fail(consumer, delay_ms, now)
+            && round.fail(consumer, given_back, now)
         {
             task.last_failed_consumer = Some(consumer);
             self.advance_round(seq);
@@ -186,7 +215,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A round has failed: the next one is due later, or the task is dead.
-    pub(super) fn round_failed(&mut self, seq: u64, delay_ms: Option<u64>) {
+    pub(super) fn round_failed(&mut self, seq: u64, given_back: GivenBack) {
         let Some(task) = self.tasks.get_mut(seq) else {
             return;
         };
@@ -194,10 +223,10 @@ impl<S: Store> Scheduler<S> {
         let failures = task.failures;
         let most = self.settings.max_attempts;
         if most.is_some_and(|most| failures >= most) {
-            return self.bury(seq, None);
+            return self.bury(seq, given_back.reason);
         }
         let backoff = || self.settings.backoff(failures, &mut self.random);
-        let delay = delay_ms.unwrap_or_else(backoff);
+        let delay = given_back.delay_ms.unwrap_or_else(backoff);
         task.at = self.now.wall_millis().saturating_add(delay);
         task.is_parked = false;
         let op = Op::Retry {
@@ -211,8 +240,8 @@ impl<S: Store> Scheduler<S> {
         self.submit(op, Token::RetryAt(due));
     }
 
-    /// Makes a task dead. `reason` says why its content cannot be delivered; it is `None` after
-    /// failed rounds.
+    /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack
+    /// that ended its last round.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
         self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {

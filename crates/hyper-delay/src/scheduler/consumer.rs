@@ -174,12 +174,16 @@ impl Consumer {
         debug_assert!(before.is_none(), "one copy of an id at a time");
     }
 
+    /// Returns the copy in flight that a request names.
+    pub(super) fn in_flight_of(&self, named: &Named) -> Option<&Copy> {
+        let copy = self.in_flight.get(&named.id);
+        copy.filter(|copy| copy.is(named))
+    }
+
     /// Removes and returns the copy in flight that an answer names.
     pub(super) fn answered(&mut self, named: &Named) -> Option<Copy> {
         self.suspect_until = None;
-        self.in_flight
-            .get(&named.id)
-            .filter(|copy| copy.is(named))?;
+        self.in_flight_of(named)?;
         self.in_flight.remove(&named.id)
     }
 

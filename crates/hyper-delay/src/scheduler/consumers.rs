@@ -119,6 +119,11 @@ impl Consumers {
         self.by_id.get_mut(&consumer)?.answered(named)
     }
 
+    /// Returns the copy in flight that a request names.
+    pub(super) fn in_flight_of(&self, consumer: ConsumerId, named: &Named) -> Option<&Copy> {
+        self.by_id.get(&consumer)?.in_flight_of(named)
+    }
+
     /// Removes and returns the unanswered copy that a late answer names.
     pub(super) fn answered_late(&mut self, consumer: ConsumerId, named: &Named) -> Option<Copy> {
         let copy = self.by_id.get_mut(&consumer)?.answered_late(named)?;

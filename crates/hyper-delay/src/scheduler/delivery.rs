@@ -165,7 +165,7 @@ impl<S: Store> Scheduler<S> {
         while let Some((_, round)) = self.tasks.round_mut(seq) {
             match round.step(seq, now, &mut self.timers) {
                 Step::Wait => return,
-                Step::Failed { delay_ms } => return self.round_failed(seq, delay_ms),
+                Step::Failed(given_back) => return self.round_failed(seq, given_back),
                 Step::Send => {}
             }
             let next = self.next_consumer(seq);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ConsumerId, Message, ReplyTo, Scheduler};
+use super::{ConsumerId, Message, ReplyTo, Scheduler, round::GivenBack};
 use crate::{
     protocol::{Accept, Code, Mode, Reason, Refusal, Reply},
     store::Store,
@@ -37,7 +37,7 @@ impl<S: Store> Scheduler<S> {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);
             }
-            self.copy_failed(copy.seq, consumer, None);
+            self.copy_failed(copy.seq, consumer, GivenBack::default());
         }
     }
 

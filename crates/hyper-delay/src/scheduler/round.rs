@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use race_core::{Moment, Next, Stagger};
 use race_wheel::{Key, Tick};
@@ -23,8 +23,8 @@ pub(super) struct Round {
 #[derive(Debug)]
 enum Copies {
     One(ConsumerId),
-    /// The only copy has failed; the delay is the one that the nack asked for, in milliseconds.
-    Failed(Option<u64>),
+    /// The only copy has failed.
+    Failed(GivenBack),
     Hedged(Box<Hedged>),
 }
 
@@ -36,8 +36,8 @@ struct Hedged {
     copies: Vec<HedgedCopy>,
     /// When the next copy is due, if it is due by time.
     next: Option<(Tick, Key)>,
-    /// The delay that the latest nack asked for.
-    delay_ms: Option<u64>,
+    /// How the latest copy failed.
+    given_back: GivenBack,
 }
 
 #[derive(Debug)]
@@ -46,16 +46,24 @@ struct HedgedCopy {
     is_live: bool,
 }
 
+/// How a copy failed. Default: its connection is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct GivenBack {
+    /// The delay until the next round that the nack asked for, in milliseconds.
+    pub(super) delay_ms: Option<u64>,
+    /// The reason that the nack gave.
+    pub(super) reason: Option<Arc<str>>,
+}
+
 /// What a round wants next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     /// Another copy, to a consumer that has not had one.
     Send,
     /// Nothing, until an answer comes or one of its timers expires.
     Wait,
-    /// It has failed: every copy has, and there are no more. The delay is the one that the latest
-    /// nack asked for, in milliseconds.
-    Failed { delay_ms: Option<u64> },
+    /// It has failed: every copy has, the latest so, and there are no more.
+    Failed(GivenBack),
 }
 
 impl Round {
@@ -110,14 +118,14 @@ impl Round {
     }
 
     /// The copy of a consumer has failed. Returns false if it has no live copy.
-    pub(super) fn fail(&mut self, consumer: ConsumerId, delay_ms: Option<u64>, now: Tick) -> bool {
+    pub(super) fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack, now: Tick) -> bool {
         match &mut self.copies {
             Copies::One(one) if *one == consumer => {
-                self.copies = Copies::Failed(delay_ms);
+                self.copies = Copies::Failed(given_back);
                 true
             }
             Copies::One(_) | Copies::Failed(_) => false,
-            Copies::Hedged(hedged) => hedged.fail(consumer, delay_ms, now),
+            Copies::Hedged(hedged) => hedged.fail(consumer, given_back, now),
         }
     }
 
@@ -125,10 +133,17 @@ impl Round {
     pub(super) fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
         match &mut self.copies {
             Copies::One(_) => Step::Wait,
-            Copies::Failed(delay_ms) => Step::Failed {
-                delay_ms: *delay_ms,
-            },
+            Copies::Failed(given_back) => Step::Failed(given_back.clone()),
             Copies::Hedged(hedged) => hedged.step(seq, now, timers),
+        }
+    }
+
+    /// Extends the round until a later moment.
+    pub(super) fn extend(&mut self, seq: u64, until: Tick, timers: &mut Timers) {
+        if until > self.until {
+            timers.cancel(self.end);
+            self.until = until;
+            self.end = timers.insert(until, Timer::RoundEnd(seq));
         }
     }
 
@@ -184,7 +199,7 @@ impl Hedged {
             stagger: Stagger::new(delay),
             copies: Vec::with_capacity(2),
             next: None,
-            delay_ms: None,
+            given_back: GivenBack::default(),
         };
         hedged.sent(consumer);
         hedged
@@ -202,13 +217,13 @@ impl Hedged {
         self.copies.iter().filter(|copy| copy.is_live).count()
     }
 
-    fn fail(&mut self, consumer: ConsumerId, delay_ms: Option<u64>, now: Tick) -> bool {
+    fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack, now: Tick) -> bool {
         let copy = |copy: &HedgedCopy| copy.is_live && copy.consumer == consumer;
         let Some(index) = self.copies.iter().position(copy) else {
             return false;
         };
         self.copies[index].is_live = false;
-        self.delay_ms = delay_ms;
+        self.given_back = given_back;
         let running = self.running();
         self.stagger.failed(index, running, || moment(now));
         true
@@ -221,9 +236,7 @@ impl Hedged {
             Next::Until(at) if at <= moment(now) => return Step::Send,
             Next::Until(at) => Tick::new(at.as_nanos()),
             _ if running == 0 => {
-                return Step::Failed {
-                    delay_ms: self.delay_ms,
-                };
+                return Step::Failed(self.given_back.clone());
             }
             _ => return Step::Wait,
         };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Ask, ConsumerId, Message, Operated, ReplyTo, Scheduler, Token, quotas::Rate};
+use super::{
+    Ask, ConsumerId, Message, Operated, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack,
+};
 use crate::{
     access::{Denial, Grant, Right},
     ledger::{Actor, Op, Order},
@@ -39,7 +41,15 @@ impl<S: Store> Scheduler<S> {
                 self.acked(consumer, delivery, None);
                 self.done(&to);
             }
-            Request::Nack { delivery, delay_ms } => self.nack(to, delivery, delay_ms),
+            Request::Nack {
+                delivery,
+                delay_ms,
+                reason,
+            } => self.nack(to, delivery, GivenBack { delay_ms, reason }),
+            Request::Touch {
+                delivery,
+                extend_ms,
+            } => self.touched(to, delivery, extend_ms),
             Request::Cancel { route, id } => {
                 self.submit(Op::Cancel { route, id }, Token::Reply(to));
             }
@@ -77,10 +87,10 @@ impl<S: Store> Scheduler<S> {
         self.messages.push((to.consumer, message));
     }
 
-    fn nack(&mut self, to: ReplyTo, delivery: Named, delay_ms: Option<u64>) {
+    fn nack(&mut self, to: ReplyTo, delivery: Named, given_back: GivenBack) {
         let most = self.settings.max_delay_millis;
-        let Some(delay) = delay_ms.filter(|delay| *delay > most) else {
-            self.nacked(to.consumer, &delivery, delay_ms);
+        let Some(delay) = given_back.delay_ms.filter(|delay| *delay > most) else {
+            self.nacked(to.consumer, &delivery, given_back);
             return self.done(&to);
         };
         let message = format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");

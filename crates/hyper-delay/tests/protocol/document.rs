@@ -63,6 +63,8 @@ fn every_example_is_one_line_of_the_protocol() {
         "unregister",
         "ack",
         "nack",
+        "touch",
+        "touched",
         "schedule",
         "cancel",
         "ping",

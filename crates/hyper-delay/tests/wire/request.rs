@@ -27,9 +27,19 @@ pub(crate) fn encode(line: &Line) -> Vec<u8> {
         Request::Unregister { route } => json!({ "kind": "unregister", "route_key": &**route }),
         Request::Schedule(task) => schedule(task),
         Request::Ack { delivery, confirm } => named("ack", delivery, "confirm", json!(confirm)),
-        Request::Nack { delivery, delay_ms } => {
-            named("nack", delivery, "delay_ms", json!(delay_ms))
+        Request::Nack {
+            delivery,
+            delay_ms,
+            reason,
+        } => {
+            let mut nack = named("nack", delivery, "delay_ms", json!(delay_ms));
+            nack["reason"] = json!(reason.as_deref());
+            nack
         }
+        Request::Touch {
+            delivery,
+            extend_ms,
+        } => named("touch", delivery, "extend_ms", json!(extend_ms)),
         Request::Cancel { route, id } => {
             json!({ "kind": "cancel", "route_key": &**route, "id": &**id })
         }

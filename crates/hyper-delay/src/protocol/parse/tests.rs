@@ -155,29 +155,39 @@ fn an_ack_may_name_its_delivery_exactly() {
     let back = Request::Nack {
         delivery: named(Some("r"), None),
         delay_ms: Some(0),
+        reason: Some("no disk".into()),
     };
     assert_eq!(
-        request_of(r#"{"kind":"nack","id":"x","route_key":"r","delay_ms":0}"#),
+        request_of(r#"{"kind":"nack","id":"x","route_key":"r","delay_ms":0,"reason":"no disk"}"#),
         back
     );
+    let without = Request::Nack {
+        delivery: named(None, None),
+        delay_ms: None,
+        reason: None,
+    };
+    let line = r#"{"kind":"nack","id":"x","reason":""}"#;
+    assert_eq!(request_of(line), without);
+    let touch = Request::Touch {
+        delivery: named(None, Some(2)),
+        extend_ms: Some(86_400_000),
+    };
+    let line = r#"{"kind":"touch","id":"x","attempt":2,"extend_ms":86400000}"#;
+    assert_eq!(request_of(line), touch);
     refused_values(
-        r#""kind":"ack","id":"x""#,
-        "attempt",
-        &["0", "4294967296", "\"1\"", "1.0"],
-        "give the attempt of the delivery from 1 to 4294967295, as a whole number",
+        r#""kind":"touch","id":"x""#,
+        "extend_ms",
+        &["0", "86400001", "\"5\""],
+        "give milliseconds from 1 to 86400000, as a whole number",
     );
-    refused_values(
-        r#""kind":"ack","id":"x""#,
-        "confirm",
-        &["1", "\"true\""],
-        "give true or false",
-    );
-    refused_values(
-        r#""kind":"nack","id":"x""#,
-        "delay_ms",
-        &["-1", "\"5\"", "9007199254740993"],
-        "give milliseconds from 0 to 2^53, as a whole number",
-    );
+    for length in [256, 257] {
+        let reason = "x".repeat(length);
+        let line = format!(r#"{{"kind":"nack","id":"x","reason":"{reason}"}}"#);
+        let refusal = parse(line.as_bytes()).err();
+        let message = refusal.map(|refusal| refusal.message).unwrap_or_default();
+        let is_refused = message.ends_with("…: give a string of at most 256 bytes");
+        assert_eq!(is_refused, length == 257, "{message}");
+    }
 }
 
 #[test]

@@ -16,15 +16,38 @@ fn timers() -> Timers {
     Timers::new(1_000_000)
 }
 
+fn after(delay_ms: u64) -> GivenBack {
+    GivenBack {
+        delay_ms: Some(delay_ms),
+        reason: Some("no disk".into()),
+    }
+}
+
+#[test]
+fn a_round_is_extended_and_never_shortened() {
+    let mut timers = timers();
+    let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), None, &mut timers);
+    round.extend(SEQ, at(99), &mut timers);
+    assert_eq!(round.until(), at(100));
+    round.extend(SEQ, at(101), &mut timers);
+    assert_eq!(round.until(), at(101));
+    assert!(timers.poll_limited(at(100), 9).next().is_none());
+    let ended: Vec<Timer> = timers.poll_limited(at(101), 9).collect();
+    assert_eq!(ended, [Timer::RoundEnd(SEQ)]);
+}
+
 #[test]
 fn a_round_without_hedging_fails_with_its_only_copy() {
     let mut timers = timers();
     let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), None, &mut timers);
     assert_eq!(round.step(SEQ, at(0), &mut timers), Step::Wait);
-    assert!(!round.fail(2, Some(5), at(10)), "2 has no copy");
-    assert!(round.fail(1, Some(5), at(10)));
-    assert!(!round.fail(1, None, at(10)), "it fails once");
-    let failed = Step::Failed { delay_ms: Some(5) };
+    assert!(!round.fail(2, after(5), at(10)), "2 has no copy");
+    assert!(round.fail(1, after(5), at(10)));
+    assert!(
+        !round.fail(1, GivenBack::default(), at(10)),
+        "it fails once"
+    );
+    let failed = Step::Failed(after(5));
     assert_eq!(round.step(SEQ, at(10), &mut timers), failed);
 }
 
@@ -34,7 +57,7 @@ fn the_timer_at_the_end_stays_until_the_round_ends() {
         let mut timers = timers();
         let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), hedge, &mut timers);
         round.step(SEQ, at(0), &mut timers);
-        round.fail(1, None, at(1));
+        round.fail(1, GivenBack::default(), at(1));
         round.step(SEQ, at(1), &mut timers);
         assert!(round.has_timer(&timers));
         round.end(&mut timers);
@@ -123,7 +146,7 @@ fn run(plan: &Plan) -> History {
         let failing = failing.iter().enumerate().filter(|(_, fails)| **fails);
         for copy in failing.map(|(place, _)| Some(place)).chain([None]) {
             if let Some(copy) = copy {
-                assert!(round.fail(copy as ConsumerId, None, at(now)));
+                assert!(round.fail(copy as ConsumerId, GivenBack::default(), at(now)));
             }
             while let Step::Send = round.step(SEQ, at(now), &mut timers) {
                 let next = history.sent.len();
@@ -135,7 +158,7 @@ fn run(plan: &Plan) -> History {
                 }
             }
         }
-        if let Step::Failed { .. } = round.step(SEQ, at(now), &mut timers) {
+        if let Step::Failed(_) = round.step(SEQ, at(now), &mut timers) {
             history.failed = Some(now);
             return history;
         }

@@ -96,6 +96,7 @@ fn a_backoff_does_not_follow_the_wall_clock() {
         crate::protocol::Request::Nack {
             delivery,
             delay_ms: Some(5000),
+            reason: None,
         },
     );
     world.settle();

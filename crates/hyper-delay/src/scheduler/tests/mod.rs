@@ -15,6 +15,7 @@ mod random;
 mod reload;
 mod rounds;
 mod selection;
+mod touch;
 mod world;
 
 use world::{Step, World};

@@ -49,6 +49,8 @@ enum Happens {
     AckOfTheFirst(usize),
     /// A delivery, counted from the latest, is given back, with or without a delay.
     Nack(usize, Option<u64>),
+    /// More time is asked for to answer a delivery, counted from the latest.
+    Touch(usize, Option<u64>),
     Cancel(u8, usize),
     Kick(u8, usize),
     Delete(u8, usize),
@@ -91,6 +93,9 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => back.clone().prop_map(Happens::AckOfTheFirst),
         3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
             Happens::Nack(back, delay)
+        }),
+        2 => (back.clone(), prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
+            Happens::Touch(back, extend)
         }),
         2 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Cancel(id, route)),
         1 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Kick(id, route)),
@@ -252,6 +257,11 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
         Happens::Nack(back, delay) => {
             if let Some(delivered) = nth_latest(world, back) {
                 world.nack_delivery(&delivered, delay);
+            }
+        }
+        Happens::Touch(back, extend_ms) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.touch(&delivered, extend_ms);
             }
         }
         Happens::Cancel(id, route) => {

@@ -326,7 +326,21 @@ impl World {
 
     pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
         let delivery = delivered.named();
-        self.ask(delivered.consumer, Request::Nack { delivery, delay_ms });
+        let reason = Some("no disk".into());
+        let nack = Request::Nack {
+            delivery,
+            delay_ms,
+            reason,
+        };
+        self.ask(delivered.consumer, nack);
+    }
+
+    pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {
+        let touch = Request::Touch {
+            delivery: delivered.named(),
+            extend_ms,
+        };
+        self.ask(delivered.consumer, touch);
     }
 
     pub(super) fn input(&mut self, input: Input) {
