@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::dead::Kicked;
@@ -9,6 +10,7 @@ use crate::engine::{Command, Connection, Handle, Sending, Session, Unclosed, dri
 use crate::payloads::Payloads;
 use crate::receipt::Pong;
 use crate::settings::Settings;
+use crate::task::Terms;
 use crate::wire::{Reply, Request};
 use crate::{
     Backup, Builder, Cancelled, CloseError, ConnectError, DeadQuery, Delivery, Listen, Nack,
@@ -108,12 +110,26 @@ impl Client {
             None => &*Uuid::now_v7().hyphenated().encode_lower(&mut made),
         };
         let (payload, compression) = self.payloads.compressed(&task);
+        let now = SystemTime::now();
+        let Terms {
+            expires,
+            ack_timeout_ms,
+            max_attempts,
+            retry_delay_ms,
+            max_retry_delay_ms,
+        } = task.terms;
         let request = Request {
             id: Some(id),
             route_key: task.route.as_deref(),
-            fire_at: Some(task.fire_at(SystemTime::now())),
+            fire_at: Some(task.fire_at(now)),
             compression: Some(compression.as_str()),
             replace: task.replace.then_some(true),
+            headers: Some(&task.headers).filter(|headers| !headers.is_empty()),
+            expires_at: expires.map(|expires| expires.millis(now)),
+            ack_timeout_ms,
+            max_attempts,
+            retry_delay_ms,
+            max_retry_delay_ms,
             payload: Some(&payload),
             ..Request::of("schedule")
         };
@@ -123,7 +139,10 @@ impl Client {
         } else {
             Sending::Once
         };
-        self.handle.request(request, sending).await
+        let traceparent = task.headers.get("traceparent").map(String::as_str);
+        let route = task.route.as_deref();
+        let span = tracing::info_span!("schedule", route, id, traceparent);
+        self.handle.request(request, sending).instrument(span).await
     }
 
     /// Handles the deliveries of a route with `handler`, several at a time: `.await` starts it. See

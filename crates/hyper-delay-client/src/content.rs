@@ -1,6 +1,8 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::wire::payload;
+use crate::wire::{or_default, payload};
 
 /// The content of a task in a reply. Everything is `None` if it was not asked for or cannot be read.
 /// Serialized with the field names of the protocol.
@@ -10,6 +12,13 @@ pub struct Content {
     /// The label of the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<String>,
+    /// The headers by name.
+    #[serde(
+        default,
+        deserialize_with = "or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub headers: BTreeMap<String, String>,
     /// The payload in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +15,7 @@ use crate::{Compression, RequestError, time};
 #[derive(Clone, Debug)]
 pub struct Delivery {
     parts: Arc<Parts>,
+    headers: Option<Arc<BTreeMap<String, String>>>,
     connection: u64,
     /// Does not keep the client open.
     handle: Weak<Handle>,
@@ -47,9 +49,16 @@ impl Delivery {
                 attempt,
                 compression,
             }),
+            headers: None,
             connection: 0,
             handle: Weak::new(),
         }
+    }
+
+    /// The same delivery with headers.
+    pub(crate) fn with_headers(self, headers: BTreeMap<String, String>) -> Self {
+        let headers = (!headers.is_empty()).then(|| Arc::new(headers));
+        Self { headers, ..self }
     }
 
     /// The same delivery, which came on this connection.
@@ -73,6 +82,7 @@ impl Delivery {
         } = &*self.parts;
         let (id, route) = (id.clone(), route.clone());
         Self {
+            headers: self.headers.clone(),
             connection: self.connection,
             handle: self.handle.clone(),
             ..Self::new(id, route, payload, *fire_at, *attempt, Compression::None)
@@ -102,6 +112,18 @@ impl Delivery {
     #[must_use]
     pub fn compression(&self) -> &Compression {
         &self.parts.compression
+    }
+
+    /// The headers of the task by name: see [`Task::header`](crate::Task::header).
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.headers.iter().flat_map(|headers| headers.iter());
+        headers.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The value of a header.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.as_ref()?.get(name).map(String::as_str)
     }
 
     /// Asks for the ack timeout of the task again, from now on: see [`touch_for`](Self::touch_for).

@@ -90,6 +90,37 @@ pub struct TaskInfo {
     /// Why a dead task died, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When it is removed if it is not done by then, in Unix milliseconds.
+    #[serde(
+        rename = "expires_at",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub expires_at_millis: Option<u64>,
+    /// The time that a consumer has for its ack, in milliseconds. `None`: the setting applies.
+    #[serde(
+        rename = "ack_timeout_ms",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ack_timeout_millis: Option<u64>,
+    /// The failed rounds after which it is a dead letter. `None`: the setting applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// The wait after its first failed round, in milliseconds. `None`: the setting applies.
+    #[serde(
+        rename = "retry_delay_ms",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub retry_delay_millis: Option<u64>,
+    /// The longest wait after a failed round, in milliseconds. `None`: the setting applies.
+    #[serde(
+        rename = "max_retry_delay_ms",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_retry_delay_millis: Option<u64>,
     /// The content, if it was asked for and can be read.
     #[serde(flatten)]
     pub content: Content,

@@ -3,12 +3,16 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::task::{JoinError, JoinSet};
+use tracing::Instrument;
 
 use crate::unanswered::Answer;
 use crate::{Delivery, ListenError, Nack, Subscribe};
 
 /// A handler for a route: `.await` registers the route and runs the handler. See
 /// [`Client::listen`](crate::Client::listen).
+///
+/// Each call of the handler is in a `tracing` span `delivery` with the fields `route`, `id`, `attempt`
+/// and, if the task has this header, `traceparent`.
 #[derive(Clone, Debug)]
 #[must_use = "the handler runs when it is awaited"]
 pub struct Listen<H> {
@@ -92,8 +96,11 @@ where
     F: Future<Output = Result<(), E>>,
     E: Into<Nack>,
 {
-    let handled = handler(delivery.clone()).await.map_err(Into::into);
     let (route, id) = (delivery.route(), delivery.id());
+    let (attempt, traceparent) = (delivery.attempt(), delivery.header("traceparent"));
+    let span = tracing::info_span!("delivery", route, id, attempt, traceparent);
+    let handled = handler(delivery.clone()).instrument(span).await;
+    let handled = handled.map_err(Into::into);
     match handled {
         Ok(()) if confirm => match answer.ack_confirmed().await {
             Ok(true) => {}

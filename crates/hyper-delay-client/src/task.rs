@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use crate::{Compression, time};
@@ -19,10 +20,22 @@ pub struct Task {
     due: Due,
     pub(crate) compression: Compression,
     pub(crate) replace: bool,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) terms: Terms,
+}
+
+/// What applies to one task instead of the settings of its route and of the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) expires: Option<Due>,
+    pub(crate) ack_timeout_ms: Option<u64>,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) retry_delay_ms: Option<u64>,
+    pub(crate) max_retry_delay_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Due {
+pub(crate) enum Due {
     At(u64),
     After(Duration),
 }
@@ -37,6 +50,8 @@ impl Task {
             due: Due::After(Duration::ZERO),
             compression: Compression::None,
             replace: false,
+            headers: BTreeMap::new(),
+            terms: Terms::default(),
         }
     }
 
@@ -99,10 +114,93 @@ impl Task {
         self
     }
 
+    /// Adds a header, which its deliveries carry beside the payload. A second one of the same name
+    /// replaces the first. At most 32, with names of 1 to 64 bytes and values of at most 1,024, in
+    /// all 4,096 bytes of JSON.
+    ///
+    /// Headers are not content: a schedule of the same content with other headers changes nothing,
+    /// and the first headers stay. A task with the header `traceparent` of the [W3C's trace
+    /// context](https://www.w3.org/TR/trace-context/) lets its consumer continue the trace. The spans
+    /// of [`schedule`](crate::Client::schedule) and of [`Listen`](crate::Listen)'s handler have it as
+    /// a field:
+    ///
+    /// ```
+    /// use hyper_delay_client::{Delivery, Task};
+    ///
+    /// # let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// let task = Task::new("hello").route("mail").header("traceparent", traceparent);
+    /// # fn handle(delivery: Delivery) {
+    /// // At the consumer:
+    /// if let Some(traceparent) = delivery.header("traceparent") {
+    ///     // Give it to your tracer as the remote parent.
+    /// }
+    /// # }
+    /// ```
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    /// Removes the task at this time if it is not done by then, in whatever state it is; rounded up
+    /// to a millisecond. A delivery in flight may still be acknowledged. The time must be later than
+    /// the due time. Default: never.
+    pub fn expires_at(mut self, time: SystemTime) -> Self {
+        self.terms.expires = Some(Due::At(time::to_millis(time)));
+        self
+    }
+
+    /// As [`expires_at`](Self::expires_at), in Unix milliseconds, at most 2^53.
+    pub fn expires_at_millis(mut self, millis: u64) -> Self {
+        self.terms.expires = Some(Due::At(millis));
+        self
+    }
+
+    /// Removes the task if it is not done in this time, from the call of
+    /// [`schedule`](crate::Client::schedule) on. Otherwise as [`expires_at`](Self::expires_at).
+    pub fn expires_after(mut self, time: Duration) -> Self {
+        self.terms.expires = Some(Due::After(time));
+        self
+    }
+
+    /// Sets the time that a consumer has for its ack: 1 ms to a day, rounded up to a millisecond.
+    /// Default: the setting of the route or of the server, 30 s.
+    pub fn ack_timeout(mut self, timeout: Duration) -> Self {
+        self.terms.ack_timeout_ms = Some(time::whole_millis(timeout));
+        self
+    }
+
+    /// Sets the number of failed rounds after which the task is a dead letter, from 1. Default: the
+    /// setting of the route or of the server, never.
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.terms.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets the wait after the first failed round, which doubles with each further one: 1 ms to a
+    /// day, rounded up to a millisecond. Default: the setting of the route or of the server, 1 s.
+    pub fn retry_delay(mut self, first: Duration) -> Self {
+        self.terms.retry_delay_ms = Some(time::whole_millis(first));
+        self
+    }
+
+    /// Sets the longest wait after a failed round: 1 ms to a day, rounded up to a millisecond, and
+    /// not less than the first. Default: the setting of the route or of the server, 60 s, or the
+    /// first wait if that is longer.
+    pub fn max_retry_delay(mut self, longest: Duration) -> Self {
+        self.terms.max_retry_delay_ms = Some(time::whole_millis(longest));
+        self
+    }
+
     pub(crate) fn fire_at(&self, now: SystemTime) -> u64 {
-        match self.due {
-            Due::At(millis) => millis,
-            Due::After(delay) => now.checked_add(delay).map_or(u64::MAX, time::to_millis),
+        self.due.millis(now)
+    }
+}
+
+impl Due {
+    pub(crate) fn millis(self, now: SystemTime) -> u64 {
+        match self {
+            Self::At(millis) => millis,
+            Self::After(delay) => now.checked_add(delay).map_or(u64::MAX, time::to_millis),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     StoreError,
     ledger::{Ledger, Op, Order},
-    protocol::{Compression, Line},
+    protocol::{Compression, Headers, Line},
     store::{Durability, Embedded, OpenOptions},
 };
 
@@ -85,6 +85,8 @@ impl GroupCommits {
             compression: Compression::None,
             payload: payload.into(),
             replace: false,
+            headers: Headers::default(),
+            terms: None,
         };
         self.ledger.apply(&Op::Schedule(order), now)?;
         Ok(())

@@ -38,6 +38,7 @@ mod scheduler;
 mod server;
 mod store;
 mod tls;
+mod trace_context;
 
 #[cfg(feature = "cli")]
 pub mod command;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use hyper_delay::protocol::{
-    Accept, BulkAct, BulkRequest, Compression, Credential, Filter, Line, List, Mode, Named,
-    Request, Schedule, State, parse,
+    Accept, BulkAct, BulkRequest, Compression, Credential, Filter, Headers, Line, List, Mode,
+    Named, Request, Schedule, State, Terms, parse,
 };
 use proptest::{collection::vec, option::of, prelude::*, sample::select, string::string_regex};
 
@@ -91,15 +91,49 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         label,
         payload,
         any::<bool>(),
+        (headers(), terms()),
     );
     task.prop_map(
-        |(id, route, fire_at, compression, payload, replace)| Schedule {
-            id,
-            route,
-            fire_at,
-            compression,
-            payload,
-            replace,
+        |(id, route, fire_at, compression, payload, replace, (headers, mut terms))| {
+            // It must be later than the due time.
+            let expires_at = terms.expires_at.map(|after| (fire_at + after).max(1 << 40));
+            terms.expires_at = expires_at.filter(|at| (fire_at + 1..=1 << 53).contains(at));
+            Schedule {
+                id,
+                route,
+                fire_at,
+                compression,
+                payload,
+                replace,
+                headers,
+                terms: (terms != Terms::default()).then(|| Box::new(terms)),
+            }
+        },
+    )
+}
+
+/// Up to 32 names with any characters.
+fn headers() -> impl Strategy<Value = Headers> {
+    let text = vec(any::<char>(), 0..=16).prop_map(String::from_iter);
+    let name = vec(any::<char>(), 1..=16).prop_map(String::from_iter);
+    let pairs = prop::collection::btree_map(name, text, 0..=32);
+    pairs.prop_map(|pairs| match serde_json::to_string(&pairs) {
+        Ok(text) if (3..=4_096).contains(&text.len()) => Headers::of_text(&text),
+        _ => Headers::default(),
+    })
+}
+
+fn terms() -> impl Strategy<Value = Terms> {
+    const DAY: u64 = 86_400_000;
+    let delays = (of(1..=DAY), of(1..=DAY));
+    let terms = (of(1..1_u64 << 52), of(1..=DAY), of(1..=u32::MAX), delays);
+    terms.prop_map(
+        |(expires_at, ack_timeout_ms, max_attempts, (first, longest))| Terms {
+            expires_at,
+            ack_timeout_ms,
+            max_attempts,
+            retry_delay_ms: first,
+            max_retry_delay_ms: longest.map(|longest| longest.max(first.unwrap_or(1))),
         },
     )
 }

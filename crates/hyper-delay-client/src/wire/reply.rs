@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -78,6 +79,8 @@ pub(crate) struct Arrived<'a> {
     compression: Compression,
     #[serde(borrow)]
     payload_base64: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "or_default")]
+    headers: BTreeMap<String, String>,
 }
 
 impl Arrived<'_> {
@@ -92,16 +95,11 @@ impl Arrived<'_> {
             fire_at,
             attempt,
             compression,
+            headers,
             ..
         } = self;
-        Ok(Delivery::new(
-            id,
-            route_key,
-            payload,
-            fire_at,
-            attempt,
-            compression,
-        ))
+        let delivery = Delivery::new(id, route_key, payload, fire_at, attempt, compression);
+        Ok(delivery.with_headers(headers))
     }
 }
 

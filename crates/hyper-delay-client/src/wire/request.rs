@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Serialize, Serializer};
 
 use super::payload;
@@ -69,6 +71,18 @@ pub(crate) struct Request<'a> {
     pub(crate) in_flight: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) headers: Option<&'a BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ack_timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_delay_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_retry_delay_ms: Option<u64>,
     /// Written last, as `payload_base64`.
     #[serde(skip)]
     pub(crate) payload: Option<&'a [u8]>,

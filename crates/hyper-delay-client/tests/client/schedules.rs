@@ -216,3 +216,53 @@ async fn a_request_without_an_answer_times_out() {
         "{failed:?}"
     );
 }
+
+#[tokio::test]
+async fn a_task_has_headers_and_terms() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let task = Task::new("")
+        .route("r")
+        .id("a")
+        .at_millis(1 << 41)
+        .header("b", "2")
+        .header("a", "0")
+        .header("a", "1")
+        .expires_at(SystemTime::UNIX_EPOCH + Duration::from_micros((1 << 42) * 1_000 - 500))
+        .ack_timeout(Duration::from_micros(1_500))
+        .max_attempts(3)
+        .retry_delay(Duration::from_secs(1))
+        .max_retry_delay(Duration::from_secs(60));
+    tokio::spawn(async move { client.schedule(task).await });
+    let mut schedule = peer.expect("schedule").await;
+    schedule.as_object_mut().unwrap().remove("tag");
+    let wanted = json!({
+        "kind": "schedule", "id": "a", "route_key": "r", "fire_at": 1_u64 << 41,
+        "compression": "none", "headers": {"a": "1", "b": "2"}, "expires_at": 1_u64 << 42,
+        "ack_timeout_ms": 2, "max_attempts": 3, "retry_delay_ms": 1_000,
+        "max_retry_delay_ms": 60_000, "payload_base64": "",
+    });
+    assert_eq!(schedule, wanted);
+}
+
+#[tokio::test]
+async fn the_expiry_counts_from_the_schedule() {
+    let (_fake, mut peer, client) = Fake::with_client().await;
+    let before = SystemTime::now();
+    let task = Task::new("")
+        .route("r")
+        .expires_after(Duration::from_secs(60));
+    tokio::spawn(async move { client.schedule(task).await });
+    let schedule = peer.expect("schedule").await;
+    let fire_at = schedule["fire_at"].as_u64().unwrap();
+    assert_eq!(schedule["expires_at"], fire_at + 60_000);
+    let before = before.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    assert!(u128::from(fire_at) >= before.as_millis());
+    for field in [
+        "headers",
+        "ack_timeout_ms",
+        "max_attempts",
+        "retry_delay_ms",
+    ] {
+        assert_eq!(schedule.get(field), None);
+    }
+}

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{BackupError, format::Header, reader::Reader};
 use crate::{
-    record::{self, Counts, Done, Name, Place, Placed, Task, key},
+    record::{self, Counts, Done, Expiring, Name, Place, Placed, Task, key},
     store::{Bytes, Space, SpaceRow, StoreError},
 };
 
@@ -76,6 +76,9 @@ pub(super) struct Census {
     /// States according to `names` and to `waiting`, `parked` and `dead`.
     states: u128,
     entries: u128,
+    /// Tasks that expire, according to `names` and to the index in `meta`.
+    expiring: u128,
+    indexed: u128,
     /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
     /// has the sums.
     counts: BTreeMap<Bytes, Counts>,
@@ -113,6 +116,9 @@ impl Census {
         }
         if self.states != self.entries {
             return Err("its names and its entries by time differ".to_owned());
+        }
+        if self.expiring != self.indexed {
+            return Err("its names and its index of expiry differ".to_owned());
         }
         let is_zero = |counts: &Counts| *counts == Counts::default();
         if let Some((key, _)) = self.counts.iter().find(|(_, counts)| !is_zero(counts)) {
@@ -155,9 +161,12 @@ impl Census {
         let state = (
             (name.seq, name.place),
             (route, id),
-            (name.attempt, name.failures),
+            (name.attempt, name.failures, &name.terms),
         );
         add(&mut self.states, &state);
+        if let Some(key) = name.expiry_key() {
+            add(&mut self.expiring, &(&key[key::EXPIRY.len()..], route, id));
+        }
         self.highest = self.highest.max(Some(name.seq));
         if let Place::Waiting(at) = name.place {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
@@ -178,7 +187,7 @@ impl Census {
         let state = (
             (seq, place),
             (entry.route, entry.id),
-            (entry.attempt, entry.failures),
+            (entry.attempt, entry.failures, &entry.terms),
         );
         add(&mut self.entries, &state);
         Ok(())
@@ -197,12 +206,18 @@ impl Census {
         match key {
             key::NUMBERS => self.numbers = Some(record::decode(value)?),
             key::LOW_WATER => self.low_water = record::decode(value)?,
-            _ => {}
+            _ => {
+                if let Some(position) = key.strip_prefix(key::EXPIRY) {
+                    let name: Expiring<'_> = record::decode(value)?;
+                    add(&mut self.indexed, &(position, name.route, name.id));
+                }
+            }
         }
         Ok(())
     }
 }
 
 fn add(sum: &mut u128, what: &impl Serialize) {
-    *sum = sum.wrapping_add(xxh3_128(&record::encode(what)));
+    let bytes = postcard::to_stdvec(what).expect("a vector takes every record");
+    *sum = sum.wrapping_add(xxh3_128(&bytes));
 }

@@ -82,6 +82,10 @@ impl Importer {
                 schedule.fire_at, self.limits.delay_days
             )));
         }
+        let expires_at = schedule.terms.as_ref().and_then(|terms| terms.expires_at);
+        if let Some(at) = expires_at.filter(|at| *at <= now) {
+            return Ok(Err(format!("expires_at is {at}, which has passed")));
+        }
         let order = Order {
             route,
             id,
@@ -91,6 +95,8 @@ impl Importer {
             compression: schedule.compression,
             payload: schedule.payload,
             replace: schedule.replace,
+            headers: schedule.headers,
+            terms: schedule.terms,
         };
         let longest = Delivery {
             id: &order.id,
@@ -99,6 +105,7 @@ impl Importer {
             compression: order.compression,
             payload: &order.payload,
             attempt: u32::MAX,
+            headers: order.headers.text(),
         }
         .longest();
         let most = self.limits.line_bytes;

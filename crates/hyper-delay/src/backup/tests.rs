@@ -29,6 +29,8 @@ fn order(id: &str, payload: &[u8]) -> Order {
         compression: Compression::Lz4,
         payload: payload.into(),
         replace: true,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     }
 }
 

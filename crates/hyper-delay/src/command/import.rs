@@ -3,6 +3,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
+    time::Duration,
 };
 
 use clap::{ArgMatches, Args, error::ErrorKind, parser::ValueSource};
@@ -16,7 +17,7 @@ use super::{
 use crate::{
     backup::{ImportLimits, Importer},
     config::Config,
-    protocol::{self, Compression, Request, Schedule},
+    protocol::{self, Compression, Request, Schedule, Terms},
 };
 
 /// The longest line that is read. The longest of a server has 16 MiB.
@@ -238,6 +239,8 @@ impl Scheduled {
             compression,
             payload,
             replace,
+            headers,
+            terms,
             ..
         } = self.schedule;
         let task = Task::new(payload.into_vec())
@@ -249,8 +252,31 @@ impl Scheduled {
                 Compression::Lz4 => Label::Lz4,
                 Compression::Zstd => Label::Zstd,
             });
-        if replace { task.replace() } else { task }
+        let task = if replace { task.replace() } else { task };
+        let headers = headers.pairs().into_iter();
+        let task = headers.fold(task, |task, (name, value)| task.header(name, value));
+        with_terms(task, &terms.map(|terms| *terms).unwrap_or_default())
     }
+}
+
+fn with_terms(mut task: Task, terms: &Terms) -> Task {
+    let millis = Duration::from_millis;
+    if let Some(at) = terms.expires_at {
+        task = task.expires_at_millis(at);
+    }
+    if let Some(timeout) = terms.ack_timeout_ms {
+        task = task.ack_timeout(millis(timeout));
+    }
+    if let Some(attempts) = terms.max_attempts {
+        task = task.max_attempts(attempts);
+    }
+    if let Some(first) = terms.retry_delay_ms {
+        task = task.retry_delay(millis(first));
+    }
+    if let Some(longest) = terms.max_retry_delay_ms {
+        task = task.max_retry_delay(millis(longest));
+    }
+    task
 }
 
 /// Reads and parses the lines on a thread of its own, as input can wait while the connection must

@@ -35,6 +35,27 @@ pub(super) struct Schedule {
     /// Replace an existing task with this id.
     #[arg(long, requires = "id")]
     replace: bool,
+    /// A header for the consumer, such as traceparent=00-…; can be given several times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// Time from now after which the task is removed if it is not done. Default: never.
+    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "expires_at")]
+    expires_in: Option<Duration>,
+    /// Time at which the task is removed if it is not done: RFC 3339 or Unix milliseconds.
+    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    expires_at: Option<u64>,
+    /// The time that a consumer has for its ack, 1ms to 1day. Default: the server's setting.
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    ack_timeout: Option<Duration>,
+    /// The failed rounds after which the task is a dead letter. Default: the server's setting.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: Option<u32>,
+    /// The wait after the first failed round, which doubles. Default: the server's setting.
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    retry_delay: Option<Duration>,
+    /// The longest wait after a failed round. Default: the server's setting.
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    max_retry_delay: Option<Duration>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -76,6 +97,27 @@ impl Schedule {
         if self.replace {
             task = task.replace();
         }
+        for (name, value) in self.header {
+            task = task.header(name, value);
+        }
+        if let Some(time) = self.expires_in {
+            task = task.expires_after(time);
+        }
+        if let Some(millis) = self.expires_at {
+            task = task.expires_at_millis(millis);
+        }
+        if let Some(timeout) = self.ack_timeout {
+            task = task.ack_timeout(timeout);
+        }
+        if let Some(attempts) = self.max_attempts {
+            task = task.max_attempts(attempts);
+        }
+        if let Some(first) = self.retry_delay {
+            task = task.retry_delay(first);
+        }
+        if let Some(longest) = self.max_retry_delay {
+            task = task.max_retry_delay(longest);
+        }
         let receipt = self.remote.connect().await?.schedule(task).await?;
         print(&format!(
             "{} on {} is due at {} ({})",
@@ -84,5 +126,26 @@ impl Schedule {
             value::rfc_3339(receipt.fire_at_millis),
             receipt.fire_at_millis
         ))
+    }
+}
+
+/// Parses a header.
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("give a name, =, and a value, such as traceparent=00-…".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header;
+
+    #[test]
+    fn a_header_is_a_name_and_a_value() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(header("a=b=c"), pair("a", "b=c"));
+        assert_eq!(header("a="), pair("a", ""));
+        assert!(header("a").is_err() && header("=a").is_err());
     }
 }

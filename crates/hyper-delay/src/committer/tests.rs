@@ -40,6 +40,8 @@ fn job(id: usize) -> Job {
         compression: Compression::None,
         payload: vec![0; 100].into(),
         replace: false,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     });
     Job {
         most_pending: None,
@@ -214,7 +216,7 @@ fn jobs_that_arrive_during_a_sync_share_the_next_one_and_see_the_first() {
         let outcomes: Vec<Outcome> = run.told[1..]
             .iter()
             .flatten()
-            .map(|committed| committed.outcome)
+            .map(|committed| committed.outcome.clone())
             .collect();
         let scheduled = |seq| Outcome::Scheduled {
             seq,

@@ -8,6 +8,7 @@ mod hosts;
 mod http_hosts;
 mod log_format;
 mod quotas;
+mod routes;
 mod sync;
 mod tls;
 

@@ -9,7 +9,7 @@ use super::{
     hosts::Host,
     http_hosts::HttpHost,
     object::{Fields, number},
-    quotas, sync, tls,
+    quotas, routes, sync, tls,
 };
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -155,6 +155,7 @@ impl Config {
             })?,
             hedge: f.take("hedge", default.hedge, hedge)?,
             quotas: f.take("quotas", default.quotas, quotas::read)?,
+            routes: f.take("routes", default.routes, routes::read)?,
             log_format: f.take("log_format", default.log_format, LogFormat::read)?,
         })
     }

@@ -18,7 +18,7 @@ const RESTART: [&str; 8] = [
 
 /// Fields that a running server applies.
 #[cfg(test)]
-const LIVE: [&str; 26] = [
+const LIVE: [&str; 27] = [
     "http_hosts",
     "allowed_hosts",
     "tls",
@@ -45,6 +45,7 @@ const LIVE: [&str; 26] = [
     "max_attempts",
     "hedge",
     "quotas",
+    "routes",
 ];
 
 /// The names of fields that differ between two configurations.

@@ -10,6 +10,8 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
+use crate::protocol::Terms;
+
 use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge};
 
 /// The configuration of a server. Every value has been checked.
@@ -120,6 +122,9 @@ pub struct Config {
     /// What a route may take, by route, or by prefix for a key that ends with `*`. See
     /// [`quota_of`](Self::quota_of). Default: none.
     pub quotas: BTreeMap<String, Quota>,
+    /// What applies to the tasks of a route instead of the settings above, by route, or by prefix for
+    /// a key that ends with `*`. See [`terms_of`](Self::terms_of). Default: none.
+    pub routes: BTreeMap<String, Terms>,
     /// The form of the log's lines. Default: `"text"`.
     pub log_format: LogFormat,
 }
@@ -160,6 +165,7 @@ impl Default for Config {
             max_attempts: None,
             hedge: BTreeMap::new(),
             quotas: BTreeMap::new(),
+            routes: BTreeMap::new(),
             log_format: LogFormat::Text,
         }
     }
@@ -181,6 +187,15 @@ impl Config {
     #[must_use]
     pub fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
         hedge::find(&self.quotas, route)
+    }
+
+    /// Returns what applies to the tasks of a route instead of the settings of the server.
+    ///
+    /// A key that equals the route takes precedence, then the longest prefix.
+    #[must_use]
+    pub fn terms_of(&self, route: &str) -> Terms {
+        let found = hedge::find(&self.routes, route);
+        found.map(|(_, terms)| *terms).unwrap_or_default()
     }
 
     /// Returns the configuration as a file with every field.

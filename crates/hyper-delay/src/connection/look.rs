@@ -15,7 +15,7 @@ use crate::{
     driver::Event,
     ledger::{Listing, Position, Row, View},
     outbox::Outbox,
-    protocol::{Content, List, Reply, Seen, State},
+    protocol::{Content, Headers, List, Reply, Seen, State},
     record::Place,
     scheduler::{Input, ReplyTo, SeenTasks},
     store::{Store, StoreError},
@@ -115,6 +115,7 @@ fn task<S: Store>(
             State::Dead => view.reason(route, died)?,
             _ => None,
         },
+        terms: name.terms,
         content: None,
     };
     if payload {
@@ -202,6 +203,7 @@ fn seen_row<S: Store>(
         at: row.position.at,
         attempt: row.attempt,
         reason: row.reason.clone(),
+        terms: row.terms.clone(),
         content: None,
     };
     let room = room.saturating_sub(task.length());
@@ -244,14 +246,18 @@ fn content_at<S: Store>(
     room: usize,
 ) -> Result<Option<(u64, Content)>, StoreError> {
     /// The bytes of the fields around the payload.
-    const FIELDS: usize = 64;
+    const FIELDS: usize = 80;
     let read = || {
         view.content(seq, |task| {
-            let fits = base64(task.payload.len()) + FIELDS < room;
+            let headers = Some(task.headers).filter(|text| text.len() + FIELDS < room);
+            let headers = headers.map(Headers::of_text).unwrap_or_default();
+            let around = headers.text().len() + FIELDS;
+            let fits = base64(task.payload.len()) + around < room;
             let content = Content {
                 compression: task.compression,
                 length: task.payload.len(),
                 payload: fits.then(|| task.payload.into()),
+                headers,
             };
             (task.fire_at, content)
         })

@@ -32,6 +32,8 @@ fn store(payload: usize) -> Fake {
         fire_at: 0,
         compression: Compression::None,
         payload: &payload,
+        terms: None,
+        headers: "",
     };
     let mut batch = Batch::new();
     let key = record::key::task(SEQ);

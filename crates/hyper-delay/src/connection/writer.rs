@@ -18,6 +18,7 @@ use crate::{
     protocol::{Accept, Delivery, Encoder, Reply},
     scheduler::{ConsumerId, CopyOf, Input, Message},
     store::{Store, StoreError},
+    trace_context,
 };
 
 /// A connection that accepts no bytes for this time is closed.
@@ -157,7 +158,9 @@ impl<S: Store> Writer<'_, S> {
                     compression: task.compression,
                     payload: task.payload,
                     attempt,
+                    headers: task.headers,
                 };
+                trace_context::log("delivery", route, &id, task.headers);
                 inflate::encode(&delivery, accept, self.max_line_bytes, &mut self.bytes)
             })
         };

@@ -19,6 +19,8 @@ fn schedule(id: u64, at: u64) -> Op {
         compression: Compression::None,
         payload: Box::default(),
         replace: true,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     })
 }
 

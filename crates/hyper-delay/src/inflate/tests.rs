@@ -152,6 +152,7 @@ fn a_delivery_is_inflated_only_for_a_consumer_that_does_not_accept_it() {
         compression: Compression::Zstd,
         payload: &payload,
         attempt: 1,
+        headers: "",
     };
     let text = text();
     let plain = Delivery {

@@ -26,7 +26,7 @@ impl Audit {
     pub(super) fn operation(
         &mut self,
         audited: &Audited,
-        outcome: Outcome,
+        outcome: &Outcome,
         now: u64,
         writes: &mut Writes<impl Store>,
     ) {
@@ -35,7 +35,7 @@ impl Audit {
             return;
         };
         let job = match outcome {
-            Outcome::Began(job) => Some(job),
+            Outcome::Began(job) => Some(*job),
             Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
             _ => return,
         };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::writes::Writes;
 use crate::{
-    record::{self, Digest, Done, key},
+    record::{self, Digest, Done, Record, key},
     store::{Bytes, Space, Store, StoreError},
 };
 
@@ -30,6 +30,8 @@ struct Generation {
     /// The time it became the current one, in Unix milliseconds.
     since: u64,
 }
+
+impl Record<'_> for Generation {}
 
 impl Generation {
     const fn space(self) -> Space {

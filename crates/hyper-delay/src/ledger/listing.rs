@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use super::{Position, View};
 use crate::{
-    protocol::Filter,
+    protocol::{Filter, Terms},
     record::{self, Placed, key},
     store::{Bytes, Space, Store, StoreError},
 };
@@ -37,6 +37,8 @@ pub(crate) struct Row {
     pub attempt: u32,
     /// Why a dead letter died, if that is stored.
     pub reason: Option<Arc<str>>,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
 }
 
 /// The result of one read.
@@ -167,6 +169,7 @@ fn row(space: Space, key: &[u8], value: &[u8]) -> Result<Row, StoreError> {
         id: entry.id.into(),
         attempt: entry.attempt,
         reason: reason.map(Arc::from),
+        terms: entry.terms,
     })
 }
 

@@ -32,12 +32,12 @@ pub(crate) use audit::described as audit_of;
 pub(crate) use listing::{Listing, Row};
 pub(crate) use lowest::keep_lowest;
 pub(crate) use mend::mend_after_loss;
-pub(crate) use op::{Op, Order, Outcome, Subject};
+pub(crate) use op::{Kicked, Op, Order, Outcome, Subject};
 pub(crate) use operation::{Actor, Advance, Audited, Bulk, Sweep, SweepAct};
-pub(crate) use view::{Listed, Position, View};
+pub(crate) use view::{Expires, Listed, Position, View};
 
 use crate::{
-    record::{self, Entry, Name, Place, Task, key},
+    record::{self, Entry, Expiring, Name, Place, Task, key},
     store::{Bytes, Space, Store, StoreError},
 };
 use audit::Audit;
@@ -132,11 +132,12 @@ impl<S: Store> Ledger<S> {
                     failures: *failures,
                     ..name
                 })?;
-                if let (Outcome::Moved(true), Some(reason)) = (outcome, reason) {
-                    self.set_reason(subject, *at, (*attempt, *failures), reason);
+                if let (Outcome::Moved(true), Some(reason)) = (&outcome, reason) {
+                    self.set_reason(subject, *at, reason)?;
                 }
                 Ok(outcome)
             }
+            Op::Expire { subject, at } => self.expire(subject, *at),
             Op::Count { subject, attempt } => self.update(subject, |name| Name {
                 attempt: name.attempt.max(*attempt),
                 ..name
@@ -236,12 +237,21 @@ impl<S: Store> Ledger<S> {
             attempt,
             failures: 0,
             digest,
+            terms: order.terms.clone(),
         };
+        if let Some(key) = name.expiry_key() {
+            let expiring = Expiring {
+                route: &order.route,
+                id: &order.id,
+            };
+            let value = record::encode(&expiring);
+            self.writes.put(Space::Meta, key, value);
+        }
         self.writes.count_schedule();
         self.writes.put(
             Space::Tasks,
             key::task(seq),
-            record::encode_with_hint(&content, order.payload.len()),
+            record::encode_with_hint(&content, order.payload.len() + order.headers.text().len()),
         );
         self.put(&order.route, &order.id, key, &name);
         Ok(Outcome::Scheduled {
@@ -277,6 +287,18 @@ impl<S: Store> Ledger<S> {
         Ok(Outcome::Cancelled(Some(name.seq)))
     }
 
+    fn expire(&mut self, subject: &Subject, at: u64) -> Result<Outcome, StoreError> {
+        // The row of the index can be left of a task that was lost.
+        self.writes
+            .remove(Space::Meta, key::expiry(at, subject.seq));
+        let Some((key, name)) = self.current(subject)? else {
+            return Ok(Outcome::Moved(false));
+        };
+        self.remove(&subject.route, &name);
+        self.writes.remove(Space::Names, key);
+        Ok(Outcome::Moved(true))
+    }
+
     fn kick(&mut self, route: &str, id: &str, at: u64) -> Result<Outcome, StoreError> {
         let key = key::name(route, id);
         match self.name(&key)? {
@@ -288,7 +310,11 @@ impl<S: Store> Ledger<S> {
                 };
                 self.remove_entry(route, &name);
                 self.put(route, id, key, &revived);
-                Ok(Outcome::Kicked(Some((name.seq, name.attempt))))
+                Ok(Outcome::Kicked(Some(Kicked {
+                    seq: name.seq,
+                    attempt: name.attempt,
+                    terms: name.terms,
+                })))
             }
             _ => Ok(Outcome::Kicked(None)),
         }
@@ -309,22 +335,21 @@ impl<S: Store> Ledger<S> {
     }
 
     /// Rewrites the entry of a dead letter with the reason for its death.
-    fn set_reason(
-        &mut self,
-        subject: &Subject,
-        at: u64,
-        (attempt, failures): (u32, u32),
-        reason: &str,
-    ) {
+    fn set_reason(&mut self, subject: &Subject, at: u64, reason: &str) -> Result<(), StoreError> {
+        let Some((_, name)) = self.current(subject)? else {
+            return Ok(());
+        };
         let entry = Entry {
             route: &subject.route,
             id: &subject.id,
-            attempt,
-            failures,
+            attempt: name.attempt,
+            failures: name.failures,
+            terms: name.terms,
         };
         let key = key::route_time(&subject.route, at, subject.seq);
         let value = record::encode_dead(&entry, reason);
         self.writes.put(Space::Dead, key, value);
+        Ok(())
     }
 
     /// Returns the key and the state of a task, if `subject` is its current revision.
@@ -372,6 +397,7 @@ impl<S: Store> Ledger<S> {
             id,
             attempt: name.attempt,
             failures: name.failures,
+            terms: name.terms.clone(),
         };
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
@@ -391,6 +417,9 @@ impl<S: Store> Ledger<S> {
     /// Removes the entry and the content of a task.
     fn remove(&mut self, route: &str, name: &Name) {
         self.remove_entry(route, name);
+        if let Some(key) = name.expiry_key() {
+            self.writes.remove(Space::Meta, key);
+        }
         self.writes.count_removal();
         self.writes.remove(Space::Tasks, key::task(name.seq));
     }
@@ -402,6 +431,8 @@ fn content(order: &Order) -> Task<'_> {
         fire_at: order.fire_at,
         compression: order.compression,
         payload: &order.payload,
+        terms: order.terms.clone(),
+        headers: order.headers.text(),
     }
 }
 

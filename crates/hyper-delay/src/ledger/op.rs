@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Sweep};
-use crate::protocol::Compression;
+use crate::protocol::{Compression, Headers, Terms};
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,13 @@ pub(crate) enum Op {
         failures: u32,
         /// Why the content cannot be read, or the reason of the nack that ended the last round.
         reason: Option<Arc<str>>,
+    },
+    /// Removes a task whose time has passed, in any state.
+    Expire {
+        /// The revision.
+        subject: Subject,
+        /// When it expired, in Unix milliseconds.
+        at: u64,
     },
     /// Raises the stored number of rounds of a task to `attempt` if it is lower.
     Count {
@@ -115,10 +122,14 @@ pub(crate) struct Order {
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same name and other content.
     pub replace: bool,
+    /// What its deliveries carry beside the payload.
+    pub headers: Headers,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
 }
 
 /// The effect of an operation once its batch is committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// A new revision is stored.
     Scheduled {
@@ -141,8 +152,19 @@ pub(crate) enum Outcome {
     Moved(bool),
     /// The sequence number of the removed revision, if the task existed.
     Cancelled(Option<u64>),
-    /// The sequence number and the number of rounds of the task, if it was a dead letter.
-    Kicked(Option<(u64, u32)>),
+    /// The task, if it was a dead letter.
+    Kicked(Option<Kicked>),
     /// The number of the bulk operation.
     Began(u64),
+}
+
+/// A dead letter that is due again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kicked {
+    /// Its sequence number.
+    pub seq: u64,
+    /// Number of its rounds so far.
+    pub attempt: u32,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
 }

@@ -23,7 +23,7 @@ impl<S: Store> Ledger<S> {
     pub(super) fn audited(&mut self, audited: &Audited, now: u64) -> Result<Outcome, StoreError> {
         let outcome = self.apply(&audited.op, now)?;
         self.audit
-            .operation(audited, outcome, now, &mut self.writes);
+            .operation(audited, &outcome, now, &mut self.writes);
         Ok(outcome)
     }
 

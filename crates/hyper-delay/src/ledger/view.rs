@@ -3,7 +3,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
-    record::{self, AuditLine, Counts, Entry, Job, Name, Task, key},
+    protocol::Terms,
+    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key},
     store::{Space, Store, StoreError},
 };
 
@@ -46,6 +47,19 @@ pub(crate) struct Listed {
     pub attempt: u32,
     /// Number of rounds that failed since the task was scheduled, replaced or kicked.
     pub failures: u32,
+    /// What applies to the task instead of the settings.
+    pub terms: Option<Box<Terms>>,
+}
+
+/// A task in the index of expiry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Expires {
+    /// When it expires, and its sequence number.
+    pub position: Position,
+    /// The route of the task.
+    pub route: Arc<str>,
+    /// The id of the task.
+    pub id: Arc<str>,
 }
 
 /// Reads tasks from a store.
@@ -82,7 +96,7 @@ impl<S: Store> View<S> {
         let from = key::time(from.at, from.seq);
         self.entries(Space::Waiting, &from, &[], |position, value| {
             let entry: Entry<'_> = record::decode(value)?;
-            Ok(visit(listed(position, entry.route.into(), &entry)))
+            Ok(visit(listed(position, entry.route.into(), entry)))
         })
     }
 
@@ -102,7 +116,29 @@ impl<S: Store> View<S> {
         let prefix = key::route(route);
         self.entries(Space::Parked, &from, &prefix, |position, value| {
             let entry: Entry<'_> = record::decode(value)?;
-            Ok(visit(listed(position, route.clone(), &entry)))
+            Ok(visit(listed(position, route.clone(), entry)))
+        })
+    }
+
+    /// Visits the tasks that expire, from a position on, ordered by the time of expiry, until `visit`
+    /// breaks.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn expiring(
+        &self,
+        from: Position,
+        mut visit: impl FnMut(Expires) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let from = key::expiry(from.at, from.seq);
+        self.entries(Space::Meta, &from, key::EXPIRY, |position, value| {
+            let name: Expiring<'_> = record::decode(value)?;
+            Ok(visit(Expires {
+                position,
+                route: name.route.into(),
+                id: name.id.into(),
+            }))
         })
     }
 
@@ -297,12 +333,13 @@ pub(super) fn scan_meta(
     result
 }
 
-fn listed(position: Position, route: Arc<str>, entry: &Entry<'_>) -> Listed {
+fn listed(position: Position, route: Arc<str>, entry: Entry<'_>) -> Listed {
     Listed {
         position,
         route,
         id: entry.id.into(),
         attempt: entry.attempt,
         failures: entry.failures,
+        terms: entry.terms,
     }
 }

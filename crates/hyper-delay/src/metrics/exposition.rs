@@ -64,6 +64,7 @@ impl Exposition {
             nacks,
             unknown_answers,
             dead_letters,
+            expired,
             wrong_tokens,
             failed_handshakes,
             ..
@@ -85,6 +86,8 @@ impl Exposition {
         families.counter("unknown_answers", help, unknown_answers)?;
         let help = "Tasks that became dead letters.";
         families.counter("dead_letters", help, dead_letters)?;
+        let help = "Tasks that were removed because their expires_at had passed.";
+        families.counter("expired", help, expired)?;
         let help = "Tokens of clients that were wrong or revoked.";
         families.counter("wrong_tokens", help, wrong_tokens)?;
         let help = "TLS handshakes that failed or took too long.";

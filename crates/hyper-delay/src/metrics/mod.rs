@@ -57,6 +57,8 @@ pub(crate) struct Metrics {
     pub(crate) unknown_answers: Count,
     /// Tasks that became dead letters.
     pub(crate) dead_letters: Count,
+    /// Tasks that were removed because their time had passed.
+    pub(crate) expired: Count,
     refusals: [Count; Code::ALL.len()],
     /// Connections from hosts that are not allowed.
     pub(crate) refused_hosts: Count,
@@ -128,6 +130,7 @@ impl Default for Metrics {
             repeated: Count::default(),
             deliveries: Count::default(),
             retries: Count::default(),
+            expired: Count::default(),
             acks: Count::default(),
             nacks: Count::default(),
             unknown_answers: Count::default(),

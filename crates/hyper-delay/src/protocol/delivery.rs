@@ -23,12 +23,15 @@ pub struct Delivery<'a> {
     pub payload: &'a [u8],
     /// The number of the round, from 1.
     pub attempt: u32,
+    /// The headers as a JSON object; empty if there are none.
+    pub headers: &'a str,
 }
 
 impl Delivery<'_> {
     /// Appends the line and its `\n`.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        out.reserve(self.payload.len() / 3 * 4 + 192 + self.id.len() + self.route.len());
+        let names = self.id.len() + self.route.len() + self.headers.len();
+        out.reserve(self.payload.len() / 3 * 4 + 192 + names);
         self.write(out, self.attempt, |out| payload::encode(self.payload, out));
         out.push(b'\n');
     }
@@ -50,6 +53,7 @@ impl Delivery<'_> {
             .quoted("payload_base64", base64)
             .field("compression", self.compression.as_str())
             .field("attempt", &attempt)
+            .json("headers", self.headers)
             .close();
     }
 }
@@ -65,6 +69,7 @@ mod tests {
         compression: Compression::Lz4,
         payload: b"hello",
         attempt: 1,
+        headers: "",
     };
 
     #[test]
@@ -76,14 +81,30 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_is_exact_at_the_highest_attempt() {
+    fn headers_are_the_last_field() {
         let mut out = Vec::new();
-        let last = Delivery {
-            attempt: u32::MAX,
+        let headers = r#"{"a":"b"}"#;
+        let delivery = Delivery {
+            headers,
             ..DELIVERY
         };
+        delivery.encode(&mut out);
+        assert!(out.ends_with(b",\"attempt\":1,\"headers\":{\"a\":\"b\"}}\n"));
+    }
+
+    #[test]
+    fn the_longest_is_exact_at_the_highest_attempt() {
+        let mut out = Vec::new();
+        let first = Delivery {
+            headers: r#"{"a":"b"}"#,
+            ..DELIVERY
+        };
+        let last = Delivery {
+            attempt: u32::MAX,
+            ..first.clone()
+        };
         last.encode(&mut out);
-        assert_eq!(DELIVERY.longest(), out.len() - 1);
+        assert_eq!(first.longest(), out.len() - 1);
         assert_eq!(last.longest(), out.len() - 1);
     }
 }

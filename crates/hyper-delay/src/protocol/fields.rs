@@ -42,6 +42,12 @@ pub(super) struct Fields<'a> {
     before: Option<&'a RawValue>,
     accept: Option<&'a RawValue>,
     extend_ms: Option<&'a RawValue>,
+    headers: Option<&'a RawValue>,
+    expires_at: Option<&'a RawValue>,
+    ack_timeout_ms: Option<&'a RawValue>,
+    max_attempts: Option<&'a RawValue>,
+    retry_delay_ms: Option<&'a RawValue>,
+    max_retry_delay_ms: Option<&'a RawValue>,
 }
 
 /// Defines a method for each field, with the field's name.
@@ -56,7 +62,8 @@ macro_rules! fields {
 }
 
 fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol offset accept);
-fields!(payload state reason from until job dry_run in_flight before extend_ms);
+fields!(payload state reason from until job dry_run in_flight before extend_ms headers);
+fields!(expires_at ack_timeout_ms max_attempts retry_delay_ms max_retry_delay_ms);
 
 impl<'a> Fields<'a> {
     /// Finds the fields of a line.

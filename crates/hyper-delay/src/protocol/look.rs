@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use super::{
-    Compression,
+    Compression, Headers, Terms,
     field::{EXACT, Fault},
     fields::Fields,
     object::{Count, Object},
@@ -152,11 +152,15 @@ pub struct Content {
     pub length: usize,
     /// The payload. `None` if it does not fit into a line.
     pub payload: Option<Box<[u8]>>,
+    /// What its deliveries carry beside the payload.
+    pub headers: Headers,
 }
 
 impl Content {
     pub(super) fn fields<'a, W: ContentSink>(&self, object: Object<'a, W>) -> Object<'a, W> {
-        let object = object.field("compression", self.compression.as_str());
+        let object = object
+            .field("compression", self.compression.as_str())
+            .json("headers", self.headers.text());
         match &self.payload {
             Some(payload) => object.quoted("payload_base64", |out| out.base64(payload)),
             None => object.field("payload_bytes", &self.length),
@@ -199,6 +203,8 @@ pub struct Seen {
     pub attempt: u32,
     /// Why a dead letter died, if that is known.
     pub reason: Option<Arc<str>>,
+    /// What applies to it instead of the settings.
+    pub terms: Option<Box<Terms>>,
     /// Its content, if it was asked for and can be read.
     pub content: Option<Content>,
 }
@@ -225,6 +231,10 @@ impl Seen {
             .field(time, &self.at)
             .field("attempt", &self.attempt)
             .maybe("reason", self.reason.as_deref());
+        let object = match &self.terms {
+            Some(terms) => terms.fields(object),
+            None => object,
+        };
         match &self.content {
             Some(content) => content.fields(object),
             None => object,

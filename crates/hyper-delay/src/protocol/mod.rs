@@ -42,10 +42,14 @@ mod reply;
 mod stats;
 mod version;
 
+mod headers;
+mod terms;
+
 pub use accept::Accept;
 pub use compression::Compression;
 pub use credential::Credential;
 pub use delivery::Delivery;
+pub use headers::Headers;
 pub use lines::{Lines, TooLong};
 pub use look::{Content, Filter, Future, List, Seen, Spans, State};
 pub use operate::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
@@ -54,4 +58,5 @@ pub use refusal::{Code, Refusal};
 pub use reply::{DeadTask, Reason, Reply};
 pub use request::{Line, Mode, Named, Request, Schedule};
 pub use stats::{Counts, RouteStats, Stats};
+pub use terms::Terms;
 pub use version::{Encoder, Version};

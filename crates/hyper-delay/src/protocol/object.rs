@@ -48,6 +48,15 @@ impl<'a, W: io::Write> Object<'a, W> {
         self
     }
 
+    /// Writes a field whose value is JSON already, unless it is empty.
+    pub(super) fn json(mut self, name: &'static str, value: &str) -> Self {
+        if !value.is_empty() {
+            let out = self.name(name);
+            put(out, value.as_bytes());
+        }
+        self
+    }
+
     /// Writes a list of objects.
     pub(super) fn list<T>(
         mut self,

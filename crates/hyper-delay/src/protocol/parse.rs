@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Accept, BulkAct, BulkRequest, Code, Compression, Credential, Filter, Line, List, Mode, Named,
-    Refusal, Request, Schedule,
+    Accept, BulkAct, BulkRequest, Code, Compression, Credential, Filter, Headers, Line, List, Mode,
+    Named, Refusal, Request, Schedule, Terms,
     field::{EXACT, Fault, Field, clipped},
     fields::Fields,
     look, operate, payload,
@@ -18,7 +18,7 @@ const SECONDS: std::ops::RangeInclusive<u64> = 100_000_000..=99_999_999_999;
 const REASON: usize = 256;
 
 /// The longest time to answer, in milliseconds.
-const DAY_MS: u64 = 86_400_000;
+pub(super) const DAY_MS: u64 = 86_400_000;
 
 /// Parses a line without its end.
 ///
@@ -177,6 +177,8 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
             .one_of(&Compression::ALL, Compression::as_str)?
             .unwrap_or_default(),
         replace: fields.replace().flag()?,
+        headers: Headers::read(fields.headers())?,
+        terms: Terms::read(fields, fire_at)?,
         payload: match fields.payload_base64().text()? {
             Some(text) => payload::decode(&text).map_err(|error| bad_base64(&text, &error))?,
             None => Box::default(),
@@ -185,9 +187,13 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
 }
 
 fn fire_at(field: Field<'_>) -> Result<u64, Fault> {
-    let what = "Unix milliseconds";
-    let millis = field.required(field.number_or_text(what, 0..=EXACT)?, what)?;
-    if SECONDS.contains(&millis) {
+    field.required(millis(field)?, "Unix milliseconds")
+}
+
+/// Reads a time in Unix milliseconds. Refuses what looks like seconds.
+pub(super) fn millis(field: Field<'_>) -> Result<Option<u64>, Fault> {
+    let millis = field.number_or_text("Unix milliseconds", 0..=EXACT)?;
+    if let Some(millis) = millis.filter(|millis| SECONDS.contains(millis)) {
         let cure = "this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds";
         return Err(field.bad(&millis.to_string(), cure));
     }

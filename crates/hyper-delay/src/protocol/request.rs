@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Accept, BulkRequest, Compression, Credential, Filter, List};
+use super::{Accept, BulkRequest, Compression, Credential, Filter, Headers, List, Terms};
 
 /// A parsed line of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -241,4 +241,8 @@ pub struct Schedule {
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
+    /// What its deliveries carry beside the payload. They are not content.
+    pub headers: Headers,
+    /// What applies to this task instead of the settings. `None`: nothing.
+    pub terms: Option<Box<Terms>>,
 }

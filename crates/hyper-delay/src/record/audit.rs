@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Record;
 use crate::protocol::AuditRow;
 
 /// What an operator did, stored in a ring.
@@ -26,6 +27,8 @@ pub(crate) struct AuditLine {
     /// The address of the connection.
     pub address: Option<Box<str>>,
 }
+
+impl Record<'_> for AuditLine {}
 
 impl AuditLine {
     /// How many lines are kept.

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use super::Record;
+
 use super::Place;
 
 /// Number of stored tasks of a route, by state.
@@ -12,6 +14,8 @@ pub(crate) struct Counts {
     /// Dead letters.
     pub dead: u64,
 }
+
+impl Record<'_> for Counts {}
 
 impl Counts {
     /// Returns whether all counts are zero.

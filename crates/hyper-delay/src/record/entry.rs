@@ -1,5 +1,11 @@
 use serde::{Deserialize, Serialize};
 
+use super::{
+    Record,
+    terms::{append_terms, take_terms},
+};
+use crate::{protocol::Terms, store::StoreError};
+
 /// A task as it is listed in a space that is ordered by time: everything but its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry<'a> {
@@ -11,4 +17,23 @@ pub(crate) struct Entry<'a> {
     pub attempt: u32,
     /// Number of rounds that failed since the task was scheduled, replaced or kicked.
     pub failures: u32,
+    /// What applies to the task instead of the settings.
+    #[serde(skip)]
+    pub terms: Option<Box<Terms>>,
+}
+
+impl<'a> Record<'a> for Entry<'a> {
+    fn has_extension(&self) -> bool {
+        self.terms.is_some()
+    }
+
+    fn extension(&self, bytes: Vec<u8>) -> Vec<u8> {
+        append_terms(self.terms.as_deref(), bytes)
+    }
+
+    fn extend(&mut self, extension: &'a [u8]) -> Result<&'a [u8], StoreError> {
+        let (terms, rest) = take_terms(extension)?;
+        self.terms = terms;
+        Ok(rest)
+    }
 }

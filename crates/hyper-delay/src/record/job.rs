@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Record;
 use crate::protocol::{Filter, JobRow};
 
 /// A bulk operation, stored under its number.
@@ -34,6 +35,8 @@ pub(crate) struct Job {
     /// The key or the id after which it goes on. Empty at the start.
     pub cursor: Box<[u8]>,
 }
+
+impl Record<'_> for Job {}
 
 /// What a bulk operation does. Append new variants and never move one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,6 +26,9 @@ pub(crate) const JOBS: &[u8] = b"job/";
 /// What the keys in `meta` of the lines of the audit begin with.
 pub(crate) const AUDIT: &[u8] = b"audit/";
 
+/// What the keys in `meta` of the index of expiry begin with.
+pub(crate) const EXPIRY: &[u8] = b"expiry/";
+
 /// The length of the longest route in bytes. A record that was not written by the server can have a
 /// longer one, which no key may contain.
 pub(crate) const LONGEST_ROUTE: usize = 128;
@@ -83,6 +86,12 @@ pub(crate) fn job(id: u64) -> Vec<u8> {
 #[must_use]
 pub(crate) fn audit(place: u64) -> Vec<u8> {
     [AUDIT, &place.to_be_bytes()].concat()
+}
+
+/// Returns the key of a task in the index of expiry.
+#[must_use]
+pub(crate) fn expiry(at: u64, seq: u64) -> Vec<u8> {
+    [EXPIRY, &time(at, seq)].concat()
 }
 
 /// Returns the number that a key ends with.

@@ -11,6 +11,7 @@ pub(crate) mod key;
 mod name;
 mod placed;
 mod task;
+mod terms;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,64 +19,116 @@ pub(crate) use audit::AuditLine;
 pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
 pub(crate) use job::{Act, Job, Progress};
-pub(crate) use name::{Done, Name, Place};
+pub(crate) use name::{Done, Expiring, Name, Place};
 pub(crate) use placed::Placed;
 pub(crate) use task::{Digest, Task};
 
 use crate::store::{Bytes, StoreError};
 
-/// The version of the records that this server writes.
-pub(crate) const VERSION: u8 = 1;
+/// The version of a record without an extension.
+const PLAIN: u8 = 1;
+
+/// The version of a record with an extension, the newest that this server reads and writes.
+pub(crate) const VERSION: u8 = 2;
+
+/// What a row of the store contains.
+///
+/// A record may have an extension: fields that most of its kind lack. It follows the other fields,
+/// and the version says that it is there.
+pub(crate) trait Record<'a>: Serialize + Deserialize<'a> {
+    /// Whether it has an extension.
+    fn has_extension(&self) -> bool {
+        false
+    }
+
+    /// Appends the extension.
+    fn extension(&self, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+
+    /// Reads the extension, and returns what follows it.
+    fn extend(&mut self, _extension: &'a [u8]) -> Result<&'a [u8], StoreError> {
+        let why = "records of this kind have no extension";
+        Err(StoreError::damage("read a record", why))
+    }
+}
+
+impl Record<'_> for u64 {}
+
+impl Record<'_> for () {}
 
 /// Encodes a record.
-pub(crate) fn encode<R: Serialize>(record: &R) -> Bytes {
+pub(crate) fn encode<'a, R: Record<'a>>(record: &R) -> Bytes {
     encode_with_hint(record, 0)
 }
 
 /// Encodes a record whose variable part has about `length` bytes.
-pub(crate) fn encode_with_hint<R: Serialize>(record: &R, length: usize) -> Bytes {
+pub(crate) fn encode_with_hint<'a, R: Record<'a>>(record: &R, length: usize) -> Bytes {
+    encoded(record, length).into()
+}
+
+fn encoded<'a, R: Record<'a>>(record: &R, length: usize) -> Vec<u8> {
     /// The fixed fields, and the ids and routes of most tasks.
     const FIXED: usize = 128;
     let mut bytes = Vec::with_capacity(FIXED + length);
+    if !record.has_extension() {
+        bytes.push(PLAIN);
+        return append(record, bytes);
+    }
     bytes.push(VERSION);
-    let bytes = postcard::to_extend(record, bytes).expect("a vector takes every record");
-    bytes.into()
+    record.extension(append(record, bytes))
 }
 
 /// Encodes the entry of a dead letter with the reason for its death. A server of an older version
 /// reads only the entry.
 pub(crate) fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
-    let mut bytes = encode(entry).to_vec();
+    let mut bytes = encoded(entry, reason.len());
     bytes.extend_from_slice(reason.as_bytes());
     bytes.into()
 }
 
 /// Decodes the entry of a dead letter and the reason for its death, if one is stored.
 pub(crate) fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), StoreError> {
-    let (entry, reason) = postcard::take_from_bytes(fields(bytes)?)
-        .map_err(|error| StoreError::damage("read a record", error))?;
+    let (entry, reason) = decode_with_rest(bytes)?;
     let reason =
         std::str::from_utf8(reason).map_err(|error| StoreError::damage("read a record", error))?;
     Ok((entry, Some(reason).filter(|reason| !reason.is_empty())))
 }
 
 /// Decodes a record.
-pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
-    postcard::from_bytes(fields(bytes)?).map_err(|error| StoreError::damage("read a record", error))
+pub(crate) fn decode<'a, R: Record<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
+    decode_with_rest(bytes).map(|(record, _)| record)
 }
 
-/// Returns the fields of a record, without its version.
-fn fields(bytes: &[u8]) -> Result<&[u8], StoreError> {
+/// Decodes a record, and returns what follows it.
+fn decode_with_rest<'a, R: Record<'a>>(bytes: &'a [u8]) -> Result<(R, &'a [u8]), StoreError> {
     let (version, fields) = bytes
         .split_first()
         .ok_or_else(|| StoreError::damage("read a record", "the record is empty"))?;
-    if *version > VERSION {
-        let found = format!("its version is {version}, and this server reads {VERSION}");
-        return Err(StoreError::newer("read a record", found));
+    match *version {
+        PLAIN => take(fields),
+        VERSION => {
+            let (mut record, extension): (R, _) = take(fields)?;
+            let rest = record.extend(extension)?;
+            Ok((record, rest))
+        }
+        0 => {
+            let found = "its version 0 does not exist".to_owned();
+            Err(StoreError::damage("read a record", found))
+        }
+        newer => {
+            let found = format!("its version is {newer}, and this server reads {VERSION}");
+            Err(StoreError::newer("read a record", found))
+        }
     }
-    if *version != VERSION {
-        let found = format!("its version {version} does not exist");
-        return Err(StoreError::damage("read a record", found));
-    }
-    Ok(fields)
+}
+
+/// Appends fields.
+fn append<T: Serialize>(fields: &T, bytes: Vec<u8>) -> Vec<u8> {
+    postcard::to_extend(fields, bytes).expect("a vector takes every record")
+}
+
+/// Takes fields from the start of the bytes, and returns the rest.
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), StoreError> {
+    postcard::take_from_bytes(bytes).map_err(|error| StoreError::damage("read a record", error))
 }

@@ -1,6 +1,10 @@
 use serde::{Deserialize, Serialize};
 
-use super::Digest;
+use super::{
+    Digest, Record, key,
+    terms::{append_terms, take_terms},
+};
+use crate::{protocol::Terms, store::StoreError};
 
 /// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +21,34 @@ pub(crate) struct Name {
     pub failures: u32,
     /// The digest of the content.
     pub digest: Digest,
+    /// What applies to the task instead of the settings.
+    #[serde(skip)]
+    pub terms: Option<Box<Terms>>,
+}
+
+impl Name {
+    /// Returns the key of the task in the index of expiry, if it expires.
+    #[must_use]
+    pub(crate) fn expiry_key(&self) -> Option<Vec<u8>> {
+        let at = self.terms.as_ref()?.expires_at?;
+        Some(key::expiry(at, self.seq))
+    }
+}
+
+impl<'a> Record<'a> for Name {
+    fn has_extension(&self) -> bool {
+        self.terms.is_some()
+    }
+
+    fn extension(&self, bytes: Vec<u8>) -> Vec<u8> {
+        append_terms(self.terms.as_deref(), bytes)
+    }
+
+    fn extend(&mut self, extension: &'a [u8]) -> Result<&'a [u8], StoreError> {
+        let (terms, rest) = take_terms(extension)?;
+        self.terms = terms;
+        Ok(rest)
+    }
 }
 
 /// The space that lists a task, and the time it is listed under, in Unix milliseconds.
@@ -40,3 +72,16 @@ pub(crate) struct Done {
     /// The digest of the content.
     pub digest: Digest,
 }
+
+impl Record<'_> for Done {}
+
+/// The name of a task, stored under the time of its expiry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Expiring<'a> {
+    /// The route of the task.
+    pub route: &'a str,
+    /// The id of the task.
+    pub id: &'a str,
+}
+
+impl<'a> Record<'a> for Expiring<'a> {}

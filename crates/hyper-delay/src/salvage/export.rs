@@ -2,13 +2,15 @@ use std::{collections::HashSet, io::Write, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     SalvageError, faults::Faults, join::Join, missing::Missing, stopped::Stopped, task::Saved,
 };
 use crate::{
-    protocol::Compression,
+    protocol::{Compression, Terms},
     record::{self, Place, Task},
+    store::StoreError,
 };
 
 /// The result of an export.
@@ -36,6 +38,10 @@ struct Line<'a> {
     /// True if an earlier line can contain an older revision.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     replace: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headers: Option<&'a RawValue>,
+    #[serde(flatten)]
+    terms: Option<Terms>,
     state: &'static str,
     attempt: u32,
 }
@@ -84,6 +90,8 @@ fn write(task: &Saved, replace: bool, out: &mut dyn Write) -> Result<(), Salvage
         compression: content.compression,
         payload_base64: BASE64.encode(content.payload),
         replace,
+        headers: headers(content.headers)?,
+        terms: content.terms.map(|terms| *terms),
         state: match task.name.place {
             Place::Waiting(_) => "waiting",
             Place::Parked(_) => "parked",
@@ -93,4 +101,13 @@ fn write(task: &Saved, replace: bool, out: &mut dyn Write) -> Result<(), Salvage
     };
     serde_json::to_writer(&mut *out, &line).map_err(|error| SalvageError::Output(error.into()))?;
     out.write_all(b"\n").map_err(SalvageError::Output)
+}
+
+/// Returns the headers of a task as JSON.
+fn headers(text: &str) -> Result<Option<&RawValue>, StoreError> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let parsed = serde_json::from_str(text);
+    parsed.map_err(|error| StoreError::damage("read the headers of a task", error))
 }

@@ -3,7 +3,7 @@ use super::{
     stopped::Stopped,
 };
 use crate::{
-    record::{self, AuditLine, Job, key},
+    record::{self, AuditLine, Expiring, Job, key},
     store::{Space, StoreError},
 };
 
@@ -60,6 +60,11 @@ fn check(key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
     if key.starts_with(key::AUDIT) {
         record::decode::<AuditLine>(value)?;
         return Ok(true);
+    }
+    if key.starts_with(key::EXPIRY) {
+        // A repair makes the index anew.
+        key::time_of(key)?;
+        record::decode::<Expiring<'_>>(value)?;
     }
     if let Some(number) = key.strip_prefix(key::JOBS) {
         key::number_of(number)?;

@@ -3,7 +3,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::join::Joined;
-use crate::record::{self, Digest, Name, Place, Task};
+use crate::{
+    protocol::Terms,
+    record::{self, Digest, Name, Place, Task},
+};
 
 /// A task that can be saved.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ impl Joined {
             });
         };
         let is_named = digest.is_some();
-        let (fire_at, digest) = match check(content.as_deref(), digest) {
+        let (fire_at, terms, digest) = match check(content.as_deref(), digest) {
             Ok(found) => found,
             Err(reason) => {
                 return Err(Lost {
@@ -79,6 +82,7 @@ impl Joined {
                 attempt: claim.attempt,
                 failures: claim.failures,
                 digest,
+                terms,
             },
             reason: reason.filter(|_| matches!(claim.place, Place::Dead(_))),
             is_named,
@@ -89,8 +93,11 @@ impl Joined {
     }
 }
 
-/// Returns the scheduled time and the digest of a content. It must be readable and match `digest`.
-fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest), String> {
+/// Returns the scheduled time, the terms and the digest of a content. It must be readable and match `digest`.
+fn check(
+    content: Option<&[u8]>,
+    digest: Option<Digest>,
+) -> Result<(u64, Option<Box<Terms>>, Digest), String> {
     let content = content.ok_or("its content is missing or not readable")?;
     let task: Task<'_> = record::decode(content)
         .map_err(|error| format!("its content is not readable: {}", error.reason()))?;
@@ -98,7 +105,7 @@ fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest)
     if digest.is_some_and(|digest| digest != found) {
         return Err("its content is not the one that was scheduled".to_owned());
     }
-    Ok((task.fire_at, found))
+    Ok((task.fire_at, task.terms, found))
 }
 
 impl fmt::Display for Lost {

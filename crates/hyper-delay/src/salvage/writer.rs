@@ -6,7 +6,7 @@ use std::{
 use super::task::Saved;
 use crate::{
     ledger::entry_key,
-    record::{self, Counts, Entry, Name, Place, key},
+    record::{self, Counts, Entry, Expiring, Name, Place, key},
     store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
 };
 
@@ -65,6 +65,7 @@ impl Writer {
             id,
             attempt: name.attempt,
             failures: name.failures,
+            terms: name.terms.clone(),
         };
         let entry = match &task.reason {
             Some(reason) => record::encode_dead(&entry, reason),
@@ -72,6 +73,10 @@ impl Writer {
         };
         let (space, place) = entry_key(route, name);
         self.put(space, &place, &entry)?;
+        if let Some(key) = name.expiry_key() {
+            let value = record::encode(&Expiring { route, id });
+            self.put(Space::Meta, &key, &value)?;
+        }
         let state = record::encode(name);
         self.put(Space::Names, &key, &state)?;
         if self.has_nameless {
@@ -96,6 +101,9 @@ impl Writer {
         let name: Name = record::decode(&before)?;
         let (space, place) = entry_key(route, &name);
         self.batch.remove(space, place);
+        if let Some(key) = name.expiry_key() {
+            self.batch.remove(Space::Meta, key);
+        }
         self.batch.remove(Space::Tasks, key::task(name.seq));
         self.batch.count_removal();
         self.count(route, name.place, |count| *count -= 1);

@@ -99,12 +99,14 @@ impl<S: Store> Scheduler<S> {
     /// A consumer asks for more time to answer a delivery: its round ends `extend_ms` from now, and
     /// not earlier than it would have.
     pub(super) fn touched(&mut self, to: ReplyTo, named: Named, extend_ms: Option<u64>) {
-        let extend = extend_ms.map_or(self.settings.ack_timeout, Duration::from_millis);
-        let until = self.now.after(extend);
         let copy = self.consumers.in_flight_of(to.consumer, &named);
         let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt));
         let round = copy.and_then(|(seq, route, attempt)| {
-            let (_, round) = self.tasks.round_mut(seq)?;
+            let (task, round) = self.tasks.round_mut(seq)?;
+            let of_task = || self.settings.ack_timeout_of(task);
+            let until = self
+                .now
+                .after(extend_ms.map_or_else(of_task, Duration::from_millis));
             round.extend(seq, until, &mut self.timers);
             Some((route, attempt, round.until()))
         });
@@ -184,19 +186,21 @@ impl<S: Store> Scheduler<S> {
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
         task.last_failed_consumer = holders.first().copied();
+        let timeout = self.settings.ack_timeout_of(task);
         self.round_failed(seq, GivenBack::default());
         for consumer in holders {
-            self.overdue(consumer, &id, seq);
+            self.overdue(consumer, &id, seq, timeout);
         }
     }
 
     /// The ack timeout of a copy has passed whose round ended before.
     pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
-        self.overdue(end.consumer, &end.id, end.seq);
+        let timeout = self.settings.ack_timeout;
+        self.overdue(end.consumer, &end.id, end.seq, timeout);
     }
 
-    fn overdue(&mut self, consumer: ConsumerId, id: &str, seq: u64) {
-        let suspect_until = self.now.after(self.settings.ack_timeout);
+    fn overdue(&mut self, consumer: ConsumerId, id: &str, seq: u64, timeout: Duration) {
+        let suspect_until = self.now.after(timeout);
         if self.consumers.overdue(consumer, id, seq, suspect_until) {
             self.dispatch_for(consumer);
         }
@@ -221,11 +225,15 @@ impl<S: Store> Scheduler<S> {
         };
         task.failures = task.failures.saturating_add(1);
         let failures = task.failures;
-        let most = self.settings.max_attempts;
+        let terms = self.settings.terms_of(task);
+        if task.is_expired(self.now) {
+            return self.expire(seq);
+        }
+        let most = terms.max_attempts.or(self.settings.max_attempts);
         if most.is_some_and(|most| failures >= most) {
             return self.bury(seq, given_back.reason);
         }
-        let backoff = || self.settings.backoff(failures, &mut self.random);
+        let backoff = || self.settings.backoff(failures, &terms, &mut self.random);
         let delay = given_back.delay_ms.unwrap_or_else(backoff);
         task.at = self.now.wall_millis().saturating_add(delay);
         task.is_parked = false;
@@ -243,6 +251,13 @@ impl<S: Store> Scheduler<S> {
     /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack
     /// that ended its last round.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
+        if self
+            .tasks
+            .get(seq)
+            .is_some_and(|task| task.is_expired(self.now))
+        {
+            return self.expire(seq);
+        }
         self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {
             return;

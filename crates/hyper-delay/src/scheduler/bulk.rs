@@ -207,8 +207,8 @@ impl<S: Store> Scheduler<S> {
     /// A task of a bulk operation is changed on disk.
     pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
         match (sweep.act, outcome) {
-            (SweepAct::Kick { at, .. }, Outcome::Kicked(Some((seq, attempt)))) => {
-                self.added(seq, Task::new(sweep.route, sweep.id, at, attempt));
+            (SweepAct::Kick { at, .. }, Outcome::Kicked(Some(kicked))) => {
+                self.added(kicked.seq, Task::kicked(sweep.route, sweep.id, at, kicked));
             }
             (_, Outcome::Cancelled(Some(seq))) => {
                 let _: Option<(Task, Left)> = self.remove(seq);

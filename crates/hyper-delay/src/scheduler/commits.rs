@@ -26,7 +26,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.committed(&op);
         let op = match op {
             Op::Audited(audited) => {
-                self.log_audit(&audited, outcome);
+                self.log_audit(&audited, &outcome);
                 audited.op
             }
             op => op,
@@ -55,6 +55,9 @@ impl<S: Store> Scheduler<S> {
                 self.metrics.dead_letters.add(u64::from(is_dead));
                 self.tasks.committed(subject.seq, Change::Bury);
             }
+            (Op::Expire { subject, .. }, outcome) => {
+                self.expired(subject, outcome == Outcome::Moved(true));
+            }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
                 let in_flight = seq.is_some_and(|seq| self.was_in_flight(seq));
                 self.answer(token, || Reply::Cancelled {
@@ -65,10 +68,11 @@ impl<S: Store> Scheduler<S> {
                 });
             }
             (Op::Kick { route, id, at }, Outcome::Kicked(kicked)) => {
-                if let Some((seq, attempt)) = kicked {
-                    self.added(seq, Task::new(route.clone(), id.clone(), at, attempt));
-                }
                 let found = kicked.is_some();
+                if let Some(kicked) = kicked {
+                    let seq = kicked.seq;
+                    self.added(seq, Task::kicked(route.clone(), id.clone(), at, kicked));
+                }
                 self.answer(token, || Reply::Kicked { id, route, found });
             }
             (Op::Delete { route, id }, Outcome::Cancelled(seq)) => {
@@ -108,7 +112,13 @@ impl<S: Store> Scheduler<S> {
             None => self.metrics.scheduled.add(1),
             Some(_) => self.metrics.replaced.add(1),
         }
-        let mut task = Task::new(order.route, order.id, order.at, attempt);
+        let mut task = Task {
+            terms: order.terms,
+            ..Task::new(order.route, order.id, order.at, attempt)
+        };
+        if let Some(at) = task.expires_at() {
+            self.expiry.add(at);
+        }
         if let Some((old, _)) = replaced.and_then(|old| self.remove(old))
             && old.attempt > attempt
         {

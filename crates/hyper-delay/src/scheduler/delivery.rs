@@ -72,6 +72,10 @@ impl<S: Store> Scheduler<S> {
                 route.unqueue(position);
                 continue;
             };
+            if task.is_expired(self.now) {
+                self.expire(position.seq);
+                continue;
+            }
             let (avoid, now) = (task.last_failed_consumer, self.now.monotonic);
             let candidates = route.in_turn();
             match self.consumers.choose(candidates, &task.id, avoid, now) {
@@ -147,10 +151,8 @@ impl<S: Store> Scheduler<S> {
         task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
         let late = (self.now.wall_nanos / 1_000).saturating_sub(task.at.saturating_mul(1_000));
         self.metrics.lateness.observe(late);
-        let times = (
-            self.now.monotonic,
-            self.now.after(self.settings.ack_timeout),
-        );
+        let until = self.now.after(self.settings.ack_timeout_of(task));
+        let times = (self.now.monotonic, until);
         let round = Round::begin(seq, consumer, times, hedge, &mut self.timers);
         self.tasks.begin_round(seq, round);
         self.send_copy(seq, consumer);
@@ -187,7 +189,8 @@ impl<S: Store> Scheduler<S> {
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
-        if self.is_ending || self.is_paused(&task.route) || round.until() <= now {
+        let is_over = round.until() <= now || task.is_expired(self.now);
+        if self.is_ending || self.is_paused(&task.route) || is_over {
             return None;
         }
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,

@@ -39,6 +39,7 @@ mod bulk;
 mod commits;
 mod counts;
 mod delivery;
+mod expiry;
 mod in_memory;
 mod operating;
 mod reading;
@@ -72,6 +73,7 @@ use crate::{
 use bulk::Bulk;
 use consumer::Consumer;
 use consumers::Consumers;
+use expiry::Expiry;
 use horizon::Horizon;
 use low_water::LowWater;
 use quotas::Quotas;
@@ -98,6 +100,7 @@ pub(crate) struct Scheduler<S> {
     quotas: Quotas,
     own_routes: Arc<OwnRoutes>,
     requests: Requests,
+    expiry: Expiry,
     /// Routes of which nothing is delivered.
     paused: FxHashSet<Arc<str>>,
     bulk: Bulk,
@@ -129,6 +132,7 @@ impl<S: Store> Scheduler<S> {
             quotas: Quotas::default(),
             own_routes: Arc::default(),
             requests: Requests::default(),
+            expiry: Expiry::default(),
             paused: FxHashSet::default(),
             bulk: Bulk::default(),
             messages: Vec::new(),

@@ -120,12 +120,12 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Logs an operation of an operator that has changed something.
-    pub(super) fn log_audit(&self, audited: &Audited, outcome: Outcome) {
+    pub(super) fn log_audit(&self, audited: &Audited, outcome: &Outcome) {
         let Some((act, route, id)) = audit_of(&audited.op) else {
             return;
         };
         let job = match outcome {
-            Outcome::Began(job) => Some(job),
+            Outcome::Began(job) => Some(*job),
             Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
             _ => return,
         };

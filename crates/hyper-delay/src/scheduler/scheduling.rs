@@ -10,6 +10,7 @@ use crate::{
     ledger::{Actor, Op, Order},
     protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
+    trace_context,
 };
 
 impl<S: Store> Scheduler<S> {
@@ -135,6 +136,8 @@ impl<S: Store> Scheduler<S> {
             compression: schedule.compression,
             payload: schedule.payload,
             replace: schedule.replace,
+            headers: schedule.headers,
+            terms: schedule.terms,
         };
         let route = is_own.then_some(&order.route);
         let no_route = || {
@@ -151,6 +154,8 @@ impl<S: Store> Scheduler<S> {
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
+        let headers = order.headers.text();
+        trace_context::log("schedule", &order.route, &order.id, headers);
         let quota = self.settings.quota_of(&order.route);
         let most = quota.and_then(|(_, quota)| quota.pending);
         let op = Op::Schedule(order);
@@ -203,6 +208,11 @@ impl<S: Store> Scheduler<S> {
             );
             return Some(refusal(Code::BadField, message));
         }
+        let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);
+        if let Some(at) = expires_at.filter(|at| *at <= now) {
+            let message = format!("expires_at is {at}, which has passed: give a time after {now}");
+            return Some(refusal(Code::BadField, message));
+        }
         let longest = Delivery {
             id: &order.id,
             route: &order.route,
@@ -210,6 +220,7 @@ impl<S: Store> Scheduler<S> {
             compression: order.compression,
             payload: &order.payload,
             attempt: u32::MAX,
+            headers: order.headers.text(),
         }
         .longest();
         let most = self.settings.max_line_bytes;

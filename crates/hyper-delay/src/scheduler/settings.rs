@@ -1,6 +1,10 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::config::{Config, Quota};
+use super::task::Task;
+use crate::{
+    config::{Config, Quota},
+    protocol::Terms,
+};
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
@@ -47,14 +51,31 @@ impl Settings {
         }
     }
 
+    /// Returns what applies to a task instead of the settings of the server: its own terms, and those
+    /// of its route for the rest.
+    pub(super) fn terms_of(&self, task: &Task) -> Terms {
+        let own = task.terms.as_deref().copied().unwrap_or_default();
+        match self.config.routes.is_empty() {
+            true => own,
+            false => own.or(self.config.terms_of(&task.route)),
+        }
+    }
+
+    /// Returns the time that a consumer has for its ack of a task.
+    pub(super) fn ack_timeout_of(&self, task: &Task) -> Duration {
+        let timeout = self.terms_of(task).ack_timeout_ms;
+        timeout.map_or(self.ack_timeout, Duration::from_millis)
+    }
+
     /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with
     /// each, and is drawn from the upper half of that.
-    pub(super) fn backoff(&self, failures: u32, random: &mut fastrand::Rng) -> u64 {
+    pub(super) fn backoff(&self, failures: u32, terms: &Terms, random: &mut fastrand::Rng) -> u64 {
         let doublings = failures.saturating_sub(1).min(63);
-        let most = self
-            .retry_delay_millis
-            .saturating_mul(1 << doublings)
-            .min(self.max_retry_delay_millis);
+        let first = terms.retry_delay_ms.unwrap_or(self.retry_delay_millis);
+        let longest = terms
+            .max_retry_delay_ms
+            .unwrap_or_else(|| self.max_retry_delay_millis.max(first));
+        let most = first.saturating_mul(1 << doublings).min(longest);
         random.u64(most / 2..=most)
     }
 }

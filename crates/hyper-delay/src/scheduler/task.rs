@@ -3,7 +3,11 @@ use std::sync::Arc;
 use race_wheel::{Key, Tick};
 
 use super::{ConsumerId, round::Round};
-use crate::ledger::{Listed, Position, Subject};
+use crate::{
+    clock::Now,
+    ledger::{Kicked, Listed, Position, Subject},
+    protocol::Terms,
+};
 
 /// A task in memory.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub(super) struct Task {
     pub(super) failures: u32,
     /// The consumer that failed last; chosen last for the next round.
     pub(super) last_failed_consumer: Option<ConsumerId>,
+    /// What applies to it instead of the settings.
+    pub(super) terms: Option<Box<Terms>>,
 }
 
 /// The state of a task in memory. [`Tasks`](super::tasks::Tasks) has a method for each change.
@@ -49,6 +55,8 @@ pub(super) enum Change {
     Bury,
     /// It is acknowledged.
     Finish,
+    /// Its time has passed.
+    Expire,
 }
 
 /// What decides when a waiting task is due.
@@ -71,6 +79,15 @@ impl Task {
             attempt,
             failures: 0,
             last_failed_consumer: None,
+            terms: None,
+        }
+    }
+
+    /// A dead letter that is due again at a time.
+    pub(super) fn kicked(route: Arc<str>, id: Arc<str>, at: u64, kicked: Kicked) -> Self {
+        Self {
+            terms: kicked.terms,
+            ..Self::new(route, id, at, kicked.attempt)
         }
     }
 
@@ -78,6 +95,7 @@ impl Task {
     pub(super) fn waiting(listed: Listed) -> (u64, Self) {
         let task = Self {
             failures: listed.failures,
+            terms: listed.terms,
             ..Self::new(listed.route, listed.id, listed.position.at, listed.attempt)
         };
         (listed.position.seq, task)
@@ -91,6 +109,16 @@ impl Task {
             ..task
         };
         (seq, task)
+    }
+
+    /// When it expires, in Unix milliseconds.
+    pub(super) fn expires_at(&self) -> Option<u64> {
+        self.terms.as_ref()?.expires_at
+    }
+
+    /// Whether its time has passed: no round of it begins any more.
+    pub(super) fn is_expired(&self, now: Now) -> bool {
+        self.expires_at().is_some_and(|at| at <= now.wall_millis())
     }
 
     /// Its position in the order of time.

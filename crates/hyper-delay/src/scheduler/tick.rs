@@ -36,27 +36,41 @@ impl<S: Store> Scheduler<S> {
             tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");
             self.tasks.rearm_after_clock_step(now, &mut self.timers);
         }
-        self.expire();
+        self.fire_timers();
         self.read();
         self.refill_wanting();
+        self.expire_tasks();
         self.continue_bulk();
         self.leave_departed();
         self.advance_low_water();
         let next = self.timers.next_deadline();
         let is_due = next.is_some_and(|at| at <= now.monotonic);
         let has_more = self.wants_to_read() || !self.routes.wants_nothing();
-        if is_due || has_more || self.routes.has_departed() || self.wants_bulk() {
+        if is_due
+            || has_more
+            || self.routes.has_departed()
+            || self.wants_bulk()
+            || self.wants_expiry()
+        {
             return Next::Now;
         }
-        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0;
+        let log = self.log_expired();
+        let expiry = self.expiry.next().map(|at| now.tick_of(at));
+        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || expiry.is_some();
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
-        match next.into_iter().chain(clock_check).min() {
+        match next
+            .into_iter()
+            .chain(clock_check)
+            .chain(expiry)
+            .chain(log)
+            .min()
+        {
             Some(at) => Next::At(at),
             None => Next::Never,
         }
     }
 
-    fn expire(&mut self) {
+    fn fire_timers(&mut self) {
         let mut expired = mem::take(&mut self.expired);
         expired.extend(self.timers.poll_limited(self.now.monotonic, TIMERS));
         for timer in expired.drain(..) {

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Bytes, StoreError};
-use crate::record;
+use crate::record::{self, Record};
 
 /// The number of the last commit that changed a space. Every batch writes a marker into each space
 /// that it changes.
@@ -20,6 +20,8 @@ pub(crate) struct Marker {
     /// Number of revisions that were removed, in all commits up to this one.
     pub removals: u64,
 }
+
+impl Record<'_> for Marker {}
 
 impl Marker {
     /// The key of the marker in every space. It sorts after all other keys: times and sequence

@@ -133,3 +133,31 @@ fn a_format_that_does_not_exist_is_an_error_with_the_cure() {
         "error: ./config.json: log_format is \"xml\": give \"text\" or \"json\"\n"
     );
 }
+
+#[test]
+fn the_trace_context_of_a_task_is_in_its_schedule_and_its_delivery() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Start::new(BINARY, directory.path())
+        .config(json!({"log_format": "json"}))
+        .env("RUST_LOG", "trace")
+        .run();
+    let mut consumer = server.consumer("r");
+    let context = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let task = json!({
+        "kind": "schedule", "id": "t", "route_key": "r", "fire_at": 0,
+        "headers": {"authorization": "hyper-delay-secret", "traceparent": context},
+    });
+    consumer.send(task.to_string());
+    assert_eq!(consumer.kind("delivery")["headers"]["traceparent"], context);
+    server.signal("TERM");
+    let (status, log) = server.ended();
+    assert!(status.success(), "{log}");
+    assert!(!log.contains("hyper-delay-secret"), "{log}");
+    let log = objects(&log);
+    for event in ["schedule", "delivery"] {
+        let mut lines = log.iter().map(|line| &line["fields"]);
+        let line = lines.find(|fields| fields["event"] == event).expect(event);
+        let shown = [&line["route"], &line["id"], &line["traceparent"]];
+        assert_eq!(shown, ["r", "t", context]);
+    }
+}

@@ -34,6 +34,7 @@ mod dead;
 mod look;
 mod operate;
 mod stats;
+mod terms;
 mod touch;
 
 mod abandoned;

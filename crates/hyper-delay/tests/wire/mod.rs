@@ -84,6 +84,7 @@ fn check_delivery(schedule: &Schedule) {
             compression: schedule.compression,
             payload: &schedule.payload,
             attempt,
+            headers: schedule.headers.text(),
         };
         let mut out = Vec::new();
         delivery.encode(&mut out);
@@ -105,6 +106,7 @@ fn check_delivery(schedule: &Schedule) {
             panic!("{again:?}")
         };
         assert_eq!(again.payload, schedule.payload);
+        assert_eq!(again.headers, schedule.headers);
         assert_eq!(
             (again.fire_at, again.compression),
             (schedule.fire_at, schedule.compression)

@@ -127,6 +127,10 @@ fn accepted(accept: Accept) -> Vec<&'static str> {
 }
 
 fn schedule(task: &Schedule) -> Value {
+    let headers = Some(task.headers.text()).filter(|text| !text.is_empty());
+    let headers: Option<Value> =
+        headers.map(|text| serde_json::from_str(text).expect("it is JSON"));
+    let terms = task.terms.as_deref().copied().unwrap_or_default();
     json!({
         "kind": "schedule",
         "id": task.id.as_deref(),
@@ -135,6 +139,12 @@ fn schedule(task: &Schedule) -> Value {
         "compression": task.compression.as_str(),
         "payload_base64": STANDARD.encode(&task.payload),
         "replace": task.replace,
+        "headers": headers,
+        "expires_at": terms.expires_at,
+        "ack_timeout_ms": terms.ack_timeout_ms,
+        "max_attempts": terms.max_attempts,
+        "retry_delay_ms": terms.retry_delay_ms,
+        "max_retry_delay_ms": terms.max_retry_delay_ms,
     })
 }
 

@@ -147,7 +147,7 @@ fn on_an_exhausted_disk_schedules_are_refused_at_once_and_changes_wait() {
         let (disk, all) = (&store, &told);
         let running = scope.spawn(move || {
             run(disk, Sync::Always, receiver, |group| {
-                let outcomes = group.into_iter().map(|committed| committed.outcome);
+                let outcomes = group.into_iter().map(|committed| committed.outcome.clone());
                 all.lock().unwrap().extend(outcomes);
             })
         });
@@ -275,7 +275,11 @@ fn changes_that_arrive_with_refused_schedules_wait_on_an_exhausted_disk() {
     let run = over(&store, Sync::Always, receiver);
     let error = run.result.unwrap_err().to_string();
     assert!(error.contains("retries and cancels: 1;"), "{error}");
-    let outcomes = run.told.iter().flatten().map(|committed| committed.outcome);
+    let outcomes = run
+        .told
+        .iter()
+        .flatten()
+        .map(|committed| committed.outcome.clone());
     assert!(outcomes.eq([Outcome::DiskFull]));
 }
 

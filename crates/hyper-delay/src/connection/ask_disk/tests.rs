@@ -142,6 +142,8 @@ fn routes_on_disk_beyond_a_page_are_announced() {
                 compression: Compression::None,
                 payload: Box::default(),
                 replace: false,
+                headers: crate::protocol::Headers::default(),
+                terms: None,
             };
             ledger.apply(&Op::Schedule(order), 0).unwrap();
         }

@@ -47,6 +47,8 @@ impl World {
                 compression: Compression::None,
                 payload: PAYLOAD.into(),
                 replace: false,
+                headers: Headers::default(),
+                terms: None,
             };
             ledger.apply(&Op::Schedule(order), 0).unwrap();
             let subject = Subject {

@@ -108,13 +108,19 @@ pub(super) const fn in_path(name: &str) -> Parameter {
 }
 
 /// The fields of bodies.
-const SCHEDULE: [&str; 6] = [
+const SCHEDULE: [&str; 12] = [
     "id",
     "route_key",
     "fire_at",
     "payload_base64",
     "compression",
     "replace",
+    "headers",
+    "expires_at",
+    "ack_timeout_ms",
+    "max_attempts",
+    "retry_delay_ms",
+    "max_retry_delay_ms",
 ];
 const FILTER: [&str; 4] = ["reason", "from", "until", "dry_run"];
 const PURGE: [&str; 2] = ["in_flight", "dry_run"];

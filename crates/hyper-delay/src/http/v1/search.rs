@@ -101,6 +101,8 @@ mod tests {
                 compression: Compression::None,
                 payload: b"".as_slice().into(),
                 replace: false,
+                headers: crate::protocol::Headers::default(),
+                terms: None,
             };
             ledger.apply(&Op::Schedule(order), 1).unwrap();
         }

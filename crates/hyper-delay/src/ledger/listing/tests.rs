@@ -17,6 +17,8 @@ fn order(route: &str, id: u64, at: u64) -> Op {
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     })
 }
 

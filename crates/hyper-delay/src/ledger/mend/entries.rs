@@ -58,6 +58,7 @@ impl<S: Store> Mending<'_, S> {
             attempt: placed.entry.attempt,
             failures: placed.entry.failures,
             digest,
+            terms: placed.entry.terms.clone(),
         };
         let name = record::encode(&name);
         self.draft.put(Space::Names, name_key, name);

@@ -1,7 +1,7 @@
 use super::Mending;
 use crate::{
     ledger::entry_key,
-    record::{self, Counts, Entry, Name, Placed, key},
+    record::{self, Counts, Entry, Expiring, Name, Placed, key},
     store::{Bytes, Durability, Space, Store, StoreError},
 };
 
@@ -19,6 +19,12 @@ impl<S: Store> Mending<'_, S> {
     pub(super) fn names(&mut self) -> Result<u64, StoreError> {
         self.each_row(Space::Counts, |mending, key, _| {
             mending.draft.remove(Space::Counts, key.clone());
+            Ok(())
+        })?;
+        self.each_row(Space::Meta, |mending, key, _| {
+            if key.starts_with(key::EXPIRY) {
+                mending.draft.remove(Space::Meta, key.clone());
+            }
             Ok(())
         })?;
         let mut counted = Counted::default();
@@ -63,6 +69,7 @@ impl<S: Store> Mending<'_, S> {
             }
             return Ok(false);
         }
+        self.put_expiry(route, id, name);
         if !is_own && !self.is_shared(name, owner)? {
             self.report.entries += 1;
             self.put_entry(route, id, name);
@@ -96,8 +103,17 @@ impl<S: Store> Mending<'_, S> {
             id,
             attempt: name.attempt,
             failures: name.failures,
+            terms: name.terms.clone(),
         };
         self.draft.put(space, place, record::encode(&entry));
+    }
+
+    /// Gives a task its row in the index of expiry.
+    pub(super) fn put_expiry(&mut self, route: &str, id: &str, name: &Name) {
+        if let Some(key) = name.expiry_key() {
+            let value = record::encode(&Expiring { route, id });
+            self.draft.put(Space::Meta, key, value);
+        }
     }
 
     /// Counts a task. Names are sorted by route.

@@ -25,6 +25,7 @@ impl<S: Store> Mending<'_, S> {
                 .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
             if seen.insert(name.seq) {
                 mending.put_entry(route, id, &name);
+                mending.put_expiry(route, id, &name);
                 return Ok(());
             }
             mending.renumber(key, (route, id), name)
@@ -51,6 +52,7 @@ impl<S: Store> Mending<'_, S> {
             self.draft.put(Space::Tasks, key::task(name.seq), content);
         }
         self.put_entry(route, id, &name);
+        self.put_expiry(route, id, &name);
         let name = record::encode(&name);
         self.draft.put(Space::Names, key.clone(), name);
         self.report.renumbered += 1;

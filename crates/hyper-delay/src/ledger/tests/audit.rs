@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::model::Task;
 use crate::{
     ledger::{low_water::LowWater, numbers::Numbers},
-    record::{self, Counts, Entry, Name, Place, key},
+    record::{self, Counts, Entry, Expiring, Name, Place, key},
     store::{Space, Store, fake::Fake},
 };
 
@@ -13,6 +13,7 @@ use crate::{
 pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
     let mut tasks = BTreeMap::new();
     let mut counts: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
+    let mut expiring = BTreeMap::new();
     let low_water = LowWater::open(store).unwrap().at();
     let next = Numbers::open(store).unwrap().next();
     for (name_key, value) in store.all(Space::Names) {
@@ -35,6 +36,7 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
             id: &id,
             attempt: name.attempt,
             failures: name.failures,
+            terms: name.terms.clone(),
         };
         assert_eq!(record::decode::<Entry<'_>>(&entry).unwrap(), wanted);
         let content = store.get(Space::Tasks, &key::task(name.seq)).unwrap();
@@ -62,7 +64,16 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
             place: name.place,
             attempt: name.attempt,
             failures: name.failures,
+            terms: name.terms.clone(),
         };
+        assert_eq!(content.terms, name.terms);
+        if let Some(key) = name.expiry_key() {
+            let value = record::encode(&Expiring {
+                route: &route,
+                id: &id,
+            });
+            expiring.insert(key, value.to_vec());
+        }
         tasks.insert((route, id), task);
     }
     let entries = [Space::Waiting, Space::Parked, Space::Dead].map(|space| store.all(space).len());
@@ -72,6 +83,12 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
         tasks.len(),
         "orphan contents"
     );
+    let meta = store.all(Space::Meta).into_iter();
+    let index: BTreeMap<Vec<u8>, Vec<u8>> = meta
+        .filter(|(key, _)| key.starts_with(key::EXPIRY))
+        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .collect();
+    assert_eq!(index, expiring, "the index of expiry");
     let written: BTreeMap<Vec<u8>, Counts> = store
         .all(Space::Counts)
         .into_iter()

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    ledger::{Op, Order, Outcome, Subject, Sweep, SweepAct},
+    ledger::{Kicked, Op, Order, Outcome, Subject, Sweep, SweepAct},
+    protocol::Terms,
     record::Place,
 };
 
@@ -25,6 +26,7 @@ struct Done {
     attempt: u32,
     fire_at: u64,
     payload: Vec<u8>,
+    terms: Option<Box<Terms>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub(super) struct Task {
     pub(super) place: Place,
     pub(super) attempt: u32,
     pub(super) failures: u32,
+    pub(super) terms: Option<Box<Terms>>,
 }
 
 impl Model {
@@ -52,6 +55,7 @@ impl Model {
                         attempt: task.attempt.max(subject.attempt),
                         fire_at: task.fire_at,
                         payload: task.payload,
+                        terms: task.terms,
                     };
                     self.tasks.remove(&name);
                     self.done.insert(name, done);
@@ -84,6 +88,13 @@ impl Model {
             Op::Count { subject, attempt } => self.update(subject, outcome, |task| {
                 task.attempt = task.attempt.max(*attempt);
             }),
+            Op::Expire { subject, .. } => {
+                let found = self.current(subject).is_some();
+                assert_eq!(outcome, Outcome::Moved(found));
+                if found {
+                    self.tasks.remove(&named(&subject.route, &subject.id));
+                }
+            }
             Op::Cancel { route, id } => {
                 let removed = self.tasks.remove(&named(route, id));
                 assert_eq!(outcome, Outcome::Cancelled(removed.map(|task| task.seq)));
@@ -94,7 +105,11 @@ impl Model {
                 let kicked = dead.map(|task| {
                     task.place = Place::Waiting(*at);
                     task.failures = 0;
-                    (task.seq, task.attempt)
+                    Kicked {
+                        seq: task.seq,
+                        attempt: task.attempt,
+                        terms: task.terms.clone(),
+                    }
                 });
                 assert_eq!(outcome, Outcome::Kicked(kicked));
             }
@@ -133,12 +148,12 @@ impl Model {
         let mut old = None;
         let taken = if let Some(task) = self.tasks.get(&name) {
             (before, old) = (task.attempt, Some(task.seq));
-            Some(task.fire_at == order.fire_at && *task.payload == *order.payload)
+            Some(is_same((task.fire_at, &task.payload, &task.terms), order))
         } else if let Some(done) = self.done.get(&name)
             && now < done.until
         {
             before = done.attempt;
-            Some(done.fire_at == order.fire_at && *done.payload == *order.payload)
+            Some(is_same((done.fire_at, &done.payload, &done.terms), order))
         } else {
             None
         };
@@ -165,6 +180,7 @@ impl Model {
             place: Place::Waiting(order.at),
             attempt,
             failures: 0,
+            terms: order.terms.clone(),
         };
         self.tasks.insert(name, task);
     }
@@ -178,7 +194,11 @@ impl Model {
                 let kicked = task.filter(|task| task.place == place).map(|task| {
                     task.place = Place::Waiting(at);
                     task.failures = 0;
-                    (task.seq, task.attempt)
+                    Kicked {
+                        seq: task.seq,
+                        attempt: task.attempt,
+                        terms: task.terms.clone(),
+                    }
                 });
                 assert_eq!(outcome, Outcome::Kicked(kicked));
             }
@@ -211,6 +231,11 @@ impl Model {
         let task = self.tasks.get_mut(&named(&subject.route, &subject.id));
         task.filter(|task| task.seq == subject.seq)
     }
+}
+
+/// Whether a content is that of an order.
+fn is_same((fire_at, payload, terms): (u64, &[u8], &Option<Box<Terms>>), order: &Order) -> bool {
+    (fire_at, payload, terms) == (order.fire_at, &*order.payload, &order.terms)
 }
 
 pub(super) fn named(route: &str, id: &str) -> (String, String) {

@@ -1,6 +1,6 @@
 //! Random histories in batches of random sizes, with a power loss after each write.
 
-use proptest::{collection::vec, prelude::*, sample::select};
+use proptest::{collection::vec, option::of, prelude::*, sample::select};
 
 use super::{
     model::named,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct},
-    protocol::Filter,
+    protocol::{Filter, Terms},
     record::{Act, Place},
     store::Durability,
 };
@@ -23,6 +23,8 @@ pub(super) enum Step {
         at: u64,
         small: u32,
         stale: bool,
+        /// The terms of a schedule.
+        terms: Option<Terms>,
     },
     Commit {
         synced: bool,
@@ -40,22 +42,34 @@ pub(super) enum Step {
     PowerLoss(usize),
 }
 
+fn terms() -> impl Strategy<Value = Option<Terms>> {
+    let terms =
+        (of(10_005_u64..10_015), of(1_u32..3)).prop_map(|(expires_at, max_attempts)| Terms {
+            expires_at,
+            max_attempts,
+            ..Terms::default()
+        });
+    prop::option::weighted(0.3, terms)
+}
+
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let op = (
-        0_u8..16,
+        0_u8..18,
         select(vec!["r", "s", "rs"]),
         select(vec!["a", "b", "c", "ra"]),
         10_000_u64..10_010,
         0_u32..3,
         prop::bool::weighted(0.1),
+        terms(),
     );
-    let op = op.prop_map(|(kind, route, id, at, small, stale)| Step::Op {
+    let op = op.prop_map(|(kind, route, id, at, small, stale, terms)| Step::Op {
         kind,
         route,
         id,
         at,
         small,
         stale,
+        terms,
     });
     prop_oneof![
         12 => op,
@@ -76,6 +90,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         at,
         small,
         stale,
+        terms,
     } = *step
     else {
         return None;
@@ -87,8 +102,17 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
     };
     let payload = small.to_be_bytes();
     Some(match kind {
-        0..=2 => schedule(route, id, at, &payload, false),
-        3..=4 => schedule(route, id, at, &payload, true),
+        0..=4 => {
+            let mut op = schedule(route, id, at, &payload, kind > 2);
+            if let Op::Schedule(order) = &mut op {
+                order.terms = terms.map(Box::new);
+            }
+            op
+        }
+        16 => Op::Expire {
+            at: expiry(world, &subject).unwrap_or(at),
+            subject,
+        },
         5 => Op::Finish(subject),
         6 => Op::Retry {
             attempt: subject.attempt,
@@ -160,6 +184,12 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             at,
         },
     })
+}
+
+/// When a task expires.
+fn expiry(world: &World, subject: &Subject) -> Option<u64> {
+    let task = world.model.tasks.get(&named(&subject.route, &subject.id))?;
+    task.terms.as_ref()?.expires_at
 }
 
 fn audited(op: Op) -> Op {

@@ -47,7 +47,7 @@ impl World {
 
     pub(super) fn apply(&mut self, op: &Op) -> Outcome {
         let outcome = self.ledger.apply(op, self.now).unwrap();
-        self.model.apply(op, self.now, outcome);
+        self.model.apply(op, self.now, outcome.clone());
         self.is_batch_empty = false;
         outcome
     }
@@ -146,5 +146,7 @@ pub(super) fn schedule(route: &str, id: &str, at: u64, payload: &[u8], replace: 
         compression: Compression::None,
         payload: payload.into(),
         replace,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     })
 }

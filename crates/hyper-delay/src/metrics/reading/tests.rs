@@ -25,6 +25,8 @@ fn order(route: &str, id: &str, at: u64) -> Order {
         compression: Compression::None,
         payload: b"".as_slice().into(),
         replace: false,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     }
 }
 

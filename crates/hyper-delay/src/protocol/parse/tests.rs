@@ -34,6 +34,8 @@ fn a_schedule_is_read_with_all_its_fields() {
         compression: Compression::Zstd,
         payload: (*b"hello").into(),
         replace: true,
+        headers: Headers::default(),
+        terms: None,
     };
     assert_eq!(request, Request::Schedule(schedule));
 }
@@ -47,6 +49,8 @@ fn a_schedule_needs_only_its_time() {
         compression: Compression::None,
         payload: Box::default(),
         replace: false,
+        headers: Headers::default(),
+        terms: None,
     };
     assert_eq!(
         request_of(r#"{"kind":"schedule","fire_at":5}"#),

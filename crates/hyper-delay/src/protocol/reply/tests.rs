@@ -1,5 +1,7 @@
 use super::*;
-use crate::protocol::{Code, Compression, Counts, Filter, RouteStats, Spans, State};
+use crate::protocol::{
+    Code, Compression, Counts, Filter, Headers, RouteStats, Spans, State, Terms,
+};
 
 fn line(reply: &Reply, tag: Option<&str>) -> String {
     let mut out = Vec::new();
@@ -187,6 +189,7 @@ fn seen(state: State, content: Option<Content>) -> Seen {
         at: 2,
         attempt: 3,
         reason: (state == State::Dead).then(|| "m".into()),
+        terms: None,
         content,
     }
 }
@@ -197,6 +200,7 @@ fn a_task_has_its_state_and_its_content() {
         compression: Compression::Lz4,
         length: 5,
         payload: Some(Box::from(*b"hello")),
+        headers: Headers::default(),
     };
     let task = |task| Reply::Task {
         route: "r".into(),
@@ -207,6 +211,26 @@ fn a_task_has_its_state_and_its_content() {
     assert_eq!(
         line(&found, None),
         r#"{"kind":"task","id":"x","route_key":"r","state":"in_flight","fire_at":1,"due":2,"attempt":3,"compression":"lz4","payload_base64":"aGVsbG8=","found":true}"#
+    );
+    let with_terms = Seen {
+        terms: Some(Box::new(Terms {
+            expires_at: Some(9),
+            ack_timeout_ms: Some(8),
+            max_attempts: Some(7),
+            retry_delay_ms: Some(6),
+            max_retry_delay_ms: Some(6),
+        })),
+        ..seen(
+            State::Waiting,
+            Some(Content {
+                headers: Headers::of_text(r#"{"a":"b"}"#),
+                ..content.clone()
+            }),
+        )
+    };
+    assert_eq!(
+        line(&task(Some(Box::new(with_terms))), None),
+        r#"{"kind":"task","id":"x","route_key":"r","state":"waiting","fire_at":1,"due":2,"attempt":3,"expires_at":9,"ack_timeout_ms":8,"max_attempts":7,"retry_delay_ms":6,"max_retry_delay_ms":6,"compression":"lz4","headers":{"a":"b"},"payload_base64":"aGVsbG8=","found":true}"#
     );
     assert_eq!(
         line(&task(None), None),

@@ -66,6 +66,8 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
         compression: Compression::Lz4,
         payload: id.repeat(size / id.len() + 1).into_bytes().into(),
         replace: false,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     };
     let Outcome::Scheduled { seq, .. } = ledger.apply(&Op::Schedule(order), now).unwrap() else {
         panic!("{id} is new");
@@ -107,6 +109,8 @@ pub(super) fn schedule(directory: &Path, id: &str, payload: &[u8]) -> u64 {
         compression: Compression::None,
         payload: payload.into(),
         replace: false,
+        headers: crate::protocol::Headers::default(),
+        terms: None,
     };
     let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
     ledger.commit(Durability::Synced, 1_000_000).unwrap();

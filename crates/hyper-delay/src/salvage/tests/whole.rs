@@ -145,6 +145,7 @@ fn entries_and_names_with_too_long_routes_are_faults() {
             id: "id",
             attempt: 0,
             failures: 0,
+            terms: None,
         });
         for space in [Space::Waiting, Space::Parked, Space::Dead] {
             batch.put(space, record::key::time(1 << 40, seq), entry.clone());
@@ -208,6 +209,8 @@ fn the_later_of_two_revisions_is_written() {
                 fire_at: 1_000 * seq,
                 compression: Compression::None,
                 payload: &payload,
+                terms: None,
+                headers: "",
             };
             let task = Saved {
                 route: "north".into(),
@@ -219,6 +222,7 @@ fn the_later_of_two_revisions_is_written() {
                     attempt: 0,
                     failures: 0,
                     digest: content.digest(),
+                    terms: None,
                 },
                 reason: None,
                 content: record::encode(&content).to_vec(),

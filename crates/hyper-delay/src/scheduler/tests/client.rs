@@ -20,6 +20,8 @@ pub(super) struct Known {
     pub(super) scheduled: Option<u64>,
     /// The latest request that may have removed the task.
     pub(super) removed: Option<u64>,
+    /// Whether a revision may have expired.
+    pub(super) may_expire: bool,
     /// The earliest time it was scheduled for, over all revisions, in Unix milliseconds.
     pub(super) earliest: Option<u64>,
 }
@@ -27,7 +29,7 @@ pub(super) struct Known {
 impl Known {
     /// Whether the task is to be delivered.
     pub(super) fn is_owed(&self) -> bool {
-        self.scheduled > self.removed
+        self.scheduled > self.removed && !self.may_expire
     }
 
     pub(super) fn acknowledged(&mut self) {

@@ -147,9 +147,9 @@ fn unreported(world: &World) -> BTreeSet<u64> {
     let told = world
         .told
         .iter()
-        .filter_map(|committed| match committed.outcome {
-            Outcome::Scheduled { seq, .. } => Some(seq),
-            Outcome::Kicked(kicked) => kicked.map(|(seq, _)| seq),
+        .filter_map(|committed| match &committed.outcome {
+            Outcome::Scheduled { seq, .. } => Some(*seq),
+            Outcome::Kicked(kicked) => kicked.as_ref().map(|kicked| kicked.seq),
             _ => seq_of(&committed.op),
         });
     told.collect()
@@ -158,6 +158,7 @@ fn unreported(world: &World) -> BTreeSet<u64> {
 fn seq_of(op: &Op) -> Option<u64> {
     match op {
         Op::Finish(subject) | Op::Park(subject) => Some(subject.seq),
+        Op::Expire { subject, .. } => Some(subject.seq),
         Op::Retry { subject, .. } | Op::Bury { subject, .. } | Op::Count { subject, .. } => {
             Some(subject.seq)
         }

@@ -84,6 +84,8 @@ fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
             compression: crate::protocol::Compression::None,
             payload: Box::default(),
             replace: false,
+            headers: crate::protocol::Headers::default(),
+            terms: None,
         }),
     );
     world.tick();

@@ -7,6 +7,7 @@ mod delivered;
 mod departures;
 mod edge;
 mod ending;
+mod expiry;
 mod hedging;
 mod invariants;
 mod memory;

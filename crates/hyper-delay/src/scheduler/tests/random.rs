@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     config::{Config, Quota},
-    protocol::{BulkAct, Filter, Mode, Request},
+    protocol::{BulkAct, Filter, Mode, Request, Terms},
+    record::key,
     scheduler::Input,
     store::Space,
 };
@@ -27,6 +28,7 @@ enum Happens {
         route: usize,
         ahead: u64,
         replace: bool,
+        terms: Box<TermsAhead>,
     },
     Commit,
     Tell,
@@ -69,8 +71,11 @@ fn happens() -> impl Strategy<Value = Happens> {
     let consumer = 0..4usize;
     let back = 0..6usize;
     prop_oneof![
-        8 => (id.clone(), route.clone(), 0..300u64, any::<bool>()).prop_map(
-            |(id, route, ahead, replace)| Happens::Schedule { id, route, ahead, replace }
+        8 => (id.clone(), route.clone(), 0..300u64, any::<bool>(), terms()).prop_map(
+            |(id, route, ahead, replace, terms)| {
+                let terms = Box::new(terms);
+                Happens::Schedule { id, route, ahead, replace, terms }
+            }
         ),
         5 => Just(Happens::Commit),
         5 => Just(Happens::Tell),
@@ -113,6 +118,33 @@ fn happens() -> impl Strategy<Value = Happens> {
     ]
 }
 
+/// The terms of a schedule; its expiry this many milliseconds after its due time.
+#[derive(Debug, Clone)]
+struct TermsAhead {
+    expires: Option<u64>,
+    terms: Terms,
+}
+
+fn terms() -> impl Strategy<Value = TermsAhead> {
+    use prop::option::{of, weighted};
+    let expires = weighted(0.15, prop_oneof![1..400u64, 1..20_000u64]);
+    let delays = (of(1..300u64), of(0..300u64));
+    let terms = weighted(0.3, (of(1..3_000u64), of(1..4u32), delays));
+    (expires, terms).prop_map(|(expires, terms)| {
+        let (ack_timeout_ms, max_attempts, (first, more)) = terms.unwrap_or_default();
+        TermsAhead {
+            expires,
+            terms: Terms {
+                expires_at: None,
+                ack_timeout_ms,
+                max_attempts,
+                retry_delay_ms: first,
+                max_retry_delay_ms: more.map(|more| first.unwrap_or(1) + more),
+            },
+        }
+    })
+}
+
 #[derive(Debug, Clone)]
 struct Options {
     window_tasks: usize,
@@ -121,6 +153,9 @@ struct Options {
     dedupe_seconds: u64,
     /// Of each route.
     deliveries_per_second: Option<u32>,
+    /// Of the first route.
+    max_attempts_of_route: Option<u32>,
+    ack_timeout_of_route: Option<u64>,
 }
 
 fn options() -> impl Strategy<Value = Options> {
@@ -128,13 +163,16 @@ fn options() -> impl Strategy<Value = Options> {
     let ready = prop_oneof![Just(1), Just(4)];
     let max_attempts = prop::option::of(1..3u32);
     let rate = prop::option::of(prop_oneof![1..4u32, Just(100)]);
-    (window_tasks, ready, max_attempts, rate).prop_map(
-        |(window_tasks, ready, max_attempts, deliveries_per_second)| Options {
+    let of_route = (prop::option::of(1..3u32), prop::option::of(1..3_000u64));
+    (window_tasks, ready, max_attempts, rate, of_route).prop_map(
+        |(window_tasks, ready, max_attempts, deliveries_per_second, of_route)| Options {
             window_tasks,
             ready,
             max_attempts,
             dedupe_seconds: 300,
             deliveries_per_second,
+            max_attempts_of_route: of_route.0,
+            ack_timeout_of_route: of_route.1,
         },
     )
 }
@@ -144,6 +182,11 @@ fn live(history: Vec<Happens>, options: &Options) {
         deliveries_per_second: options.deliveries_per_second,
         ..Quota::default()
     };
+    let of_route = Terms {
+        ack_timeout_ms: options.ack_timeout_of_route,
+        max_attempts: options.max_attempts_of_route,
+        ..Terms::default()
+    };
     let config = Config {
         hedge: [("hedged".to_owned(), 60), ("hedged-*".to_owned(), 400)].into(),
         ack_timeout_ms: 1_000,
@@ -152,6 +195,7 @@ fn live(history: Vec<Happens>, options: &Options) {
         max_attempts: options.max_attempts,
         dedupe_seconds: options.dedupe_seconds,
         credit: 2,
+        routes: [("plain".to_owned(), of_route)].into(),
         quotas: ["plain", "hedged*"]
             .map(|key| (key.to_owned(), quota))
             .into(),
@@ -192,6 +236,7 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             route,
             ahead,
             replace,
+            ref terms,
         } => {
             let at = world.now.wall_millis() + ahead;
             let (route, id) = (ROUTES[route], id.to_string());
@@ -200,7 +245,14 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
             known.pending.push_back((number, replace));
             // What replaces is new content, and the rest may be the same again.
             let payload = if replace { number } else { 0 };
-            world.schedule_on(route, &id, at, payload, replace);
+            let expires_at = terms.expires.map(|after| at + after);
+            known.may_expire |= expires_at.is_some();
+            let terms = Terms {
+                expires_at,
+                ..terms.terms
+            };
+            let terms = Some(terms).filter(|terms| *terms != Terms::default());
+            world.schedule_with((route, &id), at, payload, replace, terms);
         }
         Happens::Commit => world.step(Step::Commit),
         Happens::Tell => world.step(Step::Tell),
@@ -359,6 +411,9 @@ fn finish(mut world: World, mut client: Client) {
     ] {
         assert_eq!(world.on_disk(space), 0, "{space:?}");
     }
+    let meta = world.store.all(Space::Meta);
+    let index = meta.iter().filter(|(key, _)| key.starts_with(key::EXPIRY));
+    assert_eq!(index.count(), 0, "the index of expiry");
     assert_eq!(world.in_memory(), 0);
     assert!(world.scheduler.timers.is_empty(), "a timer is left");
 }

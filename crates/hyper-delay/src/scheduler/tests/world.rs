@@ -16,8 +16,10 @@ use crate::{
     config::Config,
     ledger::{Ledger, Op, Outcome},
     protocol::{
-        BulkAct, BulkRequest, Compression, Filter, Line, Mode, Named, Reply, Request, Schedule,
+        BulkAct, BulkRequest, Compression, Filter, Headers, Line, Mode, Named, Reply, Request,
+        Schedule, Terms,
     },
+    record::{self, Task},
     store::{Durability, Space, Store, fake::Fake},
 };
 
@@ -172,9 +174,9 @@ impl World {
         let now = self.now.wall_millis();
         for Job { op, token, .. } in mem::take(&mut self.jobs) {
             let outcome = self.ledger.apply(&op, now).unwrap();
-            match (&op, &token, outcome) {
+            match (&op, &token, &outcome) {
                 (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
-                    self.cancelled.push_back(seq);
+                    self.cancelled.push_back(*seq);
                 }
                 (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
                     self.finished.push_back(subject.seq);
@@ -281,6 +283,17 @@ impl World {
         payload: u64,
         replace: bool,
     ) {
+        self.schedule_with((route, id), fire_at, payload, replace, None);
+    }
+
+    pub(super) fn schedule_with(
+        &mut self,
+        (route, id): (&str, &str),
+        fire_at: u64,
+        payload: u64,
+        replace: bool,
+        terms: Option<Terms>,
+    ) {
         let schedule = Schedule {
             id: Some(id.into()),
             route: Some(route.into()),
@@ -288,6 +301,8 @@ impl World {
             compression: Compression::None,
             payload: payload.to_be_bytes().into(),
             replace,
+            headers: Headers::default(),
+            terms: terms.map(Box::new),
         };
         self.ask(0, Request::Schedule(schedule));
     }
@@ -388,16 +403,22 @@ impl World {
                     ..
                 } => {
                     assert!(until > self.now.monotonic, "a copy is sent too late");
-                    let key = crate::record::key::task(seq);
+                    let key = record::key::task(seq);
                     let copy = CopyOf {
                         consumer,
                         seq,
                         id: id.clone(),
                     };
                     // As the writer of a connection does it.
-                    if self.store.get(Space::Tasks, &key).unwrap().is_none() {
+                    let Some(content) = self.store.get(Space::Tasks, &key).unwrap() else {
                         inputs.push(Input::Unsent(copy));
-                    } else if self.unreadable.contains(&seq) {
+                        continue;
+                    };
+                    let task: Task<'_> = record::decode(&content).unwrap();
+                    let expires_at = task.terms.and_then(|terms| terms.expires_at);
+                    let now = self.now.wall_millis();
+                    assert!(expires_at.is_none_or(|at| now < at), "{id} has expired");
+                    if self.unreadable.contains(&seq) {
                         let reason = "a flipped bit".into();
                         inputs.push(Input::Unreadable { copy, reason });
                     } else {

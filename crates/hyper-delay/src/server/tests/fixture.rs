@@ -147,6 +147,8 @@ fn finished_names_of_the_release_are_remembered() {
             compression: Compression::None,
             payload: Box::default(),
             replace: false,
+            headers: crate::protocol::Headers::default(),
+            terms: None,
         };
         ledger.apply(&Op::Schedule(order), now).unwrap()
     };

@@ -1,0 +1,135 @@
+//! What applies to the tasks of a route instead of the settings of the server.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::object::number;
+use crate::protocol::Terms;
+
+/// The longest time, in milliseconds.
+const DAY_MS: u64 = 86_400_000;
+
+/// Reads the field `routes`. The error is the cure.
+pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Terms>, String> {
+    let object = value
+        .as_object()
+        .ok_or("give an object of routes or prefixes with their settings")?;
+    let entry = |(key, value): (&String, &Value)| {
+        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+            return Err(format!(
+                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+            ));
+        }
+        let terms = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
+        Ok((key.clone(), terms))
+    };
+    object.iter().map(entry).collect()
+}
+
+fn one(value: &Value) -> Result<Terms, String> {
+    const NAMES: [&str; 4] = [
+        "ack_timeout_ms",
+        "max_attempts",
+        "retry_delay_ms",
+        "max_retry_delay_ms",
+    ];
+    let wanted = || format!("give an object with {}", NAMES.join(", "));
+    let object = value.as_object().ok_or_else(wanted)?;
+    if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
+        return Err(format!(
+            "{unknown:?} is no setting of a route: {}",
+            wanted()
+        ));
+    }
+    let given = |name: &str| object.get(name).filter(|value| !value.is_null());
+    let millis = |name: &str| {
+        let value = given(name);
+        let what = format!("{name} as a number");
+        value
+            .map(|value| number(value, &what, 1..=DAY_MS))
+            .transpose()
+    };
+    let attempts = given("max_attempts");
+    let attempts =
+        attempts.map(|value| number(value, "max_attempts as a number", 1..=u32::MAX.into()));
+    let terms = Terms {
+        expires_at: None,
+        ack_timeout_ms: millis("ack_timeout_ms")?,
+        max_attempts: attempts.transpose()?,
+        retry_delay_ms: millis("retry_delay_ms")?,
+        max_retry_delay_ms: millis("max_retry_delay_ms")?,
+    };
+    if let (Some(first), Some(longest)) = (terms.retry_delay_ms, terms.max_retry_delay_ms)
+        && longest < first
+    {
+        return Err(format!(
+            "give max_retry_delay_ms of at least retry_delay_ms, which is {first}"
+        ));
+    }
+    Ok(terms)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{config::Config, protocol::Terms};
+
+    fn read(routes: &str) -> Result<Config, String> {
+        let json = format!(r#"{{"routes":{routes}}}"#);
+        Config::from_json("f", &json).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn longest_key_gives_the_settings_of_a_route() {
+        let config = read(
+            r#"{"*":{"max_attempts":1},"mail*":{"ack_timeout_ms":5,"max_attempts":null},"mail":{}}"#,
+        )
+        .unwrap();
+        let none = Terms::default();
+        let once = Terms {
+            max_attempts: Some(1),
+            ..none
+        };
+        let short = Terms {
+            ack_timeout_ms: Some(5),
+            ..none
+        };
+        assert_eq!(config.terms_of("pay"), once);
+        assert_eq!(config.terms_of("mail-1"), short);
+        assert_eq!(config.terms_of("mail"), none);
+        assert_eq!(read("{}").unwrap().terms_of("mail"), none);
+        let again = Config::from_json("again", &config.to_string()).unwrap();
+        assert_eq!(again, config);
+    }
+
+    #[test]
+    fn bad_settings_are_errors_that_name_the_value_and_the_cure() {
+        for (routes, part) in [
+            ("5", "f: routes is 5: give an object of routes"),
+            (r#"{"":{}}"#, "give a route of 1 to 128 bytes"),
+            (
+                r#"{"a":5}"#,
+                "5 for \"a\" in it: give an object with ack_timeout_ms",
+            ),
+            (
+                r#"{"a":{"expires_at":5}}"#,
+                "\"expires_at\" is no setting of a route: give an object with ack_timeout_ms",
+            ),
+            (
+                r#"{"a":{"ack_timeout_ms":0}}"#,
+                "give ack_timeout_ms as a number from 1 to 86400000",
+            ),
+            (
+                r#"{"a":{"max_attempts":4294967296}}"#,
+                "give max_attempts as a number from 1 to 4294967295",
+            ),
+            (
+                r#"{"a":{"retry_delay_ms":6,"max_retry_delay_ms":5}}"#,
+                "give max_retry_delay_ms of at least retry_delay_ms, which is 6",
+            ),
+        ] {
+            let error = read(routes).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

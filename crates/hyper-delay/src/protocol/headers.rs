@@ -1,0 +1,213 @@
+//! Names and values that a task carries to its consumer.
+
+use std::{borrow::Cow, collections::HashSet, fmt};
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+    ser::SerializeMap,
+};
+
+use super::field::{Fault, Field};
+
+/// The most headers of a task.
+const MOST: usize = 32;
+
+/// The longest name, in bytes.
+const NAME: usize = 64;
+
+/// The longest value, in bytes.
+const VALUE: usize = 1_024;
+
+/// The longest text of all headers, in bytes of JSON.
+const TEXT: usize = 4_096;
+
+/// Names and values for the consumer, kept as the text of a JSON object. Default: none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Empty if there are none.
+    text: Box<str>,
+}
+
+impl Headers {
+    /// Returns the JSON object of the headers; empty if there are none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the value of a header in the JSON object of the headers.
+    #[must_use]
+    pub fn find(text: &str, name: &str) -> Option<String> {
+        let pairs: Pairs<'_> = serde_json::from_str(text).ok()?;
+        let mut pairs = pairs.0.into_iter();
+        let found = pairs.find(|(key, _)| key == name);
+        found.map(|(_, value)| value.into_owned())
+    }
+
+    /// Makes headers of the text of a JSON object that was made by [`text`](Self::text).
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        Self { text: text.into() }
+    }
+
+    /// Returns the names and values.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let pairs = serde_json::from_str(&self.text).map(|pairs: Pairs<'_>| pairs.0);
+        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into(), value.into());
+        pairs.unwrap_or_default().into_iter().map(owned).collect()
+    }
+
+    pub(super) fn read(field: Field<'_>) -> Result<Self, Fault> {
+        let Some(raw) = field.raw.map(serde_json::value::RawValue::get) else {
+            return Ok(Self::default());
+        };
+        let pairs: Pairs<'_> = serde_json::from_str(raw).map_err(|_| {
+            let wanted = "give an object of names and strings";
+            field.bad(raw, wanted)
+        })?;
+        if let Some(why) = pairs.flaw() {
+            return Err(field.bad(raw, &why));
+        }
+        let text = match pairs.0.is_empty() {
+            true => String::new(),
+            false => serde_json::to_string(&pairs).expect("strings are JSON"),
+        };
+        if text.len() > TEXT {
+            let wanted = format!(
+                "give at most {TEXT} bytes of JSON; these are {}",
+                text.len()
+            );
+            return Err(field.bad(raw, &wanted));
+        }
+        Ok(Self { text: text.into() })
+    }
+}
+
+/// The headers in their order.
+struct Pairs<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl Pairs<'_> {
+    /// Returns the cure if there is something wrong with them.
+    fn flaw(&self) -> Option<String> {
+        let mut names = HashSet::new();
+        if self.0.len() > MOST {
+            return Some(format!(
+                "give at most {MOST} headers; these are {}",
+                self.0.len()
+            ));
+        }
+        self.0.iter().find_map(|(name, value)| {
+            if !(1..=NAME).contains(&name.len()) {
+                Some(format!("give names of 1 to {NAME} bytes"))
+            } else if value.len() > VALUE {
+                Some(format!(
+                    "give values of at most {VALUE} bytes, as not that of {name:?}"
+                ))
+            } else if !names.insert(name) {
+                Some(format!("give each name once, as not {name:?}"))
+            } else {
+                None
+            }
+        })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of names and strings")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, String>()? {
+                    pairs.push((name.into(), value.into()));
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+impl Serialize for Pairs<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Request, parse};
+
+    fn headers(value: &str) -> Result<String, String> {
+        let line = format!(r#"{{"kind":"schedule","fire_at":5,"headers":{value}}}"#);
+        match parse(line.as_bytes()).map(|line| line.request) {
+            Ok(Request::Schedule(schedule)) => Ok(schedule.headers.text().to_owned()),
+            Ok(other) => panic!("{other:?}"),
+            Err(refusal) => Err(refusal.message),
+        }
+    }
+
+    #[test]
+    fn headers_keep_their_order_and_lose_their_spaces() {
+        assert_eq!(headers("null").unwrap(), "");
+        assert_eq!(headers("{}").unwrap(), "");
+        let given = r#"{ "traceparent" : "00-\u0061", "b":"" }"#;
+        assert_eq!(headers(given).unwrap(), r#"{"traceparent":"00-a","b":""}"#);
+    }
+
+    #[test]
+    fn other_headers_are_refused_with_the_cure() {
+        let object = |names: usize, name: usize, value: usize| {
+            let value = "v".repeat(value);
+            let one = |number| format!("\"{number:0>name$}\":\"{value}\"");
+            let all: Vec<_> = (0..names).map(one).collect();
+            format!("{{{}}}", all.join(","))
+        };
+        for (value, part) in [
+            (
+                "5".to_owned(),
+                "headers is 5: give an object of names and strings",
+            ),
+            (r#"["a"]"#.to_owned(), "give an object of names and strings"),
+            (
+                r#"{"a":1}"#.to_owned(),
+                "give an object of names and strings",
+            ),
+            (r#"{"":"a"}"#.to_owned(), "give names of 1 to 64 bytes"),
+            (object(1, 65, 1), "give names of 1 to 64 bytes"),
+            (
+                object(1, 1, 1_025),
+                "give values of at most 1024 bytes, as not that of \"0\"",
+            ),
+            (
+                r#"{"a":"1","\u0061":"2"}"#.to_owned(),
+                "give each name once, as not \"a\"",
+            ),
+            (object(33, 2, 1), "give at most 32 headers; these are 33"),
+            (
+                object(4, 60, 1_024),
+                "give at most 4096 bytes of JSON; these are 4361",
+            ),
+        ] {
+            let message = headers(&value).unwrap_err();
+            assert!(message.contains(part), "{message}");
+        }
+        for most in [object(32, 64, 56), object(3, 1, 1_024)] {
+            assert_eq!(headers(&most).unwrap(), most);
+        }
+    }
+}

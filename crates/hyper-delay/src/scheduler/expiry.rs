@@ -1,0 +1,180 @@
+//! Tasks that are removed because their time has passed.
+//!
+//! The index on disk lists the tasks that expire by time. It is read from where the last read ended
+//! once the next time in it has come. A task in flight is left: it expires when its round fails.
+
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
+
+use race_wheel::Tick;
+
+use super::{Scheduler, Token, task::Change, tasks::Left};
+use crate::{
+    ledger::{Expires, Op, Position, Subject},
+    store::Store,
+};
+
+/// The most tasks that one read removes, so that other work is not delayed.
+const TASKS: usize = 512;
+
+/// The number of removals under way above which reading waits for the committer.
+const UNDER_WAY: usize = 16 * TASKS;
+
+/// How far the index has been read.
+#[derive(Debug)]
+pub(super) struct Expiry {
+    /// The tasks before this position were looked at.
+    from: Position,
+    /// The earliest time that was not looked at, in Unix milliseconds. `None` if there is none.
+    next: Option<u64>,
+    /// Removals that are not on disk.
+    under_way: usize,
+    log: Log,
+}
+
+/// What was removed and is not in the log. A line is written once per second at most.
+#[derive(Debug, Default)]
+struct Log {
+    tasks: u64,
+    /// The route and the id of the latest one.
+    latest: Option<(Arc<str>, Arc<str>)>,
+    /// When the next line may be written.
+    next: Tick,
+}
+
+impl Default for Expiry {
+    fn default() -> Self {
+        Self {
+            from: Position::default(),
+            next: Some(0),
+            under_way: 0,
+            log: Log::default(),
+        }
+    }
+}
+
+impl Expiry {
+    /// A task is on disk that expires at this time (Unix milliseconds).
+    pub(super) fn add(&mut self, at: u64) {
+        self.next = Some(self.next.map_or(at, |next| next.min(at)));
+        self.from = self.from.min(Position::start_of(at));
+    }
+
+    /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
+    /// committer reports.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.next.filter(|_| self.under_way < UNDER_WAY)
+    }
+}
+
+impl<S: Store> Scheduler<S> {
+    /// Whether the index is to be read.
+    pub(super) fn wants_expiry(&self) -> bool {
+        let now = self.now.wall_millis();
+        let is_due = self.expiry.next.is_some_and(|next| next <= now);
+        is_due && !self.is_ending && self.expiry.under_way < UNDER_WAY
+    }
+
+    /// Removes tasks whose time has passed.
+    pub(super) fn expire_tasks(&mut self) {
+        if !self.wants_expiry() {
+            return;
+        }
+        let now = self.now.wall_millis();
+        let mut found = Vec::new();
+        let mut next = None;
+        let read = self.view.expiring(self.expiry.from, |expires| {
+            if expires.position.at > now || found.len() == TASKS {
+                next = Some(expires.position.at);
+                return ControlFlow::Break(());
+            }
+            found.push(expires);
+            ControlFlow::Continue(())
+        });
+        if let Err(error) = read {
+            return self.fail(error);
+        }
+        self.expiry.from = match found.last() {
+            Some(last) if found.len() == TASKS => last.position.next(),
+            _ => Position::start_of(now.saturating_add(1)),
+        };
+        self.expiry.next = next;
+        for expires in found {
+            if self.tasks.round(expires.position.seq).is_none() {
+                self.remove_expired(expires);
+            }
+        }
+    }
+
+    /// Writes what was removed into the log. Returns when to call this again.
+    pub(super) fn log_expired(&mut self) -> Option<Tick> {
+        let log = &mut self.expiry.log;
+        let (route, id) = log.latest.as_ref()?;
+        if self.now.monotonic < log.next {
+            return Some(log.next);
+        }
+        let tasks = log.tasks;
+        tracing::info!(
+            tasks,
+            %route,
+            %id,
+            "tasks have expired and are removed; this is the latest one"
+        );
+        *log = Log {
+            next: self.now.after(Duration::from_secs(1)),
+            ..Log::default()
+        };
+        None
+    }
+
+    /// A task in memory has expired.
+    pub(super) fn expire(&mut self, seq: u64) {
+        let Some(task) = self.tasks.get(seq) else {
+            return;
+        };
+        let Some(at) = task.expires_at() else {
+            return;
+        };
+        let (route, id) = (task.route.clone(), task.id.clone());
+        let position = Position { at, seq };
+        self.remove_expired(Expires {
+            position,
+            route,
+            id,
+        });
+    }
+
+    fn remove_expired(&mut self, expires: Expires) {
+        let Position { at, seq } = expires.position;
+        let attempt = self.tasks.get(seq).map_or(0, |task| task.attempt);
+        // A change under way reaches the disk before this one.
+        if self.tasks.committing(seq).is_none() {
+            let left = self.tasks.commit(seq, Change::Expire, &mut self.timers);
+            if let (Some(Left::Ready), Some(task)) = (left, self.tasks.get(seq))
+                && let Some(route) = self.routes.get_mut(&task.route)
+            {
+                route.unqueue(task.position(seq));
+            }
+        }
+        let subject = Subject {
+            route: expires.route,
+            id: expires.id,
+            seq,
+            attempt,
+        };
+        self.expiry.under_way += 1;
+        self.submit(Op::Expire { subject, at }, Token::None);
+    }
+
+    /// The removal of an expired task is on disk. `removed` is false if it was gone before.
+    pub(super) fn expired(&mut self, subject: Subject, removed: bool) {
+        self.expiry.under_way -= 1;
+        if self.tasks.committing(subject.seq) == Some(Change::Expire) || removed {
+            self.remove(subject.seq);
+        }
+        if removed {
+            self.metrics.expired.add(1);
+            self.expiry.log.tasks += 1;
+            self.expiry.log.latest = Some((subject.route, subject.id));
+        }
+    }
+}

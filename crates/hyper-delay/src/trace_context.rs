@@ -1,0 +1,17 @@
+//! Links what the log says of a task with the trace of its producer.
+
+use tracing::{Level, enabled, trace};
+
+use crate::protocol::Headers;
+
+/// The header of the W3C's trace context.
+const HEADER: &str = "traceparent";
+
+/// Logs, at the level `trace`, what happened to a task, with its trace context.
+pub(crate) fn log(event: &'static str, route: &str, id: &str, headers: &str) {
+    if !enabled!(Level::TRACE) {
+        return;
+    }
+    let traceparent = Headers::find(headers, HEADER);
+    trace!(event, route, id, traceparent, "a task");
+}
