@@ -206,6 +206,8 @@ fn the_protocol_has_the_statuses_and_the_requests_of_the_file() {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let parameters = parameters.filter(|parameter| parameter["in"] == "query");
         let names = parameters.map(|parameter| parameter["name"].as_str().unwrap());
+        // A name in the path may be in the query instead.
+        let names = names.filter(|name| !path.contains(&format!("{{{name}}}")));
         assert!(written.eq(names), "{target}");
         requests.insert((path.to_owned(), method.to_owned()));
     }

@@ -100,6 +100,42 @@ fn names_are_percent_encoded_in_paths() {
 }
 
 #[test]
+fn names_that_clients_take_out_of_a_path_are_in_the_query() {
+    let server = Guarded::start(json!({"max_attempts": 1}));
+    for (route, id) in [(".", ".."), ("..", "."), ("a", "."), (".", "a"), ("-", "-")] {
+        let task = json!({"route_key": route, "id": id, "fire_at": later()});
+        server.reply("POST", "/v1/tasks", Some(task));
+        let path = format!("/v1/tasks/-/-?route={route}&id={id}");
+        let seen = server.reply("GET", &path, None);
+        assert_eq!(
+            (&seen["route_key"], &seen["id"]),
+            (&json!(route), &json!(id))
+        );
+        server.reply("DELETE", &path, None);
+        let paused = server.reply("POST", &format!("/v1/routes/-/pause?route={route}"), None);
+        assert_eq!(paused["route_key"], route);
+    }
+    let task = json!({"route_key": "-", "id": "-", "fire_at": later()});
+    server.reply("POST", "/v1/tasks", Some(task));
+    let seen = server.reply("GET", "/v1/tasks/-/-", None);
+    assert_eq!(
+        seen["id"], "-",
+        "without the query, - is a name like others"
+    );
+    let dead = server.reply("GET", "/v1/dead/-?route=.&limit=1", None);
+    assert_eq!(dead["route_key"], ".");
+    for path in ["/v1/tasks/a/-?route=.&id=.", "/v1/dead/a?route=."] {
+        let answer = server.call("GET", path, None);
+        assert_eq!(error(&answer), (400, "bad_field".to_owned()), "{path}");
+        let text = "route is in the path and in the query: write - in the path";
+        assert!(answer.body.contains(text), "{answer:?}");
+    }
+    // What a client makes of the route `.`.
+    let answer = server.call("POST", "/v1/routes/pause?route=.", None);
+    assert_eq!(answer.status, 404, "{answer:?}");
+}
+
+#[test]
 fn a_consumer_receives_what_was_scheduled_over_http() {
     let server = Guarded::start(json!({}));
     let mut consumer = server.known_peer();

@@ -103,10 +103,20 @@ pub(super) fn line_of<'p>(
     body: &[u8],
 ) -> Result<Line, Problem> {
     let mut line = LineOf::new(operation.kind);
+    let query = query::read(query, &operation.parameters())?;
     for (name, value) in params {
-        line.add(operation::in_path(name), value);
+        let part = operation::in_path(name);
+        let is_in_query = query.iter().any(|(other, _)| other.name == part.name);
+        match (is_in_query, value) {
+            (false, _) => line.add(part, value),
+            (true, operation::IN_QUERY) => {}
+            (true, _) => {
+                let text = format!("{name} is in the path and in the query: write - in the path");
+                return Err(Problem::bad_field(text));
+            }
+        }
     }
-    for (parameter, value) in query::read(query, operation.query)? {
+    for (parameter, value) in query {
         line.add(parameter, &value);
     }
     line.add_body(body, operation.body)?;

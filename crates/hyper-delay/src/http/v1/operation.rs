@@ -37,6 +37,14 @@ impl Operation {
         !matches!(self.method, Method::Get)
     }
 
+    /// The parameters that its query may have: its own, and each name that is part of its path.
+    pub(super) fn parameters(&self) -> Vec<Parameter> {
+        let parts = self.path.split('/');
+        let names = parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let named = names.map(in_path).filter(|part| part.kind == Kind::Text);
+        self.query.iter().copied().chain(named).collect()
+    }
+
     /// Whether it has a body.
     pub(super) const fn has_body(&self) -> bool {
         matches!(self.method, Method::Post)
@@ -97,6 +105,10 @@ const REASON: Parameter = text("reason", "reason");
 const ROUTE: Parameter = text("route", "route_key");
 const STATE: Parameter = text("state", "state");
 const UNTIL: Parameter = number("until");
+
+/// The part of a path whose value is in the query. Clients take the parts `.` and `..` out of a path,
+/// however they are encoded, so routes and ids of these names cannot be in it.
+pub(super) const IN_QUERY: &str = "-";
 
 /// The field that a part of a path becomes.
 pub(super) const fn in_path(name: &str) -> Parameter {

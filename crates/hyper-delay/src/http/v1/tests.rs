@@ -36,7 +36,7 @@ fn the_file_has_every_operation_with_its_parameters() {
     for operation in OPERATIONS {
         let written = &document["paths"][operation.path][method(operation)];
         assert_eq!(written["x-request"], operation.kind, "{operation:?}");
-        let query = operation.query.iter();
+        let query = operation.parameters().into_iter();
         let query: BTreeSet<String> = query.map(|parameter| parameter.name.to_owned()).collect();
         assert_eq!(parameters(written, "query"), query, "{operation:?}");
         let in_path = operation.path.split('/');
