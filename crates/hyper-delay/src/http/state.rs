@@ -12,7 +12,7 @@ use tokio::{
 
 use super::{
     HttpTls,
-    v1::{Found, search},
+    v1::{Found, Wanted, search},
 };
 use crate::{
     access::{Failures, Grant, Secret, Tokens},
@@ -95,7 +95,7 @@ pub(crate) struct Access {
 trait Reads: Send + Sync {
     fn gauges(&self, memory: &InMemory, limits: &Limits) -> Result<Gauges, StoreError>;
 
-    fn search(&self, id: &str, sees: Sees<'_>) -> Result<Found, StoreError>;
+    fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError>;
 }
 
 struct Reader<S>(Arc<S>);
@@ -105,8 +105,8 @@ impl<S: Store> Reads for Reader<S> {
         metrics::read(&self.0, memory, limits)
     }
 
-    fn search(&self, id: &str, sees: Sees<'_>) -> Result<Found, StoreError> {
-        search(&View::new(self.0.clone()), id, sees)
+    fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError> {
+        search(&View::new(self.0.clone()), wanted, sees)
     }
 }
 
@@ -234,11 +234,11 @@ impl State {
     pub(super) async fn search(
         &self,
         serving: Serving,
-        id: String,
+        wanted: Wanted,
         sees: impl Fn(&str) -> bool + Send + 'static,
     ) -> Result<Found, String> {
         let turn = take(&self.search_turn).await?;
-        blocking(turn, move |()| serving.store.search(&id, &sees)).await
+        blocking(turn, move |()| serving.store.search(&wanted, &sees)).await
     }
 
     /// Waits until no request reads the store.

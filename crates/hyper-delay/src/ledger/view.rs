@@ -244,10 +244,32 @@ impl<S: Store> View<S> {
     /// If the store cannot be read.
     pub(crate) fn routes_while(
         &self,
+        visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.routes_after("", visit)
+    }
+
+    /// As [`routes_while`](Self::routes_while), from the route after this one on. Without a name,
+    /// from the first one on. The name must not be longer than that of a route.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn routes_after(
+        &self,
+        after: &str,
         mut visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let mut result = Ok(());
-        self.store.scan(Space::Counts, &[1], &mut |key, value| {
+        let after = key::route(after);
+        let from: &[u8] = match after.len() {
+            1 => &[1],
+            _ => &after,
+        };
+        self.store.scan(Space::Counts, from, &mut |key, value| {
+            if key == &*after {
+                return ControlFlow::Continue(());
+            }
             let counts = std::str::from_utf8(&key[1..])
                 .map_err(|error| StoreError::damage("read a key", error))
                 .and_then(|name| Ok((name, record::decode(value)?)));

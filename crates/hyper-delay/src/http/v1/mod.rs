@@ -28,7 +28,7 @@ use super::{
 };
 pub(super) use access::caller;
 use operation::OPERATIONS;
-pub(super) use search::{Found, search};
+pub(super) use search::{Found, Wanted, search};
 
 /// The description of the operations.
 const OPENAPI: &str = include_str!("../../../openapi.json");

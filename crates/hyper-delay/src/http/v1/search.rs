@@ -15,15 +15,25 @@ const ROUTES: usize = 990;
 /// The tasks that are returned, at most.
 const TASKS: usize = 20;
 
+/// What a search is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::http) struct Wanted {
+    pub(super) id: String,
+    /// The `next` of the answer before. Empty: from the first route on.
+    pub(super) after: String,
+}
+
 /// The tasks with an id.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::http) struct Found {
     tasks: Vec<(Arc<str>, &'static str, u64)>,
     /// Whether there are routes that were not looked at.
     more: bool,
+    /// The route after which the search continues. Always one that the sender sees.
+    next: Option<Arc<str>>,
 }
 
-/// Looks for an id on all routes that have tasks, those with shorter names first. Reads at most
+/// Looks for an id on the routes that have tasks, those with shorter names first. Reads at most
 /// 2,000 keys.
 ///
 /// # Errors
@@ -31,14 +41,15 @@ pub(in crate::http) struct Found {
 /// If the store cannot be read.
 pub(in crate::http) fn search<S: Store>(
     view: &View<S>,
-    id: &str,
+    wanted: &Wanted,
     sees: Sees<'_>,
 ) -> Result<Found, StoreError> {
     let mut routes: Vec<Arc<str>> = Vec::new();
     let mut seen = 0;
-    view.routes_while(|route, _| {
+    let mut more = false;
+    view.routes_after(&wanted.after, |route, _| {
         if seen == ROUTES {
-            seen += 1;
+            more = true;
             return ControlFlow::Break(());
         }
         seen += 1;
@@ -49,12 +60,14 @@ pub(in crate::http) fn search<S: Store>(
     })?;
     let mut found = Found {
         tasks: Vec::new(),
-        more: seen > ROUTES,
+        more,
+        next: routes.last().filter(|_| more).cloned(),
     };
     for route in routes {
-        if let Some(name) = view.name(&route, id)? {
+        if let Some(name) = view.name(&route, &wanted.id)? {
             if found.tasks.len() == TASKS {
                 found.more = true;
+                found.next = found.tasks.last().map(|(route, ..)| route.clone());
                 break;
             }
             let state = match name.place {
@@ -74,7 +87,11 @@ impl Found {
         let tasks = tasks.map(|(route, state, fire_at)| {
             json!({"route_key": **route, "id": id, "state": state, "fire_at": fire_at})
         });
-        json!({"tasks": tasks.collect::<Value>(), "more": self.more})
+        let mut found = json!({"tasks": tasks.collect::<Value>(), "more": self.more});
+        if let Some(next) = &self.next {
+            found["next"] = json!(**next);
+        }
+        found
     }
 }
 
@@ -110,9 +127,14 @@ mod tests {
         store
     }
 
+    fn find_after(store: &Arc<Fake>, id: &str, after: &str, sees: Sees<'_>) -> Found {
+        let (id, after) = (id.to_owned(), after.to_owned());
+        search(&View::new(store.clone()), &Wanted { id, after }, sees).unwrap()
+    }
+
     fn find(store: &Arc<Fake>, id: &str, sees: Sees<'_>) -> (usize, bool, usize) {
         let before = store.asked().keys;
-        let found = search(&View::new(store.clone()), id, sees).unwrap();
+        let found = find_after(store, id, "", sees);
         (found.tasks.len(), found.more, store.asked().keys - before)
     }
 
@@ -132,6 +154,37 @@ mod tests {
         let (found, more, _) = find(&store, "a", &|_| true);
         assert_eq!((found, more), (TASKS, true));
         assert_eq!(find(&store, "a", &|route| route == "0007").0, 1);
+    }
+
+    #[test]
+    fn a_search_continues_and_finds_each_task_once() {
+        let store = store(2_050, "a");
+        let mut routes = Vec::new();
+        let mut after = String::new();
+        loop {
+            let before = store.asked().keys;
+            let found = find_after(&store, "a", &after, &|_| true);
+            assert!(store.asked().keys - before <= 2_000);
+            routes.extend(found.tasks.iter().map(|(route, ..)| route.to_string()));
+            assert_eq!(found.more, found.next.is_some());
+            let Some(next) = found.next else {
+                break;
+            };
+            after = next.to_string();
+        }
+        let all: Vec<_> = (0..2_050).map(|route| format!("{route:04}")).collect();
+        assert_eq!(routes, all);
+        let found = find_after(&store, "b", "", &|_| true);
+        assert_eq!(found.next.as_deref(), Some("0989"));
+    }
+
+    #[test]
+    fn a_route_that_is_not_seen_is_no_cursor() {
+        let store = store(1_500, "a");
+        let found = find_after(&store, "b", "", &|route| route == "0007" || route == "1200");
+        assert_eq!((found.more, found.next.as_deref()), (true, Some("0007")));
+        let found = find_after(&store, "b", "0007", &|route| route == "1200");
+        assert_eq!((found.more, found.next.as_deref()), (true, None));
     }
 
     #[test]

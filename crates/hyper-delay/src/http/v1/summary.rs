@@ -22,8 +22,12 @@ use super::{
     access::{self, Caller},
     operation::text,
     query,
+    search::Wanted,
 };
 use crate::metrics;
+
+/// The longest id, and the longest route, in bytes.
+const LONGEST_NAME: usize = 128;
 
 /// The numbers of the server, and what the sender may do.
 pub(super) async fn summary(
@@ -82,13 +86,28 @@ async fn found(state: &state::State, ends: Ends, request: Request) -> Result<Val
     let serving = state.serving()?;
     let caller = access::caller(&serving, ends, request.headers()).await?;
     caller.may_see_tasks()?;
-    let known = [text("id", "id")];
-    let query = query::read(request.uri().query(), &known)?;
-    let id = query.into_iter().next();
-    let (_, id) = id.ok_or_else(|| Problem::bad_field("id is missing: give ?id="))?;
-    let id = id.into_owned();
+    let known = [text("id", "id"), text("after", "after")];
+    let mut wanted = Wanted {
+        id: String::new(),
+        after: String::new(),
+    };
+    for (parameter, value) in query::read(request.uri().query(), &known)? {
+        let name = parameter.name;
+        if !(1..=LONGEST_NAME).contains(&value.len()) {
+            let text = format!("{name} has {} bytes: give 1 to {LONGEST_NAME}", value.len());
+            return Err(Problem::bad_field(text));
+        }
+        match name {
+            "after" => wanted.after = value.into_owned(),
+            _ => wanted.id = value.into_owned(),
+        }
+    }
+    if wanted.id.is_empty() {
+        return Err(Problem::bad_field("id is missing: give ?id="));
+    }
+    let id = wanted.id.clone();
     let sees = move |route: &str| caller.sees(route);
-    let found = state.search(serving, id.clone(), sees).await;
+    let found = state.search(serving, wanted, sees).await;
     let found = found.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
     Ok(found.json(&id))
 }
