@@ -99,6 +99,7 @@ fn answers_are_as_documented() {
     ok("GET", "/v1/routes", "", None);
     ok("GET", "/v1/future", "", None);
     ok("GET", "/v1/summary", "", None);
+    ok("GET", "/v1/access", "", None);
     ok("GET", "/v1/search", "?id=1", None);
     ok("GET", "/v1/reasons", "?route=mail", None);
     ok(

@@ -24,7 +24,7 @@ const CHANGES: [(&str, &str); 10] = [
     ("POST", "/v1/jobs/1/stop"),
 ];
 
-const READS: [&str; 10] = [
+const READS: [&str; 11] = [
     "/v1/reasons",
     "/v1/jobs",
     "/v1/audit",
@@ -35,6 +35,7 @@ const READS: [&str; 10] = [
     "/v1/future",
     "/v1/search?id=1",
     "/v1/summary",
+    "/v1/access",
 ];
 
 #[test]
@@ -84,9 +85,27 @@ fn with_tokens_a_request_without_one_is_refused_whether_the_task_exists_or_not()
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
     }
     // Numbers, as those of /metrics.
-    for path in ["/v1/summary", "/v1/future"] {
+    for path in ["/v1/summary", "/v1/future", "/v1/access"] {
         assert_eq!(call(&server, "GET", path, None, None).status, 200, "{path}");
     }
+}
+
+#[test]
+fn every_token_shows_what_it_allows() {
+    let server = Guarded::start(json!({}));
+    let access = |token: Option<&str>| {
+        let answer = call(&server, "GET", "/v1/access", token, None);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        json_of(&answer)
+    };
+    assert_eq!(
+        access(Some(&server.schedule)),
+        json!({"needs_token": true, "name": "billing", "rights": ["schedule"], "routes": ["mail*"]})
+    );
+    assert_eq!(access(Some(&server.local))["rights"], json!(["admin"]));
+    assert_eq!(access(None), json!({"needs_token": true, "rights": []}));
+    let wrong = call(&server, "GET", "/v1/access", Some("hd_x"), None);
+    assert_eq!(error(&wrong), (401, "unauthenticated".to_owned()));
 }
 
 #[test]

@@ -80,11 +80,17 @@ fn bad_requests_name_the_value_and_the_cure() {
         ("/v1/tasks/mail/1?limit=1", "limit"),
         ("/v1/summary?x=1", "takes none"),
         ("/v1/search", "id is missing"),
+        ("/v1/search?after=a", "id is missing"),
+        ("/v1/search?id=", "id has 0 bytes: give 1 to 128"),
+        ("/v1/access?x=1", "takes none"),
     ] {
         let answer = server.call("GET", path, None);
         assert_eq!(error(&answer), (400, "bad_field".to_owned()), "{path}");
         assert!(answer.body.contains(part), "{path}: {}", answer.body);
     }
+    let path = format!("/v1/search?id=1&after={}", "r".repeat(129));
+    let answer = server.call("GET", &path, None);
+    assert_eq!(error(&answer), (400, "bad_field".to_owned()));
 }
 
 #[test]

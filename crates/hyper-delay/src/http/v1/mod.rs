@@ -47,6 +47,7 @@ pub(super) fn add_to(mut router: Router<Arc<state::State>>) -> Router<Arc<state:
         router = router.route(operation.path, on(operation.filter(), handler));
     }
     router
+        .route("/v1/access", get(summary::access))
         .route("/v1/summary", get(summary::summary))
         .route("/v1/search", get(summary::search))
         .route("/v1/openapi.json", get(openapi))

@@ -38,6 +38,15 @@ pub(super) async fn summary(
     answer(numbers(&state, ends, request).await)
 }
 
+/// What the sender may do.
+pub(super) async fn access(
+    State(state): State<Arc<state::State>>,
+    Extension(ends): Extension<Ends>,
+    request: Request,
+) -> Response {
+    answer(own_rights(&state, ends, request).await)
+}
+
 /// The tasks with an id, on whatever route.
 pub(super) async fn search(
     State(state): State<Arc<state::State>>,
@@ -67,6 +76,17 @@ async fn numbers(state: &state::State, ends: Ends, request: Request) -> Result<V
     summary["now"] = json!(now.map_or(0, |now| now.as_millis() as u64));
     summary["access"] = rights(&caller);
     Ok(summary)
+}
+
+async fn own_rights(state: &state::State, ends: Ends, request: Request) -> Result<Value, Problem> {
+    let serving = state.serving()?;
+    let caller = access::caller(&serving, ends, request.headers()).await?;
+    // The holder of a token may know what it gives.
+    if caller.grant().is_none() {
+        caller.may_see_numbers()?;
+    }
+    query::read(request.uri().query(), &[])?;
+    Ok(rights(&caller))
 }
 
 /// What the sender may do, so that the page need not try.
