@@ -17,6 +17,7 @@ mod limits;
 mod listener;
 mod openapi;
 mod page;
+mod page_limits;
 mod readme;
 mod schema;
 mod v1_access;

@@ -19,16 +19,16 @@ const bulk = (() => {
 
   const describe = ({ route, reason, until }) => [
     `Route: ${route}.`,
-    reason ? `Reason: ${reason}.` : 'Any reason.',
+    reason === null ? 'Any reason.' : reason ? `Reason: ${reason}.` : 'No reason given.',
     until ? `Died before ${moment(until)}.` : '',
   ].filter(Boolean).join(' ');
 
   const begin = async (verb, filter) => {
     const { route, reason, until } = filter;
     const body = {};
-    if (reason) body.reason = reason;
-    if (until) body.until = until;
-    const path = `/v1/bulk/${server.part(route)}/${verb}`;
+    if (reason !== null) body.reason = reason;
+    if (until !== null) body.until = until;
+    const path = server.path(`/v1/bulk/{route}/${verb}`, { route });
     poll.alert(null);
     try {
       const { tasks: number, more } = await server.post(path, { ...body, dry_run: true });
@@ -95,5 +95,16 @@ const bulk = (() => {
     await audit();
   };
 
-  return { begin, follow };
+  const clear = () => {
+    at('sure').close();
+    begun.clear();
+    shown.clear();
+    last = '';
+    at('audit').hidden = true;
+    at('work').replaceChildren();
+    at('audit-rows').replaceChildren();
+    for (const id of ['sure-title', 'sure-text', 'sure-yes']) say(at(id), '');
+  };
+
+  return { begin, follow, clear };
 })();

@@ -9,6 +9,14 @@ const dead = (() => {
 
   const why = (reason) => reason || 'no reason given';
 
+  // The reason to select: null for any, empty for none.
+  const chosen = () => (at('dead-none').checked ? '' : at('dead-reason').value || null);
+  const choose = (reason) => {
+    at('dead-none').checked = reason === '';
+    at('dead-reason').disabled = reason === '';
+    at('dead-reason').value = reason ?? '';
+  };
+
   // The letters that were read, by reason, with the numbers of all if the server has counted them.
   const groups = (found, more, counted) => {
     const by = new Map();
@@ -30,7 +38,7 @@ const dead = (() => {
   const only = (reason) => make('button', {
     type: 'button',
     onclick: () => {
-      at('dead-reason').value = reason;
+      choose(reason);
       load();
     },
   }, 'Only these');
@@ -55,7 +63,7 @@ const dead = (() => {
       make('p', { class: 'note' }, part),
       table(['Reason', 'Number', 'First', 'Last', ''], all.map(([reason, { number, those }]) => [
         why(reason), number, those.length ? moment(those[0].died_at) : '–',
-        those.length && !more ? moment(those.at(-1).died_at) : '–', all.length > 1 && reason ? only(reason) : '',
+        those.length && !more ? moment(those.at(-1).died_at) : '–', all.length > 1 ? only(reason) : '',
       ])),
       ...buttons(),
       make('details', {}, make('summary', {}, `The oldest ${Math.min(found.length, LISTED)}`),
@@ -69,15 +77,15 @@ const dead = (() => {
     const route = at('dead-route').value;
     if (!route) return;
     const until = at('dead-until').value;
-    filter = { route, reason: at('dead-reason').value, until: until ? new Date(until).getTime() : '' };
+    filter = { route, reason: chosen(), until: until ? new Date(until).getTime() : null };
     known = routes.dead(route);
     turn += 1;
     const mine = turn;
-    const { reason } = filter;
+    const query = { reason: filter.reason, until: filter.until };
     try {
-      const answer = await server.get(`/v1/dead/${server.part(route)}${server.query({ limit: READ, reason, until: filter.until })}`);
-      const isWhole = !reason && !filter.until;
-      const counted = isWhole ? await server.get(`/v1/reasons${server.query({ route })}`) : null;
+      const answer = await server.get(server.path('/v1/dead/{route}', { route }, { limit: READ, ...query }));
+      const isWhole = query.reason === null && query.until === null;
+      const counted = isWhole ? await server.get(server.path('/v1/reasons', {}, { route })) : null;
       if (mine === turn) show(answer, counted && !counted.more ? counted.reasons : null);
     } catch (error) {
       if (mine === turn) letters.replaceChildren(make('p', { class: 'none' }, error.message));
@@ -88,12 +96,13 @@ const dead = (() => {
     event.preventDefault();
     load();
   });
+  at('dead-none').addEventListener('change', () => choose(at('dead-none').checked ? '' : null));
 
   return {
     load,
     open: (route) => {
       at('dead-route').value = route;
-      at('dead-reason').value = '';
+      choose(null);
       at('dead-until').value = '';
       at('dead-title').scrollIntoView();
       at('dead-route').focus({ preventScroll: true });
@@ -105,7 +114,11 @@ const dead = (() => {
     },
     clear: () => {
       filter = null;
+      turn += 1;
+      at('dead').reset();
+      choose(null);
       letters.replaceChildren();
+      at('reasons').replaceChildren();
     },
   };
 })();

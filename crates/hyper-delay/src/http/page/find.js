@@ -1,4 +1,4 @@
-// One task by its id.
+// Tasks by their id.
 const find = (() => {
   const STATES = { waiting: 'waiting', parked: 'due, waits for a consumer', in_flight: 'in flight', dead: 'dead' };
 
@@ -34,28 +34,65 @@ const find = (() => {
     return make('dl', { class: 'task' }, ...rows.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
   };
 
-  const one = (route, id) => server.get(`/v1/tasks/${server.part(route)}/${server.part(id)}?payload=true`);
+  const one = (route, id) => server.get(server.path('/v1/tasks/{route}/{id}', { route, id }, { payload: true }));
+  const note = (text) => make('p', { class: 'none' }, text);
+  const told = (error) => note(error.code === 'not_found' ? 'This route has no task with this id.' : error.message);
 
-  const search = async (id) => {
-    const { tasks: found, more } = await server.get(`/v1/search${server.query({ id })}`);
-    const rest = more ? ' There are more routes: give the route.' : '';
-    if (!found.length) return [make('p', { class: 'none' }, `No route has a task with this id.${rest}`)];
-    const shown = await Promise.all(found.slice(0, 5).map((task) => one(task.route_key, id).catch(() => task)));
-    const note = found.length > 5 || more ? [make('p', { class: 'note' }, `${tasks(found.length)} with this id.${rest}`)] : [];
-    return [...shown.map(describe), ...note];
+  let turn = 0;
+  // Shows what is found, unless another search or a clear came first.
+  const put = async (place, search) => {
+    turn += 1;
+    const mine = turn;
+    const nodes = await search().catch((error) => [told(error)]);
+    if (mine === turn) place.replaceChildren(...nodes);
   };
 
-  at('find').addEventListener('submit', async (event) => {
+  // The tasks with an id on many routes: a table, and one of them below it.
+  const table = (id, found, next, more) => {
+    const below = make('div', { 'aria-live': 'polite' });
+    const row = ({ route_key: route, state, fire_at: at }) => make('tr', {},
+      make('td', { class: 'any' }, make('button', { type: 'button', class: 'link', onclick: () => put(below, async () => [describe(await one(route, id))]) }, route)),
+      make('td', {}, STATES[state] ?? state), make('td', {}, when(at)));
+    const part = next ? `The first ${tasks(found.length)} with this id; there can be more.`
+      : `${tasks(found.length)} with this id.${more ? ' There are more routes: give the route.' : ''}`;
+    return [
+      make('p', { class: 'note' }, part),
+      make('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Tasks with this id' }, make('table', { class: 'words' },
+        make('thead', {}, make('tr', {}, ...['Route', 'State', 'Scheduled for'].map((name) => make('th', { scope: 'col' }, name)))),
+        make('tbody', {}, ...found.map(row)))),
+      ...further(id, found, next), below,
+    ];
+  };
+  const further = (id, found, next) => (next ? [make('div', { class: 'row' },
+    make('button', { type: 'button', id: 'find-more', onclick: () => put(at('found'), () => search(id, found, next)) }, 'Search further'))] : []);
+
+  const search = async (id, before = [], after = null) => {
+    const { tasks: more, next, more: isCut } = await server.get(server.path('/v1/search', {}, { id, after }));
+    const found = [...before, ...more];
+    if (!found.length) {
+      const rest = next ? 'No task with this id on the routes so far.' : 'No route has a task with this id.';
+      return [note(isCut && !next ? `${rest} There are more routes: give the route.` : rest), ...further(id, found, next)];
+    }
+    if (found.length === 1 && !isCut) return [describe(await one(found[0].route_key, id))];
+    return table(id, found, next, isCut);
+  };
+
+  at('find').addEventListener('submit', (event) => {
     event.preventDefault();
     const [id, route] = [at('find-id').value, at('find-route').value];
-    const found = at('found');
-    try {
-      found.replaceChildren(...(route ? [describe(await one(route, id))] : await search(id)));
-    } catch (error) {
-      const missing = error.code === 'not_found' ? 'This route has no task with this id.' : error.message;
-      found.replaceChildren(make('p', { class: 'none' }, missing));
-    }
+    put(at('found'), async () => (route ? [describe(await one(route, id))] : search(id)));
   });
 
-  return { describe, one };
+  return {
+    clear: () => {
+      turn += 1;
+      at('find').reset();
+      at('found').replaceChildren();
+    },
+    // Only a token with the right admin can search all routes.
+    needRoute: (needed) => {
+      at('find-route').required = needed;
+      at('find-route').placeholder = needed ? '' : 'any';
+    },
+  };
 })();

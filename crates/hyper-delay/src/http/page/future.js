@@ -118,5 +118,13 @@ const future = (() => {
       data = answer;
       draw();
     },
+    clear: () => {
+      data = null;
+      position = null;
+      at('bars').replaceChildren();
+      at('ticks').replaceChildren();
+      say(at('chart-top'), '');
+      mark();
+    },
   };
 })();

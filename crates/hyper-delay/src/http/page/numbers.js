@@ -48,5 +48,11 @@ const numbers = (() => {
     say(at('n-late-note'), late.all ? late.since : 'no round yet');
   };
 
-  return { show, stale: (is) => at('numbers').classList.toggle('stale', is) };
+  const clear = () => {
+    seen = [];
+    for (const node of at('numbers').querySelectorAll('dd')) say(node, node.matches('.note') ? '' : '–');
+    for (const node of at('numbers').querySelectorAll('.warn')) node.classList.remove('warn');
+  };
+
+  return { show, clear, stale: (is) => at('numbers').classList.toggle('stale', is) };
 })();

@@ -12,7 +12,7 @@ const routes = (() => {
     const verb = row.data.paused ? 'resume' : 'pause';
     row.button.disabled = true;
     try {
-      await server.post(`/v1/routes/${server.part(row.data.route_key)}/${verb}`);
+      await server.post(server.path(`/v1/routes/{route}/${verb}`, { route: row.data.route_key }));
       // The numbers of the server can be 200 ms old.
       setTimeout(poll.soon, 250);
     } catch (error) {
@@ -116,5 +116,13 @@ const routes = (() => {
     at('names').replaceChildren(...[...found].sort().map((value) => make('option', { value })));
   };
 
-  return { show, dead: (route) => rows.get(route)?.data.dead };
+  const clear = () => {
+    rows.clear();
+    shown = '';
+    body.replaceChildren();
+    at('names').replaceChildren();
+    say(at('routes-note'), '');
+  };
+
+  return { show, clear, dead: (route) => rows.get(route)?.data.dead };
 })();

@@ -1,10 +1,13 @@
-// Requests. The token is in this closure only: a reload forgets it.
+// Requests. The token is in this closure only: a reload forgets it. An answer to a request of an
+// earlier token is dropped.
 const server = (() => {
   let token = null;
+  let turn = 0;
   let skew = 0;
   let access = { needs_token: false, rights: [] };
 
   const ask = async (path, { method = 'GET', body } = {}) => {
+    const mine = turn;
     const headers = {};
     if (token) headers.Authorization = `Bearer ${token}`;
     if (method === 'POST') headers['Content-Type'] = 'application/json';
@@ -18,6 +21,7 @@ const server = (() => {
       signal: AbortSignal.timeout(15000),
     });
     const answer = await response.json().catch(() => null);
+    if (mine !== turn) throw Object.assign(new Error('The token has changed.'), { isDropped: true });
     if (response.ok && answer) return answer;
     const { code, message } = answer?.error ?? { message: `the answer has status ${response.status}` };
     throw Object.assign(new Error(message), { code, status: response.status });
@@ -26,22 +30,30 @@ const server = (() => {
   return {
     get: (path) => ask(path),
     post: (path, body) => ask(path, { method: 'POST', body }),
-    part: encodeURIComponent,
-    query: (values) => {
-      const given = Object.entries(values).filter(([, value]) => value !== '' && value != null);
-      return given.length ? `?${new URLSearchParams(given)}` : '';
+    // The path with its names, and the query. Browsers take the parts . and .. out of a path,
+    // however they are encoded: such a name is in the query.
+    path: (path, names = {}, query = {}) => {
+      const given = Object.entries(query).filter(([, value]) => value != null);
+      const whole = path.replace(/{(\w+)}/g, (_, name) => {
+        if (!/^\.\.?$/.test(names[name])) return encodeURIComponent(names[name]);
+        given.push([name, names[name]]);
+        return '-';
+      });
+      return given.length ? `${whole}?${new URLSearchParams(given)}` : whole;
     },
     use: (text) => {
       token = text;
+      turn += 1;
+      access = { needs_token: true, rights: [] };
     },
     hasToken: () => token !== null,
     // The server's time, by the last answer that had it.
     now: () => Date.now() + skew,
-    learn: (summary) => {
-      skew = summary.now - Date.now();
-      access = summary.access;
+    learn: (given, now) => {
+      access = given;
+      if (now) skew = now - Date.now();
     },
-    access: () => access,
+    may: (right) => access.rights.includes(right),
     isAdmin: () => access.rights.includes('admin'),
     seesAll: () => !access.needs_token || (access.rights.includes('admin') && access.routes.includes('*')),
     whyReadOnly: () => {
@@ -49,8 +61,14 @@ const server = (() => {
         return 'Read-only: this server has no tokens. To change things here, make a token with ' +
           '“hyper-delay token new --right admin” and set “tokens” in the configuration.';
       }
-      return token ? 'Read-only: this token does not give the right admin.'
-        : 'Read-only. A token with the right admin can look into tasks and pause, kick and delete.';
+      return 'Read-only. With a token that has the right admin you can look at tasks, pause routes, ' +
+        'and kick or delete dead letters.';
+    },
+    whyPart: () => {
+      if (!token) return 'This server shows nothing without a token. Enter one above.';
+      const missing = 'This token does not have the right admin, which numbers, routes and dead letters need.';
+      return access.rights.includes('schedule') ? `${missing} With its right schedule you can look up a task by its id and route.`
+        : `${missing} To look up a task, use a token with the right schedule or admin.`;
     },
   };
 })();
