@@ -25,6 +25,7 @@ mod listen;
 mod pause;
 mod ping;
 mod purge;
+mod reasons;
 mod schedule;
 mod stats;
 
@@ -70,6 +71,7 @@ enum Command {
     Stats(stats::Stats),
     Future(future::Future),
     Dead(dead::Dead),
+    Reasons(reasons::Reasons),
     Purge(purge::Purge),
     Jobs(purge::Jobs),
     Pause(pause::Pause),
@@ -135,6 +137,7 @@ pub fn run() -> ExitCode {
         Command::Get(get) => remote::block_on(get.run()),
         Command::List(list) => remote::block_on(list.run()),
         Command::Future(future) => remote::block_on(future.run()),
+        Command::Reasons(reasons) => remote::block_on(reasons.run()),
         Command::Purge(purge) => remote::block_on(purge.run()),
         Command::Jobs(jobs) => remote::block_on(jobs.run()),
         Command::Pause(pause) => remote::block_on(pause.run()),

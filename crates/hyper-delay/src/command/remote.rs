@@ -201,6 +201,11 @@ pub(super) fn print_lines(text: &str) -> Result<(), Failure> {
         .map_err(Failure::Output)
 }
 
+/// Says on standard error that there is nothing to print, so that standard output has data only.
+pub(super) fn note(text: &str) {
+    eprintln!("{}", escaped(text));
+}
+
 /// Prints a value as one line of JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::Output(error.into()))?;
