@@ -8,8 +8,8 @@ use std::{
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
 
 use crate::{
-    ServeError, access::TokenFileError, backup::BackupError, config::ConfigError, load::LoadError,
-    salvage::SalvageError,
+    ServeError, access::TokenFileError, backup::BackupError, config::ConfigError,
+    inflate::InflateError, load::LoadError, salvage::SalvageError,
 };
 
 /// The error of a command.
@@ -66,6 +66,8 @@ pub(crate) enum Failure {
     Close(#[from] CloseError),
     #[error(transparent)]
     Load(#[from] LoadError),
+    #[error("task {id:?}: {error}; leave out --decompress to print the payload as it is stored")]
+    Decompress { id: String, error: DecompressError },
     #[error(
         "route {route:?} has no task {id:?}: it is done or was never scheduled; \
          check the route and the id"
@@ -159,6 +161,26 @@ pub(crate) enum Failure {
     NoToken { id: String, file: PathBuf },
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
+}
+
+/// Why `get` does not decompress a payload.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DecompressError {
+    #[error("its payload is longer than 16 MiB when it is decompressed")]
+    TooLong,
+    #[error("its payload is not decompressed: {0}")]
+    Invalid(InflateError),
+    #[error("its compression is {0:?}, which this program does not know")]
+    Unknown(String),
+}
+
+impl From<InflateError> for DecompressError {
+    fn from(error: InflateError) -> Self {
+        match error {
+            InflateError::TooLong { .. } => Self::TooLong,
+            error @ InflateError::Invalid { .. } => Self::Invalid(error),
+        }
+    }
 }
 
 impl Failure {

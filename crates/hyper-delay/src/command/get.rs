@@ -1,14 +1,18 @@
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use clap::Args;
+use hyper_delay_client::Content;
 
 use super::{
     Failure,
+    failure::DecompressError,
     listing::{described, print_payload},
     remote::{Remote, print, print_json},
 };
+use crate::{inflate::inflate, protocol::Compression};
 
 /// Print one task: its state, its times and its attempts; fail if it does not exist.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: hyper-delay get service-A order-17 --payload")]
+#[command(after_help = "Example: hyper-delay get service-A order-17 --payload --decompress")]
 pub(super) struct Get {
     /// The route of the task.
     route: String,
@@ -17,6 +21,9 @@ pub(super) struct Get {
     /// Print the payload, too: on the next line, or in base64 if it is no text.
     #[arg(long)]
     payload: bool,
+    /// Print the payload decompressed. Default: print it as it is stored.
+    #[arg(long, requires = "payload")]
+    decompress: bool,
     /// Print the task as one line of JSON, with the fields of the protocol.
     #[arg(long)]
     json: bool,
@@ -29,13 +36,33 @@ impl Get {
         let client = self.remote.connect().await?;
         let (route, id) = (self.route, self.id);
         let task = client.get(&route, &id).payload(self.payload).await?;
-        let Some(task) = task else {
+        let Some(mut task) = task else {
             return Err(Failure::NoTask { route, id });
         };
+        if self.decompress {
+            decompress(&mut task.content).map_err(|error| Failure::Decompress { id, error })?;
+        }
         if self.json {
             return print_json(&task);
         }
         print(&described(&task))?;
         print_payload(&task.content)
     }
+}
+
+/// Decompresses the payload, if there is one and its compression is known.
+fn decompress(content: &mut Content) -> Result<(), DecompressError> {
+    /// The highest `max_line_bytes` of a server: no delivery has a longer payload.
+    const LONGEST: usize = 16 << 20;
+    let (Some(label), Some(payload)) = (&content.compression, content.payload()) else {
+        return Ok(());
+    };
+    let known = [Compression::None, Compression::Lz4, Compression::Zstd];
+    let Some(compression) = known.into_iter().find(|known| known.as_str() == label) else {
+        return Err(DecompressError::Unknown(label.clone()));
+    };
+    let inflated = inflate(compression, &payload, LONGEST)?;
+    content.payload_base64 = Some(STANDARD.encode(inflated));
+    content.compression = Some(Compression::None.as_str().to_owned());
+    Ok(())
 }

@@ -1,10 +1,10 @@
-//! Compressed payloads: `listen --decompress`, and what the log has.
+//! Compressed payloads: `--decompress`, and what the log has.
 
 use std::{fs, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use testkit::Peer;
+use testkit::{Peer, request::later};
 
 use crate::process::Server;
 
@@ -94,4 +94,39 @@ fn a_copy_of_a_hedged_round_that_was_sent_can_still_be_acknowledged() {
         json!([])
     );
     busy.quiet();
+}
+
+#[test]
+fn get_prints_a_payload_decompressed() {
+    let server = Server::start(json!({"max_line_bytes": 131_072}));
+    let text = fixture("text");
+    let mut peer = server.running.peer();
+    for (id, compression, payload) in [
+        ("lz4", "lz4", fixture("rust.lz4")),
+        ("zstd", "zstd", fixture("checked.zst")),
+        ("bad", "zstd", b"secret".to_vec()),
+    ] {
+        let task = json!({"kind": "schedule", "route_key": "a", "id": id, "fire_at": later(),
+            "compression": compression, "payload_base64": STANDARD.encode(payload)});
+        assert_eq!(peer.ask(&task.to_string())["kind"], "ack");
+    }
+    let shown = |id: &str, more: &[&str]| {
+        let line = [&["get", "a", id, "--payload", "--json"], more].concat();
+        serde_json::from_str::<Value>(&server.run(&line).done()).unwrap()
+    };
+    for id in ["lz4", "zstd"] {
+        assert_eq!(shown(id, &[])["compression"], id);
+        let task = shown(id, &["--decompress"]);
+        assert_eq!(task["compression"], "none");
+        let payload = STANDARD.decode(task["payload_base64"].as_str().unwrap());
+        assert!(payload.unwrap() == text, "{id}");
+    }
+    let line = ["get", "a", "bad", "--payload", "--decompress"];
+    let failed = server.run(&line).failed(1);
+    assert!(failed.contains("not one whole zstd frame"), "{failed}");
+    assert!(failed.contains("leave out --decompress"), "{failed}");
+    assert!(
+        !failed.contains("secret"),
+        "a payload is not in an error: {failed}"
+    );
 }
