@@ -22,31 +22,31 @@ pub(super) struct Dead {
     /// The route.
     route: String,
     /// Only dead letters with exactly this reason; with an empty one, those without a reason.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "one")]
     reason: Option<String>,
     /// Only dead letters that died at this time or later.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
     from: Option<u64>,
     /// Only dead letters that died before this time.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
     until: Option<u64>,
     /// Print the payloads, too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "act")]
     payload: bool,
     /// Make this task due now and restore all its attempts; fail if it is not dead.
-    #[arg(long, value_name = "ID", group = "act")]
+    #[arg(long, value_name = "ID", groups = ["act", "one"])]
     kick: Option<String>,
     /// Remove this task; fail if it is not dead.
-    #[arg(long, value_name = "ID", group = "act")]
+    #[arg(long, value_name = "ID", groups = ["act", "one"])]
     delete: Option<String>,
     /// Make all dead letters that match due now and restore all their attempts.
-    #[arg(long, group = "act")]
+    #[arg(long, groups = ["act", "all"])]
     kick_all: bool,
     /// Remove all dead letters that match. Counts them and asks first.
-    #[arg(long, group = "act")]
+    #[arg(long, groups = ["act", "all"])]
     delete_all: bool,
     /// Do not ask.
-    #[arg(long)]
+    #[arg(long, requires = "all")]
     yes: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.
     #[arg(long, conflicts_with = "act")]

@@ -41,7 +41,7 @@ pub(super) struct Jobs {
     #[arg(long, value_name = "JOB")]
     stop: Option<u64>,
     /// Print a line of JSON for each job, with the fields of the protocol.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "stop")]
     json: bool,
     #[command(flatten)]
     remote: Remote,
