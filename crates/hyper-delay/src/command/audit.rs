@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure,
-    remote::{Remote, print, print_json},
+    remote::{Remote, note, print, print_json},
     value,
 };
 
@@ -11,8 +11,8 @@ use super::{
 #[command(after_help = "Example: hyper-delay audit")]
 pub(super) struct Audit {
     /// The most lines to print. Default: all.
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// Print a line of JSON for each change, with the fields of the protocol.
     #[arg(long)]
     json: bool,
@@ -23,7 +23,8 @@ pub(super) struct Audit {
 impl Audit {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let client = self.remote.connect().await?;
-        let mut left = self.limit.unwrap_or(usize::MAX);
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut is_empty = true;
         let mut before = None;
         while left > 0 {
             let mut query = client.audit().limit(1_000);
@@ -31,7 +32,9 @@ impl Audit {
                 query = query.before(number);
             }
             let page = query.await?;
-            for line in page.lines.iter().take(left) {
+            is_empty &= page.lines.is_empty();
+            let most = usize::try_from(left).unwrap_or(usize::MAX);
+            for line in page.lines.iter().take(most) {
                 if self.json {
                     print_json(line)?;
                     continue;
@@ -55,11 +58,14 @@ impl Audit {
                 }
                 print(&text)?;
             }
-            left = left.saturating_sub(page.lines.len());
+            left = left.saturating_sub(page.lines.len() as u64);
             before = page.lines.last().map(|line| line.number);
             if !page.more || before.is_none() {
                 break;
             }
+        }
+        if is_empty {
+            note("no operator has changed anything");
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use hyper_delay_client::{Bulk, Client, DeadLetter};
 use super::{
     Failure, bulk,
     listing::print_payload,
-    remote::{Remote, print, print_json},
+    remote::{Remote, note, print, print_json},
     value,
 };
 
@@ -101,6 +101,7 @@ impl Dead {
         /// The maximum `limit` of the protocol.
         const PAGE: u16 = 1_000;
         let mut after: Option<String> = None;
+        let mut is_empty = true;
         loop {
             let mut query = client.dead(&self.route).limit(PAGE).payload(self.payload);
             if let Some(reason) = &self.reason {
@@ -116,6 +117,7 @@ impl Dead {
                 query = query.after(after);
             }
             let page = query.await?;
+            is_empty &= page.tasks.is_empty();
             for letter in &page.tasks {
                 if self.json {
                     print_json(letter)?;
@@ -126,6 +128,9 @@ impl Dead {
             }
             after = page.next_after().map(str::to_owned);
             if after.is_none() {
+                if is_empty {
+                    note("no dead letter matches");
+                }
                 return Ok(());
             }
         }

@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure,
-    remote::{Remote, print, print_json},
+    remote::{Remote, note, print, print_json},
     value,
 };
 
@@ -24,15 +24,20 @@ impl Future {
         if self.json {
             return print_json(&future);
         }
+        let mut is_empty = true;
         for (name, from, length, tasks) in [
             ("minute", future.minute_millis, MINUTE, &future.minutes),
             ("hour", future.hour_millis, 60 * MINUTE, &future.hours),
             ("day", future.day_millis, 24 * 60 * MINUTE, &future.days),
         ] {
             for (place, count) in (0..).zip(tasks).filter(|(_, count)| **count > 0) {
+                is_empty = false;
                 let at: u64 = from + place * length;
                 print(&format!("{name} of {}: {count}", value::rfc_3339(at)))?;
             }
+        }
+        if is_empty {
+            note("no task is due in the next year");
         }
         if let Some(until) = future.counted_until_millis {
             let until = value::rfc_3339(until);

@@ -4,7 +4,7 @@ use hyper_delay_client::TaskState;
 use super::{
     Failure,
     listing::{described, print_payload},
-    remote::{Remote, print, print_json},
+    remote::{Remote, note, print, print_json},
     value,
 };
 
@@ -29,7 +29,7 @@ pub(super) struct List {
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     until: Option<u64>,
     /// The most tasks to print. Default: all.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Print the payloads, too.
     #[arg(long)]
@@ -55,6 +55,7 @@ impl List {
         let client = self.remote.connect().await?;
         let mut left = self.limit.unwrap_or(u64::MAX);
         let mut after: Option<String> = None;
+        let mut is_empty = true;
         while left > 0 {
             let limit = u16::try_from(left.min(PAGE)).unwrap_or(u16::MAX);
             let mut query = client.list().limit(limit).payload(self.payload);
@@ -78,6 +79,7 @@ impl List {
                 query = query.after(after);
             }
             let page = query.await?;
+            is_empty &= page.tasks.is_empty();
             for task in &page.tasks {
                 if self.json {
                     print_json(task)?;
@@ -91,6 +93,9 @@ impl List {
             if after.is_none() {
                 break;
             }
+        }
+        if is_empty {
+            note("no task matches");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure, bulk,
-    remote::{Remote, print_json},
+    remote::{Remote, note, print, print_json},
 };
 
 /// Remove every waiting, parked and dead task of a route.
@@ -52,11 +52,15 @@ impl Jobs {
         let client = self.remote.connect().await?;
         if let Some(number) = self.stop {
             return match client.stop_job(number).await? {
-                true => super::remote::print(&format!("job {number} ends")),
+                true => print(&format!("job {number} ends")),
                 false => Err(Failure::NoJob { number }),
             };
         }
-        for job in client.jobs().await? {
+        let jobs = client.jobs().await?;
+        if jobs.is_empty() {
+            note("there are no jobs");
+        }
+        for job in jobs {
             if self.json {
                 print_json(&job)?;
                 continue;
@@ -72,7 +76,7 @@ impl Jobs {
                     text += who;
                 }
             }
-            super::remote::print(&text)?;
+            print(&text)?;
         }
         Ok(())
     }

@@ -2,7 +2,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Failure, remote::print};
+use super::{
+    Failure,
+    remote::{note, print},
+};
 use crate::access::{Entry, Right, TokenFile};
 
 /// Make, list and revoke the tokens of a server.
@@ -104,7 +107,11 @@ impl Token {
                 print(&secret.reveal())
             }
             Change::List { at } => {
-                for entry in TokenFile::read(&at.file)?.entries() {
+                let file = TokenFile::read(&at.file)?;
+                if file.entries().is_empty() {
+                    note("the file has no tokens");
+                }
+                for entry in file.entries() {
                     print(&described(entry))?;
                 }
                 Ok(())

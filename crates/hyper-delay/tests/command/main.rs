@@ -14,6 +14,7 @@ mod load;
 mod log;
 mod operate;
 mod operations;
+mod reading;
 mod reasons;
 mod reload;
 mod round_trip;
