@@ -84,6 +84,9 @@ fn names_that_are_dots_are_opened() {
         ));
         assert_eq!(browser.text("#found dd:nth-of-type(2)"), id);
     }
+    let is_wide = "const box = document.querySelector('#routes').parentElement; \
+        return box.scrollWidth > box.clientWidth";
+    assert_eq!(browser.run(is_wide), false, "a short table does not scroll");
     browser.click("#routes tbody tr:first-child .act button");
     peer.stats_until("..", |stats| stats["paused"] == true);
     browser.run("document.querySelector('#dead-route').value = '.'");

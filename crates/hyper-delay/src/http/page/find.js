@@ -20,9 +20,12 @@ const find = (() => {
     return make('pre', { tabindex: 0 }, decoded ?? task.payload_base64);
   };
 
+  // 0 is the usual way to schedule a task for now.
+  const planned = (millis) => (millis ? when(millis) : 'at once');
+
   const describe = (task) => {
     const rows = [['Route', task.route_key], ['Id', task.id], ['State', STATES[task.state] ?? task.state],
-      ['Scheduled for', when(task.fire_at)]];
+      ['Scheduled for', planned(task.fire_at)]];
     if (task.due !== undefined && task.due !== task.fire_at) rows.push(['Next round', when(task.due)]);
     if (task.died_at) rows.push(['Died', when(task.died_at)]);
     if (task.reason) rows.push(['Reason', task.reason]);
@@ -52,7 +55,7 @@ const find = (() => {
     const below = make('div', { 'aria-live': 'polite' });
     const row = ({ route_key: route, state, fire_at: at }) => make('tr', {},
       make('td', { class: 'any' }, make('button', { type: 'button', class: 'link', onclick: () => put(below, async () => [describe(await one(route, id))]) }, route)),
-      make('td', {}, STATES[state] ?? state), make('td', {}, when(at)));
+      make('td', {}, STATES[state] ?? state), make('td', {}, planned(at)));
     const part = next ? `The first ${tasks(found.length)} with this id; there can be more.`
       : `${tasks(found.length)} with this id.${more ? ' There are more routes: give the route.' : ''}`;
     return [
