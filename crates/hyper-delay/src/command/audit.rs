@@ -6,11 +6,11 @@ use super::{
     value,
 };
 
-/// Print what operators did, the newest first: the last 1,000 changes.
+/// Print what operators changed, newest first. The server keeps the last 1,000 changes.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay audit")]
 pub(super) struct Audit {
-    /// The most lines to print. Default: all.
+    /// Maximum number of lines to print. Default: all.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Print a line of JSON for each change, with the fields of the protocol.

@@ -18,14 +18,14 @@ use crate::backup;
 
 /// Back up a running server.
 ///
-/// The backup has everything that was acknowledged before the command began. Deliveries, acks and
-/// schedules go on meanwhile. A copy of the folder of a running server is no backup: its files do
-/// not belong to one moment.
+/// The backup contains everything that was acknowledged before the command began. Deliveries, acks
+/// and schedules continue. A copy of the folder of a running server is not a backup: its files do not
+/// belong to one moment.
 ///
-/// In a folder the backup has the name of its moment, and it has that name only once it is complete
-/// and was read back. Only its owner may read it. Its path is printed, and its counts on standard
-/// error. With tokens, a backup needs the right admin on every route (`*`); without, only the
-/// machine of the server may ask for one.
+/// In a folder, the backup is a new file that is named after its moment. It gets its name after it was
+/// read back. Only its owner may read it. Standard output has its path, standard error its counts. If
+/// the server has tokens, a backup needs the right admin on every route (`*`); otherwise the command
+/// must run on the server's machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay backup /var/backups/hyper-delay

@@ -27,7 +27,7 @@ impl Cancel {
         print(&format!(
             "{id} on {route} is cancelled{}",
             if cancelled.in_flight {
-                "; it is in flight, and the consumer's ack will remove nothing"
+                "; it is in flight, and the consumer's ack will have no effect"
             } else {
                 ""
             }

@@ -12,7 +12,7 @@ use super::{
 
 /// List the dead letters of a route, oldest first, or revive or remove them.
 ///
-/// If the server made the route for a connection that is closed, also list its other tasks.
+/// For a route that the server made for a connection that is now closed, list all tasks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay dead service-A
@@ -21,16 +21,16 @@ use super::{
 pub(super) struct Dead {
     /// The route.
     route: String,
-    /// Only dead letters with exactly this reason; with an empty one, those without a reason.
+    /// Only dead letters with exactly this reason. An empty text selects those without a reason.
     #[arg(long, value_name = "TEXT", conflicts_with = "one")]
     reason: Option<String>,
-    /// Only dead letters that died at this time or later.
+    /// Only tasks that died at this time or later.
     #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
     from: Option<u64>,
-    /// Only dead letters that died before this time.
+    /// Only tasks that died before this time.
     #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
     until: Option<u64>,
-    /// Print the payloads, too.
+    /// Also print the payloads.
     #[arg(long, conflicts_with = "act")]
     payload: bool,
     /// Make this task due now and restore all its attempts; fail if it is not dead.
@@ -45,7 +45,7 @@ pub(super) struct Dead {
     /// Remove all dead letters that match. Counts them and asks first.
     #[arg(long, groups = ["act", "all"])]
     delete_all: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long, requires = "all")]
     yes: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.

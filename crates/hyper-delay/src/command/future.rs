@@ -6,7 +6,7 @@ use super::{
     value,
 };
 
-/// Print how many tasks wait for the minutes, hours and days ahead, without empty ones.
+/// Print how many tasks are due in each of the next minutes, hours and days, if any.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay future")]
 pub(super) struct Future {

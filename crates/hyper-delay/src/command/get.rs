@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{inflate::inflate, protocol::Compression};
 
-/// Print one task: its state, its times and its attempts; fail if it does not exist.
+/// Print the state, times and attempts of a task; fail if it does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay get service-A order-17 --payload --decompress")]
 pub(super) struct Get {
@@ -18,7 +18,7 @@ pub(super) struct Get {
     route: String,
     /// The id of the task on the route.
     id: String,
-    /// Print the payload, too: on the next line, or in base64 if it is no text.
+    /// Also print the payload on the next line: as text, or in base64 if it is not text.
     #[arg(long)]
     payload: bool,
     /// Print the payload decompressed. Default: print it as it is stored.

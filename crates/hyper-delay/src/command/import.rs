@@ -33,8 +33,8 @@ const MOST_REFUSED: u32 = 100;
 ///
 /// Each line is a schedule as `hyper-delay export` prints it; id and route_key are required. The
 /// tasks keep their ids and times; state and attempt are ignored, so a dead letter is delivered
-/// again. A bad line is refused with its number, and the others are imported; the exit code is 3
-/// then. An import can be repeated: a task that is there already does not change.
+/// again. Bad lines are refused with their numbers, and the others are imported; then the exit code
+/// is 3. An import can be repeated: a task that exists already does not change.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay export data/db | hyper-delay import -
@@ -42,7 +42,7 @@ const MOST_REFUSED: u32 = 100;
 pub(super) struct Import {
     /// The file with the lines. - reads standard input.
     file: PathBuf,
-    /// Write a new data_dir instead, a new or an empty directory, without a server.
+    /// Write a data_dir instead of using a server. The directory must be new or empty.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
     /// With --to: the max_line_bytes of the server that will use the directory.

@@ -28,10 +28,10 @@ pub(super) struct List {
     /// Only tasks that are due, or have died, before this time.
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     until: Option<u64>,
-    /// The most tasks to print. Default: all.
+    /// Maximum number of tasks to print. Default: all.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Print the payloads, too.
+    /// Also print the payloads.
     #[arg(long)]
     payload: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.

@@ -28,8 +28,8 @@ pub(super) struct Listen {
     /// Take the routes from all other consumers.
     #[arg(long)]
     exclusive: bool,
-    /// Print payloads decompressed, which the server does. What does not decompress becomes a dead
-    /// letter. Default: print them as they are stored.
+    /// Print payloads that the server has decompressed. A task whose payload cannot be decompressed
+    /// becomes a dead letter. Default: print payloads as they are stored.
     #[arg(long)]
     decompress: bool,
     /// End after this number of deliveries.

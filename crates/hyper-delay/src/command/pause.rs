@@ -5,9 +5,9 @@ use super::{
     remote::{Remote, print},
 };
 
-/// Pause a route: deliver none of its tasks until it is resumed, over restarts too.
+/// Pause a route: deliver none of its tasks until it is resumed, even after a restart.
 ///
-/// Deliveries in flight go on. Tasks that come due are parked.
+/// Deliveries in flight continue. Tasks that come due are parked.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay pause service-A")]
 pub(super) struct Pause {

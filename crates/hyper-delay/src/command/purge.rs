@@ -7,16 +7,16 @@ use super::{
 
 /// Remove every waiting, parked and dead task of a route.
 ///
-/// Counts the tasks and asks first. Tasks that are scheduled meanwhile stay.
+/// Counts the tasks and asks first. Tasks that are scheduled in the meantime stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay purge service-A")]
 pub(super) struct Purge {
     /// The route.
     route: String,
-    /// Remove tasks in flight, too: the acks of their consumers remove nothing.
+    /// Also remove tasks in flight: the acks of their consumers then have no effect.
     #[arg(long)]
     in_flight: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -31,13 +31,13 @@ impl Purge {
     }
 }
 
-/// List the bulk operations, the newest first, or end one.
+/// List the bulk operations, newest first, or stop one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay jobs
   hyper-delay jobs --stop 17")]
 pub(super) struct Jobs {
-    /// End this job before its next batch; fail if it is not running.
+    /// Stop this job before its next batch; fail if it is not running.
     #[arg(long, value_name = "JOB")]
     stop: Option<u64>,
     /// Print a line of JSON for each job, with the fields of the protocol.
@@ -52,7 +52,7 @@ impl Jobs {
         let client = self.remote.connect().await?;
         if let Some(number) = self.stop {
             return match client.stop_job(number).await? {
-                true => print(&format!("job {number} ends")),
+                true => print(&format!("job {number} stops")),
                 false => Err(Failure::NoJob { number }),
             };
         }

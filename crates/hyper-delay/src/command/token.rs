@@ -28,20 +28,20 @@ pub(super) struct Token {
 enum Change {
     /// Make a token and print it, once: it cannot be shown again. With --certificate, print the id.
     New {
-        /// What it is for. Shown in logs and lists.
+        /// The name of the token. Shown in logs and lists.
         #[arg(long)]
         name: String,
-        /// What it allows: schedule, consume or admin. May be repeated.
+        /// A right that it gives: schedule, consume or admin. May be repeated.
         #[arg(long = "right", value_name = "RIGHT", required = true, value_parser = right)]
         rights: Vec<Right>,
-        /// Where it allows that: a route, or the beginning of routes and `*`. May be repeated.
+        /// A route on which it has the rights; with a `*` at the end, a prefix. May be repeated.
         #[arg(long = "route", value_name = "ROUTE", required = true)]
         routes: Vec<String>,
         /// Give the rights to client certificates with this name (a DNS name, a URI, or the common
         /// name if there is neither) instead of making a token.
         #[arg(long, value_name = "NAME")]
         certificate: Option<String>,
-        /// The most schedules per second, over all its connections. Default: no limit.
+        /// Maximum number of schedules per second, over all its connections. Default: no limit.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         schedules_per_second: Option<u32>,
         #[command(flatten)]
@@ -52,7 +52,7 @@ enum Change {
         #[command(flatten)]
         at: At,
     },
-    /// Remove a token. The server closes the connections of its holder.
+    /// Remove a token. The server closes the connections that have used it.
     Revoke {
         /// Its id, which is the part of the token between the two underscores.
         id: String,

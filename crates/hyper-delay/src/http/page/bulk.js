@@ -35,9 +35,9 @@ const bulk = (() => {
       const [act] = VERBS[verb];
       const all = more ? 'all' : count(number);
       const title = more ? `${act} more than ${letters(number)}?` : `${act} ${letters(number)}?`;
-      const effect = verb === 'kick' ? 'They are due at once, with all their attempts.' : 'They are removed for good.';
+      const effect = verb === 'kick' ? 'They become due now, with all their attempts.' : 'This cannot be undone.';
       const isSure = number > 0 && await sure(title, `${describe(filter)} ${effect}`, `${act} ${all}`, verb === 'delete');
-      if (!number) poll.alert(new Error('No dead letter matches any more.'));
+      if (!number) poll.alert(new Error('No dead letter matches now.'));
       if (!isSure) return;
       const { job } = await server.post(path, body);
       begun.set(job, more ? 0 : number);
@@ -50,7 +50,7 @@ const bulk = (() => {
   const text = (job) => {
     const [, did] = VERBS[job.act] ?? ['', job.act];
     const done = `${did} ${letters(job.changed)} of ${job.route_key}`;
-    if (job.state === 'running') return `${done}, going on`;
+    if (job.state === 'running') return `${done} so far`;
     return job.state === 'done' ? `${done}.` : `${done}; the job ${job.state === 'failed' ? 'failed' : 'was stopped'}.`;
   };
 
@@ -82,7 +82,7 @@ const bulk = (() => {
       make('td', { class: 'any' }, line.id ? `${line.route_key} / ${line.id}` : line.route_key),
       make('td', {}, line.tasks === undefined ? '' : count(line.tasks)),
       make('td', { class: 'any' }, line.by ?? line.address ?? ''))));
-    if (!lines.length) at('audit-rows').replaceChildren(make('tr', {}, make('td', { colspan: 5, class: 'none' }, 'Nothing was changed by an operator yet.')));
+    if (!lines.length) at('audit-rows').replaceChildren(make('tr', {}, make('td', { colspan: 5, class: 'none' }, 'No operator has changed anything.')));
   };
 
   const follow = async () => {

@@ -52,13 +52,13 @@ const dead = (() => {
 
   const show = ({ tasks: found, more }, counted) => {
     if (!found.length) {
-      const rest = more ? ' among the oldest ones: the server looks at a part at a time' : '';
+      const rest = more ? ' among those that were searched: the server searches a part at a time' : '';
       letters.replaceChildren(make('p', { class: 'none' }, `No dead letter matches${rest}.`), ...(more ? buttons() : []));
       return;
     }
     const all = groups(found, more, counted);
     at('reasons').replaceChildren(...all.map(([value]) => make('option', { value })));
-    const part = more ? `The oldest ${count(found.length)} that match; there are more.` : `${many(found.length, 'dead letter matches', 'dead letters match')}.`;
+    const part = more ? `These are the oldest ${count(found.length)} that match; there are more.` : `${many(found.length, 'dead letter matches', 'dead letters match')}.`;
     letters.replaceChildren(
       make('p', { class: 'note' }, part),
       table(['Reason', 'Number', 'First', 'Last', ''], all.map(([reason, { number, those }]) => [

@@ -1,6 +1,6 @@
 // Tasks by their id.
 const find = (() => {
-  const STATES = { waiting: 'waiting', parked: 'due, waits for a consumer', in_flight: 'in flight', dead: 'dead' };
+  const STATES = { waiting: 'waiting', parked: 'due, waiting for a consumer', in_flight: 'in flight', dead: 'dead' };
 
   const text = (base64) => {
     const raw = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
@@ -13,7 +13,7 @@ const find = (() => {
 
   const payload = (task) => {
     if (task.payload_base64 === undefined) {
-      return task.payload_bytes === undefined ? 'not readable' : `${bytes(task.payload_bytes)}, too long to show here`;
+      return task.payload_bytes === undefined ? 'cannot be read' : `${bytes(task.payload_bytes)}, too long to show`;
     }
     if (!task.payload_base64) return 'empty';
     const decoded = task.compression === 'none' ? text(task.payload_base64) : null;

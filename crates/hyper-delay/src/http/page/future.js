@@ -22,7 +22,7 @@ const future = (() => {
     const all = bars.reduce((sum, bar) => sum + bar, 0);
     if (!all) return `Nothing is due in the next ${TITLES[span]}.`;
     const most = Math.max(...bars);
-    const part = data.counted_until ? ' counted so far' : '';
+    const part = data.counted_until ? ' so far (the server is counting)' : '';
     return `${tasks(all)}${part} in the next ${TITLES[span]}, most at ${name(bars.indexOf(most))}: ${count(most)}`;
   };
 

@@ -32,7 +32,7 @@ const numbers = (() => {
   const show = (summary) => {
     const { all } = summary;
     say(at('n-waiting'), count(all.waiting));
-    say(at('n-waiting-note'), all.ready ? `${count(all.ready)} due, no consumer free` : '');
+    say(at('n-waiting-note'), all.ready ? `${count(all.ready)} due, waiting for a consumer` : '');
     say(at('n-due'), (summary.due_within_minute_exact ? '' : '≥ ') + count(all.due_within_minute));
     say(at('n-due-note'), summary.oldest_overdue_ms
       ? `oldest overdue: ${duration(summary.oldest_overdue_ms)}` : 'nothing is overdue');
@@ -45,7 +45,7 @@ const numbers = (() => {
     const late = lateness(summary.lateness);
     const bound = late.bound == null ? '> 1 h' : `≤ ${duration(late.bound)}`;
     say(at('n-late'), late.all ? bound : '–');
-    say(at('n-late-note'), late.all ? late.since : 'no round yet');
+    say(at('n-late-note'), late.all ? late.since : 'no delivery yet');
   };
 
   const clear = () => {
