@@ -197,6 +197,52 @@ fn a_token_without_admin_looks_at_a_task_and_is_told_what_is_missing() {
 }
 
 #[test]
+fn a_token_that_was_revoked_is_forgotten() {
+    let Some(browser) = Browser::start(false) else {
+        return;
+    };
+    let server = Guarded::start(json!({}));
+    server.known_peer().plan("pay", "order-17", later());
+    open(&browser, &server);
+    sign_in(&browser, &server.admin);
+    browser.until_text("#who", "ops (schedule, consume, admin)");
+    browser.write("#find-id", "order-17");
+    browser.click("#find button");
+    browser.until("return document.querySelector('#found dd')?.textContent === 'pay'");
+    server.revoke_admin();
+    browser.until("return document.querySelector('#alert').textContent.includes('token')");
+    assert_eq!(browser.text("#found"), "");
+    browser.until("return document.querySelector('#holder').hidden");
+}
+
+#[test]
+fn a_page_that_may_see_nothing_asks_for_a_token() {
+    let Some(browser) = Browser::start(false) else {
+        return;
+    };
+    let server = Guarded::start(json!({}));
+    server.known_peer().plan("pay", "order-17", later());
+    open(&browser, &server);
+    browser.until_text("#n-waiting", "1");
+    // What a page on another machine is answered.
+    let refused = r#"{"error":{"code":"unauthenticated","message":"there is no token"}}"#;
+    let refused = json!(refused);
+    browser.run(&format!(
+        "window.fetch = async () => new Response({refused}, {{status: 401}})"
+    ));
+    browser.until_text("#status", "Not signed in");
+    assert!(browser.text("#reading").contains("Enter one above"));
+    let shown = "return [...document.querySelectorAll('main section')].filter((part) => \
+        part.checkVisibility()).length";
+    assert_eq!(browser.run(shown), 0);
+    assert_eq!(browser.text("#n-waiting"), "–");
+    assert_eq!(
+        browser.run("return document.querySelector('#token').checkVisibility()"),
+        true
+    );
+}
+
+#[test]
 fn after_errors_the_page_waits_30_seconds_at_most_and_asks_nothing_while_hidden() {
     let Some(browser) = Browser::start(false) else {
         return;
