@@ -74,10 +74,10 @@ pub(super) struct Remote {
         help_heading = TLS
     )]
     tls_name: Option<String>,
-    /// Show the token in this file.
+    /// Authenticate with the token in this file.
     ///
-    /// Without it the variable HYPER_DELAY_TOKEN has the token, or HYPER_DELAY_TOKEN_FILE the name of
-    /// its file. A token on the command line would be visible to others.
+    /// Default: the token in HYPER_DELAY_TOKEN, or in the file that HYPER_DELAY_TOKEN_FILE names. The
+    /// token itself is not an option, because other users can see a command line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
