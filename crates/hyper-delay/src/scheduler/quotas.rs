@@ -53,7 +53,9 @@ impl Quotas {
     pub(super) fn wait(&self, rate: &Rate, per_second: u32, now: Tick) -> u64 {
         let bucket = self.buckets.get(rate).copied().unwrap_or_default();
         let empty = bucket.full_at.saturating_sub(now.value());
-        (empty + interval(per_second)).saturating_sub(SECOND)
+        // Not a second: intervals are rounded up, and as many as `per_second` must fit.
+        let all = interval(per_second) * u64::from(per_second);
+        (empty + interval(per_second)).saturating_sub(all)
     }
 
     /// Takes one of `per_second`, even if none is left: the next ones wait for longer.
@@ -108,6 +110,15 @@ mod tests {
         assert!(!takes(249));
         assert!(takes(250) && !takes(250));
         assert_eq!([1_249; 5].map(takes), [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn second_s_worth_may_come_at_once_whatever_the_rate() {
+        for per_second in [1, 3, 7, 1_000, 999_983, 1_000_000] {
+            let mut quotas = Quotas::default();
+            let taken = (0..=per_second).filter(|_| quotas.take(rate("a"), per_second, at(0)));
+            assert_eq!(taken.count(), per_second as usize);
+        }
     }
 
     #[test]
