@@ -28,6 +28,9 @@ pub(super) fn described(task: &TaskInfo) -> String {
     if task.due_millis != Some(task.fire_at_millis) {
         text += &format!("; scheduled for {scheduled}");
     }
+    if let Some(at) = task.expires_at_millis {
+        text += &format!("; expires at {}", value::rfc_3339(at));
+    }
     if let Some(reason) = &task.reason {
         text += &format!("; reason: {reason}");
     }
@@ -74,6 +77,12 @@ mod tests {
             ),
             "a on r is parked since 1970-01-01T00:00:01.000Z, after attempt 2; scheduled for \
              1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            line(
+                r#"{"id":"a","route_key":"r","state":"waiting","fire_at":0,"due":0,"attempt":0,"expires_at":1000}"#
+            ),
+            "a on r waits until 1970-01-01T00:00:00.000Z; expires at 1970-01-01T00:00:01.000Z"
         );
         assert_eq!(
             line(

@@ -56,7 +56,32 @@ fn is_as_expected(path: &Path, data: &str) {
         let stats = peer.stats(route);
         assert_eq!(stats[state], 2, "{stats}");
     }
+    let terms = peer.ask(r#"{"kind":"get","route_key":"terms","id":"terms-1","payload":true}"#);
+    let expected = expected.iter().find(|task| task["id"] == "terms-1");
+    let expected = expected.expect("a task with terms");
+    for field in [
+        "headers",
+        "expires_at",
+        "ack_timeout_ms",
+        "max_attempts",
+        "retry_delay_ms",
+        "max_retry_delay_ms",
+    ] {
+        assert!(!terms[field].is_null(), "{terms}");
+        assert_eq!(terms[field], expected[field], "{field}");
+    }
+    assert_eq!(peer.stats("paused")["paused"], true);
+    let jobs = peer.ask(r#"{"kind":"jobs"}"#);
+    assert_eq!(jobs["jobs"][0]["route_key"], "purged", "{jobs}");
+    let audit = peer.ask(r#"{"kind":"audit"}"#);
+    assert!(
+        audit["lines"]
+            .as_array()
+            .is_some_and(|lines| lines.len() >= 5),
+        "{audit}"
+    );
     let dead = peer.ask(r#"{"kind":"dead","route_key":"dead"}"#);
+    assert_eq!(dead["tasks"][0]["reason"], "no disk", "{dead}");
     assert_eq!(dead["tasks"][0]["id"], "dead-1", "{dead}");
     assert_eq!(dead["tasks"][0]["attempt"], 1, "{dead}");
     peer.register("parked");

@@ -64,6 +64,18 @@ fn fill(address: std::net::SocketAddr, half: u32) {
     ask(format!(
         r#"{{"kind":"cancel","id":"cancelled-{half}","route_key":"cancelled"}}"#
     ));
+    let terms = format!(
+        r#","headers":{{"traceparent":"00-a"}},"expires_at":{},"ack_timeout_ms":60000,"max_attempts":3,"retry_delay_ms":5,"max_retry_delay_ms":6"#,
+        at + 1
+    );
+    ask(schedule("terms", at, &terms));
+    ask(schedule(
+        "expired",
+        1,
+        &format!(r#","expires_at":{}"#, now() + 50),
+    ));
+    ask(r#"{"kind":"pause","route_key":"paused"}"#.to_owned());
+    ask(r#"{"kind":"purge","route_key":"purged"}"#.to_owned());
     ask(schedule("parked", 1, ""));
     for route in ["dead", "done", "flight"] {
         ask(schedule(route, 1, ""));
@@ -71,11 +83,14 @@ fn fill(address: std::net::SocketAddr, half: u32) {
     let mut consumer = Peer::connect(address);
     consumer.register("dead");
     let nack = echo("nack", &consumer.delivery());
-    consumer.send(nack);
+    consumer.send(nack.replacen('{', r#"{"reason":"no disk","#, 1));
     consumer.register("done");
     let delivery = consumer.delivery();
     assert!(consumer.removes(&delivery));
     consumer.stats_until("dead", |stats| stats["dead"] == half);
+    consumer.stats_until("expired", |stats| {
+        stats["parked"] == 0 && stats["waiting"] == 0
+    });
     consumer.stats_until("parked", |stats| stats["parked"] == half);
 }
 
