@@ -20,6 +20,11 @@ mod permits;
 mod routes;
 #[cfg_attr(
     not(feature = "cli"),
+    allow(dead_code, reason = "only the commands write files")
+)]
+mod replace;
+#[cfg_attr(
+    not(feature = "cli"),
     allow(dead_code, reason = "only the commands write it")
 )]
 mod secret;
