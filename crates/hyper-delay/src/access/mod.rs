@@ -16,6 +16,7 @@ mod failures;
 mod file;
 mod grant;
 mod identity;
+mod owner;
 mod permits;
 mod routes;
 #[cfg_attr(
@@ -38,6 +39,7 @@ pub(crate) use file::TokenFile;
 pub use file::TokenFileError;
 pub use grant::{Grant, Right};
 pub(crate) use identity::{Identity, Revoked};
+pub(crate) use owner::foreign_owner;
 pub(crate) use permits::Denial;
 pub use routes::Routes;
 pub use secret::Secret;
