@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{entry::Entry, replace};
+use super::{entry::Entry, replace, tokens::comparable};
 
 /// A file of tokens that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -136,10 +136,11 @@ impl TokenFile {
             let (before, rest) = self.list.tokens.split_at_mut(index);
             let entry = &mut rest[0];
             let is_twice = before.iter().any(|other| other.id == entry.id);
-            let is_same_certificate = entry.certificate.is_some()
+            let certificate = entry.certificate.as_deref().map(comparable);
+            let is_same_certificate = certificate.is_some()
                 && before
                     .iter()
-                    .any(|other| other.certificate == entry.certificate);
+                    .any(|other| other.certificate.as_deref().map(comparable) == certificate);
             let checked = match (is_twice, is_same_certificate) {
                 (true, _) => Err("it is there twice: remove one".to_owned()),
                 (_, true) => Err("another token has the same certificate: remove one".to_owned()),
