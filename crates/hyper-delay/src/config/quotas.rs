@@ -32,6 +32,12 @@ pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
                 "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
             ));
         }
+        if key.strip_suffix('*').unwrap_or(key).contains('*') {
+            return Err(format!(
+                "{key:?} in it has a * that is not its end: give a route, or the beginning of one \
+                 and *"
+            ));
+        }
         let quota = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
         Ok((key.clone(), quota))
     };
@@ -101,6 +107,12 @@ mod tests {
         for (quotas, part) in [
             ("5", "f: quotas is 5: give an object of routes"),
             (r#"{"":{}}"#, "give a route of 1 to 128 bytes"),
+            (
+                r#"{"a*b":{}}"#,
+                "\"a*b\" in it has a * that is not its end: give a route, or the beginning",
+            ),
+            (r#"{"*a":{}}"#, "\"*a\" in it has a *"),
+            (r#"{"a**":{}}"#, "\"a**\" in it has a *"),
             (
                 r#"{"a":5}"#,
                 "5 for \"a\" in it: give an object with pending",
