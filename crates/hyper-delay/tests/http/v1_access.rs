@@ -113,6 +113,9 @@ fn a_token_gives_its_rights_on_its_routes() {
         None,
     );
     assert_eq!(json_of(&seen)["state"], "waiting");
+    let payload = "/v1/tasks/mail-a/1?payload=true";
+    forbidden("GET", payload, &server.schedule, None);
+    assert_eq!(server.call("GET", payload, None).status, 200);
     forbidden("POST", "/v1/tasks", &server.schedule, task("pay"));
     forbidden("GET", "/v1/tasks/pay/1", &server.schedule, None);
     forbidden("GET", "/v1/tasks?route=mail-a", &server.schedule, None);
