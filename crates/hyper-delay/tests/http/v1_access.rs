@@ -154,6 +154,8 @@ fn a_token_gives_its_rights_on_its_routes() {
     let summary = call(&server, "GET", "/v1/summary", Some(&server.local), None);
     let summary = json_of(&summary);
     assert_eq!(summary["routes"], json!([]), "only permitted routes");
+    assert_eq!(summary["all"]["waiting"], 0, "only permitted routes");
+    forbidden("GET", "/v1/future", &server.local, None);
     assert_eq!(summary["access"]["name"], "postmaster");
     assert_eq!(summary["access"]["rights"], json!(["admin"]));
     let cancelled = call(

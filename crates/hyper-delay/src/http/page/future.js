@@ -116,7 +116,13 @@ const future = (() => {
   return {
     show: (answer) => {
       data = answer;
+      chart.hidden = false;
       draw();
+    },
+    hide: (why) => {
+      data = null;
+      chart.hidden = true;
+      say(at('ahead-text'), why);
     },
   };
 })();

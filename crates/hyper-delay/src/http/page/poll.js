@@ -45,7 +45,9 @@ const poll = (() => {
   const once = async () => {
     const summary = await server.get('/v1/summary');
     show(summary);
-    if (performance.now() - asked >= FUTURE) {
+    if (server.hasToken() && !server.seesAll()) {
+      future.hide('Only a token with the right admin on * sees the tasks ahead, which are of all routes.');
+    } else if (performance.now() - asked >= FUTURE) {
       asked = performance.now();
       future.show(await server.get('/v1/future'));
     }
@@ -94,6 +96,7 @@ const poll = (() => {
   at('forget').addEventListener('click', () => {
     server.use(null);
     signed(null);
+    asked = -FUTURE;
     dead.clear();
     run();
   });

@@ -111,8 +111,8 @@ impl Caller {
         }
     }
 
-    /// Refuses a sender that may not see the numbers of the whole server: they are for programs on
-    /// this machine, and for holders of the right `admin`.
+    /// Refuses a sender that may not see numbers of tasks: they are for programs on this machine, and
+    /// for holders of the right `admin`, to whom those of their routes are shown.
     pub(super) fn may_see_numbers(&self) -> Result<(), Problem> {
         match self {
             Self::Holder(grant) => match grant.rights.contains(&Right::Admin) {
@@ -148,6 +148,14 @@ impl Caller {
                 needs_token: true, ..
             } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
             _ => self.may_see_numbers(),
+        }
+    }
+
+    /// Whether it may look into every route.
+    pub(super) fn sees_all(&self) -> bool {
+        match self {
+            Self::Holder(grant) => grant.allows_everywhere(Right::Admin),
+            Self::Anonymous { .. } => true,
         }
     }
 
