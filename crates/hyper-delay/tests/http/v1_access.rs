@@ -287,6 +287,10 @@ fn tokens_are_taken_from_this_machine_only() {
     let answer = testkit::http::get_with(address, "/v1/tasks", &header);
     assert_eq!(error(&answer), (403, "forbidden".to_owned()));
     assert!(answer.body.contains("ssh -L"), "{answer:?}");
-    assert_eq!(testkit::http::get(address, "/v1/summary").status, 401);
+    for path in READS.into_iter().chain(["/metrics"]) {
+        let answer = testkit::http::get(address, path);
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(answer.body.contains("ssh -L"), "{path}: {answer:?}");
+    }
     assert_eq!(testkit::http::get(address, "/").status, 200);
 }

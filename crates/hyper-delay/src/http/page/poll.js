@@ -27,7 +27,8 @@ const poll = (() => {
   };
 
   const signed = (access) => {
-    at('sign-in').hidden = Boolean(access?.name) || access?.needs_token === false;
+    // The server takes tokens over HTTPS and from its own machine only.
+    at('sign-in').hidden = !isSecureContext || Boolean(access?.name) || access?.needs_token === false;
     at('holder').hidden = !access?.name;
     if (access?.name) say(at('who'), `${access.name} (${access.rights.join(', ')})`);
   };
@@ -95,12 +96,13 @@ const poll = (() => {
   });
   at('forget').addEventListener('click', () => {
     server.use(null);
-    signed(null);
     asked = -FUTURE;
+    signed(null);
     dead.clear();
     run();
   });
 
+  signed(null);
   return { run, alert, soon: run };
 })();
 poll.run();

@@ -49,6 +49,10 @@ const server = (() => {
         return 'Read-only: this server has no tokens. To change things here, make a token with ' +
           '“hyper-delay token new --right admin” and set “tokens” in the configuration.';
       }
+      if (!isSecureContext) {
+        return 'Read-only: this page was loaded without encryption, so that it takes no token. Set “tls” in ' +
+          'the configuration, or use a tunnel (ssh -L) and open it as localhost.';
+      }
       return token ? 'Read-only: this token does not give the right admin.'
         : 'Read-only. A token with the right admin can look into tasks and pause, kick and delete.';
     },
