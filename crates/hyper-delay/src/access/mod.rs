@@ -18,12 +18,12 @@ mod grant;
 mod identity;
 mod owner;
 mod permits;
-mod routes;
 #[cfg_attr(
     not(feature = "cli"),
     allow(dead_code, reason = "only the commands write files")
 )]
 mod replace;
+mod routes;
 #[cfg_attr(
     not(feature = "cli"),
     allow(dead_code, reason = "only the commands write it")
@@ -33,7 +33,7 @@ mod tokens;
 
 #[cfg(any(feature = "cli", test))]
 pub(crate) use entry::Entry;
-pub(crate) use failures::Failures;
+pub(crate) use failures::{Failures, network};
 #[cfg(feature = "cli")]
 pub(crate) use file::TokenFile;
 pub use file::TokenFileError;
