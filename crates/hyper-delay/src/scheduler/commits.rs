@@ -26,6 +26,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.committed(&op);
         let op = match op {
             Op::Audited(audited) => {
+                self.asked.committed(&audited.op);
                 self.log_audit(&audited, outcome);
                 audited.op
             }

@@ -55,6 +55,7 @@ pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
     SeenTasks, Token,
 };
+use operating::Asked;
 pub(crate) use operating::{Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
@@ -100,6 +101,7 @@ pub(crate) struct Scheduler<S> {
     requests: Requests,
     /// Routes of which nothing is delivered.
     paused: FxHashSet<Arc<str>>,
+    asked: Asked,
     bulk: Bulk,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
@@ -130,6 +132,7 @@ impl<S: Store> Scheduler<S> {
             own_routes: Arc::default(),
             requests: Requests::default(),
             paused: FxHashSet::default(),
+            asked: Asked::default(),
             bulk: Bulk::default(),
             messages: Vec::new(),
             failed: None,
