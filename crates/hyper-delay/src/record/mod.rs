@@ -14,7 +14,7 @@ mod task;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use audit::AuditLine;
+pub(crate) use audit::{AuditFilter, AuditLine};
 pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
 pub(crate) use job::{Act, Job, Progress};
@@ -57,6 +57,26 @@ pub(crate) fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), Sto
     let reason =
         std::str::from_utf8(reason).map_err(|error| StoreError::damage("read a record", error))?;
     Ok((entry, Some(reason).filter(|reason| !reason.is_empty())))
+}
+
+/// Encodes a record and another one after it. A server of an older version reads only the first.
+pub(crate) fn encode_followed(record: &impl Serialize, second: &impl Serialize) -> Bytes {
+    let bytes = encode(record).to_vec();
+    let bytes = postcard::to_extend(second, bytes).expect("a vector takes every record");
+    bytes.into()
+}
+
+/// Decodes a record and the one after it, if there is one.
+pub(crate) fn decode_followed<'a, R: Deserialize<'a>, S: Deserialize<'a>>(
+    bytes: &'a [u8],
+) -> Result<(R, Option<S>), StoreError> {
+    let damage = |error| StoreError::damage("read a record", error);
+    let (record, rest) = postcard::take_from_bytes(fields(bytes)?).map_err(damage)?;
+    let second = match rest {
+        [] => None,
+        rest => Some(postcard::from_bytes(rest).map_err(damage)?),
+    };
+    Ok((record, second))
 }
 
 /// Decodes a record.

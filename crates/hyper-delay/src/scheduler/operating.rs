@@ -167,11 +167,20 @@ impl<S: Store> Scheduler<S> {
         };
         let (by, address) = (audited.actor.by.as_deref(), audited.actor.address);
         let address = address.map(tracing::field::display);
+        let bulk = match &audited.op {
+            Op::Begin(bulk) => Some(bulk),
+            _ => None,
+        };
+        let filter = bulk.map(|bulk| &bulk.filter);
         tracing::info!(
             act,
             route,
             id,
             job,
+            reason = filter.and_then(|filter| filter.reason.as_deref()),
+            from = filter.and_then(|filter| filter.from),
+            until = filter.and_then(|filter| filter.until),
+            in_flight = bulk.map(|bulk| bulk.in_flight),
             by,
             address,
             "audit: an operator's request"
