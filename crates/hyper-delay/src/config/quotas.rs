@@ -21,6 +21,28 @@ pub struct Quota {
     pub deliveries_per_second: Option<u32>,
 }
 
+/// Returns a quota of a route, and the key that has it: the key that equals the route, or else its
+/// longest prefix. Keys that do not have this quota do not count.
+pub(super) fn find<'a, T>(
+    quotas: &'a BTreeMap<String, Quota>,
+    route: &str,
+    quota: impl Fn(&Quota) -> Option<T>,
+) -> Option<(&'a str, T)> {
+    let of = |(key, row): (&'a String, &Quota)| Some((key.as_str(), quota(row)?));
+    // A key that ends with `*` is always a prefix, also of the route of the same name.
+    let exact = quotas
+        .get_key_value(route)
+        .filter(|_| !route.ends_with('*'));
+    let prefixes = || {
+        let matching = quotas.iter().filter(|(key, _)| {
+            let prefix = key.strip_suffix('*');
+            prefix.is_some_and(|prefix| route.starts_with(prefix))
+        });
+        matching.filter_map(of).max_by_key(|(key, _)| key.len())
+    };
+    exact.and_then(of).or_else(prefixes)
+}
+
 /// Reads the field `quotas`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
     let object = value
@@ -67,7 +89,7 @@ fn one(value: &Value) -> Result<Quota, String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Config, Quota};
+    use crate::config::Config;
 
     fn read(quotas: &str) -> Result<Config, String> {
         let json = format!(r#"{{"quotas":{quotas}}}"#);
@@ -75,29 +97,32 @@ mod tests {
     }
 
     #[test]
-    fn longest_key_gives_the_quotas_of_a_route() {
+    fn longest_key_that_has_a_quota_gives_it() {
         let config = read(
-            r#"{"*":{"pending":0},"mail*":{"schedules_per_second":5},"mail":{"deliveries_per_second":1}}"#,
+            r#"{"*":{"pending":0,"schedules_per_second":9},
+                "mail*":{"schedules_per_second":5},
+                "mail-eu*":{"pending":7,"schedules_per_second":null},
+                "mail":{"deliveries_per_second":1}}"#,
         )
         .unwrap();
-        let quota = |route| config.quota_of(route).map(|(key, quota)| (key, *quota));
-        let none = Quota::default();
-        let pending = Quota {
-            pending: Some(0),
-            ..none
+        let quotas = |route| {
+            (
+                config.quota_of(route, |quota| quota.pending),
+                config.quota_of(route, |quota| quota.schedules_per_second),
+                config.quota_of(route, |quota| quota.deliveries_per_second),
+            )
         };
-        let schedules = Quota {
-            schedules_per_second: Some(5),
-            ..none
-        };
-        let deliveries = Quota {
-            deliveries_per_second: Some(1),
-            ..none
-        };
-        assert_eq!(quota("pay"), Some(("*", pending)));
-        assert_eq!(quota("mail-1"), Some(("mail*", schedules)));
-        assert_eq!(quota("mail"), Some(("mail", deliveries)));
-        assert_eq!(read("{}").unwrap().quota_of("mail"), None);
+        let every = Some(("*", 0));
+        assert_eq!(quotas("pay"), (every, Some(("*", 9)), None));
+        let schedules = Some(("mail*", 5));
+        assert_eq!(quotas("mail-1"), (every, schedules, None));
+        assert_eq!(
+            quotas("mail-eu-1"),
+            (Some(("mail-eu*", 7)), schedules, None)
+        );
+        assert_eq!(quotas("mail"), (every, schedules, Some(("mail", 1))));
+        let none = read("{}").unwrap();
+        assert_eq!(none.quota_of("mail", |quota| quota.pending), None);
         let again = Config::from_json("again", &config.to_string()).unwrap();
         assert_eq!(again, config);
     }

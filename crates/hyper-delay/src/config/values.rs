@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Serialize, Serializer};
 
-use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge};
+use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge, quotas};
 
 /// The configuration of a server. Every value has been checked.
 ///
@@ -175,12 +175,17 @@ impl Config {
         hedge::delay(&self.hedge, route).map(Duration::from_millis)
     }
 
-    /// Returns the quotas of a route, and their key.
+    /// Returns a quota of a route, and the key that has it.
     ///
-    /// A key that equals the route takes precedence, then the longest prefix.
+    /// A key that equals the route takes precedence, then the longest prefix. A key without this
+    /// quota does not count: the route has that of the next shorter one.
     #[must_use]
-    pub fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
-        hedge::find(&self.quotas, route)
+    pub fn quota_of<T>(
+        &self,
+        route: &str,
+        quota: impl Fn(&Quota) -> Option<T>,
+    ) -> Option<(&str, T)> {
+        quotas::find(&self.quotas, route, quota)
     }
 
     /// Returns the configuration as a file with every field.

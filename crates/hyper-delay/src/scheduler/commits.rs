@@ -133,8 +133,8 @@ impl<S: Store> Scheduler<S> {
         if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
         }
-        let quota = self.settings.quota_of(&order.route);
-        let quota = quota.map(|(key, quota)| (key.to_owned(), quota.pending));
+        let quota = self.settings.quota_of(&order.route, |quota| quota.pending);
+        let quota = quota.map(|(key, most)| (key.to_owned(), most));
         self.answer(token, || match outcome {
             Outcome::Same => Reply::Scheduled {
                 id: order.id,
@@ -270,12 +270,12 @@ impl<S: Store> Scheduler<S> {
 }
 
 /// Names the quota of pending tasks that a route has reached. It can have changed since.
-fn over_quota(quota: Option<(String, Option<u64>)>, route: &str) -> String {
+fn over_quota(quota: Option<(String, u64)>, route: &str) -> String {
     match quota {
-        Some((key, Some(most))) => format!(
+        Some((key, most)) => format!(
             "pending of route {route:?} is {most} (quotas, key {key:?}), and it has as many tasks: \
              wait until some are done"
         ),
-        _ => format!("route {route:?} had as many pending tasks as its quota: send it again"),
+        None => format!("route {route:?} had as many pending tasks as its quota: send it again"),
     }
 }

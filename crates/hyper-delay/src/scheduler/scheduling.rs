@@ -141,8 +141,8 @@ impl<S: Store> Scheduler<S> {
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
-        let quota = self.settings.quota_of(&order.route);
-        let most = quota.and_then(|(_, quota)| quota.pending);
+        let quota = self.settings.quota_of(&order.route, |quota| quota.pending);
+        let most = quota.map(|(_, most)| most);
         let op = Op::Schedule(order);
         self.requests.submit_within(op, Token::Reply(to), most);
     }
@@ -166,8 +166,9 @@ impl<S: Store> Scheduler<S> {
                 grant.name
             )));
         }
-        let (key, quota) = self.settings.quota_of(&order.route)?;
-        let most = quota.schedules_per_second?;
+        let (key, most) = self
+            .settings
+            .quota_of(&order.route, |quota| quota.schedules_per_second)?;
         let rate = Rate::Schedules(order.route.clone());
         if self.quotas.take(rate, most, now) {
             return None;

@@ -39,12 +39,19 @@ impl Settings {
         self.config.hedge_of(route)
     }
 
-    /// Returns the quotas of a route, and their key.
-    pub(super) fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
-        match self.config.quotas.is_empty() {
-            true => None,
-            false => self.config.quota_of(route),
-        }
+    /// Returns a quota of a route, and the key that has it.
+    pub(super) fn quota_of<T>(
+        &self,
+        route: &str,
+        quota: impl Fn(&Quota) -> Option<T>,
+    ) -> Option<(&str, T)> {
+        self.config.quota_of(route, quota)
+    }
+
+    /// Returns how many deliveries of a route there may be per second.
+    pub(super) fn deliveries_per_second(&self, route: &str) -> Option<u32> {
+        let found = self.quota_of(route, |quota| quota.deliveries_per_second);
+        found.map(|(_, rate)| rate)
     }
 
     /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with
