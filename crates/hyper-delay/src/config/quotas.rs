@@ -10,9 +10,12 @@ use super::object::number;
 /// The quotas of a route. `None`: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Quota {
-    /// The most tasks that are stored: waiting, parked and dead.
+    /// The most tasks that are pending: waiting or parked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<u64>,
+    /// The most bytes of the payloads of pending tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_bytes: Option<u64>,
     /// The most schedules per second, over one second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedules_per_second: Option<u32>,
@@ -67,7 +70,12 @@ pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
 }
 
 fn one(value: &Value) -> Result<Quota, String> {
-    const NAMES: [&str; 3] = ["pending", "schedules_per_second", "deliveries_per_second"];
+    const NAMES: [&str; 4] = [
+        "pending",
+        "pending_bytes",
+        "schedules_per_second",
+        "deliveries_per_second",
+    ];
     let wanted = || format!("give an object with {}", NAMES.join(", "));
     let object = value.as_object().ok_or_else(wanted)?;
     if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
@@ -77,11 +85,13 @@ fn one(value: &Value) -> Result<Quota, String> {
         None | Some(Value::Null) => Ok(None),
         Some(value) => number(value, &format!("{name} as a number"), 1..=1_000_000).map(Some),
     };
+    let size = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => number(value, &format!("{name} as a number"), 0..=1 << 53).map(Some),
+    };
     Ok(Quota {
-        pending: match object.get("pending") {
-            None | Some(Value::Null) => None,
-            Some(value) => Some(number(value, "pending as a number", 0..=1 << 53)?),
-        },
+        pending: size("pending")?,
+        pending_bytes: size("pending_bytes")?,
         schedules_per_second: rate("schedules_per_second")?,
         deliveries_per_second: rate("deliveries_per_second")?,
     })
@@ -151,6 +161,10 @@ mod tests {
                 "give schedules_per_second as a number from 1 to 1000000",
             ),
             (r#"{"a":{"pending":-1}}"#, "give pending as a number from 0"),
+            (
+                r#"{"a":{"pending_bytes":"1"}}"#,
+                "give pending_bytes as a number from 0",
+            ),
         ] {
             let error = read(quotas).unwrap_err();
             assert!(error.contains(part), "{error}");

@@ -117,6 +117,15 @@ pub(crate) struct Order {
     pub replace: bool,
 }
 
+/// The most pending tasks that a route may have. `None`: no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PendingLimits {
+    /// Their number.
+    pub tasks: Option<u64>,
+    /// Bytes of their payloads.
+    pub bytes: Option<u64>,
+}
+
 /// The effect of an operation once its batch is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -137,6 +146,9 @@ pub(crate) enum Outcome {
     DiskFull,
     /// The route has as many pending tasks as it may. Nothing has changed.
     OverQuota,
+    /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
+    /// changed.
+    OverBytes,
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
     /// The sequence number of the removed revision, if the task existed.

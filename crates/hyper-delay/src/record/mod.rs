@@ -12,7 +12,7 @@ mod name;
 mod placed;
 mod task;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub(crate) use audit::{AuditFilter, AuditLine};
 pub(crate) use counts::Counts;
@@ -82,6 +82,11 @@ pub(crate) fn decode_followed<'a, R: Deserialize<'a>, S: Deserialize<'a>>(
 /// Decodes a record.
 pub(crate) fn decode<'a, R: Deserialize<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
     postcard::from_bytes(fields(bytes)?).map_err(|error| StoreError::damage("read a record", error))
+}
+
+/// Reads the last field of a record, which older servers did not write: 0 then.
+fn or_zero<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+    Ok(u64::deserialize(field).unwrap_or_default())
 }
 
 /// Returns the fields of a record, without its version.

@@ -17,6 +17,20 @@ pub(crate) struct Name {
     pub failures: u32,
     /// The digest of the content.
     pub digest: Digest,
+    /// The length of the payload in bytes. 0 if an older server has written the name.
+    #[serde(deserialize_with = "super::or_zero")]
+    pub bytes: u64,
+}
+
+impl Name {
+    /// Returns the bytes of the payload if the task is pending: waiting or parked.
+    #[must_use]
+    pub(crate) const fn pending_bytes(&self) -> u64 {
+        match self.place {
+            Place::Waiting(_) | Place::Parked(_) => self.bytes,
+            Place::Dead(_) => 0,
+        }
+    }
 }
 
 /// The space that lists a task, and the time it is listed under, in Unix milliseconds.

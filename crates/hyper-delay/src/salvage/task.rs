@@ -59,7 +59,7 @@ impl Joined {
             });
         };
         let is_named = digest.is_some();
-        let (fire_at, digest) = match check(content.as_deref(), digest) {
+        let (fire_at, digest, bytes) = match check(content.as_deref(), digest) {
             Ok(found) => found,
             Err(reason) => {
                 return Err(Lost {
@@ -79,6 +79,7 @@ impl Joined {
                 attempt: claim.attempt,
                 failures: claim.failures,
                 digest,
+                bytes,
             },
             reason: reason.filter(|_| matches!(claim.place, Place::Dead(_))),
             is_named,
@@ -89,8 +90,8 @@ impl Joined {
     }
 }
 
-/// Returns the scheduled time and the digest of a content. It must be readable and match `digest`.
-fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest), String> {
+/// Returns the scheduled time and the digest of a content, and the length of its payload. It must be readable and match `digest`.
+fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest, u64), String> {
     let content = content.ok_or("its content is missing or not readable")?;
     let task: Task<'_> = record::decode(content)
         .map_err(|error| format!("its content is not readable: {}", error.reason()))?;
@@ -98,7 +99,7 @@ fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<(u64, Digest)
     if digest.is_some_and(|digest| digest != found) {
         return Err("its content is not the one that was scheduled".to_owned());
     }
-    Ok((task.fire_at, found))
+    Ok((task.fire_at, found, task.payload.len() as u64))
 }
 
 impl fmt::Display for Lost {

@@ -133,7 +133,10 @@ impl<S: Store> Scheduler<S> {
         if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
         }
-        let quota = self.settings.quota_of(&order.route, |quota| quota.pending);
+        let quota = self.settings.quota_of(&order.route, |quota| match outcome {
+            Outcome::OverBytes => quota.pending_bytes,
+            _ => quota.pending,
+        });
         let quota = quota.map(|(key, most)| (key.to_owned(), most));
         self.answer(token, || match outcome {
             Outcome::Same => Reply::Scheduled {
@@ -141,8 +144,11 @@ impl<S: Store> Scheduler<S> {
                 route: order.route,
                 fire_at: order.fire_at,
             },
-            Outcome::OverQuota => {
-                let message = over_quota(quota, &order.route);
+            Outcome::OverQuota | Outcome::OverBytes => {
+                let message = match outcome {
+                    Outcome::OverBytes => over_bytes(quota, &order.route),
+                    _ => over_quota(quota, &order.route),
+                };
                 Reply::Error(Refusal {
                     id: Some(order.id),
                     route: Some(order.route),
@@ -277,5 +283,16 @@ fn over_quota(quota: Option<(String, u64)>, route: &str) -> String {
              wait until some are done"
         ),
         None => format!("route {route:?} had as many pending tasks as its quota: send it again"),
+    }
+}
+
+/// Names the quota of bytes that the payloads of a route would exceed. It can have changed since.
+fn over_bytes(quota: Option<(String, u64)>, route: &str) -> String {
+    match quota {
+        Some((key, most)) => format!(
+            "pending_bytes of route {route:?} is {most} (quotas, key {key:?}), and with this payload \
+             its tasks would have more: wait until some are done, or send a reference to the payload"
+        ),
+        None => format!("route {route:?} had as many pending bytes as its quota: send it again"),
     }
 }

@@ -141,8 +141,7 @@ impl<S: Store> Scheduler<S> {
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
-        let quota = self.settings.quota_of(&order.route, |quota| quota.pending);
-        let most = quota.map(|(_, most)| most);
+        let most = self.settings.most_pending(&order.route);
         let op = Op::Schedule(order);
         self.requests.submit_within(op, Token::Reply(to), most);
     }

@@ -1,6 +1,9 @@
 use std::{sync::Arc, time::Duration};
 
-use crate::config::{Config, Quota};
+use crate::{
+    config::{Config, Quota},
+    ledger::PendingLimits,
+};
 
 /// The part of the configuration that concerns the scheduler.
 #[derive(Debug, Clone)]
@@ -46,6 +49,18 @@ impl Settings {
         quota: impl Fn(&Quota) -> Option<T>,
     ) -> Option<(&str, T)> {
         self.config.quota_of(route, quota)
+    }
+
+    /// Returns how many pending tasks a route may have.
+    pub(super) fn most_pending(&self, route: &str) -> PendingLimits {
+        let most = |quota: fn(&Quota) -> Option<u64>| {
+            let found = self.quota_of(route, quota);
+            found.map(|(_, most)| most)
+        };
+        PendingLimits {
+            tasks: most(|quota| quota.pending),
+            bytes: most(|quota| quota.pending_bytes),
+        }
     }
 
     /// Returns how many deliveries of a route there may be per second.

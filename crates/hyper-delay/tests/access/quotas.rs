@@ -136,6 +136,49 @@ fn deliveries_are_held_back_and_come_in_their_order() {
     });
 }
 
+/// A schedule with a payload of this length.
+fn with_payload(id: &str, length: usize) -> String {
+    let payload = format!(r#"{{"payload_base64":"{}","#, "AAAA".repeat(length / 3));
+    schedule("mail", id, later()).replacen('{', &payload, 1)
+}
+
+#[test]
+fn bytes_of_pending_payloads_are_limited_over_a_restart() {
+    let quotas = json!({"*": {"pending_bytes": 900}});
+    let server = server(quotas.clone());
+    let mut peer = server.peer();
+    assert_eq!(peer.ask(&with_payload("1", 600))["kind"], "ack");
+    let error = peer.ask(&with_payload("2", 303));
+    assert_eq!(error["code"], "quota");
+    let message = error["message"].as_str().unwrap();
+    let start = "pending_bytes of route \"mail\" is 900 (quotas, key \"*\"), and with this payload";
+    assert!(message.starts_with(start), "{message}");
+    // Within one batch, too.
+    peer.raw(format!(
+        "{}\n{}\n",
+        with_payload("3", 300),
+        with_payload("4", 3)
+    ));
+    assert_eq!(peer.find(|line| line["id"] == "3")["kind"], "ack");
+    assert_eq!(peer.find(|line| line["id"] == "4")["code"], "quota");
+    assert_eq!(peer.ask(&schedule("mail", "empty", later()))["kind"], "ack");
+    let replace =
+        |id: &str, length| with_payload(id, length).replacen('{', r#"{"replace":true,"#, 1);
+    assert_eq!(peer.ask(&replace("3", 303))["code"], "quota");
+    assert_eq!(peer.ask(&replace("3", 297))["kind"], "ack");
+
+    server.signal("TERM");
+    let Server { running, directory } = server;
+    assert!(running.ended().0.success());
+    let server = Server::again(directory, json!({"tokens": null, "quotas": quotas}));
+    let mut peer = server.peer();
+    assert_eq!(peer.ask(&with_payload("5", 6))["code"], "quota");
+    assert_eq!(peer.ask(&with_payload("5", 3))["kind"], "ack");
+    let cancel = peer.ask(r#"{"kind":"cancel","route_key":"mail","id":"1"}"#);
+    assert_eq!(cancel["found"], true);
+    assert_eq!(peer.ask(&with_payload("6", 600))["kind"], "ack");
+}
+
 #[test]
 fn reload_changes_quotas() {
     let config =
