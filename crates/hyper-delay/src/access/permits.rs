@@ -194,6 +194,8 @@ mod tests {
             rights: rights.to_vec(),
             routes: Routes::new(routes.iter().map(|route| (*route).to_owned()).collect()).unwrap(),
             schedules_per_second: None,
+            pending: None,
+            pending_bytes: None,
             proof: Proof::Certificate("test".to_owned()),
         }
     }

@@ -183,7 +183,7 @@ impl<S: Store> Applier<S> {
             Op::Schedule(order) if !self.admission.admits(order) => {
                 self.ledger.refuse(order, now)?
             }
-            Op::Schedule(order) => match self.ledger.over_quota(order, most_pending, now)? {
+            Op::Schedule(order) => match self.ledger.over_quota(order, &most_pending, now)? {
                 Some(refused) => refused,
                 None => self.ledger.apply(&op, now)?,
             },

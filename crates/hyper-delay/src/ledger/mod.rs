@@ -8,6 +8,7 @@ mod audit;
 mod batches;
 mod dedupe_window;
 mod existing;
+mod held;
 mod jobs;
 mod key_hash;
 mod listing;
@@ -44,6 +45,7 @@ use crate::{
 use audit::Audit;
 use dedupe_window::DedupeWindow;
 use existing::Existing;
+use held::Held;
 use jobs::Jobs;
 use low_water::LowWater;
 use numbers::Numbers;
@@ -59,6 +61,7 @@ pub(crate) struct Ledger<S> {
     low_water: LowWater,
     dedupe_window: DedupeWindow,
     tally: Tally,
+    held: Held,
     paused: Paused,
     jobs: Jobs,
     audit: Audit,
@@ -79,6 +82,7 @@ impl<S: Store> Ledger<S> {
             low_water: LowWater::open(&*store)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             tally: Tally::default(),
+            held: Held::default(),
             paused: Paused::open(&*store)?,
             jobs: Jobs::open(&*store)?,
             audit: Audit::open(&*store)?,
@@ -338,6 +342,7 @@ impl<S: Store> Ledger<S> {
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
         self.tally.add(route, name);
+        self.held.add(route, name);
     }
 
     /// Removes the entry of a task.
@@ -348,6 +353,7 @@ impl<S: Store> Ledger<S> {
             self.writes.note_due(at, name.seq, false);
         }
         self.tally.remove(route, name);
+        self.held.remove(route, name);
     }
 
     /// Removes the entry and the content of a task.

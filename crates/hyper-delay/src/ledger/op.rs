@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Sweep};
-use crate::protocol::Compression;
+use crate::{access::Grant, protocol::Compression};
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,12 +118,14 @@ pub(crate) struct Order {
 }
 
 /// The most pending tasks that a route may have. `None`: no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PendingLimits {
     /// Their number.
     pub tasks: Option<u64>,
     /// Bytes of their payloads.
     pub bytes: Option<u64>,
+    /// The token whose quotas apply to the sums over its routes.
+    pub token: Option<Arc<Grant>>,
 }
 
 /// The effect of an operation once its batch is committed.
@@ -149,6 +151,11 @@ pub(crate) enum Outcome {
     /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
     /// changed.
     OverBytes,
+    /// The routes of the token have this many pending tasks, as many as they may. Nothing has changed.
+    OverTokenQuota(u64),
+    /// The payloads of the pending tasks on the routes of the token would have more bytes than this.
+    /// Nothing has changed.
+    OverTokenBytes(u64),
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
     /// The sequence number of the removed revision, if the task existed.

@@ -1,7 +1,8 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{key_hash::KeyHash, writes::Writes};
 use crate::{
+    access::Routes,
     record::{self, Counts, Name, Place, key},
     store::{Bytes, Space, Store, StoreError},
 };
@@ -61,6 +62,33 @@ impl Tally {
             tasks: tasks.saturating_add_signed(changes.waiting + changes.parked),
             bytes: counts.bytes.saturating_add_signed(changes.bytes),
         })
+    }
+
+    /// Returns the sum of the pending tasks of routes, with the changes of the batch in hand. Reads
+    /// the counts of every route.
+    pub(super) fn pending_of(
+        &self,
+        writes: &Writes<impl Store>,
+        routes: &Routes,
+    ) -> Result<Pending, StoreError> {
+        let mut names: HashSet<Box<str>> = HashSet::new();
+        writes.keys(Space::Counts, |key| {
+            let name = key.get(1..).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(name) = name.filter(|name| routes.contain(name)) {
+                names.insert(name.into());
+            }
+        })?;
+        let changed = self.changes.keys().filter(|name| routes.contain(name));
+        names.extend(changed.cloned());
+        // The key of the sum over all routes is that of an empty name.
+        names.remove("");
+        let mut sum = Pending { tasks: 0, bytes: 0 };
+        for name in names {
+            let pending = self.pending(writes, &name)?;
+            sum.tasks += pending.tasks;
+            sum.bytes += pending.bytes;
+        }
+        Ok(sum)
     }
 
     /// Returns the committed counts over all routes.

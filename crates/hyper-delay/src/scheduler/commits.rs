@@ -144,8 +144,20 @@ impl<S: Store> Scheduler<S> {
                 route: order.route,
                 fire_at: order.fire_at,
             },
-            Outcome::OverQuota | Outcome::OverBytes => {
+            Outcome::OverQuota
+            | Outcome::OverBytes
+            | Outcome::OverTokenQuota(_)
+            | Outcome::OverTokenBytes(_) => {
                 let message = match outcome {
+                    Outcome::OverTokenQuota(most) => format!(
+                        "pending of the token is {most}, and its routes have as many tasks: wait \
+                         until some are done"
+                    ),
+                    Outcome::OverTokenBytes(most) => format!(
+                        "pending_bytes of the token is {most}, and with this payload the tasks of \
+                         its routes would have more: wait until some are done, or send a reference \
+                         to the payload"
+                    ),
                     Outcome::OverBytes => over_bytes(quota, &order.route),
                     _ => over_quota(quota, &order.route),
                 };

@@ -141,7 +141,7 @@ impl<S: Store> Scheduler<S> {
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
-        let most = self.settings.most_pending(&order.route);
+        let most = self.settings.most_pending(&order.route, grant);
         let op = Op::Schedule(order);
         self.requests.submit_within(op, Token::Reply(to), most);
     }

@@ -1,6 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
+    access::Grant,
     config::{Config, Quota},
     ledger::PendingLimits,
 };
@@ -51,8 +52,8 @@ impl Settings {
         self.config.quota_of(route, quota)
     }
 
-    /// Returns how many pending tasks a route may have.
-    pub(super) fn most_pending(&self, route: &str) -> PendingLimits {
+    /// Returns how many pending tasks a route, and the routes of a token, may have.
+    pub(super) fn most_pending(&self, route: &str, grant: Option<Arc<Grant>>) -> PendingLimits {
         let most = |quota: fn(&Quota) -> Option<u64>| {
             let found = self.quota_of(route, quota);
             found.map(|(_, most)| most)
@@ -60,6 +61,7 @@ impl Settings {
         PendingLimits {
             tasks: most(|quota| quota.pending),
             bytes: most(|quota| quota.pending_bytes),
+            token: grant.filter(|it| it.pending.is_some() || it.pending_bytes.is_some()),
         }
     }
 

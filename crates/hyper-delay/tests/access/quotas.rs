@@ -180,6 +180,26 @@ fn bytes_of_pending_payloads_are_limited_over_a_restart() {
 }
 
 #[test]
+fn pending_tasks_of_a_token_are_limited_over_its_routes() {
+    let (server, [token, other]) = Server::with([(&["schedule"], &["mail*"]), ALL]);
+    let mut file: Value = serde_json::from_str(&server.directory.tokens()).unwrap();
+    file["tokens"][0]["pending"] = json!(3);
+    server.directory.write_tokens(&file.to_string());
+    server.reload();
+    let mut free = server.peer_with(&other);
+    assert_eq!(accepted(&flood(&mut free, "mail-0", 0, 1), ""), 1);
+    assert_eq!(accepted(&flood(&mut free, "pay", 0, 9), ""), 9);
+    let mut peer = server.peer_with(&token);
+    let message = "pending of the token is 3, and its routes have as many tasks: wait";
+    assert_eq!(accepted(&flood(&mut peer, "mail-1", 10, 1), message), 1);
+    assert_eq!(accepted(&flood(&mut peer, "mail-2", 20, 50), message), 1);
+    let cancel = free.ask(r#"{"kind":"cancel","route_key":"mail-0","id":"0"}"#);
+    assert_eq!(cancel["found"], true);
+    assert_eq!(accepted(&flood(&mut peer, "mail-3", 30, 50), message), 1);
+    assert_eq!(accepted(&flood(&mut free, "mail-4", 40, 5), ""), 5);
+}
+
+#[test]
 fn reload_changes_quotas() {
     let config =
         json!({"tokens": null, "quotas": {"mail": {"pending": 1, "deliveries_per_second": 1}}});

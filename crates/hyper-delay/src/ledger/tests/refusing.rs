@@ -1,7 +1,13 @@
 //! Quotas of pending tasks.
 
+use std::sync::Arc;
+
 use super::world::{World, schedule};
-use crate::ledger::{Op, Order, Outcome, PendingLimits};
+use crate::{
+    access::{Entry, Grant, Right},
+    ledger::{Op, Order, Outcome, PendingLimits},
+    store::Durability,
+};
 
 fn order(id: &str, payload: &[u8], replace: bool) -> Order {
     match schedule("r", id, 10_000, payload, replace) {
@@ -11,12 +17,13 @@ fn order(id: &str, payload: &[u8], replace: bool) -> Order {
 }
 
 /// What a schedule is refused for if the route may have so many tasks and bytes.
-fn refused(world: &World, order: &Order, tasks: u64, bytes: u64) -> Option<Outcome> {
+fn refused(world: &mut World, order: &Order, tasks: u64, bytes: u64) -> Option<Outcome> {
     let most = PendingLimits {
         tasks: Some(tasks),
         bytes: Some(bytes),
+        token: None,
     };
-    world.over_quota(order, most)
+    world.over_quota(order, &most)
 }
 
 #[test]
@@ -41,7 +48,7 @@ fn bytes_count_what_a_schedule_adds() {
         ("a", b"1234", true, (0, 0), None),
     ] {
         let order = order(id, payload, replace);
-        let found = refused(&world, &order, most.0, most.1);
+        let found = refused(&mut world, &order, most.0, most.1);
         assert_eq!(found, expected, "{id} {payload:?} {most:?}");
     }
     // Dead letters do not count.
@@ -53,6 +60,60 @@ fn bytes_count_what_a_schedule_adds() {
         failures: 1,
         reason: None,
     });
-    assert_eq!(refused(&world, &order("c", b"12", false), 3, 5), None);
-    assert_eq!(refused(&world, &order("c", b"12", false), 3, 4), bytes);
+    assert_eq!(refused(&mut world, &order("c", b"12", false), 3, 5), None);
+    assert_eq!(refused(&mut world, &order("c", b"12", false), 3, 4), bytes);
+}
+
+/// A token that may have so many tasks and bytes pending on these routes.
+fn token(routes: &[&str], tasks: u64, bytes: u64) -> Arc<Grant> {
+    let routes = routes.iter().map(|route| (*route).to_owned()).collect();
+    let (entry, _) = Entry::new("t".to_owned(), vec![Right::Schedule], routes).unwrap();
+    Arc::new(entry.with_pending(Some(tasks), Some(bytes)).grant())
+}
+
+/// What a schedule with a payload of two bytes is refused for.
+fn refused_to(world: &mut World, token: &Arc<Grant>) -> Option<Outcome> {
+    let most = PendingLimits {
+        token: Some(token.clone()),
+        ..PendingLimits::default()
+    };
+    world.over_quota(&order("new", b"12", false), &most)
+}
+
+#[test]
+fn quotas_of_a_token_are_for_the_sum_over_its_routes() {
+    let mut world = World::new();
+    let schedule_on = |world: &mut World, route: &str| {
+        world.apply(&schedule(route, "a", 10_000, b"123", false));
+    };
+    schedule_on(&mut world, "m1");
+    world.commit(Durability::Synced);
+    schedule_on(&mut world, "m2");
+    // Taken and not in the store yet.
+    world.take();
+    for route in ["x", "y"] {
+        schedule_on(&mut world, route);
+    }
+    let (full, over) = (Outcome::OverTokenQuota(3), Outcome::OverTokenBytes(10));
+    let tasks = token(&["m*", "x"], 3, 99);
+    let bytes = token(&["m*", "x"], 99, 10);
+    assert_eq!(refused_to(&mut world, &tasks), Some(full));
+    assert_eq!(refused_to(&mut world, &bytes), Some(over));
+    // A sum follows changes on its routes only.
+    world.apply(&Op::Finish(world.subject("y", "a")));
+    assert_eq!(refused_to(&mut world, &tasks), Some(full));
+    world.apply(&Op::Finish(world.subject("m1", "a")));
+    assert_eq!(refused_to(&mut world, &tasks), None);
+    assert_eq!(refused_to(&mut world, &bytes), None);
+    schedule_on(&mut world, "m3");
+    assert_eq!(refused_to(&mut world, &tasks), Some(full));
+    // It is made again after others were asked for, from what is on disk and what is not.
+    for _ in 0..3 {
+        assert_eq!(refused_to(&mut world, &token(&["*"], 4, 99)), None);
+    }
+    assert_eq!(refused_to(&mut world, &tasks), Some(full));
+    world.commit(Durability::Synced);
+    let mut world = world.after_power_loss(0);
+    assert_eq!(refused_to(&mut world, &tasks), Some(full));
+    assert_eq!(refused_to(&mut world, &bytes), Some(over));
 }

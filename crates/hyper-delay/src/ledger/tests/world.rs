@@ -52,7 +52,7 @@ impl World {
         outcome
     }
 
-    pub(super) fn over_quota(&self, order: &Order, most: PendingLimits) -> Option<Outcome> {
+    pub(super) fn over_quota(&mut self, order: &Order, most: &PendingLimits) -> Option<Outcome> {
         self.ledger.over_quota(order, most, self.now).unwrap()
     }
 
