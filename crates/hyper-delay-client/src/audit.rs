@@ -42,6 +42,18 @@ pub struct AuditLine {
     /// Number of tasks that the bulk operation has changed, at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
+    /// The bulk operation is for dead letters with this reason; an empty one means those without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The bulk operation is for dead letters from this time on, in Unix milliseconds.
+    #[serde(rename = "from", default, skip_serializing_if = "Option::is_none")]
+    pub from_millis: Option<u64>,
+    /// The bulk operation is for dead letters before this time, in Unix milliseconds.
+    #[serde(rename = "until", default, skip_serializing_if = "Option::is_none")]
+    pub until_millis: Option<u64>,
+    /// Whether the bulk operation removes tasks in flight, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_flight: bool,
     /// The name of the token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,

@@ -2,9 +2,9 @@
 
 use std::env;
 use std::fmt;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -15,6 +15,9 @@ const FILE: &str = "HYPER_DELAY_TOKEN_FILE";
 
 /// The longest token, in bytes.
 const LONGEST: usize = 1_024;
+
+/// The most bytes that are read of a file: what is longer is no token.
+const LONGEST_FILE: u64 = 64 << 10;
 
 /// A token that shows the server who the client is, for [`Builder::token`](crate::Builder::token).
 /// `hyper-delay token new` makes one.
@@ -82,7 +85,7 @@ impl Token {
     pub fn reveal(&self) -> Result<String, TokenError> {
         let (text, origin) = match &self.0 {
             Source::Text(text) => (text.to_string(), "the token".to_owned()),
-            Source::File(file) => match fs::read_to_string(file) {
+            Source::File(file) => match read_start(file) {
                 Ok(text) => (text, format!("the token in {file:?}")),
                 Err(source) => {
                     return Err(TokenError::Unreadable {
@@ -113,6 +116,22 @@ impl Token {
             }),
         }
     }
+}
+
+/// Returns the text of a file, or more of it than a token has.
+fn read_start(file: &Path) -> io::Result<String> {
+    let mut start = Vec::new();
+    File::open(file)?
+        .take(LONGEST_FILE + 1)
+        .read_to_end(&mut start)?;
+    if start.len() as u64 > LONGEST_FILE {
+        // No token, also if the rest is white space.
+        return Ok(String::new());
+    }
+    String::from_utf8(start).map_err(|error| {
+        // Without the bytes, which can be those of a secret.
+        io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())
+    })
 }
 
 /// Shows where it comes from.
@@ -152,6 +171,8 @@ pub enum TokenError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -178,6 +199,24 @@ mod tests {
         fs::remove_file(&file).unwrap();
         let error = token.reveal().unwrap_err().to_string();
         assert!(error.starts_with("cannot read the token in"), "{error}");
+    }
+
+    #[test]
+    fn large_files_are_no_tokens_and_are_not_read_to_their_end() {
+        let name = format!("hyper-delay-large-{}", std::process::id());
+        let file = env::temp_dir().join(name);
+        fs::write(&file, format!("hd_secret{}", " ".repeat(100_000))).unwrap();
+        let error = Token::file(&file).reveal().unwrap_err();
+        assert!(matches!(error, TokenError::Malformed { .. }), "{error}");
+        fs::write(&file, b"hd_\xff").unwrap();
+        let error = Token::file(&file).reveal().unwrap_err();
+        assert!(matches!(error, TokenError::Unreadable { .. }), "{error}");
+        fs::remove_file(&file).unwrap();
+        #[cfg(unix)]
+        {
+            let endless = Token::file("/dev/zero").reveal().unwrap_err();
+            assert!(matches!(endless, TokenError::Malformed { .. }), "{endless}");
+        }
     }
 
     #[test]

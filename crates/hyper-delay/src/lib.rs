@@ -36,6 +36,7 @@ mod record;
 mod reload;
 mod scheduler;
 mod server;
+mod shares;
 mod store;
 mod tls;
 mod trace_context;

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     ServeError,
-    access::{TokenFileError, TokenStamp, Tokens},
+    access::{TokenFileError, TokenStamp, Tokens, foreign_owner},
     config::{Config, TlsFiles},
     progress::Progress,
     tls::{self, Tls, TlsError, TlsStamp},
@@ -181,7 +181,7 @@ impl Reloader {
             match tls {
                 Ok(Some(tls)) => {
                     tracing::info!("the TLS files have changed and were reloaded");
-                    self.files.warn(Some(&tls));
+                    self.files.warn_of_certificate(Some(&tls));
                     self.send(Update::Tls(tls)).await;
                 }
                 Ok(None) => {}
@@ -199,6 +199,7 @@ impl Reloader {
                         tokens = count,
                         "the file of tokens has changed and was reloaded"
                     );
+                    self.files.warn_of_owner();
                     self.send(Update::Tokens(tokens)).await;
                 }
                 Ok(None) => {}
@@ -235,8 +236,26 @@ impl Files {
         Contents { tls, tokens, seen }
     }
 
-    /// Logs what is wrong with the certificate.
+    /// Logs that another user can change the tokens.
+    fn warn_of_owner(&self) {
+        let file = self.tokens.as_deref();
+        if let Some((file, user)) = file.and_then(|file| Some((file, foreign_owner(file)?))) {
+            tracing::warn!(
+                file = %file.display(),
+                user,
+                "the file of tokens belongs to another user, who can give every right: make the \
+                 user of the server its owner"
+            );
+        }
+    }
+
+    /// Logs what is wrong with the certificate and with the file of tokens.
     fn warn(&self, tls: Option<&Tls>) {
+        self.warn_of_owner();
+        self.warn_of_certificate(tls);
+    }
+
+    fn warn_of_certificate(&self, tls: Option<&Tls>) {
         let validity = tls.and_then(|tls| tls.validity);
         if let (Some(files), Some(validity)) = (&self.tls, validity) {
             validity.warn(&files.cert);

@@ -18,6 +18,10 @@ pub(crate) struct Entry {
     pub(super) routes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) schedules_per_second: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pending_bytes: Option<u64>,
     #[serde(skip)]
     pub(super) checked: Option<Checked>,
 }
@@ -56,6 +60,8 @@ impl Entry {
             rights,
             routes,
             schedules_per_second: None,
+            pending: None,
+            pending_bytes: None,
             checked: None,
         };
         entry.check()?;
@@ -148,6 +154,13 @@ impl Entry {
         self
     }
 
+    /// Limits the pending tasks on its routes, and the bytes of their payloads.
+    pub(crate) const fn with_pending(mut self, tasks: Option<u64>, bytes: Option<u64>) -> Self {
+        self.pending = tasks;
+        self.pending_bytes = bytes;
+        self
+    }
+
     /// Returns the name of the certificate that its holder shows.
     #[cfg(feature = "cli")]
     pub(crate) fn certificate(&self) -> Option<&str> {
@@ -161,6 +174,8 @@ impl Entry {
             rights: self.rights.clone(),
             routes: self.checked().routes.clone(),
             schedules_per_second: self.schedules_per_second,
+            pending: self.pending,
+            pending_bytes: self.pending_bytes,
             proof: self.checked().proof.clone(),
         }
     }

@@ -106,7 +106,9 @@ impl Table {
     }
 }
 
-fn network(address: IpAddr) -> IpAddr {
+/// Returns the network of 64 bits of an IPv6 address, which one host can have for itself, or the
+/// IPv4 address.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (!0 << 64)).into(),
         v4 => v4,

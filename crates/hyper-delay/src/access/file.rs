@@ -1,14 +1,14 @@
 //! The file of tokens.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _, Write as _},
+    fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
-use super::entry::Entry;
+use super::{entry::Entry, replace, tokens::comparable};
 
 /// A file of tokens that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -121,13 +121,7 @@ impl TokenFile {
     /// Waits until no other process changes the file, and keeps others from it until the result is
     /// dropped. The lock is a file beside it.
     pub(crate) fn lock(path: &Path) -> Result<File, TokenFileError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".lock");
-        let mut options = File::options();
-        options.create(true).truncate(false).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let locked = options.open(PathBuf::from(name)).and_then(|file| {
+        let locked = replace::lock(path).and_then(|file| {
             file.lock()?;
             Ok(file)
         });
@@ -142,10 +136,11 @@ impl TokenFile {
             let (before, rest) = self.list.tokens.split_at_mut(index);
             let entry = &mut rest[0];
             let is_twice = before.iter().any(|other| other.id == entry.id);
-            let is_same_certificate = entry.certificate.is_some()
+            let certificate = entry.certificate.as_deref().map(comparable);
+            let is_same_certificate = certificate.is_some()
                 && before
                     .iter()
-                    .any(|other| other.certificate == entry.certificate);
+                    .any(|other| other.certificate.as_deref().map(comparable) == certificate);
             let checked = match (is_twice, is_same_certificate) {
                 (true, _) => Err("it is there twice: remove one".to_owned()),
                 (_, true) => Err("another token has the same certificate: remove one".to_owned()),
@@ -181,33 +176,19 @@ impl TokenFile {
         self.list.tokens.len() < before
     }
 
-    /// Replaces the file as a whole. Only its owner can read it.
+    /// Replaces the file as a whole. It stays as it is but for its contents; only its owner can use
+    /// a new one.
     pub(crate) fn write(&self) -> Result<(), TokenFileError> {
-        self.replace().map_err(|source| TokenFileError::Unwritable {
+        let written = serde_json::to_vec_pretty(&self.list)
+            .map_err(io::Error::from)
+            .and_then(|mut json| {
+                json.push(b'\n');
+                replace::replace(&self.path, &json)
+            });
+        written.map_err(|source| TokenFileError::Unwritable {
             file: self.path.clone(),
             source,
         })
-    }
-
-    fn replace(&self) -> io::Result<()> {
-        let mut json = serde_json::to_vec_pretty(&self.list)?;
-        json.push(b'\n');
-        let mut name = self.path.as_os_str().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        let new = PathBuf::from(name);
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let written = options.open(&new).and_then(|mut file| {
-            file.write_all(&json)?;
-            file.sync_all()?;
-            fs::rename(&new, &self.path)
-        });
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written
     }
 }
 

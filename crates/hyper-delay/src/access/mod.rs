@@ -16,7 +16,13 @@ mod failures;
 mod file;
 mod grant;
 mod identity;
+mod owner;
 mod permits;
+#[cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, reason = "only the commands write files")
+)]
+mod replace;
 mod routes;
 #[cfg_attr(
     not(feature = "cli"),
@@ -27,12 +33,13 @@ mod tokens;
 
 #[cfg(any(feature = "cli", test))]
 pub(crate) use entry::Entry;
-pub(crate) use failures::Failures;
+pub(crate) use failures::{Failures, network};
 #[cfg(feature = "cli")]
 pub(crate) use file::TokenFile;
 pub use file::TokenFileError;
 pub use grant::{Grant, Right};
 pub(crate) use identity::{Identity, Revoked};
+pub(crate) use owner::foreign_owner;
 pub(crate) use permits::Denial;
 pub use routes::Routes;
 pub use secret::Secret;

@@ -17,6 +17,8 @@ pub(crate) enum Denial {
     MissingOwn(Right),
     /// Its token does not give this right on every route.
     MissingEverywhere(Right),
+    /// Its token gives neither of the rights to see payloads of the route.
+    MissingForPayload,
 }
 
 /// The cause and the cure, without the route, which the refusal has.
@@ -45,6 +47,10 @@ impl fmt::Display for Denial {
                  one that does (`hyper-delay token new --right {0} --route '*'`)",
                 right.as_str()
             ),
+            Self::MissingForPayload => f.write_str(
+                "a payload needs the right consume or admin here, and the token gives neither: ask \
+                 without \"payload\":true, or use another one",
+            ),
         }
     }
 }
@@ -56,8 +62,10 @@ enum Need<'a> {
     On(Right, &'a str),
     /// This right on this route, by any grant that the connection has used.
     AnyOn(Right, &'a str),
-    /// One of these rights on this route.
-    OneOf([Right; 2], &'a str),
+    /// Any right on this route.
+    Any(&'a str),
+    /// A right to see payloads on this route.
+    Payload(&'a str),
     /// This right on any route. What the request reaches is limited otherwise.
     Somewhere(Right),
     /// Like `Somewhere`, by any grant that the connection has used.
@@ -97,9 +105,13 @@ pub(super) fn permits(
             any(&|grant| grant.allows(right, route)),
             Denial::Missing(right),
         ),
-        Need::OneOf(rights, route) => demand(
-            own(&|grant| rights.iter().any(|right| grant.allows(*right, route))),
-            Denial::Missing(rights[0]),
+        Need::Any(route) => demand(
+            own(&|grant| Right::ALL.iter().any(|right| grant.allows(*right, route))),
+            Denial::Missing(Right::Schedule),
+        ),
+        Need::Payload(route) => demand(
+            own(&|grant| grant.allows(Right::Consume, route) || grant.allows(Right::Admin, route)),
+            Denial::MissingForPayload,
         ),
         Need::Somewhere(right) => demand(own(&has(right)), Denial::Missing(right)),
         Need::AnySomewhere(right) => demand(any(&has(right)), Denial::Missing(right)),
@@ -133,12 +145,18 @@ fn need(request: &Request) -> Need<'_> {
         }
         Request::Cancel { route, .. } => Need::On(Right::Schedule, route),
         Request::Dead { route, .. } | Request::Kick { route, .. } => Need::On(Right::Admin, route),
-        Request::Get { route, .. } => Need::OneOf([Right::Schedule, Right::Admin], route),
+        Request::Get {
+            route,
+            payload: true,
+            ..
+        } => Need::Payload(route),
+        Request::Get { route, .. } => Need::Any(route),
         Request::List(list) => match &list.route {
             Some(route) => Need::On(Right::Admin, route),
             None => Need::Everywhere(Right::Admin),
         },
-        Request::Future => Need::Somewhere(Right::Admin),
+        // The counts are of all routes.
+        Request::Future => Need::Everywhere(Right::Admin),
         Request::Delete { route, .. } | Request::Pause { route } | Request::Resume { route } => {
             Need::On(Right::Admin, route)
         }
@@ -178,6 +196,8 @@ mod tests {
             rights: rights.to_vec(),
             routes: Routes::new(routes.iter().map(|route| (*route).to_owned()).collect()).unwrap(),
             schedules_per_second: None,
+            pending: None,
+            pending_bytes: None,
             proof: Proof::Certificate("test".to_owned()),
         }
     }
@@ -273,17 +293,42 @@ mod tests {
     }
 
     #[test]
-    fn backup_needs_the_right_on_every_route() {
-        let backup = request(r#"{"kind":"backup"}"#);
-        let all = grant_on(&[Right::Admin], &["*"]);
-        assert_eq!(permits(Some(&all), &[], &backup), Ok(()));
-        for less in [
-            grant_on(&[Right::Admin], &["mail*"]),
-            grant_on(&[Right::Schedule, Right::Consume], &["*"]),
-        ] {
-            let denied = permits(Some(&less), &[], &backup);
-            assert_eq!(denied, Err(Denial::MissingEverywhere(Right::Admin)));
+    fn what_is_of_all_routes_needs_the_right_on_every_route() {
+        for line in [r#"{"kind":"backup"}"#, r#"{"kind":"future"}"#] {
+            let request = request(line);
+            let all = grant_on(&[Right::Admin], &["*"]);
+            assert_eq!(permits(Some(&all), &[], &request), Ok(()));
+            for less in [
+                grant_on(&[Right::Admin], &["mail*"]),
+                grant_on(&[Right::Schedule, Right::Consume], &["*"]),
+            ] {
+                let denied = permits(Some(&less), &[], &request);
+                assert_eq!(denied, Err(Denial::MissingEverywhere(Right::Admin)));
+            }
+            assert_eq!(permits(None, &[], &request), Err(Denial::NoToken));
         }
-        assert_eq!(permits(None, &[], &backup), Err(Denial::NoToken));
+    }
+
+    #[test]
+    fn each_right_shows_a_task_and_payloads_need_consume_or_admin() {
+        let state = request(r#"{"kind":"get","route_key":"mail1","id":"x"}"#);
+        let payload = request(r#"{"kind":"get","route_key":"mail1","id":"x","payload":true}"#);
+        for right in Right::ALL {
+            let grant = grant(&[right]);
+            assert_eq!(permits(Some(&grant), &[], &state), Ok(()), "{right:?}");
+            let wanted = match right {
+                Right::Schedule => Err(Denial::MissingForPayload),
+                _ => Ok(()),
+            };
+            assert_eq!(permits(Some(&grant), &[], &payload), wanted, "{right:?}");
+        }
+        let elsewhere = grant_on(&Right::ALL, &["pay"]);
+        for (request, denial) in [
+            (state, Denial::Missing(Right::Schedule)),
+            (payload, Denial::MissingForPayload),
+        ] {
+            assert_eq!(permits(Some(&elsewhere), &[], &request), Err(denial));
+            assert_eq!(permits(None, &[], &request), Err(Denial::NoToken));
+        }
     }
 }

@@ -1,4 +1,4 @@
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, path::Path, sync::Arc};
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -16,7 +16,7 @@ pub struct Tokens(Arc<ById>);
 #[derive(Debug, Default)]
 struct ById {
     grants: HashMap<String, Arc<Grant>>,
-    /// The ids of grants by the name of a certificate.
+    /// The ids of grants by the name of a certificate, as [`comparable`] returns it.
     certificates: HashMap<String, String>,
 }
 
@@ -66,7 +66,8 @@ impl Tokens {
         let mut tokens = ById::default();
         for grant in entries.iter().map(Entry::grant) {
             if let Proof::Certificate(name) = &grant.proof {
-                tokens.certificates.insert(name.clone(), grant.id.clone());
+                let name = comparable(name).into_owned();
+                tokens.certificates.insert(name, grant.id.clone());
             }
             tokens.grants.insert(grant.id.clone(), Arc::new(grant));
         }
@@ -84,10 +85,11 @@ impl Tokens {
     }
 
     /// Returns what the holder of a certificate with these names may do: what the first name gives
-    /// that is in the file. `None` if there is none.
+    /// that is in the file. `None` if there is none. The case of letters counts in URIs only.
     #[must_use]
     pub fn grant_of_certificate(&self, names: &[String]) -> Option<Arc<Grant>> {
-        let id = names.iter().find_map(|name| self.0.certificates.get(name));
+        let mut names = names.iter().map(String::as_str).map(comparable);
+        let id = names.find_map(|name| self.0.certificates.get(&*name));
         self.0.grants.get(id?).cloned()
     }
 
@@ -108,5 +110,14 @@ impl Tokens {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.grants.is_empty()
+    }
+}
+
+/// Returns the name of a certificate as it is compared: DNS names and common names in lower case,
+/// URIs as they are. Only the latter have a colon.
+pub(super) fn comparable(name: &str) -> Cow<'_, str> {
+    match name.contains(':') {
+        true => name.into(),
+        false => name.to_ascii_lowercase().into(),
     }
 }

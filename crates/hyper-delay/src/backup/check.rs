@@ -29,11 +29,7 @@ impl Checked {
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts {
-            waiting,
-            parked,
-            dead,
-        } = self.counts;
+        let [waiting, parked, dead] = self.counts.tasks();
         write!(
             f,
             "{} tasks ({waiting} waiting, {parked} parked, {dead} dead), {} finished names",
@@ -120,7 +116,8 @@ impl Census {
         if self.expiring != self.indexed {
             return Err("its names and its index of expiry differ".to_owned());
         }
-        let is_zero = |counts: &Counts| *counts == Counts::default();
+        // Tasks of an older server are not in the bytes.
+        let is_zero = |counts: &Counts| counts.tasks() == [0; 3];
         if let Some((key, _)) = self.counts.iter().find(|(_, counts)| !is_zero(counts)) {
             let route = key.get(1..).unwrap_or_default().escape_ascii();
             return Err(format!("the counts of route \"{route}\" are wrong"));
@@ -171,11 +168,9 @@ impl Census {
         if let Place::Waiting(at) = name.place {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
         }
-        *self.total.of_mut(name.place) += 1;
+        self.total.add(&name);
         for route in [route, ""] {
-            let counts = self.counts.entry(key::route(route)).or_default();
-            let count = counts.of_mut(name.place);
-            *count = count.wrapping_add(1);
+            self.counts.entry(key::route(route)).or_default().add(&name);
         }
         Ok(())
     }
@@ -196,9 +191,7 @@ impl Census {
     fn count(&mut self, key: &Bytes, value: &[u8]) -> Result<(), StoreError> {
         let stored: Counts = record::decode(value)?;
         let counts = self.counts.entry(key.clone()).or_default();
-        counts.waiting = counts.waiting.wrapping_sub(stored.waiting);
-        counts.parked = counts.parked.wrapping_sub(stored.parked);
-        counts.dead = counts.dead.wrapping_sub(stored.dead);
+        counts.subtract(&stored);
         Ok(())
     }
 

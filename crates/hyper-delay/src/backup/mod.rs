@@ -25,6 +25,8 @@ mod error;
 #[cfg(feature = "cli")]
 mod import;
 #[cfg(any(feature = "cli", test))]
+mod jobs;
+#[cfg(any(feature = "cli", test))]
 mod new_store;
 #[cfg(any(feature = "cli", test))]
 mod reader;

@@ -3,6 +3,7 @@ use std::{io::Read, path::Path};
 use super::{
     BackupError,
     check::{Census, Checked, check, inconsistent},
+    jobs,
     new_store::NewStore,
     reader::Reader,
 };
@@ -36,7 +37,7 @@ pub(crate) fn restore(
     let mut rows = Rows::of(new.open()?);
     while let Some(row) = reader.next()? {
         census.add(&row).map_err(|what| inconsistent(name, what))?;
-        let (space, key, value) = row;
+        let (space, key, value) = jobs::stopped(row, reader.header().made_at)?;
         rows.bytes += key.len() + value.len();
         if space == Space::Tasks {
             rows.batch.count_schedule();

@@ -50,6 +50,17 @@ impl Audit {
                 if let Some(tasks) = line.tasks {
                     text += &format!(", tasks changed: {tasks}");
                 }
+                if let Some(reason) = &line.reason {
+                    text += &format!(", reason {reason:?}");
+                }
+                for (what, at) in [("from", line.from_millis), ("until", line.until_millis)] {
+                    if let Some(at) = at {
+                        text += &format!(", {what} {}", value::rfc_3339(at));
+                    }
+                }
+                if line.in_flight {
+                    text += ", in flight too";
+                }
                 for (what, who) in [(" by ", &line.by), (" from ", &line.address)] {
                     if let Some(who) = who {
                         text += what;

@@ -41,9 +41,8 @@ enum Change {
         /// name if there is neither) instead of making a token.
         #[arg(long, value_name = "NAME")]
         certificate: Option<String>,
-        /// Maximum number of schedules per second, over all its connections. Default: no limit.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-        schedules_per_second: Option<u32>,
+        #[command(flatten)]
+        quotas: Quotas,
         #[command(flatten)]
         at: At,
     },
@@ -59,6 +58,29 @@ enum Change {
         #[command(flatten)]
         at: At,
     },
+}
+
+/// What a token may take.
+#[derive(Debug, Args)]
+struct Quotas {
+    /// The most schedules per second, over all its connections. Default: no limit.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    schedules_per_second: Option<u32>,
+    /// The most tasks that wait or are parked on its routes, whoever has scheduled them. Default: no
+    /// limit.
+    #[arg(long, value_name = "N")]
+    pending: Option<u64>,
+    /// The most bytes of their payloads. Default: no limit.
+    #[arg(long, value_name = "N")]
+    pending_bytes: Option<u64>,
+}
+
+impl Quotas {
+    fn apply(&self, entry: Entry) -> Entry {
+        entry
+            .with_rate(self.schedules_per_second)
+            .with_pending(self.pending, self.pending_bytes)
+    }
 }
 
 /// Which file.
@@ -77,12 +99,12 @@ impl Token {
                 rights,
                 routes,
                 certificate: Some(certificate),
-                schedules_per_second,
+                quotas,
                 at,
             } => {
                 let entry = Entry::of_certificate(certificate, name, rights, routes);
                 let entry = entry.map_err(Failure::NewToken)?;
-                let entry = entry.with_rate(schedules_per_second);
+                let entry = quotas.apply(entry);
                 let id = entry.grant().id;
                 let _lock = TokenFile::lock(&at.file)?;
                 let mut file = TokenFile::read_or_new(&at.file)?;
@@ -95,14 +117,14 @@ impl Token {
                 rights,
                 routes,
                 certificate: None,
-                schedules_per_second,
+                quotas,
                 at,
             } => {
                 let (entry, secret) =
                     Entry::new(name, rights, routes).map_err(Failure::NewToken)?;
                 let _lock = TokenFile::lock(&at.file)?;
                 let mut file = TokenFile::read_or_new(&at.file)?;
-                file.add(entry.with_rate(schedules_per_second))?;
+                file.add(quotas.apply(entry))?;
                 file.write()?;
                 print(&secret.reveal())
             }
@@ -137,12 +159,18 @@ fn described(entry: &Entry) -> String {
         Some(certificate) => format!(", by the certificate {certificate:?}"),
         None => String::new(),
     };
-    let rate = match grant.schedules_per_second {
-        Some(rate) => format!(", at most {rate} schedules per second"),
+    let quota = |most: Option<u64>, what: &str| match most {
+        Some(most) => format!(", at most {most} {what}"),
         None => String::new(),
     };
+    let rate = quota(
+        grant.schedules_per_second.map(u64::from),
+        "schedules per second",
+    );
+    let pending = quota(grant.pending, "pending tasks");
+    let bytes = quota(grant.pending_bytes, "pending bytes");
     format!(
-        "{} {:?} may {} on {}{rate}{holder}",
+        "{} {:?} may {} on {}{rate}{pending}{bytes}{holder}",
         grant.id,
         grant.name,
         rights.join(", "),

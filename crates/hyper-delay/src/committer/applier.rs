@@ -183,9 +183,10 @@ impl<S: Store> Applier<S> {
             Op::Schedule(order) if !self.admission.admits(order) => {
                 self.ledger.refuse(order, now)?
             }
-            Op::Schedule(order) if self.ledger.exceeds(order, most_pending, now)? => {
-                Outcome::OverQuota
-            }
+            Op::Schedule(order) => match self.ledger.over_quota(order, &most_pending, now)? {
+                Some(refused) => refused,
+                None => self.ledger.apply(&op, now)?,
+            },
             op => self.ledger.apply(op, now)?,
         };
         if let Op::Schedule(order) = &mut op {

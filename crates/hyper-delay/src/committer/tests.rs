@@ -14,7 +14,7 @@ use std::{
 use super::{group::Group, *};
 use crate::{
     clock::Clock,
-    ledger::{Op, Order, Outcome},
+    ledger::{Op, Order, Outcome, PendingLimits},
     protocol::Compression,
     scheduler::{Committed, Token},
     store::{
@@ -44,7 +44,7 @@ fn job(id: usize) -> Job {
         terms: None,
     });
     Job {
-        most_pending: None,
+        most_pending: PendingLimits::default(),
         op,
         token: Token::None,
     }
@@ -56,7 +56,7 @@ fn cancel(id: &str) -> Job {
         id: id.into(),
     };
     Job {
-        most_pending: None,
+        most_pending: PendingLimits::default(),
         op,
         token: Token::None,
     }

@@ -2,24 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::by_route::matching;
+
 /// Returns the delay of the key that equals the route, or else of its longest prefix.
 pub(super) fn delay(delays: &BTreeMap<String, u64>, route: &str) -> Option<u64> {
-    find(delays, route).map(|(_, delay)| *delay)
-}
-
-/// Returns the key that equals the route, or else its longest prefix, and its value.
-pub(super) fn find<'a, T>(keys: &'a BTreeMap<String, T>, route: &str) -> Option<(&'a str, &'a T)> {
-    // A key that ends with `*` is always a prefix, also of the route of the same name.
-    let exact = keys.get_key_value(route).filter(|_| !route.ends_with('*'));
-    let prefix = || {
-        let matching = keys.iter().filter(|(key, _)| {
-            let prefix = key.strip_suffix('*');
-            prefix.is_some_and(|prefix| route.starts_with(prefix))
-        });
-        matching.max_by_key(|(key, _)| key.len())
-    };
-    let found = exact.or_else(prefix);
-    found.map(|(key, value)| (key.as_str(), value))
+    matching(delays, route).next().map(|(_, delay)| *delay)
 }
 
 #[cfg(test)]

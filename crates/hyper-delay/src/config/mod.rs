@@ -12,6 +12,7 @@ mod routes;
 mod sync;
 mod tls;
 
+mod by_route;
 mod error;
 mod exposure;
 mod object;

@@ -80,9 +80,9 @@ mod tests {
     }
 
     #[test]
-    fn longest_key_gives_the_settings_of_a_route() {
+    fn each_setting_of_a_route_is_that_of_the_longest_key_that_has_it() {
         let config = read(
-            r#"{"*":{"max_attempts":1},"mail*":{"ack_timeout_ms":5,"max_attempts":null},"mail":{}}"#,
+            r#"{"*":{"max_attempts":1},"mail*":{"ack_timeout_ms":5,"max_attempts":null},"mail":{"retry_delay_ms":9}}"#,
         )
         .unwrap();
         let none = Terms::default();
@@ -92,11 +92,15 @@ mod tests {
         };
         let short = Terms {
             ack_timeout_ms: Some(5),
-            ..none
+            ..once
+        };
+        let slow = Terms {
+            retry_delay_ms: Some(9),
+            ..short
         };
         assert_eq!(config.terms_of("pay"), once);
         assert_eq!(config.terms_of("mail-1"), short);
-        assert_eq!(config.terms_of("mail"), none);
+        assert_eq!(config.terms_of("mail"), slow);
         assert_eq!(read("{}").unwrap().terms_of("mail"), none);
         let again = Config::from_json("again", &config.to_string()).unwrap();
         assert_eq!(again, config);

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use crate::protocol::Terms;
 
-use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, hedge};
+use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, by_route, hedge, quotas};
 
 /// The configuration of a server. Every value has been checked.
 ///
@@ -181,21 +181,27 @@ impl Config {
         hedge::delay(&self.hedge, route).map(Duration::from_millis)
     }
 
-    /// Returns the quotas of a route, and their key.
+    /// Returns a quota of a route, and the key that has it.
     ///
-    /// A key that equals the route takes precedence, then the longest prefix.
+    /// A key that equals the route takes precedence, then the longest prefix. A key without this
+    /// quota does not count: the route has that of the next shorter one.
     #[must_use]
-    pub fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
-        hedge::find(&self.quotas, route)
+    pub fn quota_of<T>(
+        &self,
+        route: &str,
+        quota: impl Fn(&Quota) -> Option<T>,
+    ) -> Option<(&str, T)> {
+        quotas::find(&self.quotas, route, quota)
     }
 
     /// Returns what applies to the tasks of a route instead of the settings of the server.
     ///
-    /// A key that equals the route takes precedence, then the longest prefix.
+    /// Each setting is that of the key that equals the route, or else of the longest prefix that has
+    /// it.
     #[must_use]
     pub fn terms_of(&self, route: &str) -> Terms {
-        let found = hedge::find(&self.routes, route);
-        found.map(|(_, terms)| *terms).unwrap_or_default()
+        let found = by_route::matching(&self.routes, route);
+        found.fold(Terms::default(), |terms, (_, more)| terms.or(*more))
     }
 
     /// Returns the configuration as a file with every field.

@@ -3,13 +3,17 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use crate::{config::Config, descriptors::Descriptors};
+use crate::{
+    config::Config,
+    descriptors::Descriptors,
+    shares::{NoShare, Share, Shares},
+};
 
 /// A connection in a reserved slot is closed this long after its last line.
 const RESERVED_IDLE: Duration = Duration::from_secs(5);
@@ -25,7 +29,7 @@ pub(crate) struct Slots {
     /// not locked out.
     reserved: Pool,
     /// How many of the ordinary ones connections may take that have not authenticated.
-    unknown: Pool,
+    unknown: Shares,
     /// Whether the limit of open files allows fewer than `max_connections`.
     capped: bool,
 }
@@ -41,8 +45,7 @@ struct Pool {
 pub(crate) struct Slot {
     _taken: Taken,
     /// Set until the connection has authenticated.
-    is_unknown: AtomicBool,
-    unknown: Option<Arc<AtomicUsize>>,
+    unknown: Mutex<Option<Share>>,
     is_reserved: bool,
     host: IpAddr,
 }
@@ -56,7 +59,7 @@ impl Slots {
         let mut slots = Self {
             ordinary: Pool::default(),
             reserved: Pool::default(),
-            unknown: Pool::default(),
+            unknown: Shares::default(),
             capped: false,
         };
         slots.resize(config, descriptors);
@@ -83,26 +86,24 @@ impl Slots {
             self.reserved.size = config.reserved_connections;
             self.ordinary.size = config.max_connections;
         }
-        self.unknown.size = (self.ordinary.size / UNKNOWN).max(1);
+        // This machine has the reserved slots.
+        self.unknown
+            .resize((self.ordinary.size / UNKNOWN).max(1), 0);
     }
 
     /// Takes a slot for a connection from `host`, if one is free for it. `is_unknown`: it must
     /// authenticate.
     pub(crate) fn take(&self, host: IpAddr, is_unknown: bool) -> Option<Slot> {
-        let slot = |taken, is_reserved, unknown: Option<Arc<AtomicUsize>>| Slot {
+        let slot = |taken, is_reserved, unknown| Slot {
             _taken: taken,
-            is_unknown: AtomicBool::new(unknown.is_some()),
-            unknown,
+            unknown: Mutex::new(unknown),
             is_reserved,
             host,
         };
-        if !(is_unknown && self.unknown.is_full())
+        let unknown = is_unknown.then(|| self.unknown.take(host)).transpose();
+        if let Ok(unknown) = unknown
             && let Some(taken) = self.ordinary.take()
         {
-            let unknown = is_unknown.then(|| self.unknown.taken.clone());
-            if let Some(unknown) = &unknown {
-                unknown.fetch_add(1, Ordering::AcqRel);
-            }
             return Some(slot(taken, false, unknown));
         }
         if !host.is_loopback() {
@@ -111,14 +112,24 @@ impl Slots {
         self.reserved.take().map(|taken| slot(taken, true, None))
     }
 
-    /// Returns why no slot is free, and the cure.
-    pub(crate) fn full(&self, is_unknown: bool) -> String {
-        if is_unknown && self.unknown.is_full() {
-            return format!(
-                "{} connections have not authenticated, a quarter of max_connections: send auth as \
-                 the first line, or raise it",
-                self.unknown.size
-            );
+    /// Returns why no slot is free for a connection from `host`, and the cure.
+    pub(crate) fn full(&self, host: IpAddr, is_unknown: bool) -> String {
+        if is_unknown {
+            match self.unknown.check(host) {
+                Ok(()) => {}
+                Err(NoShare::Full(taken)) => {
+                    return format!(
+                        "{taken} connections have not authenticated, a quarter of max_connections: \
+                         send auth as the first line, or raise it"
+                    );
+                }
+                Err(NoShare::TooMany(own)) => {
+                    return format!(
+                        "{own} connections from your address have not authenticated, and others \
+                         need slots: send auth as the first line, or raise max_connections"
+                    );
+                }
+            }
         }
         let size = self.ordinary.size;
         match self.capped {
@@ -153,8 +164,7 @@ impl Slot {
     pub(crate) fn of_guest(host: IpAddr) -> Self {
         Self {
             _taken: Taken(Arc::new(AtomicUsize::new(1))),
-            is_unknown: AtomicBool::new(false),
-            unknown: None,
+            unknown: Mutex::new(None),
             is_reserved: false,
             host,
         }
@@ -177,11 +187,8 @@ impl Slot {
 
     /// The connection has authenticated, or need not do so any more.
     pub(crate) fn is_known(&self) {
-        if self.is_unknown.swap(false, Ordering::AcqRel)
-            && let Some(unknown) = &self.unknown
-        {
-            unknown.fetch_sub(1, Ordering::AcqRel);
-        }
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(unknown.take());
     }
 
     /// Returns after how long without a line the connection is closed.
@@ -190,12 +197,6 @@ impl Slot {
             return Some(RESERVED_IDLE);
         }
         config.idle_timeout_seconds.map(Duration::from_secs)
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.is_known();
     }
 }
 
@@ -211,6 +212,7 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const ELSEWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
 
     fn slots(max_connections: usize, reserved_connections: usize, limit: u64) -> Slots {
         let config = Config {
@@ -240,14 +242,15 @@ mod tests {
     #[test]
     fn a_quarter_of_the_slots_is_for_connections_that_have_not_authenticated() {
         let slots = slots(8, 1, 100_000);
-        let [one, other] = [(); 2].map(|()| slots.take(THERE, true).unwrap());
+        let one = slots.take(THERE, true).unwrap();
+        let other = slots.take(ELSEWHERE, true).unwrap();
         assert!(slots.take(THERE, true).is_none());
         assert!(
             slots
-                .full(true)
+                .full(THERE, true)
                 .contains("2 connections have not authenticated")
         );
-        assert!(slots.full(false).contains("max_connections"));
+        assert!(slots.full(THERE, false).contains("max_connections"));
         assert!(slots.take(HERE, true).unwrap().is_reserved(), "an operator");
         assert!(slots.take(THERE, false).is_some());
         one.is_known();
@@ -256,15 +259,27 @@ mod tests {
         assert!(slots.take(THERE, true).is_none());
         drop((one, other));
         drop(third);
-        assert_eq!(slots.unknown.taken.load(Ordering::Relaxed), 0);
         assert_eq!(slots.ordinary.taken.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn one_address_leaves_slots_for_others_that_have_not_authenticated() {
+        let slots = slots(40, 1, 100_000);
+        let taken: Vec<_> = std::iter::from_fn(|| slots.take(THERE, true)).collect();
+        assert_eq!(taken.len(), 5);
+        let full = slots.full(THERE, true);
+        assert!(full.contains("5 connections from your address"), "{full}");
+        assert!(slots.take(ELSEWHERE, true).is_some());
+        assert!(!slots.take(HERE, true).unwrap().is_reserved());
+        taken[0].is_known();
+        assert!(slots.take(THERE, true).is_some());
     }
 
     #[test]
     fn the_limit_of_open_files_caps_all_slots_together() {
         let slots = slots(10_000, 4, 64);
         assert_eq!((slots.ordinary.size, slots.reserved.size), (8, 2));
-        assert!(slots.full(false).contains("limit of open files"));
+        assert!(slots.full(THERE, false).contains("limit of open files"));
     }
 
     #[test]

@@ -30,7 +30,12 @@ use crate::{
     descriptors::Descriptors,
     log_limit::{LogLimit, Warning},
     protocol::Code,
+    shares::{NoShare, Shares},
 };
+
+/// One in this many connections is for programs on this machine, such as probes: others cannot take
+/// them.
+const LOCAL: usize = 4;
 
 /// The longest head of a request, and the least that hyper can buffer.
 const HEAD: usize = 8 << 10;
@@ -67,8 +72,9 @@ pub(super) struct Ends {
 /// Accepts connections until the state is closed, or the future is dropped. Either closes them.
 pub(super) async fn run(listener: TcpListener, state: Arc<State>) {
     let mut closed = state.closed.subscribe();
+    let most = Descriptors::of_process().http_connections();
     let mut acceptor = Acceptor {
-        most: Descriptors::of_process().http_connections(),
+        shares: Shares::new(most, (most / LOCAL).max(1)),
         router: router(state.clone()),
         state,
         logs: Arc::new(LogLimit::of_http()),
@@ -98,7 +104,7 @@ pub(super) async fn run(listener: TcpListener, state: Arc<State>) {
 }
 
 struct Acceptor {
-    most: usize,
+    shares: Shares,
     router: Router,
     state: Arc<State>,
     logs: Arc<LogLimit>,
@@ -125,13 +131,16 @@ impl Acceptor {
             tracing::debug!(%address, %error, "an option of the socket could not be set");
         }
         drop(config);
-        if self.connections.len() >= self.most {
-            self.logs.warn(Warning::Full, address);
-            if let Ok(serving) = self.state.serving() {
-                serving.metrics.refuse(Code::TooManyConnections);
+        let share = match self.shares.take(peer) {
+            Ok(share) => share,
+            Err(why) => {
+                self.logs.warn(Warning::Full, address);
+                if let Ok(serving) = self.state.serving() {
+                    serving.metrics.refuse(Code::TooManyConnections);
+                }
+                return self.refuse(stream, why);
             }
-            return self.refuse(stream);
-        }
+        };
         let (tls, logs) = (self.state.tls.current(), self.logs.clone());
         let metrics = self.state.serving().ok().map(|serving| serving.metrics);
         let ends = Ends {
@@ -154,20 +163,25 @@ impl Acceptor {
                     }
                 }
             }
-            drop(open);
+            drop((open, share));
         });
     }
 
     /// Tells a peer why its connection is closed, and waits until it has read that, unless many
     /// others are being refused. With TLS this would take a handshake: the connection is only closed.
-    fn refuse(&mut self, mut stream: TcpStream) {
+    fn refuse(&mut self, mut stream: TcpStream, why: NoShare) {
         if self.state.tls.current().is_some() {
             return;
         }
         while self.refusing.try_join_next().is_some() {}
-        let most = self.most;
-        let body =
-            format!("there are {most} HTTP connections, as many as there may be: close some\n");
+        let body = match why {
+            NoShare::Full(taken) => {
+                format!("there are {taken} HTTP connections, as many as there may be: close some\n")
+            }
+            NoShare::TooMany(own) => format!(
+                "there are {own} HTTP connections from your address, which is its share: close some\n"
+            ),
+        };
         let reply = format!(
             "HTTP/1.1 503 Service Unavailable\r\nretry-after: 5\r\n\
              content-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\

@@ -176,7 +176,7 @@ impl Output {
         };
         self.length += written.map_err(|error| match error {
             DecompressError::OutputTooSmall { .. } if left < room => Fault::TooLong,
-            error => Fault::invalid(error),
+            _ => Fault::invalid("a block is not valid"),
         })?;
         Ok(())
     }

@@ -21,8 +21,8 @@ pub(crate) enum InflateError {
     Invalid {
         /// The declared compression.
         compression: Compression,
-        /// The fault.
-        why: String,
+        /// The fault: a fixed text, which has nothing of the payload.
+        why: &'static str,
     },
     /// It would be longer than the limit.
     #[error(
@@ -41,13 +41,13 @@ pub(crate) enum InflateError {
 /// Why a frame was not decompressed.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault {
-    Invalid(String),
+    Invalid(&'static str),
     TooLong,
 }
 
 impl Fault {
-    fn invalid(why: impl ToString) -> Self {
-        Self::Invalid(why.to_string())
+    const fn invalid(why: &'static str) -> Self {
+        Self::Invalid(why)
     }
 }
 

@@ -56,6 +56,26 @@ fn payloads_of_every_program_are_decompressed() {
     }
 }
 
+/// The errors become reasons of dead letters, which must not have values of a payload.
+#[test]
+fn errors_have_nothing_of_the_payload() {
+    for name in FOREIGN {
+        let payload = fixture(name);
+        let errors = (0..payload.len().min(2_000)).filter_map(|at| {
+            let mut damaged = payload.clone();
+            damaged[at] ^= 0x55;
+            inflated(name, &damaged, ENOUGH).err()
+        });
+        let texts: std::collections::BTreeSet<_> = errors
+            .map(|error| error.to_string().replace("lz4", ""))
+            .collect();
+        assert!(texts.len() > 1, "{name}: {texts:?}");
+        for text in texts {
+            assert!(!text.contains(|sign: char| sign.is_ascii_digit()), "{text}");
+        }
+    }
+}
+
 #[test]
 fn the_limit_is_exact() {
     let text = text();

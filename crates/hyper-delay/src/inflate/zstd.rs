@@ -9,12 +9,14 @@ pub(super) fn inflate(payload: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     let mut input = payload;
     let mut decoder = FrameDecoder::new();
     // Allocates nothing for the window that the header claims.
-    decoder.init(&mut input).map_err(Fault::invalid)?;
+    decoder
+        .init(&mut input)
+        .map_err(|_| Fault::invalid("its header is not valid, or needs a dictionary"))?;
     // Ends after the block that exceeds the limit. A block has at most 128 KiB.
     let beyond = BlockDecodingStrategy::UptoBytes(limit.saturating_add(1));
     let is_whole = decoder
         .decode_blocks(&mut input, beyond)
-        .map_err(Fault::invalid)?;
+        .map_err(|_| Fault::invalid("a block is not valid, or cut short"))?;
     if !is_whole || decoder.can_collect() > limit {
         return Err(Fault::TooLong);
     }

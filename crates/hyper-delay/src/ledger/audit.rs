@@ -1,6 +1,6 @@
 use super::{Actor, Audited, Op, Outcome, view::scan_meta, writes::Writes};
 use crate::{
-    record::{self, AuditLine, Job, key},
+    record::{AuditFilter, AuditLine, Job, key},
     store::{Space, Store, StoreError},
 };
 
@@ -16,7 +16,7 @@ impl Audit {
     pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
         let mut last = 0;
         scan_meta(store, key::AUDIT, |_, value| {
-            last = last.max(record::decode::<AuditLine>(value)?.number);
+            last = last.max(AuditLine::decode(value)?.number);
             Ok(())
         })?;
         Ok(Self { next: last + 1 })
@@ -50,6 +50,15 @@ impl Audit {
             tasks: None,
             by,
             address,
+            filter: match op {
+                Op::Begin(bulk) => Some(AuditFilter {
+                    reason: bulk.filter.reason.as_deref().map(Box::from),
+                    from: bulk.filter.from,
+                    until: bulk.filter.until,
+                    in_flight: bulk.in_flight,
+                }),
+                _ => None,
+            },
         };
         self.add(&line, writes);
     }
@@ -73,13 +82,19 @@ impl Audit {
             tasks: Some(job.changed),
             by,
             address,
+            filter: Some(AuditFilter {
+                reason: job.reason.clone(),
+                from: job.from,
+                until: job.until,
+                in_flight: job.in_flight,
+            }),
         };
         self.add(&line, writes);
     }
 
     fn add(&mut self, line: &AuditLine, writes: &mut Writes<impl Store>) {
         let key = key::audit(line.number % AuditLine::KEPT);
-        writes.put(Space::Meta, key, record::encode(line));
+        writes.put(Space::Meta, key, line.encode());
         self.next += 1;
     }
 }

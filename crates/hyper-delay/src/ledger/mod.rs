@@ -8,6 +8,7 @@ mod audit;
 mod batches;
 mod dedupe_window;
 mod existing;
+mod held;
 mod jobs;
 mod key_hash;
 mod listing;
@@ -22,6 +23,7 @@ mod operating;
 mod operation;
 mod paused;
 mod recent;
+mod refusing;
 mod tally;
 mod view;
 mod writes;
@@ -32,7 +34,7 @@ pub(crate) use audit::described as audit_of;
 pub(crate) use listing::{Listing, Row};
 pub(crate) use lowest::keep_lowest;
 pub(crate) use mend::mend_after_loss;
-pub(crate) use op::{Kicked, Op, Order, Outcome, Subject};
+pub(crate) use op::{Kicked, Op, Order, Outcome, PendingLimits, Subject};
 pub(crate) use operation::{Actor, Advance, Audited, Bulk, Sweep, SweepAct};
 pub(crate) use view::{Expires, Listed, Position, View};
 
@@ -43,11 +45,12 @@ use crate::{
 use audit::Audit;
 use dedupe_window::DedupeWindow;
 use existing::Existing;
+use held::Held;
 use jobs::Jobs;
 use low_water::LowWater;
 use numbers::Numbers;
 use paused::Paused;
-use tally::{Column, Tally};
+use tally::Tally;
 use writes::Writes;
 
 /// Only the ledger writes to the store of a running server.
@@ -58,6 +61,7 @@ pub(crate) struct Ledger<S> {
     low_water: LowWater,
     dedupe_window: DedupeWindow,
     tally: Tally,
+    held: Held,
     paused: Paused,
     jobs: Jobs,
     audit: Audit,
@@ -78,6 +82,7 @@ impl<S: Store> Ledger<S> {
             low_water: LowWater::open(&*store)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             tally: Tally::default(),
+            held: Held::default(),
             paused: Paused::open(&*store)?,
             jobs: Jobs::open(&*store)?,
             audit: Audit::open(&*store)?,
@@ -158,46 +163,6 @@ impl<S: Store> Ledger<S> {
         }
     }
 
-    /// Returns the outcome of a schedule that the disk has no room for: [`Outcome::Same`] if the
-    /// same content is stored, and a refusal otherwise. The batch does not change.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub(crate) fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
-        let key = key::name(&order.route, &order.id);
-        Ok(match self.existing(order, &key, now)? {
-            Some(existing) if existing.digest() == content(order).digest() => Outcome::Same,
-            Some(_) if !order.replace => Outcome::Taken,
-            _ => Outcome::DiskFull,
-        })
-    }
-
-    /// Returns whether a schedule would make a new task of a route that has `most` pending ones.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be read.
-    pub(crate) fn exceeds(
-        &self,
-        order: &Order,
-        most: Option<u64>,
-        now: u64,
-    ) -> Result<bool, StoreError> {
-        let Some(most) = most else {
-            return Ok(false);
-        };
-        let key = key::name(&order.route, &order.id);
-        match self.existing(order, &key, now)? {
-            Some(Existing::Task(_)) => return Ok(false),
-            Some(done) if !order.replace || done.digest() == content(order).digest() => {
-                return Ok(false);
-            }
-            Some(Existing::Done(_)) | None => {}
-        }
-        Ok(self.tally.pending(&self.writes, &order.route)? >= most)
-    }
-
     /// Returns the number of tasks in the store: waiting, parked and dead. Changes since the last
     /// batch was taken are not counted.
     ///
@@ -237,6 +202,7 @@ impl<S: Store> Ledger<S> {
             attempt,
             failures: 0,
             digest,
+            bytes: order.payload.len() as u64,
             terms: order.terms.clone(),
         };
         if let Some(key) = name.expiry_key() {
@@ -401,7 +367,8 @@ impl<S: Store> Ledger<S> {
         };
         self.writes.put(space, place, record::encode(&entry));
         self.writes.put(Space::Names, key, record::encode(name));
-        self.tally.add(route, Column::of(name.place), 1);
+        self.tally.add(route, name);
+        self.held.add(route, name);
     }
 
     /// Removes the entry of a task.
@@ -411,7 +378,8 @@ impl<S: Store> Ledger<S> {
         if let Place::Waiting(at) = name.place {
             self.writes.note_due(at, name.seq, false);
         }
-        self.tally.add(route, Column::of(name.place), -1);
+        self.tally.remove(route, name);
+        self.held.remove(route, name);
     }
 
     /// Removes the entry and the content of a task.

@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
 use super::{Advance, Audited, Bulk, Sweep};
-use crate::protocol::{Compression, Headers, Terms};
+use crate::{
+    access::Grant,
+    protocol::{Compression, Headers, Terms},
+};
 
 /// An operation on a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +131,17 @@ pub(crate) struct Order {
     pub terms: Option<Box<Terms>>,
 }
 
+/// The most pending tasks that a route may have. `None`: no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PendingLimits {
+    /// Their number.
+    pub tasks: Option<u64>,
+    /// Bytes of their payloads.
+    pub bytes: Option<u64>,
+    /// The token whose quotas apply to the sums over its routes.
+    pub token: Option<Arc<Grant>>,
+}
+
 /// The effect of an operation once its batch is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -148,6 +162,14 @@ pub(crate) enum Outcome {
     DiskFull,
     /// The route has as many pending tasks as it may. Nothing has changed.
     OverQuota,
+    /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
+    /// changed.
+    OverBytes,
+    /// The routes of the token have this many pending tasks, as many as they may. Nothing has changed.
+    OverTokenQuota(u64),
+    /// The payloads of the pending tasks on the routes of the token would have more bytes than this.
+    /// Nothing has changed.
+    OverTokenBytes(u64),
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
     /// The sequence number of the removed revision, if the task existed.

@@ -37,6 +37,13 @@ impl Recent {
         young.get(key).or_else(|| old.get(key)).map(Option::as_ref)
     }
 
+    /// Returns the known keys of a space.
+    pub(super) fn keys(&self, space: Space) -> impl Iterator<Item = &Bytes> {
+        let index = index(space).expect("the ledger reads only the spaces that are kept");
+        let generations = [&self.young, &self.old].into_iter();
+        generations.flat_map(move |kept| kept.spaces[index].keys())
+    }
+
     /// Keeps a value of the batch with this number, if the space is kept.
     pub(super) fn insert(
         &mut self,

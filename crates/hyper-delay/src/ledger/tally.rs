@@ -1,57 +1,94 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{key_hash::KeyHash, writes::Writes};
 use crate::{
-    record::{self, Counts, Place, key},
+    access::Routes,
+    record::{self, Counts, Name, Place, key},
     store::{Bytes, Space, Store, StoreError},
 };
-
-/// A count of a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub(super) enum Column {
-    Waiting,
-    Parked,
-    Dead,
-}
-
-impl Column {
-    /// Returns the count that includes a task in this place.
-    pub(super) const fn of(place: Place) -> Self {
-        match place {
-            Place::Waiting(_) => Self::Waiting,
-            Place::Parked(_) => Self::Parked,
-            Place::Dead(_) => Self::Dead,
-        }
-    }
-}
 
 /// The changes that a batch makes to the counts of routes. Each route is written once in a batch.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    changes: HashMap<Box<str>, [i64; 3], KeyHash>,
+    changes: HashMap<Box<str>, Changes, KeyHash>,
+}
+
+/// Changes of the counts of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Changes {
+    waiting: i64,
+    parked: i64,
+    dead: i64,
+    bytes: i64,
+}
+
+/// The pending tasks of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) tasks: u64,
+    /// Bytes of their payloads.
+    pub(super) bytes: u64,
 }
 
 impl Tally {
-    /// Adds `by` to a count.
-    pub(super) fn add(&mut self, route: &str, column: Column, by: i64) {
-        let changes = match self.changes.get_mut(route) {
-            Some(changes) => changes,
-            None => self.changes.entry(route.into()).or_default(),
-        };
-        changes[column as usize] += by;
+    /// Counts a task.
+    pub(super) fn add(&mut self, route: &str, name: &Name) {
+        self.of(route).count(name, 1);
     }
 
-    /// Returns the number of pending tasks of a route, with the changes of the batch in hand.
+    /// Counts a task no longer.
+    pub(super) fn remove(&mut self, route: &str, name: &Name) {
+        self.of(route).count(name, -1);
+    }
+
+    fn of(&mut self, route: &str) -> &mut Changes {
+        // Most routes are there: their names are not copied.
+        if !self.changes.contains_key(route) {
+            self.changes.insert(route.into(), Changes::default());
+        }
+        self.changes.get_mut(route).expect("it was inserted")
+    }
+
+    /// Returns the pending tasks of a route, with the changes of the batch in hand.
     pub(super) fn pending(
         &self,
         writes: &Writes<impl Store>,
         route: &str,
-    ) -> Result<u64, StoreError> {
-        let [waiting, parked, _] = self.changes.get(route).copied().unwrap_or_default();
+    ) -> Result<Pending, StoreError> {
+        let changes = self.changes.get(route).copied().unwrap_or_default();
         let counts = read(writes, &key::route(route))?;
-        let before = counts.waiting + counts.parked;
-        Ok(before.saturating_add_signed(waiting + parked))
+        let tasks = counts.waiting + counts.parked;
+        Ok(Pending {
+            tasks: tasks.saturating_add_signed(changes.waiting + changes.parked),
+            bytes: counts.bytes.saturating_add_signed(changes.bytes),
+        })
+    }
+
+    /// Returns the sum of the pending tasks of routes, with the changes of the batch in hand. Reads
+    /// the counts of every route.
+    pub(super) fn pending_of(
+        &self,
+        writes: &Writes<impl Store>,
+        routes: &Routes,
+    ) -> Result<Pending, StoreError> {
+        let mut names: HashSet<Box<str>> = HashSet::new();
+        writes.keys(Space::Counts, |key| {
+            let name = key.get(1..).and_then(|name| std::str::from_utf8(name).ok());
+            if let Some(name) = name.filter(|name| routes.contain(name)) {
+                names.insert(name.into());
+            }
+        })?;
+        let changed = self.changes.keys().filter(|name| routes.contain(name));
+        names.extend(changed.cloned());
+        // The key of the sum over all routes is that of an empty name.
+        names.remove("");
+        let mut sum = Pending { tasks: 0, bytes: 0 };
+        for name in names {
+            let pending = self.pending(writes, &name)?;
+            sum.tasks += pending.tasks;
+            sum.bytes += pending.bytes;
+        }
+        Ok(sum)
     }
 
     /// Returns the committed counts over all routes.
@@ -61,30 +98,44 @@ impl Tally {
 
     /// Adds the changed counts to the writes.
     pub(super) fn write(&mut self, writes: &mut Writes<impl Store>) -> Result<(), StoreError> {
-        let mut sum = [0; 3];
+        let mut sum = Changes::default();
         for (route, changes) in self.changes.drain() {
-            for (sum, change) in sum.iter_mut().zip(changes) {
-                *sum += change;
-            }
+            sum.add(changes);
             apply(writes, key::route(&route), changes)?;
         }
         apply(writes, key::route(""), sum)
     }
 }
 
-fn apply(
-    writes: &mut Writes<impl Store>,
-    key: Bytes,
-    [waiting, parked, dead]: [i64; 3],
-) -> Result<(), StoreError> {
-    if (waiting, parked, dead) == (0, 0, 0) {
+impl Changes {
+    fn count(&mut self, name: &Name, by: i64) {
+        let count = match name.place {
+            Place::Waiting(_) => &mut self.waiting,
+            Place::Parked(_) => &mut self.parked,
+            Place::Dead(_) => &mut self.dead,
+        };
+        *count += by;
+        self.bytes += by * name.pending_bytes().cast_signed();
+    }
+
+    const fn add(&mut self, other: Self) {
+        self.waiting += other.waiting;
+        self.parked += other.parked;
+        self.dead += other.dead;
+        self.bytes += other.bytes;
+    }
+}
+
+fn apply(writes: &mut Writes<impl Store>, key: Bytes, changes: Changes) -> Result<(), StoreError> {
+    if changes == Changes::default() {
         return Ok(());
     }
     let before = read(writes, &key)?;
     let after = Counts {
-        waiting: before.waiting.saturating_add_signed(waiting),
-        parked: before.parked.saturating_add_signed(parked),
-        dead: before.dead.saturating_add_signed(dead),
+        waiting: before.waiting.saturating_add_signed(changes.waiting),
+        parked: before.parked.saturating_add_signed(changes.parked),
+        dead: before.dead.saturating_add_signed(changes.dead),
+        bytes: before.bytes.saturating_add_signed(changes.bytes),
     };
     if after.is_empty() {
         writes.remove(Space::Counts, key);

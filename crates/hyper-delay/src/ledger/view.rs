@@ -306,7 +306,7 @@ impl<S: Store> View<S> {
     pub(crate) fn audit(&self) -> Result<Vec<AuditLine>, StoreError> {
         let mut lines = Vec::new();
         scan_meta(&*self.store, key::AUDIT, |_, value| {
-            lines.push(record::decode(value)?);
+            lines.push(AuditLine::decode(value)?);
             Ok(())
         })?;
         Ok(lines)

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use super::recent::Recent;
 use crate::store::{Batch, Bytes, Due, Space, Store, StoreError};
@@ -30,6 +30,20 @@ impl<S: Store> Writes<S> {
             Some(value) => Ok(value.cloned()),
             None => self.store.get(space, key),
         }
+    }
+
+    /// Visits the keys of a space, some of them twice, and some that were removed. The space must be
+    /// one of [`Recent::SPACES`].
+    pub(super) fn keys(
+        &self,
+        space: Space,
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<(), StoreError> {
+        self.recent.keys(space).for_each(|key| visit(key));
+        self.store.scan(space, &[], &mut |key, _| {
+            visit(key);
+            ControlFlow::Continue(())
+        })
     }
 
     /// Sets a key.

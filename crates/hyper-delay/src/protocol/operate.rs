@@ -138,6 +138,10 @@ pub struct AuditRow {
     pub job: Option<u64>,
     /// Number of tasks that the bulk operation changed, at its end.
     pub tasks: Option<u64>,
+    /// Which tasks the bulk operation is for.
+    pub filter: Filter,
+    /// Whether the bulk operation removes tasks in flight, too.
+    pub in_flight: bool,
     /// The name of the token.
     pub by: Option<Arc<str>>,
     /// The address of the connection.
@@ -162,6 +166,10 @@ impl AuditRow {
             .maybe("id", self.id.as_deref())
             .maybe("job", self.job)
             .maybe("tasks", self.tasks)
+            .maybe("reason", self.filter.reason.as_deref())
+            .maybe("from", self.filter.from)
+            .maybe("until", self.filter.until)
+            .maybe("in_flight", self.in_flight.then_some(true))
             .maybe("by", self.by.as_deref())
             .maybe("address", self.address.as_deref())
             .close();

@@ -3,7 +3,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Record;
-use crate::protocol::AuditRow;
+use crate::{
+    protocol::{AuditRow, Filter},
+    store::{Bytes, StoreError},
+};
 
 /// What an operator did, stored in a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +29,23 @@ pub(crate) struct AuditLine {
     pub by: Option<Box<str>>,
     /// The address of the connection.
     pub address: Option<Box<str>>,
+    /// Which tasks a bulk operation is for. Stored after the other fields, so that older servers
+    /// read those.
+    #[serde(skip)]
+    pub filter: Option<AuditFilter>,
+}
+
+/// Which tasks a bulk operation is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AuditFilter {
+    /// Only dead letters with this reason.
+    pub reason: Option<Box<str>>,
+    /// Only those from this time on, in Unix milliseconds.
+    pub from: Option<u64>,
+    /// Only those before this time, in Unix milliseconds.
+    pub until: Option<u64>,
+    /// Whether tasks in flight are removed, too.
+    pub in_flight: bool,
 }
 
 impl Record<'_> for AuditLine {}
@@ -34,9 +54,29 @@ impl AuditLine {
     /// How many lines are kept.
     pub(crate) const KEPT: u64 = 1_000;
 
+    /// Encodes it.
+    #[must_use]
+    pub(crate) fn encode(&self) -> Bytes {
+        match &self.filter {
+            Some(filter) => super::encode_followed(self, filter),
+            None => super::encode(self),
+        }
+    }
+
+    /// Decodes it. A line of an older server has no filter.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be decoded.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
+        let (line, filter) = super::decode_followed(bytes)?;
+        Ok(Self { filter, ..line })
+    }
+
     /// Returns it as operators see it.
     #[must_use]
     pub(crate) fn row(&self) -> AuditRow {
+        let filter = self.filter.as_ref();
         AuditRow {
             number: self.number,
             at: self.at,
@@ -45,8 +85,54 @@ impl AuditLine {
             id: self.id.as_deref().map(Arc::from),
             job: self.job,
             tasks: self.tasks,
+            filter: Filter {
+                reason: filter.and_then(|it| it.reason.as_deref().map(Arc::from)),
+                from: filter.and_then(|it| it.from),
+                until: filter.and_then(|it| it.until),
+            },
+            in_flight: filter.is_some_and(|it| it.in_flight),
             by: self.by.as_deref().map(Arc::from),
             address: self.address.as_deref().map(Arc::from),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record;
+
+    #[test]
+    fn lines_of_older_servers_are_read_and_they_read_those_of_this_one() {
+        let line = AuditLine {
+            number: 1,
+            at: 2,
+            act: "kick_all".into(),
+            route: "r".into(),
+            id: None,
+            job: Some(3),
+            tasks: None,
+            by: None,
+            address: None,
+            filter: None,
+        };
+        let old = record::encode(&line);
+        assert_eq!(line.encode(), old);
+        assert_eq!(AuditLine::decode(&old).unwrap(), line);
+        let filter = Some(AuditFilter {
+            reason: Some("m".into()),
+            from: None,
+            until: Some(9),
+            in_flight: true,
+        });
+        let new = AuditLine {
+            filter,
+            ..line.clone()
+        };
+        assert_eq!(AuditLine::decode(&new.encode()).unwrap(), new);
+        assert_eq!(record::decode::<AuditLine>(&new.encode()).unwrap(), line);
+        let mut damaged = new.encode().to_vec();
+        damaged.pop();
+        AuditLine::decode(&damaged).unwrap_err();
     }
 }

@@ -13,9 +13,9 @@ mod placed;
 mod task;
 mod terms;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-pub(crate) use audit::AuditLine;
+pub(crate) use audit::{AuditFilter, AuditLine};
 pub(crate) use counts::Counts;
 pub(crate) use entry::Entry;
 pub(crate) use job::{Act, Job, Progress};
@@ -95,9 +95,31 @@ pub(crate) fn decode_dead(bytes: &[u8]) -> Result<(Entry<'_>, Option<&str>), Sto
     Ok((entry, Some(reason).filter(|reason| !reason.is_empty())))
 }
 
+/// Encodes a record and another one after it. A server of an older version reads only the first.
+fn encode_followed<'a, R: Record<'a>>(record: &R, second: &impl Serialize) -> Bytes {
+    append(second, encoded(record, 0)).into()
+}
+
+/// Decodes a record and the one after it, if there is one.
+fn decode_followed<'a, R: Record<'a>, S: Deserialize<'a>>(
+    bytes: &'a [u8],
+) -> Result<(R, Option<S>), StoreError> {
+    let (record, rest) = decode_with_rest(bytes)?;
+    let second = match rest {
+        [] => None,
+        rest => Some(take(rest)?.0),
+    };
+    Ok((record, second))
+}
+
 /// Decodes a record.
 pub(crate) fn decode<'a, R: Record<'a>>(bytes: &'a [u8]) -> Result<R, StoreError> {
     decode_with_rest(bytes).map(|(record, _)| record)
+}
+
+/// Reads the last field of a record, which older servers did not write: 0 then.
+fn or_zero<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+    Ok(u64::deserialize(field).unwrap_or_default())
 }
 
 /// Decodes a record, and returns what follows it.

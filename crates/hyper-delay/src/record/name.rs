@@ -21,12 +21,24 @@ pub(crate) struct Name {
     pub failures: u32,
     /// The digest of the content.
     pub digest: Digest,
+    /// The length of the payload in bytes. 0 if an older server has written the name.
+    #[serde(deserialize_with = "super::or_zero")]
+    pub bytes: u64,
     /// What applies to the task instead of the settings.
     #[serde(skip)]
     pub terms: Option<Box<Terms>>,
 }
 
 impl Name {
+    /// Returns the bytes of the payload if the task is pending: waiting or parked.
+    #[must_use]
+    pub(crate) const fn pending_bytes(&self) -> u64 {
+        match self.place {
+            Place::Waiting(_) | Place::Parked(_) => self.bytes,
+            Place::Dead(_) => 0,
+        }
+    }
+
     /// Returns the key of the task in the index of expiry, if it expires.
     #[must_use]
     pub(crate) fn expiry_key(&self) -> Option<Vec<u8>> {

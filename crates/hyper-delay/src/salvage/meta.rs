@@ -58,7 +58,7 @@ fn check(key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
         return Ok(true);
     }
     if key.starts_with(key::AUDIT) {
-        record::decode::<AuditLine>(value)?;
+        AuditLine::decode(value)?;
         return Ok(true);
     }
     if key.starts_with(key::EXPIRY) {

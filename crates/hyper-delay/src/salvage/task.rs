@@ -62,7 +62,7 @@ impl Joined {
             });
         };
         let is_named = digest.is_some();
-        let (fire_at, terms, digest) = match check(content.as_deref(), digest) {
+        let found = match check(content.as_deref(), digest) {
             Ok(found) => found,
             Err(reason) => {
                 return Err(Lost {
@@ -77,12 +77,13 @@ impl Joined {
         Ok(Saved {
             name: Name {
                 seq,
-                fire_at,
+                fire_at: found.fire_at,
                 place: claim.place,
                 attempt: claim.attempt,
                 failures: claim.failures,
-                digest,
-                terms,
+                digest: found.digest,
+                bytes: found.bytes,
+                terms: found.terms,
             },
             reason: reason.filter(|_| matches!(claim.place, Place::Dead(_))),
             is_named,
@@ -93,11 +94,17 @@ impl Joined {
     }
 }
 
-/// Returns the scheduled time, the terms and the digest of a content. It must be readable and match `digest`.
-fn check(
-    content: Option<&[u8]>,
-    digest: Option<Digest>,
-) -> Result<(u64, Option<Box<Terms>>, Digest), String> {
+/// What a content says of its task.
+struct Found {
+    fire_at: u64,
+    digest: Digest,
+    /// The length of the payload.
+    bytes: u64,
+    terms: Option<Box<Terms>>,
+}
+
+/// Returns what a content says of its task. It must be readable and match `digest`.
+fn check(content: Option<&[u8]>, digest: Option<Digest>) -> Result<Found, String> {
     let content = content.ok_or("its content is missing or not readable")?;
     let task: Task<'_> = record::decode(content)
         .map_err(|error| format!("its content is not readable: {}", error.reason()))?;
@@ -105,7 +112,12 @@ fn check(
     if digest.is_some_and(|digest| digest != found) {
         return Err("its content is not the one that was scheduled".to_owned());
     }
-    Ok((task.fire_at, task.terms, found))
+    Ok(Found {
+        fire_at: task.fire_at,
+        digest: found,
+        bytes: task.payload.len() as u64,
+        terms: task.terms,
+    })
 }
 
 impl fmt::Display for Lost {

@@ -104,7 +104,7 @@ impl Audit<'_> {
         }
         for route in [&*task.route, ""] {
             let counts = self.counts.entry(key::route(route)).or_default();
-            *counts.of_mut(task.name.place) += 1;
+            counts.add(&task.name);
         }
         for defect in &defects {
             let (route, id) = (&task.route, &task.id);
@@ -121,7 +121,9 @@ impl Audit<'_> {
         let mut rows = store.scan(Space::Counts, faults);
         while let Some(row) = rows.next(faults) {
             let counts = expected.remove(&*row.key).unwrap_or_default();
-            if record::decode::<Counts>(&row.value).ok() != Some(counts) {
+            // Tasks of an older server are not in the bytes.
+            let stored = record::decode::<Counts>(&row.value).ok();
+            if stored.map(|stored| stored.tasks()) != Some(counts.tasks()) {
                 self.find(&wrong_counts(&row.key))?;
             }
         }

@@ -6,7 +6,7 @@ use std::{
 use super::task::Saved;
 use crate::{
     ledger::entry_key,
-    record::{self, Counts, Entry, Expiring, Name, Place, key},
+    record::{self, Counts, Entry, Expiring, Name, key},
     store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
 };
 
@@ -85,7 +85,7 @@ impl Writer {
         self.put(Space::Tasks, &key::task(name.seq), &task.content)?;
         self.batch.count_schedule();
         self.next = self.next.max(name.seq.saturating_add(1));
-        self.count(route, name.place, |count| *count += 1);
+        self.count(route, |counts| counts.add(name));
         Ok(replaced)
     }
 
@@ -106,7 +106,9 @@ impl Writer {
         }
         self.batch.remove(Space::Tasks, key::task(name.seq));
         self.batch.count_removal();
-        self.count(route, name.place, |count| *count -= 1);
+        let mut one = Counts::default();
+        one.add(&name);
+        self.count(route, |counts| counts.subtract(&one));
         Ok(true)
     }
 
@@ -141,10 +143,9 @@ impl Writer {
         self.store.commit(batch, Durability::Written)
     }
 
-    fn count(&mut self, route: &str, place: Place, change: impl Fn(&mut u64)) {
+    fn count(&mut self, route: &str, change: impl Fn(&mut Counts)) {
         for route in [route, ""] {
-            let counts = self.counts.entry(key::route(route)).or_default();
-            change(counts.of_mut(place));
+            change(self.counts.entry(key::route(route)).or_default());
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Running {
     in_flight: bool,
     /// The key or the id after which it goes on. Empty at the start.
     cursor: Box<[u8]>,
+    /// Number of tasks that were kicked or removed so far.
+    changed: u64,
     /// Who has ended it.
     stopped: Option<Actor>,
 }
@@ -58,6 +60,7 @@ impl Running {
             },
             in_flight: job.in_flight,
             cursor: job.cursor.clone(),
+            changed: job.changed,
             stopped: None,
         }
     }
@@ -206,6 +209,13 @@ impl<S: Store> Scheduler<S> {
 
     /// A task of a bulk operation is changed on disk.
     pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
+        let is_changed = matches!(
+            outcome,
+            Outcome::Kicked(Some(_)) | Outcome::Cancelled(Some(_))
+        );
+        if let Some(running) = self.bulk.queue.front_mut().filter(|_| is_changed) {
+            running.changed += 1;
+        }
         match (sweep.act, outcome) {
             (SweepAct::Kick { at, .. }, Outcome::Kicked(Some(kicked))) => {
                 self.added(kicked.seq, Task::kicked(sweep.route, sweep.id, at, kicked));
@@ -225,10 +235,16 @@ impl<S: Store> Scheduler<S> {
                 let (job, route, act) = (running.id, &*running.route, advance.state.as_str());
                 let (by, address) = (advance.actor.by.as_deref(), advance.actor.address);
                 let address = address.map(tracing::field::display);
+                let filter = &running.filter;
                 tracing::info!(
                     act,
                     route,
                     job,
+                    tasks = running.changed,
+                    reason = filter.reason.as_deref(),
+                    from = filter.from,
+                    until = filter.until,
+                    in_flight = running.in_flight,
                     by,
                     address,
                     "audit: a bulk operation has ended"

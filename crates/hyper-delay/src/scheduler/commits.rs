@@ -26,6 +26,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.committed(&op);
         let op = match op {
             Op::Audited(audited) => {
+                self.asked.committed(&audited.op);
                 self.log_audit(&audited, &outcome);
                 audited.op
             }
@@ -142,16 +143,34 @@ impl<S: Store> Scheduler<S> {
         if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
         }
-        let quota = self.settings.quota_of(&order.route);
-        let quota = quota.map(|(key, quota)| (key.to_owned(), quota.pending));
+        let quota = self.settings.quota_of(&order.route, |quota| match outcome {
+            Outcome::OverBytes => quota.pending_bytes,
+            _ => quota.pending,
+        });
+        let quota = quota.map(|(key, most)| (key.to_owned(), most));
         self.answer(token, || match outcome {
             Outcome::Same => Reply::Scheduled {
                 id: order.id,
                 route: order.route,
                 fire_at: order.fire_at,
             },
-            Outcome::OverQuota => {
-                let message = over_quota(quota, &order.route);
+            Outcome::OverQuota
+            | Outcome::OverBytes
+            | Outcome::OverTokenQuota(_)
+            | Outcome::OverTokenBytes(_) => {
+                let message = match outcome {
+                    Outcome::OverTokenQuota(most) => format!(
+                        "pending of the token is {most}, and its routes have as many tasks: wait \
+                         until some are done"
+                    ),
+                    Outcome::OverTokenBytes(most) => format!(
+                        "pending_bytes of the token is {most}, and with this payload the tasks of \
+                         its routes would have more: wait until some are done, or send a reference \
+                         to the payload"
+                    ),
+                    Outcome::OverBytes => over_bytes(quota, &order.route),
+                    _ => over_quota(quota, &order.route),
+                };
                 Reply::Error(Refusal {
                     id: Some(order.id),
                     route: Some(order.route),
@@ -279,12 +298,23 @@ impl<S: Store> Scheduler<S> {
 }
 
 /// Names the quota of pending tasks that a route has reached. It can have changed since.
-fn over_quota(quota: Option<(String, Option<u64>)>, route: &str) -> String {
+fn over_quota(quota: Option<(String, u64)>, route: &str) -> String {
     match quota {
-        Some((key, Some(most))) => format!(
+        Some((key, most)) => format!(
             "pending of route {route:?} is {most} (quotas, key {key:?}), and it has as many tasks: \
              wait until some are done"
         ),
-        _ => format!("route {route:?} had as many pending tasks as its quota: send it again"),
+        None => format!("route {route:?} had as many pending tasks as its quota: send it again"),
+    }
+}
+
+/// Names the quota of bytes that the payloads of a route would exceed. It can have changed since.
+fn over_bytes(quota: Option<(String, u64)>, route: &str) -> String {
+    match quota {
+        Some((key, most)) => format!(
+            "pending_bytes of route {route:?} is {most} (quotas, key {key:?}), and with this payload \
+             its tasks would have more: wait until some are done, or send a reference to the payload"
+        ),
+        None => format!("route {route:?} had as many pending bytes as its quota: send it again"),
     }
 }

@@ -94,8 +94,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
     fn must_wait(&mut self, name: &Arc<str>) -> bool {
-        let quota = self.settings.quota_of(name);
-        let Some(rate) = quota.and_then(|(_, quota)| quota.deliveries_per_second) else {
+        let Some(rate) = self.settings.deliveries_per_second(name) else {
             return false;
         };
         let of = Rate::Deliveries(name.clone());
@@ -222,8 +221,7 @@ impl<S: Store> Scheduler<S> {
             end: None,
         };
         state.give(task.id.clone(), copy);
-        let quota = self.settings.quota_of(&task.route);
-        if let Some(rate) = quota.and_then(|(_, quota)| quota.deliveries_per_second) {
+        if let Some(rate) = self.settings.deliveries_per_second(&task.route) {
             let of = Rate::Deliveries(task.route.clone());
             self.quotas.spend(of, rate, self.now.monotonic);
         }

@@ -5,7 +5,7 @@ use race_wheel::Tick;
 use super::{Operated, Settings};
 use crate::{
     access::Grant,
-    ledger::{Op, Outcome},
+    ledger::{Op, Outcome, PendingLimits},
     protocol::{Accept, Line, Reply, Stats},
     store::StoreError,
 };
@@ -132,8 +132,8 @@ pub(crate) struct Job {
     pub op: Op,
     /// Returned with the outcome.
     pub token: Token,
-    /// The most pending tasks of the route, if the operation schedules a new one.
-    pub most_pending: Option<u64>,
+    /// The most pending tasks of the route, if the operation is a schedule.
+    pub most_pending: PendingLimits,
 }
 
 impl Job {

@@ -56,6 +56,7 @@ pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
     SeenTasks, Token,
 };
+use operating::Asked;
 pub(crate) use operating::{Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
@@ -103,6 +104,7 @@ pub(crate) struct Scheduler<S> {
     expiry: Expiry,
     /// Routes of which nothing is delivered.
     paused: FxHashSet<Arc<str>>,
+    asked: Asked,
     bulk: Bulk,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
@@ -134,6 +136,7 @@ impl<S: Store> Scheduler<S> {
             requests: Requests::default(),
             expiry: Expiry::default(),
             paused: FxHashSet::default(),
+            asked: Asked::default(),
             bulk: Bulk::default(),
             messages: Vec::new(),
             failed: None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ReplyTo, Scheduler, Token, bulk::Running};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The most routes that are paused at a time.
-const PAUSED: usize = 1_000;
+const PAUSED: usize = if cfg!(test) { 5 } else { 1_000 };
 
 /// The most bulk operations that are not done.
 const JOBS: usize = 16;
@@ -38,6 +38,41 @@ pub(crate) struct Standing {
     pub jobs: Vec<Running>,
 }
 
+/// Operations that are on their way to the disk, and count for the limits.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// Bulk operations.
+    jobs: usize,
+    /// The number of pauses of each route.
+    pauses: FxHashMap<Arc<str>, usize>,
+}
+
+impl Asked {
+    fn submitted(&mut self, op: &Op) {
+        match op {
+            Op::Begin(_) => self.jobs += 1,
+            Op::Pause(route) => *self.pauses.entry(route.clone()).or_default() += 1,
+            _ => {}
+        }
+    }
+
+    /// An operation is on disk.
+    pub(super) fn committed(&mut self, op: &Op) {
+        match op {
+            Op::Begin(_) => self.jobs -= 1,
+            Op::Pause(route) => {
+                if let Some(pauses) = self.pauses.get_mut(route) {
+                    *pauses -= 1;
+                    if *pauses == 0 {
+                        self.pauses.remove(route);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 impl<S: Store> Scheduler<S> {
     /// Goes on with what operators have asked for before the start.
     #[must_use]
@@ -60,8 +95,8 @@ impl<S: Store> Scheduler<S> {
             Request::Kick { route, id } => Op::Kick { route, id, at },
             Request::Delete { route, id } => Op::Delete { route, id },
             Request::Pause { route } => {
-                let is_paused = self.is_paused(&route);
-                if !is_paused && self.paused.len() >= PAUSED {
+                let is_paused = self.is_paused(&route) || self.asked.pauses.contains_key(&route);
+                if !is_paused && self.pauses() >= PAUSED {
                     let message = format!("{PAUSED} routes are paused: resume some");
                     return self.refuse(reply_to, Some(route), Code::TooManyRoutes, message);
                 }
@@ -69,7 +104,7 @@ impl<S: Store> Scheduler<S> {
             }
             Request::Resume { route } => Op::Resume(route),
             Request::Bulk(asked) => {
-                if self.bulk.len() >= JOBS {
+                if self.bulk.len() + self.asked.jobs >= JOBS {
                     let message = format!("{JOBS} jobs are not done: wait, or stop some");
                     return self.refuse(reply_to, Some(asked.route), Code::Busy, message);
                 }
@@ -84,6 +119,7 @@ impl<S: Store> Scheduler<S> {
                 return;
             }
         };
+        self.asked.submitted(&op);
         let audited = Box::new(Audited { op, actor });
         self.submit(Op::Audited(audited), Token::Reply(reply_to));
     }
@@ -131,11 +167,20 @@ impl<S: Store> Scheduler<S> {
         };
         let (by, address) = (audited.actor.by.as_deref(), audited.actor.address);
         let address = address.map(tracing::field::display);
+        let bulk = match &audited.op {
+            Op::Begin(bulk) => Some(bulk),
+            _ => None,
+        };
+        let filter = bulk.map(|bulk| &bulk.filter);
         tracing::info!(
             act,
             route,
             id,
             job,
+            reason = filter.and_then(|filter| filter.reason.as_deref()),
+            from = filter.and_then(|filter| filter.from),
+            until = filter.and_then(|filter| filter.until),
+            in_flight = bulk.map(|bulk| bulk.in_flight),
             by,
             address,
             "audit: an operator's request"
@@ -147,6 +192,12 @@ impl<S: Store> Scheduler<S> {
         let job = bulk.stored();
         self.bulk.push(Running::stored(id, &job));
         self.answer(token, || Reply::Job(Box::new(job.row(id))));
+    }
+
+    /// The number of routes that are paused, or will be when all that was asked for is on disk.
+    fn pauses(&self) -> usize {
+        let asked = self.asked.pauses.keys();
+        self.paused.len() + asked.filter(|route| !self.is_paused(route)).count()
     }
 
     /// Whether nothing of a route is delivered.

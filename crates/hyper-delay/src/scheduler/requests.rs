@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, mem};
 
 use super::{Job, Token};
-use crate::ledger::{Op, Sweep, SweepAct};
+use crate::ledger::{Op, PendingLimits, Sweep, SweepAct};
 
 /// What was asked of the committer and is not on disk yet.
 #[derive(Debug, Default)]
@@ -18,11 +18,11 @@ pub(super) struct Requests {
 impl Requests {
     /// Asks for an operation.
     pub(super) fn submit(&mut self, op: Op, token: Token) {
-        self.submit_within(op, token, None);
+        self.submit_within(op, token, PendingLimits::default());
     }
 
     /// Asks for an operation that may not make more pending tasks than this.
-    pub(super) fn submit_within(&mut self, op: Op, token: Token, most_pending: Option<u64>) {
+    pub(super) fn submit_within(&mut self, op: Op, token: Token, most_pending: PendingLimits) {
         self.parks += usize::from(matches!(op, Op::Park(_)));
         *self.times.entry(time(&op)).or_default() += 1;
         self.jobs.push(Job {

@@ -156,8 +156,7 @@ impl<S: Store> Scheduler<S> {
         }
         let headers = order.headers.text();
         trace_context::log("schedule", &order.route, &order.id, headers);
-        let quota = self.settings.quota_of(&order.route);
-        let most = quota.and_then(|(_, quota)| quota.pending);
+        let most = self.settings.most_pending(&order.route, grant);
         let op = Op::Schedule(order);
         self.requests.submit_within(op, Token::Reply(to), most);
     }
@@ -181,8 +180,9 @@ impl<S: Store> Scheduler<S> {
                 grant.name
             )));
         }
-        let (key, quota) = self.settings.quota_of(&order.route)?;
-        let most = quota.schedules_per_second?;
+        let (key, most) = self
+            .settings
+            .quota_of(&order.route, |quota| quota.schedules_per_second)?;
         let rate = Rate::Schedules(order.route.clone());
         if self.quotas.take(rate, most, now) {
             return None;

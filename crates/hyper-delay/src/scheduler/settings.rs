@@ -2,7 +2,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::task::Task;
 use crate::{
+    access::Grant,
     config::{Config, Quota},
+    ledger::PendingLimits,
     protocol::Terms,
 };
 
@@ -43,11 +45,25 @@ impl Settings {
         self.config.hedge_of(route)
     }
 
-    /// Returns the quotas of a route, and their key.
-    pub(super) fn quota_of(&self, route: &str) -> Option<(&str, &Quota)> {
-        match self.config.quotas.is_empty() {
-            true => None,
-            false => self.config.quota_of(route),
+    /// Returns a quota of a route, and the key that has it.
+    pub(super) fn quota_of<T>(
+        &self,
+        route: &str,
+        quota: impl Fn(&Quota) -> Option<T>,
+    ) -> Option<(&str, T)> {
+        self.config.quota_of(route, quota)
+    }
+
+    /// Returns how many pending tasks a route, and the routes of a token, may have.
+    pub(super) fn most_pending(&self, route: &str, grant: Option<Arc<Grant>>) -> PendingLimits {
+        let most = |quota: fn(&Quota) -> Option<u64>| {
+            let found = self.quota_of(route, quota);
+            found.map(|(_, most)| most)
+        };
+        PendingLimits {
+            tasks: most(|quota| quota.pending),
+            bytes: most(|quota| quota.pending_bytes),
+            token: grant.filter(|it| it.pending.is_some() || it.pending_bytes.is_some()),
         }
     }
 
@@ -65,6 +81,12 @@ impl Settings {
     pub(super) fn ack_timeout_of(&self, task: &Task) -> Duration {
         let timeout = self.terms_of(task).ack_timeout_ms;
         timeout.map_or(self.ack_timeout, Duration::from_millis)
+    }
+
+    /// Returns how many deliveries of a route there may be per second.
+    pub(super) fn deliveries_per_second(&self, route: &str) -> Option<u32> {
+        let found = self.quota_of(route, |quota| quota.deliveries_per_second);
+        found.map(|(_, rate)| rate)
     }
 
     /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with

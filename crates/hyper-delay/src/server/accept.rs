@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, ErrorKind},
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -122,7 +122,7 @@ impl<S: Store> Acceptor<S> {
         let Some(slot) = self.slots.take(host, is_unknown) else {
             self.shared.metrics.refuse(Code::TooManyConnections);
             self.shared.logs.warn(Warning::Full, address);
-            self.refuse(stream, is_unknown);
+            self.refuse(stream, host, is_unknown);
             return;
         };
         self.serve(stream, address, slot);
@@ -138,9 +138,9 @@ impl<S: Store> Acceptor<S> {
 
     /// Tells a connection why it is closed. Waits until it has read that, unless many others are
     /// being refused. With TLS this takes a handshake, and the others are only closed.
-    fn refuse(&self, mut stream: TcpStream, is_unknown: bool) {
+    fn refuse(&self, mut stream: TcpStream, host: IpAddr, is_unknown: bool) {
         let mut line = Vec::new();
-        let refusal = Refusal::new(Code::TooManyConnections, self.slots.full(is_unknown));
+        let refusal = Refusal::new(Code::TooManyConnections, self.slots.full(host, is_unknown));
         Reply::Error(refusal).encode(None, &mut line);
         let permit = self.refusing.clone().try_acquire_owned();
         if let Some(tls) = self.shared.tls.clone() {

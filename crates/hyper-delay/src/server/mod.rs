@@ -38,7 +38,7 @@ use crate::{
     progress::Progress,
     reload::{self, Reloader},
     scheduler::{Running as Job, Scheduler, Standing},
-    store::{Embedded, OpenOptions, Store},
+    store::{Embedded, OpenOptions, Store, data_directory::open_mode},
     tls::Tls,
 };
 use accept::Acceptor;
@@ -149,6 +149,13 @@ pub(crate) async fn run_watched(
     // A thread of its own: the end of a runtime waits for its blocking threads.
     let mut opener = Running::start("opener", move || {
         let store = Embedded::open_with(&directory, opening)?;
+        if let Some(mode) = open_mode(&directory) {
+            tracing::warn!(
+                data_dir = %directory.display(),
+                mode = format_args!("{mode:o}"),
+                "every user of this machine can reach the files in data_dir: run chmod 700 on it"
+            );
+        }
         mend_after_loss(&store)?;
         Ok(store)
     })?;

@@ -42,7 +42,7 @@ impl DataDirectory {
     ///
     /// `Locked` if another process uses the directory; otherwise the error of the file system.
     pub(super) fn lock(directory: &Path) -> Result<Self, fjall::Error> {
-        fs::create_dir_all(directory)?;
+        make(directory)?;
         let lock = File::create(directory.join(LOCK))?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => fjall::Error::Locked,
@@ -85,6 +85,36 @@ impl DataDirectory {
     }
 }
 
+/// Makes a directory that only its owner can use, if there is none.
+fn make(directory: &Path) -> Result<(), io::Error> {
+    if let Some(parent) = directory.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Returns the mode of a directory if every user of the system can reach the files in it.
+#[cfg(unix)]
+pub(crate) fn open_mode(directory: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let directory = directory.canonicalize().ok()?;
+    let is_open = |folder: &Path| fs::metadata(folder).is_ok_and(|it| it.mode() & 0o001 != 0);
+    let mode = fs::metadata(&directory).ok()?.mode() & 0o777;
+    directory.ancestors().all(is_open).then_some(mode)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn open_mode(_: &Path) -> Option<u32> {
+    None
+}
+
 /// Syncs the names in a directory to the disk, on systems that need it.
 pub(crate) fn sync(directory: &Path) -> Result<(), io::Error> {
     if cfg!(unix) {
@@ -116,6 +146,50 @@ mod tests {
         data.create(write_a_store).unwrap();
         assert!(data.has_store().unwrap());
         assert!(!directory.join(UNFINISHED).exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_directory_is_for_its_owner_and_one_that_exists_stays_as_it_is() {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+        let directory = tempfile::tempdir().unwrap();
+        let mode = |folder: &Path| fs::metadata(folder).unwrap().mode() & 0o777;
+        let new = directory.path().join("new/db");
+        drop(DataDirectory::lock(&new).unwrap());
+        assert_eq!(mode(&new), 0o700);
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+        drop(DataDirectory::lock(&new).unwrap());
+        assert_eq!(mode(&new), 0o755);
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(DataDirectory::lock(&file).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_is_open_if_all_around_it_are() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let directory = tempfile::tempdir().unwrap();
+        let set = |folder: &Path, mode| {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let inner = directory.path().join("db");
+        fs::create_dir(&inner).unwrap();
+        // The folder of temporary files can be private itself.
+        let is_reachable = open_mode(directory.path().parent().unwrap()).is_some();
+        for (outer, mode, is_open) in [
+            (0o755, 0o755, true),
+            (0o711, 0o701, true),
+            (0o755, 0o750, false),
+            (0o750, 0o755, false),
+        ] {
+            set(directory.path(), outer);
+            set(&inner, mode);
+            let expected = Some(mode).filter(|_| is_open && is_reachable);
+            assert_eq!(open_mode(&inner), expected, "{outer:o} {mode:o}");
+        }
     }
 
     #[test]

@@ -108,7 +108,8 @@ fn tokens_are_made_listed_and_revoked() {
         &[
             "token", "new", "--name", "slow", "--right", "schedule", "--route", "a",
         ][..],
-        &["--schedules-per-second", "5"],
+        &["--schedules-per-second", "5", "--pending", "6"],
+        &["--pending-bytes", "7"],
         &file,
     ]
     .concat();
@@ -116,7 +117,9 @@ fn tokens_are_made_listed_and_revoked() {
     let list = directory.run(&[], &["token", "list", "--file", "tokens.json"]);
     let list = list.done();
     assert!(
-        list.contains("on a, at most 5 schedules per second\n"),
+        list.contains(
+            "on a, at most 5 schedules per second, at most 6 pending tasks, at most 7 pending bytes\n"
+        ),
         "{list}"
     );
     directory.revoke(&token);

@@ -3,12 +3,12 @@ use std::fs;
 use serde_json::json;
 use testkit::Start;
 
-use crate::server::{Directory, PROGRAM};
+use crate::server::{ALL, Directory, PROGRAM, Server};
 
 /// The log of a server that does not start with this configuration.
 fn refused(config: serde_json::Value) -> String {
     let directory = Directory::new();
-    directory.token("one", crate::server::ALL);
+    directory.token("one", ALL);
     let start = Start::new(PROGRAM, directory.path()).config(config);
     start.try_run().map(|_| ()).unwrap_err()
 }
@@ -68,4 +68,27 @@ fn configuration_of_the_container_is_valid_for_its_address() {
     let dockerfile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Dockerfile");
     let dockerfile = fs::read_to_string(dockerfile).unwrap();
     assert!(dockerfile.contains("packaging/container.json /etc/hyper-delay.json"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_of_tokens_keeps_its_owner_and_one_of_another_user_is_a_warning() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+
+    if !rustix::process::geteuid().is_root() {
+        println!("NOTE: nothing is proved here: only root can give a file to another user");
+        return;
+    }
+    let directory = Directory::new();
+    let token = directory.token("one", ALL);
+    let file = directory.path().join("tokens.json");
+    chown(&file, Some(7_000), Some(7_001)).unwrap();
+    directory.token("two", ALL);
+    directory.revoke(&token);
+    let after = file.metadata().unwrap();
+    assert_eq!((after.uid(), after.gid()), (7_000, 7_001));
+    assert_eq!(after.mode() & 0o777, 0o600);
+    let server = Server::again(directory, json!({}));
+    let line = server.logs("the file of tokens belongs to another user");
+    assert!(line.contains("user=7000"), "{line}");
 }

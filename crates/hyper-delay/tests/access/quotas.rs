@@ -136,6 +136,69 @@ fn deliveries_are_held_back_and_come_in_their_order() {
     });
 }
 
+/// A schedule with a payload of this length.
+fn with_payload(id: &str, length: usize) -> String {
+    let payload = format!(r#"{{"payload_base64":"{}","#, "AAAA".repeat(length / 3));
+    schedule("mail", id, later()).replacen('{', &payload, 1)
+}
+
+#[test]
+fn bytes_of_pending_payloads_are_limited_over_a_restart() {
+    let quotas = json!({"*": {"pending_bytes": 900}});
+    let server = server(quotas.clone());
+    let mut peer = server.peer();
+    assert_eq!(peer.ask(&with_payload("1", 600))["kind"], "ack");
+    let error = peer.ask(&with_payload("2", 303));
+    assert_eq!(error["code"], "quota");
+    let message = error["message"].as_str().unwrap();
+    let start = "pending_bytes of route \"mail\" is 900 (quotas, key \"*\"), and with this payload";
+    assert!(message.starts_with(start), "{message}");
+    // Within one batch, too.
+    peer.raw(format!(
+        "{}\n{}\n",
+        with_payload("3", 300),
+        with_payload("4", 3)
+    ));
+    assert_eq!(peer.find(|line| line["id"] == "3")["kind"], "ack");
+    assert_eq!(peer.find(|line| line["id"] == "4")["code"], "quota");
+    assert_eq!(peer.ask(&schedule("mail", "empty", later()))["kind"], "ack");
+    let replace =
+        |id: &str, length| with_payload(id, length).replacen('{', r#"{"replace":true,"#, 1);
+    assert_eq!(peer.ask(&replace("3", 303))["code"], "quota");
+    assert_eq!(peer.ask(&replace("3", 297))["kind"], "ack");
+
+    server.signal("TERM");
+    let Server { running, directory } = server;
+    assert!(running.ended().0.success());
+    let server = Server::again(directory, json!({"tokens": null, "quotas": quotas}));
+    let mut peer = server.peer();
+    assert_eq!(peer.ask(&with_payload("5", 6))["code"], "quota");
+    assert_eq!(peer.ask(&with_payload("5", 3))["kind"], "ack");
+    let cancel = peer.ask(r#"{"kind":"cancel","route_key":"mail","id":"1"}"#);
+    assert_eq!(cancel["found"], true);
+    assert_eq!(peer.ask(&with_payload("6", 600))["kind"], "ack");
+}
+
+#[test]
+fn pending_tasks_of_a_token_are_limited_over_its_routes() {
+    let (server, [token, other]) = Server::with([(&["schedule"], &["mail*"]), ALL]);
+    let mut file: Value = serde_json::from_str(&server.directory.tokens()).unwrap();
+    file["tokens"][0]["pending"] = json!(3);
+    server.directory.write_tokens(&file.to_string());
+    server.reload();
+    let mut free = server.peer_with(&other);
+    assert_eq!(accepted(&flood(&mut free, "mail-0", 0, 1), ""), 1);
+    assert_eq!(accepted(&flood(&mut free, "pay", 0, 9), ""), 9);
+    let mut peer = server.peer_with(&token);
+    let message = "pending of the token is 3, and its routes have as many tasks: wait";
+    assert_eq!(accepted(&flood(&mut peer, "mail-1", 10, 1), message), 1);
+    assert_eq!(accepted(&flood(&mut peer, "mail-2", 20, 50), message), 1);
+    let cancel = free.ask(r#"{"kind":"cancel","route_key":"mail-0","id":"0"}"#);
+    assert_eq!(cancel["found"], true);
+    assert_eq!(accepted(&flood(&mut peer, "mail-3", 30, 50), message), 1);
+    assert_eq!(accepted(&flood(&mut free, "mail-4", 40, 5), ""), 5);
+}
+
 #[test]
 fn reload_changes_quotas() {
     let config =

@@ -16,7 +16,7 @@ pub(crate) struct Directory(TempDir);
 
 /// A server with tokens in its own folder. Dropping it kills the server.
 pub(crate) struct Server {
-    running: testkit::Server,
+    pub(crate) running: testkit::Server,
     pub(crate) directory: Directory,
 }
 
@@ -124,6 +124,15 @@ impl Server {
             .env("RUST_LOG", filter)
             .run();
         (Self { running, directory }, tokens)
+    }
+
+    /// Starts a server in the folder of another one that has ended.
+    pub(crate) fn again(directory: Directory, config: Value) -> Self {
+        let running = Start::new(PROGRAM, directory.path())
+            .config(base())
+            .config(config)
+            .run();
+        Self { running, directory }
     }
 
     /// Connects and shows a token.

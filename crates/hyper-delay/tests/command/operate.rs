@@ -153,6 +153,12 @@ fn dead_letters_are_selected_deleted_and_kicked() {
     bury(&server, &["four"]);
     let kicked = server.run(&["dead", "a", "--kick-all"]).done();
     assert_eq!(kicked, "due now: 1\n");
+    let audit = server.run(&["audit"]).done();
+    let deleted = audit.lines().find(|line| line.contains("delete_all"));
+    assert!(
+        deleted.is_some_and(|line| line.contains(", reason \"\", until 2")),
+        "{audit}"
+    );
     assert_eq!(server.run(&["dead", "a"]).done(), "");
     peer(&server).stats_until("a", |stats| stats["parked"] == 1);
 }
@@ -199,5 +205,8 @@ fn a_route_is_purged_paused_and_resumed_and_the_audit_tells() {
             "audit: an operator's request act=\"{act}\" route=\"a\""
         ));
     }
-    server.logs("audit: a bulk operation has ended act=\"done\" route=\"a\"");
+    let begun = server.logs("audit: an operator's request act=\"purge\"");
+    assert!(begun.contains(" in_flight=false"), "{begun}");
+    let ended = server.logs("audit: a bulk operation has ended act=\"done\" route=\"a\"");
+    assert!(ended.contains(" tasks=2 in_flight=false"), "{ended}");
 }

@@ -106,6 +106,32 @@ fn beyond_the_most_connections_others_are_refused_and_slots_come_back() {
 }
 
 #[test]
+fn one_address_leaves_connections_for_others_and_for_this_machine() {
+    let Some(outer) = crate::hosts::outer() else {
+        println!("NOTE: nothing is proved here: this machine has only the loopback");
+        return;
+    };
+    let server = Server::start(json!({
+        "http_addr": "0.0.0.0:0",
+        "allowed_hosts": ["0.0.0.0/0"],
+        "open": true,
+    }));
+    let port = server.http.port();
+    let most = (CONNECTIONS - CONNECTIONS / 4) / 2;
+    let _open: Vec<_> = (0..most)
+        .map(|_| http::connect((outer, port).into()))
+        .collect();
+    let refused = http::parse(&http::rest(&http::connect((outer, port).into()))).unwrap();
+    assert_eq!(refused.status, 503);
+    let text = "there are 12 HTTP connections from your address, which is its share: close some\n";
+    assert_eq!(refused.body, text);
+    let here = ([127, 0, 0, 1], port).into();
+    for _ in 0..3 {
+        assert_eq!(http::get(here, "/readyz").status, 200);
+    }
+}
+
+#[test]
 fn a_connection_answers_several_requests() {
     let server = Server::start(json!({}));
     let mut stream = http::connect(server.http);

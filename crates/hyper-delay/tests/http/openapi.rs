@@ -57,18 +57,43 @@ fn each_path_has_the_methods_of_the_file() {
             .map(str::to_owned);
         let allowed: BTreeSet<String> = allowed.filter(|method| method != "HEAD").collect();
         assert_eq!(allowed, methods, "{path}");
+        for method in &methods {
+            is_documented(&document(), method, &path, &answer);
+        }
     }
 }
 
-/// Checks that an answer is documented.
+#[test]
+fn long_heads_are_refused_as_documented() {
+    let server = Guarded::start(json!({}));
+    let document = document();
+    let long = format!("x: {}\r\n", "a".repeat(9_000));
+    for (path, methods) in operations(&document) {
+        for method in &methods {
+            let answer = crate::guarded::send(&server, method, &filled(&path), &long, "");
+            assert_eq!((answer.status, answer.body.as_str()), (431, ""), "{path}");
+            let response = response(&document, method, &path, &answer);
+            assert!(response["content"].is_null(), "{method} {path}");
+        }
+    }
+}
+
+/// What the file has about an answer.
 #[track_caller]
-fn is_documented(document: &Value, method: &str, path: &str, answer: &Answer) {
+fn response<'a>(document: &'a Value, method: &str, path: &str, answer: &Answer) -> &'a Value {
     let operation = &document["paths"][path][method.to_ascii_lowercase()];
     let mut response = &operation["responses"][answer.status.to_string()];
     if let Some(reference) = response["$ref"].as_str() {
         response = document.pointer(&reference[1..]).unwrap();
     }
     assert!(response.is_object(), "{method} {path}: {answer:?}");
+    response
+}
+
+/// Checks that an answer is documented.
+#[track_caller]
+fn is_documented(document: &Value, method: &str, path: &str, answer: &Answer) {
+    let response = response(document, method, path, answer);
     let schema = &response["content"]["application/json"]["schema"];
     let checked = schema::check(document, schema, &json_of(answer));
     assert_eq!(checked, Ok(()), "{method} {path}: {answer:?}");

@@ -135,6 +135,58 @@ fn the_page_follows_the_server() {
 }
 
 #[test]
+fn the_page_takes_no_token_without_encryption_and_says_why() {
+    let Some(outer) = crate::hosts::outer() else {
+        println!("NOTE: nothing is proved here: this machine has only the loopback");
+        return;
+    };
+    let Some(browser) = Browser::start(false) else {
+        return;
+    };
+    let server = Guarded::start(json!({
+        "http_addr": "0.0.0.0:0",
+        "allowed_hosts": ["0.0.0.0/0"],
+    }));
+    let port = server.http.port();
+    browser.open(&format!("http://{outer}:{port}/"));
+    browser.until("return document.querySelector('#status').textContent.includes('ssh -L')");
+    let hidden = "return document.querySelector('#sign-in').hidden";
+    assert_eq!(browser.run(hidden), true);
+    browser.open(&format!("http://127.0.0.1:{port}/"));
+    browser.until_text("#status", "Live");
+    assert_eq!(browser.run(hidden), false);
+}
+
+#[test]
+fn the_page_of_one_who_sees_some_routes_has_their_numbers_only() {
+    let Some(browser) = Browser::start(false) else {
+        return;
+    };
+    let server = Guarded::start(json!({}));
+    let mut peer = server.known_peer();
+    for id in 0..3 {
+        peer.plan("mail", &id.to_string(), later());
+    }
+    peer.plan("pay", "1", later());
+    open(&browser, &server);
+    browser.until_text("#n-waiting", "4");
+    let ahead = "return document.querySelector('#ahead-text').textContent";
+    browser.until(&format!(
+        "{ahead}.includes('task') && !document.querySelector('#chart').hidden"
+    ));
+    browser.write("#token", &server.local);
+    browser.click("#sign-in button");
+    browser.until_text("#n-waiting", "3");
+    browser.until("return document.querySelector('#chart').hidden");
+    browser.until(&format!("{ahead}.includes('admin on *')"));
+    assert_eq!(browser.text("#n-dead-note"), "");
+    browser.click("#forget");
+    browser.until_text("#n-waiting", "4");
+    browser.until("return !document.querySelector('#chart').hidden");
+    is_calm(&browser);
+}
+
+#[test]
 fn a_hidden_page_asks_for_nothing() {
     let Some(browser) = Browser::start(false) else {
         return;

@@ -132,6 +132,9 @@ fn a_token_gives_its_rights_on_its_routes() {
         None,
     );
     assert_eq!(json_of(&seen)["state"], "waiting");
+    let payload = "/v1/tasks/mail-a/1?payload=true";
+    forbidden("GET", payload, &server.schedule, None);
+    assert_eq!(server.call("GET", payload, None).status, 200);
     forbidden("POST", "/v1/tasks", &server.schedule, task("pay"));
     forbidden("GET", "/v1/tasks/pay/1", &server.schedule, None);
     forbidden("GET", "/v1/tasks?route=mail-a", &server.schedule, None);
@@ -170,6 +173,8 @@ fn a_token_gives_its_rights_on_its_routes() {
     let summary = call(&server, "GET", "/v1/summary", Some(&server.local), None);
     let summary = json_of(&summary);
     assert_eq!(summary["routes"], json!([]), "only permitted routes");
+    assert_eq!(summary["all"]["waiting"], 0, "only permitted routes");
+    forbidden("GET", "/v1/future", &server.local, None);
     assert_eq!(summary["access"]["name"], "postmaster");
     assert_eq!(summary["access"]["rights"], json!(["admin"]));
     let cancelled = call(
@@ -301,6 +306,10 @@ fn tokens_are_taken_from_this_machine_only() {
     let answer = testkit::http::get_with(address, "/v1/tasks", &header);
     assert_eq!(error(&answer), (403, "forbidden".to_owned()));
     assert!(answer.body.contains("ssh -L"), "{answer:?}");
-    assert_eq!(testkit::http::get(address, "/v1/summary").status, 401);
+    for path in READS.into_iter().chain(["/metrics"]) {
+        let answer = testkit::http::get(address, path);
+        assert_eq!(answer.status, 403, "{path}");
+        assert!(answer.body.contains("ssh -L"), "{path}: {answer:?}");
+    }
     assert_eq!(testkit::http::get(address, "/").status, 200);
 }

@@ -321,7 +321,7 @@ fn what_operators_change_is_in_the_audit_over_a_restart() {
     peer.ask(r#"{"kind":"delete","route_key":"a","id":"1"}"#);
     peer.ask(r#"{"kind":"pause","route_key":"b"}"#);
     peer.ask(r#"{"kind":"resume","route_key":"b"}"#);
-    let job = peer.ask(r#"{"kind":"delete_all","route_key":"a"}"#);
+    let job = peer.ask(r#"{"kind":"delete_all","route_key":"a","reason":"","from":7}"#);
     let number = ended(&mut peer, &job)["job"].clone();
     let expected = ["done", "delete_all", "resume", "pause", "delete", "kick"];
     let check = |peer: &mut Peer| {
@@ -330,6 +330,11 @@ fn what_operators_change_is_in_the_audit_over_a_restart() {
         let numbers: Vec<_> = lines.iter().map(|line| line["number"].as_u64()).collect();
         assert_eq!(numbers, (1..=6).rev().map(Some).collect::<Vec<_>>());
         assert_eq!((&lines[0]["job"], &lines[0]["tasks"]), (&number, &json!(1)));
+        for line in &lines[..2] {
+            let filter = (&line["reason"], &line["from"], &line["until"]);
+            assert_eq!(filter, (&json!(""), &json!(7), &job["until"]), "{line}");
+        }
+        assert_eq!(lines[2].get("reason"), None);
         assert_eq!(
             (&lines[5]["id"], &lines[5]["route_key"]),
             (&json!("0"), &json!("a"))

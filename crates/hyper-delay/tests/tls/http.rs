@@ -36,7 +36,7 @@ fn get(options: &Options<'_>, address: SocketAddr, path: &str) -> std::io::Resul
 }
 
 /// Asks for a path over TLS with more headers, each with its `\r\n`.
-fn get_with(
+pub(crate) fn get_with(
     options: &Options<'_>,
     address: SocketAddr,
     path: &str,

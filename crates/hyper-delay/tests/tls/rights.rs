@@ -127,3 +127,24 @@ fn reload_that_would_expose_the_server_is_refused() {
         "tokens would cross the network unencrypted",
     );
 }
+
+#[test]
+fn certificate_gives_no_rights_over_http() {
+    let directory = Directory::new();
+    let name = ["--certificate", "billing.internal"];
+    new(&directory, "admin", &name);
+    let secret = new(&directory, "admin", &[]);
+    let mut config = with_client_ca();
+    config["http_addr"] = json!("0.0.0.0:0");
+    config["http_hosts"] = json!(["127.0.0.1"]);
+    let server = start(directory, config);
+    let billing = server.authority.issue_to("billing.internal");
+    let options = Options::of(&server).showing(&billing);
+    let address = ([127, 0, 0, 1], server.http().port()).into();
+    let dead = |headers: &str| {
+        let answer = crate::http::get_with(&options, address, "/v1/dead/mail", headers);
+        answer.unwrap().status
+    };
+    assert_eq!(dead(""), 401);
+    assert_eq!(dead(&format!("authorization: Bearer {secret}\r\n")), 200);
+}

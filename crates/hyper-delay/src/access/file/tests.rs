@@ -1,3 +1,5 @@
+use std::fs;
+
 use super::*;
 use crate::access::{Right, Secret, Tokens};
 
@@ -190,17 +192,37 @@ fn certificates_have_rights_by_their_names() {
     assert!(grant.allows(Right::Consume, "mail1") && !grant.allows(Right::Consume, "pay"));
     assert!(tokens.still_give(&grant));
     assert_eq!(tokens.grant_of_certificate(&names[..1]), None);
-    let mut file = TokenFile::read(&path).unwrap();
-    let error = file.add(of("a.internal").unwrap()).unwrap_err().to_string();
-    assert!(
-        error.contains("another token has the same certificate"),
-        "{error}"
-    );
+    for again in ["a.internal", "A.Internal"] {
+        let mut file = TokenFile::read(&path).unwrap();
+        let error = file.add(of(again).unwrap()).unwrap_err().to_string();
+        assert!(
+            error.contains("another token has the same certificate"),
+            "{error}"
+        );
+    }
     assert!(of("").unwrap_err().contains("its certificate is"));
     // The id of a certificate is no secret, and gives nothing.
     let (_, secret) = entry("x", &[Right::Admin], &["*"]).unwrap();
     let forged = secret.reveal().replacen(secret.id(), &grant.id, 1);
     assert_eq!(tokens.grant(&Secret::parse(&forged).unwrap()), None);
+}
+
+#[test]
+fn names_of_certificates_have_no_case_except_uris() {
+    let of = |name: &str| {
+        let (name, all) = (name.to_owned(), vec!["*".to_owned()]);
+        Entry::of_certificate(name, "n".to_owned(), vec![Right::Consume], all).unwrap()
+    };
+    let tokens = Tokens::of(&[of("Worker.Internal"), of("spiffe://prod/Billing")]);
+    for (name, is_known) in [
+        ("worker.internal", true),
+        ("WORKER.internal", true),
+        ("spiffe://prod/Billing", true),
+        ("spiffe://prod/billing", false),
+    ] {
+        let grant = tokens.grant_of_certificate(&[name.to_owned()]);
+        assert_eq!(grant.is_some(), is_known, "{name}");
+    }
 }
 
 #[cfg(unix)]

@@ -116,7 +116,14 @@ const future = (() => {
   return {
     show: (answer) => {
       data = answer;
+      chart.hidden = false;
       draw();
+    },
+    // Shows why there is nothing instead of the tasks ahead.
+    hide: (why) => {
+      data = null;
+      chart.hidden = true;
+      say(at('ahead-text'), why);
     },
     clear: () => {
       data = null;

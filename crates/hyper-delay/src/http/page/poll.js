@@ -20,7 +20,8 @@ const poll = (() => {
   };
 
   const signed = (access) => {
-    at('sign-in').hidden = Boolean(access?.name) || access?.needs_token === false;
+    // The server takes tokens over HTTPS and from its own machine only.
+    at('sign-in').hidden = !isSecureContext || Boolean(access?.name) || access?.needs_token === false;
     at('holder').hidden = !access?.name;
     say(at('who'), access?.name ? `${access.name} (${access.rights.join(', ')})` : '');
   };
@@ -79,7 +80,9 @@ const poll = (() => {
 
   const all = async () => {
     show(await server.get('/v1/summary'));
-    if (performance.now() - asked >= FUTURE) {
+    if (server.hasToken() && !server.seesAll()) {
+      future.hide('Only a token with the right admin on * sees the tasks ahead, which are of all routes.');
+    } else if (performance.now() - asked >= FUTURE) {
       asked = performance.now();
       future.show(await server.get('/v1/future'));
     }
@@ -140,6 +143,7 @@ const poll = (() => {
     run();
   });
 
+  signed(null);
   return { run, alert, soon: run };
 })();
 poll.run();

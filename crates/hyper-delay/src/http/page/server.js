@@ -5,6 +5,8 @@ const server = (() => {
   let turn = 0;
   let skew = 0;
   let access = { needs_token: false, rights: [] };
+  const UNENCRYPTED = 'Read-only: this page was loaded without encryption, so that it takes no token. Set “tls” in ' +
+    'the configuration, or use a tunnel (ssh -L) and open it as localhost.';
 
   const ask = async (path, { method = 'GET', body } = {}) => {
     const mine = turn;
@@ -61,10 +63,12 @@ const server = (() => {
         return 'Read-only: this server has no tokens. To change things here, make a token with ' +
           '“hyper-delay token new --right admin” and set “tokens” in the configuration.';
       }
+      if (!isSecureContext) return UNENCRYPTED;
       return 'Read-only. With a token that has the right admin you can look at tasks, pause routes, ' +
         'and kick or delete dead letters.';
     },
     whyPart: () => {
+      if (!isSecureContext) return UNENCRYPTED;
       if (!token) return 'This server shows nothing without a token. Enter one above.';
       const missing = 'This token does not have the right admin, which numbers, routes and dead letters need.';
       return access.rights.includes('schedule') ? `${missing} With its right schedule you can look up a task by its id and route.`

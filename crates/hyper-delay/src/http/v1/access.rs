@@ -24,6 +24,8 @@ pub(in crate::http) enum Caller {
         is_local: bool,
         /// Whether the server has tokens.
         needs_token: bool,
+        /// Whether a token would be taken from it.
+        may_show: bool,
     },
 }
 
@@ -52,14 +54,16 @@ pub(in crate::http) async fn caller(
     headers: &HeaderMap,
 ) -> Result<Caller, Problem> {
     let tokens = serving.tokens();
+    // Anyone on the way could read it.
+    let may_show = ends.is_encrypted || ends.peer.is_loopback();
     let Some(header) = one(headers, AUTHORIZATION)? else {
         return Ok(Caller::Anonymous {
             is_local: ends.peer.is_loopback(),
             needs_token: tokens.is_some(),
+            may_show,
         });
     };
-    // Anyone on the way could read it.
-    if !ends.is_encrypted && !ends.peer.is_loopback() {
+    if !may_show {
         return Err(Problem::forbidden(NOT_ENCRYPTED));
     }
     let Some(tokens) = tokens else {
@@ -84,14 +88,24 @@ fn bearer(header: &str) -> Option<Secret> {
     Secret::parse(token.trim()).filter(|_| is_bearer)
 }
 
+/// The request needs a token.
+fn no_token(may_show: bool) -> Problem {
+    match may_show {
+        true => Problem::new(code::UNAUTHENTICATED, NO_TOKEN),
+        false => Problem::forbidden(NOT_ENCRYPTED),
+    }
+}
+
 impl Caller {
     /// Refuses a change by a sender without a token, even where the protocol needs none.
     pub(super) fn may_change(&self) -> Result<(), Problem> {
         match self {
             Self::Holder(_) => Ok(()),
             Self::Anonymous {
-                needs_token: true, ..
-            } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
+                needs_token: true,
+                may_show,
+                ..
+            } => Err(no_token(*may_show)),
             Self::Anonymous { .. } => {
                 let text = format!("changes over HTTP need a token, and {NO_TOKENS}");
                 Err(Problem::forbidden(text))
@@ -105,14 +119,16 @@ impl Caller {
         match self {
             Self::Holder(_) => Ok(()),
             Self::Anonymous {
-                needs_token: true, ..
-            } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
+                needs_token: true,
+                may_show,
+                ..
+            } => Err(no_token(*may_show)),
             Self::Anonymous { is_local, .. } => local(*is_local),
         }
     }
 
-    /// Refuses a sender that may not see the numbers of the whole server: they are for programs on
-    /// this machine, and for holders of the right `admin`.
+    /// Refuses a sender that may not see numbers of tasks: they are for programs on this machine, and
+    /// for holders of the right `admin`, to whom those of their routes are shown.
     pub(super) fn may_see_numbers(&self) -> Result<(), Problem> {
         match self {
             Self::Holder(grant) => match grant.rights.contains(&Right::Admin) {
@@ -124,7 +140,8 @@ impl Caller {
             Self::Anonymous {
                 is_local: false,
                 needs_token: true,
-            } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
+                may_show,
+            } => Err(no_token(*may_show)),
             Self::Anonymous { is_local, .. } => local(*is_local),
         }
     }
@@ -135,8 +152,10 @@ impl Caller {
             Self::Holder(grant) if grant.allows_everywhere(Right::Admin) => Ok(()),
             Self::Holder(_) => Err(Problem::forbidden(NOT_ADMIN)),
             Self::Anonymous {
-                needs_token: true, ..
-            } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
+                needs_token: true,
+                may_show,
+                ..
+            } => Err(no_token(*may_show)),
             Self::Anonymous { is_local, .. } => local(*is_local),
         }
     }
@@ -145,9 +164,19 @@ impl Caller {
     pub(super) fn may_see_tasks(&self) -> Result<(), Problem> {
         match self {
             Self::Anonymous {
-                needs_token: true, ..
-            } => Err(Problem::new(code::UNAUTHENTICATED, NO_TOKEN)),
+                needs_token: true,
+                may_show,
+                ..
+            } => Err(no_token(*may_show)),
             _ => self.may_see_numbers(),
+        }
+    }
+
+    /// Whether it may look into every route.
+    pub(super) fn sees_all(&self) -> bool {
+        match self {
+            Self::Holder(grant) => grant.allows_everywhere(Right::Admin),
+            Self::Anonymous { .. } => true,
         }
     }
 

@@ -29,7 +29,7 @@ use crate::metrics;
 /// The longest id, and the longest route, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// The numbers of the server, and what the sender may do.
+/// The numbers of what the sender may look into, and what it may do.
 pub(super) async fn summary(
     State(state): State<Arc<state::State>>,
     Extension(ends): Extension<Ends>,
@@ -71,7 +71,8 @@ async fn numbers(state: &state::State, ends: Ends, request: Request) -> Result<V
     let counted = serving.metrics.clone();
     let gauges = state.page_gauges(serving).await;
     let gauges = gauges.map_err(|reason| Problem::new(code::UNAVAILABLE, reason))?;
-    let mut summary = metrics::summary(&counted, &gauges, |route| caller.sees(route));
+    let sees = |route: &str| caller.sees(route);
+    let mut summary = metrics::summary(&counted, &gauges, sees, caller.sees_all());
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     summary["now"] = json!(now.map_or(0, |now| now.as_millis() as u64));
     summary["access"] = rights(&caller);

@@ -36,7 +36,12 @@ impl<S: Store> Mending<'_, S> {
                 return Ok(());
             }
         }
-        let Content::Readable { fire_at, digest } = self.content(placed.seq)? else {
+        let Content::Readable {
+            fire_at,
+            digest,
+            bytes,
+        } = self.content(placed.seq)?
+        else {
             self.draft.remove(space, key.clone());
             if name.is_none_or(|name| name.seq < placed.seq) {
                 self.report.removed(route, id, placed.seq, NO_CONTENT);
@@ -59,6 +64,7 @@ impl<S: Store> Mending<'_, S> {
             failures: placed.entry.failures,
             digest,
             terms: placed.entry.terms.clone(),
+            bytes,
         };
         let name = record::encode(&name);
         self.draft.put(Space::Names, name_key, name);

@@ -66,6 +66,8 @@ enum Content {
     Readable {
         fire_at: u64,
         digest: Digest,
+        /// The length of the payload.
+        bytes: u64,
     },
     /// It is in a damaged block. The task becomes a dead letter with a reason when it is due.
     Unreadable,
@@ -145,6 +147,7 @@ impl<'a, S: Store> Mending<'a, S> {
             Some(task) => Content::Readable {
                 fire_at: task.fire_at,
                 digest: task.digest(),
+                bytes: task.payload.len() as u64,
             },
             None => Content::Missing,
         })

@@ -124,7 +124,7 @@ impl<S: Store> Mending<'_, S> {
             counted.counts = Counts::default();
         }
         for counts in [&mut counted.counts, &mut counted.total] {
-            *counts.of_mut(name.place) += 1;
+            counts.add(name);
         }
     }
 

@@ -56,6 +56,9 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
                 Place::Parked(_) => counts.parked += 1,
                 Place::Dead(_) => counts.dead += 1,
             }
+            if !matches!(name.place, Place::Dead(_)) {
+                counts.bytes += content.payload.len() as u64;
+            }
         }
         let task = Task {
             seq: name.seq,

@@ -8,4 +8,5 @@ mod model;
 mod operating;
 mod power_loss;
 mod random;
+mod refusing;
 mod world;

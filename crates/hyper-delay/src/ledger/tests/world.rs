@@ -7,7 +7,7 @@ use super::{
     model::{KEEP, Model, named},
 };
 use crate::{
-    ledger::{Ledger, Op, Order, Outcome, Subject},
+    ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
     protocol::Compression,
     store::{Batch, Durability, Store as _, fake::Fake},
 };
@@ -50,6 +50,10 @@ impl World {
         self.model.apply(op, self.now, outcome.clone());
         self.is_batch_empty = false;
         outcome
+    }
+
+    pub(super) fn over_quota(&mut self, order: &Order, most: &PendingLimits) -> Option<Outcome> {
+        self.ledger.over_quota(order, most, self.now).unwrap()
     }
 
     pub(super) fn commit(&mut self, durability: Durability) {

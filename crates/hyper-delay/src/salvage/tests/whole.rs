@@ -222,6 +222,7 @@ fn the_later_of_two_revisions_is_written() {
                     attempt: 0,
                     failures: 0,
                     digest: content.digest(),
+                    bytes: payload.len() as u64,
                     terms: None,
                 },
                 reason: None,

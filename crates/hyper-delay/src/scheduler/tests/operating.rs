@@ -2,7 +2,7 @@
 
 use super::{World, invariants, world::START};
 use crate::{
-    protocol::{BulkAct, Filter, Reply, Request},
+    protocol::{BulkAct, Code, Filter, Reply, Request},
     scheduler::Input,
     store::Space,
 };
@@ -195,4 +195,37 @@ fn a_stopped_job_ends_before_its_next_batch() {
     world.ask(0, Request::Stop { job });
     let (_, last) = world.replies.last().expect("it is answered");
     assert_eq!(*last, Reply::Stopped { job, found: false });
+}
+
+/// The replies of this code since the last look at them.
+fn refused(world: &mut World, code: Code) -> usize {
+    let replies = std::mem::take(&mut world.replies).into_iter();
+    let is_code = |reply: &Reply| matches!(reply, Reply::Error(refusal) if refusal.code == code);
+    replies.filter(|(_, reply)| is_code(reply)).count()
+}
+
+#[test]
+fn limits_hold_for_requests_that_come_together() {
+    let mut world = World::new(10_000, 1_000, 4);
+    for route in 0..8 {
+        let route = format!("r{route}").into();
+        world.ask(0, Request::Pause { route });
+    }
+    // A route that will be paused counts once.
+    let route = "r0".into();
+    world.ask(0, Request::Pause { route });
+    world.settle();
+    assert_eq!(refused(&mut world, Code::TooManyRoutes), 3);
+    resume(&mut world, "r0");
+    pause(&mut world, "r5");
+    assert_eq!(refused(&mut world, Code::TooManyRoutes), 0);
+
+    for _ in 0..20 {
+        world.bulk(BulkAct::Kick, "route", Filter::default());
+    }
+    world.settle();
+    assert_eq!(refused(&mut world, Code::Busy), 4);
+    world.bulk(BulkAct::Kick, "route", Filter::default());
+    world.settle();
+    assert_eq!(refused(&mut world, Code::Busy), 0);
 }

@@ -1,0 +1,23 @@
+//! Fields with a value for each route: by its name, or by a prefix that ends with `*`.
+
+use std::collections::BTreeMap;
+
+/// Returns the keys that match a route, with their values: the key that equals it, then its prefixes,
+/// the longest first.
+pub(super) fn matching<'a, T>(
+    keys: &'a BTreeMap<String, T>,
+    route: &str,
+) -> impl Iterator<Item = (&'a str, &'a T)> {
+    // A key that ends with `*` is always a prefix, also of the route of the same name.
+    let exact = keys.get_key_value(route).filter(|_| !route.ends_with('*'));
+    let mut prefixes: Vec<_> = keys
+        .iter()
+        .filter(|(key, _)| {
+            let prefix = key.strip_suffix('*');
+            prefix.is_some_and(|prefix| route.starts_with(prefix))
+        })
+        .collect();
+    prefixes.sort_by_key(|(key, _)| std::cmp::Reverse(key.len()));
+    let found = exact.into_iter().chain(prefixes);
+    found.map(|(key, value)| (key.as_str(), value))
+}

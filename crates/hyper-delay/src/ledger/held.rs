@@ -1,0 +1,76 @@
+use super::tally::Pending;
+use crate::{
+    access::{Grant, Routes},
+    record::{Name, Place},
+    store::StoreError,
+};
+
+/// The most tokens whose sums are kept.
+const MOST: usize = if cfg!(test) { 2 } else { 64 };
+
+/// The pending tasks on the routes of tokens that have a quota for them.
+///
+/// A sum is made from the counts of the routes when it is asked for first, and then follows every
+/// change. Those that were asked for last are kept.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// The one that was asked for last is the last.
+    sums: Vec<Sum>,
+}
+
+#[derive(Debug)]
+struct Sum {
+    token: Box<str>,
+    routes: Routes,
+    pending: Pending,
+}
+
+impl Held {
+    /// Counts a task.
+    pub(super) fn add(&mut self, route: &str, name: &Name) {
+        for pending in self.of_route(route, name) {
+            pending.tasks = pending.tasks.saturating_add(1);
+            pending.bytes = pending.bytes.saturating_add(name.pending_bytes());
+        }
+    }
+
+    /// Counts a task no longer.
+    pub(super) fn remove(&mut self, route: &str, name: &Name) {
+        for pending in self.of_route(route, name) {
+            pending.tasks = pending.tasks.saturating_sub(1);
+            pending.bytes = pending.bytes.saturating_sub(name.pending_bytes());
+        }
+    }
+
+    /// The sums that a task is in.
+    fn of_route(&mut self, route: &str, name: &Name) -> impl Iterator<Item = &mut Pending> {
+        let is_pending = !matches!(name.place, Place::Dead(_));
+        let sums = self.sums.iter_mut().filter(move |_| is_pending);
+        sums.filter(|sum| sum.routes.contain(route))
+            .map(|sum| &mut sum.pending)
+    }
+
+    /// Returns the sum of a token. `count` makes it.
+    pub(super) fn of(
+        &mut self,
+        grant: &Grant,
+        count: impl FnOnce() -> Result<Pending, StoreError>,
+    ) -> Result<Pending, StoreError> {
+        let position = self.sums.iter().position(|sum| *sum.token == *grant.id);
+        let known = position.map(|position| self.sums.remove(position));
+        let sum = match known.filter(|sum| sum.routes == grant.routes) {
+            Some(sum) => sum,
+            None => Sum {
+                token: grant.id.as_str().into(),
+                routes: grant.routes.clone(),
+                pending: count()?,
+            },
+        };
+        if self.sums.len() >= MOST {
+            self.sums.remove(0);
+        }
+        let pending = sum.pending;
+        self.sums.push(sum);
+        Ok(pending)
+    }
+}
