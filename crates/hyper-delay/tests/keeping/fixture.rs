@@ -70,7 +70,7 @@ fn is_as_expected(path: &Path, data: &str) {
         assert!(!terms[field].is_null(), "{terms}");
         assert_eq!(terms[field], expected[field], "{field}");
     }
-    assert_eq!(peer.stats("paused")["paused"], true);
+    assert_eq!(peer.stats("waiting")["paused"], true);
     let jobs = peer.ask(r#"{"kind":"jobs"}"#);
     assert_eq!(jobs["jobs"][0]["route_key"], "purged", "{jobs}");
     let audit = peer.ask(r#"{"kind":"audit"}"#);

@@ -74,7 +74,7 @@ fn fill(address: std::net::SocketAddr, half: u32) {
         1,
         &format!(r#","expires_at":{}"#, now() + 50),
     ));
-    ask(r#"{"kind":"pause","route_key":"paused"}"#.to_owned());
+    ask(r#"{"kind":"pause","route_key":"waiting"}"#.to_owned());
     ask(r#"{"kind":"purge","route_key":"purged"}"#.to_owned());
     ask(schedule("parked", 1, ""));
     for route in ["dead", "done", "flight"] {
@@ -88,9 +88,8 @@ fn fill(address: std::net::SocketAddr, half: u32) {
     let delivery = consumer.delivery();
     assert!(consumer.removes(&delivery));
     consumer.stats_until("dead", |stats| stats["dead"] == half);
-    consumer.stats_until("expired", |stats| {
-        stats["parked"] == 0 && stats["waiting"] == 0
-    });
+    let expired = format!(r#"{{"kind":"get","route_key":"expired","id":"expired-{half}"}}"#);
+    consumer.until(|peer| peer.ask(&expired), |task| task["found"] == false);
     consumer.stats_until("parked", |stats| stats["parked"] == half);
 }
 
