@@ -5,7 +5,8 @@ use serde::Deserialize;
 use crate::time;
 use crate::wire::{Reply, or_default};
 
-/// The proof that a task is on disk: it is delivered until it is acknowledged, cancelled or dead.
+/// The proof that a task is on disk: it is delivered until it is acknowledged, cancelled,
+/// expired or dead.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Receipt {

@@ -115,7 +115,7 @@ impl Importer {
                  raise it in the configuration of the server, and give --max-line-bytes"
             )));
         }
-        let bytes = order.payload.len();
+        let bytes = order.content_bytes();
         let outcome = self.open.ledger.apply(&Op::Schedule(order), now)?;
         if outcome == Outcome::Taken {
             return Ok(Err(

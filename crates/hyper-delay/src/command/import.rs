@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use clap::{ArgMatches, Args, error::ErrorKind, parser::ValueSource};
@@ -33,7 +33,7 @@ const MOST_REFUSED: u32 = 100;
 ///
 /// Each line is a schedule as `hyper-delay export` prints it; id and route_key are required. The
 /// tasks keep their ids and times; state and attempt are ignored, so a dead letter is delivered
-/// again. Bad lines are refused with their numbers, and the others are imported; then the exit code
+/// again; expired tasks are left out. Bad lines are refused with their numbers, and the others are imported; then the exit code
 /// is 3. An import can be repeated: a task that exists already does not change.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -109,9 +109,16 @@ impl Import {
             None => into_server(lines, self.remote.connect().await?).await?,
         };
         let Tally {
-            imported, refused, ..
+            imported,
+            refused,
+            expired,
+            ..
         } = tally;
-        print(&format!("imported {imported}, refused {refused}"))?;
+        let expired = match expired {
+            0 => String::new(),
+            tasks => format!(", expired {tasks}"),
+        };
+        print(&format!("imported {imported}, refused {refused}{expired}"))?;
         match (refused, self.to) {
             (0, _) => Ok(()),
             (refused, None) => Err(Failure::LinesRefused { refused }),
@@ -125,6 +132,8 @@ impl Import {
 struct Tally {
     imported: u64,
     refused: u64,
+    /// Tasks whose time has passed, which are left out.
+    expired: u64,
     /// Refused lines since the last one that was imported.
     in_a_row: u32,
 }
@@ -157,6 +166,10 @@ async fn into_store(
     while let Some(line) = lines.recv().await {
         let (number, task) = line.map_err(Failure::Input)?;
         let added = match task {
+            Ok(task) if task.has_expired() => {
+                tally.expired += 1;
+                continue;
+            }
             Ok(Scheduled {
                 route,
                 id,
@@ -182,6 +195,10 @@ async fn into_server(
     while let Some(line) = lines.recv().await {
         let (number, task) = line.map_err(Failure::Input)?;
         let task = match task {
+            Ok(task) if task.has_expired() => {
+                tally.expired += 1;
+                continue;
+            }
             Ok(task) => task,
             Err(why) => {
                 tally.refused(number, &why)?;
@@ -232,6 +249,14 @@ fn answered(
 }
 
 impl Scheduled {
+    fn has_expired(&self) -> bool {
+        let terms = self.schedule.terms.as_ref();
+        let expires_at = terms.and_then(|terms| terms.expires_at);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_millis());
+        expires_at.is_some_and(|at| u128::from(at) <= now)
+    }
+
     fn into_task(self) -> Task {
         use hyper_delay_client::Compression as Label;
         let Schedule {

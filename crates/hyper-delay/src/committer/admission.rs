@@ -29,7 +29,7 @@ impl Admission {
         let names = order.route.len() + order.id.len();
         let left = self
             .left
-            .checked_sub(Room::cost(order.payload.len(), names));
+            .checked_sub(Room::cost(order.content_bytes(), names));
         self.left = left.unwrap_or(0);
         self.is_full = left.is_none();
         self.refused += u64::from(self.is_full);

@@ -190,7 +190,8 @@ impl<S: Store> Applier<S> {
             op => self.ledger.apply(op, now)?,
         };
         if let Op::Schedule(order) = &mut op {
-            group.bytes += mem::take(&mut order.payload).len();
+            group.bytes += order.content_bytes();
+            order.payload = Box::default();
         }
         group.committed.push(Committed { op, token, outcome });
         Ok(())

@@ -142,6 +142,16 @@ pub(crate) struct PendingLimits {
     pub token: Option<Arc<Grant>>,
 }
 
+impl Order {
+    /// Returns about how many bytes its content and its terms take, without its names.
+    pub(crate) fn content_bytes(&self) -> usize {
+        /// The terms in the content, the name and the entry, and the row of the index of expiry.
+        const TERMS: usize = 256;
+        let terms = if self.terms.is_some() { TERMS } else { 0 };
+        self.payload.len() + self.headers.text().len() + terms
+    }
+}
+
 /// The effect of an operation once its batch is committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {

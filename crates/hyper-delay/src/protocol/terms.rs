@@ -34,7 +34,8 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns these terms, with the fields of `other` where these have none.
+    /// Returns these terms, with the fields of `other` where these have none. A first wait of these
+    /// raises the longest wait of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -42,7 +43,10 @@ impl Terms {
             ack_timeout_ms: self.ack_timeout_ms.or(other.ack_timeout_ms),
             max_attempts: self.max_attempts.or(other.max_attempts),
             retry_delay_ms: self.retry_delay_ms.or(other.retry_delay_ms),
-            max_retry_delay_ms: self.max_retry_delay_ms.or(other.max_retry_delay_ms),
+            max_retry_delay_ms: self.max_retry_delay_ms.or_else(|| {
+                let first = self.retry_delay_ms.unwrap_or(0);
+                other.max_retry_delay_ms.map(|longest| longest.max(first))
+            }),
         }
     }
 
@@ -110,6 +114,20 @@ mod tests {
         };
         let line = r#","expires_at":"6","ack_timeout_ms":86400000,"max_attempts":4294967295,"retry_delay_ms":1,"max_retry_delay_ms":1"#;
         assert_eq!(terms(line), Ok(Some(Box::new(all))));
+    }
+
+    #[test]
+    fn a_first_wait_raises_the_longest_wait_of_the_route() {
+        let of = |retry_delay_ms, max_retry_delay_ms| Terms {
+            retry_delay_ms,
+            max_retry_delay_ms,
+            ..Terms::default()
+        };
+        let route = of(Some(2), Some(5));
+        assert_eq!(of(None, None).or(route), route);
+        assert_eq!(of(Some(60), None).or(route), of(Some(60), Some(60)));
+        assert_eq!(of(Some(60), Some(70)).or(route), of(Some(60), Some(70)));
+        assert_eq!(of(None, Some(1)).or(route), of(Some(2), Some(1)));
     }
 
     #[test]

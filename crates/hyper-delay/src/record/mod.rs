@@ -80,7 +80,7 @@ fn encoded<'a, R: Record<'a>>(record: &R, length: usize) -> Vec<u8> {
 }
 
 /// Encodes the entry of a dead letter with the reason for its death. A server of an older version
-/// reads only the entry.
+/// reads only the entry, if it has no extension.
 pub(crate) fn encode_dead(entry: &Entry<'_>, reason: &str) -> Bytes {
     let mut bytes = encoded(entry, reason.len());
     bytes.extend_from_slice(reason.as_bytes());

@@ -229,6 +229,10 @@ impl<S: Store> Scheduler<S> {
         if task.is_expired(self.now) {
             return self.expire(seq);
         }
+        if let Some(at) = task.expires_at() {
+            // The index may have been read beyond it, if the clock was set back since.
+            self.expiry.add(at);
+        }
         let most = terms.max_attempts.or(self.settings.max_attempts);
         if most.is_some_and(|most| failures >= most) {
             return self.bury(seq, given_back.reason);
@@ -251,12 +255,13 @@ impl<S: Store> Scheduler<S> {
     /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack
     /// that ended its last round.
     fn bury(&mut self, seq: u64, reason: Option<Arc<str>>) {
-        if self
-            .tasks
-            .get(seq)
-            .is_some_and(|task| task.is_expired(self.now))
+        if let Some(task) = self.tasks.get(seq)
+            && let Some(at) = task.expires_at()
         {
-            return self.expire(seq);
+            if task.is_expired(self.now) {
+                return self.expire(seq);
+            }
+            self.expiry.add(at);
         }
         self.tasks.commit(seq, Change::Bury, &mut self.timers);
         let Some(task) = self.tasks.get(seq) else {

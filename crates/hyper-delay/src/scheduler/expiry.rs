@@ -53,7 +53,7 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    /// A task is on disk that expires at this time (Unix milliseconds).
+    /// A task is on disk, and not in flight, that expires at this time (Unix milliseconds).
     pub(super) fn add(&mut self, at: u64) {
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
         self.from = self.from.min(Position::start_of(at));

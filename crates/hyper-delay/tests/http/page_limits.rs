@@ -187,6 +187,8 @@ fn a_token_without_admin_looks_at_a_task_and_is_told_what_is_missing() {
     browser.write("#find-route", "mail-1");
     browser.click("#find button");
     browser.until("return document.querySelector('#found dd')?.textContent === 'mail-1'");
+    let found = browser.text("#found");
+    assert!(found.contains("neither consume nor admin"), "{found}");
     browser.click("#forget");
     browser.until_text("#status", "Live");
     assert_eq!(

@@ -186,3 +186,55 @@ fn an_import_ends_when_the_server_does() {
     let error = run_with(path, &["import", "-", "--addr", &address], lines.as_bytes()).failed(1);
     assert!(error.contains("start a server with"), "{error}");
 }
+
+#[test]
+fn terms_and_headers_survive_an_export_and_expired_tasks_are_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let terms = r#""headers":{"b":"\"","traceparent":"00-a"},"expires_at":4000000000000,"ack_timeout_ms":1,"max_attempts":2,"retry_delay_ms":3,"max_retry_delay_ms":4"#;
+    let kept = format!(
+        r#"{{"kind":"schedule","id":"kept","route_key":"r","fire_at":2000000000000,{terms}}}"#
+    );
+    let mut lines = vec![kept];
+    // More than the refused lines after which an import ends.
+    for number in 0..200 {
+        lines.push(format!(
+            r#"{{"kind":"schedule","id":"{number}","route_key":"r","fire_at":1,"expires_at":2}}"#
+        ));
+    }
+    fs::write(path.join("lines"), lines.join("\n")).unwrap();
+    let server = start(path, "data").run();
+    let address = server.address.to_string();
+    let said = run(path, &["import", "lines", "--addr", &address]).done();
+    assert_eq!(said, "imported 1, refused 0, expired 200\n");
+    stop(server);
+    let first = run(path, &["export", "data"]).done();
+    let exported = exported(path, "data");
+    let task = &exported["kept"];
+    assert_eq!(task["headers"]["b"], "\"");
+    for (field, value) in [
+        ("expires_at", 4_000_000_000_000_u64),
+        ("ack_timeout_ms", 1),
+        ("max_attempts", 2),
+        ("retry_delay_ms", 3),
+        ("max_retry_delay_ms", 4),
+    ] {
+        assert_eq!(task[field], value, "{field}");
+    }
+    let said = run(path, &["import", "lines", "--to", "new"]).done();
+    assert_eq!(said, "imported 1, refused 0, expired 200\n");
+    run(path, &["verify", "new"]).done();
+    assert_eq!(run(path, &["export", "new"]).done(), first);
+    // A repair keeps them, too, and a backup of what it has written is consistent.
+    run(path, &["repair", "new", "--to", "repaired"]).done();
+    assert_eq!(run(path, &["export", "repaired"]).done(), first);
+    let server = start(path, "repaired").run();
+    let address = server.address.to_string();
+    run(path, &["backup", "backups", "--addr", &address]).done();
+    stop(server);
+    let backup = fs::read_dir(path.join("backups")).unwrap().next();
+    let backup = backup.unwrap().unwrap().path();
+    let backup = backup.to_str().unwrap();
+    run(path, &["restore", backup, "--to", "restored"]).done();
+    assert_eq!(run(path, &["export", "restored"]).done(), first);
+}

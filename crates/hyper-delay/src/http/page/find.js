@@ -12,6 +12,7 @@ const find = (() => {
   };
 
   const payload = (task) => {
+    if (!server.seesPayloads()) return 'not shown: the token has neither consume nor admin';
     if (task.payload_base64 === undefined) {
       return task.payload_bytes === undefined ? 'cannot be read' : `${bytes(task.payload_bytes)}, too long to show`;
     }
@@ -37,7 +38,7 @@ const find = (() => {
     return make('dl', { class: 'task' }, ...rows.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));
   };
 
-  const one = (route, id) => server.get(server.path('/v1/tasks/{route}/{id}', { route, id }, { payload: true }));
+  const one = (route, id) => server.get(server.path('/v1/tasks/{route}/{id}', { route, id }, { payload: server.seesPayloads() ? true : null }));
   const note = (text) => make('p', { class: 'none' }, text);
   const told = (error) => note(error.code === 'not_found' ? 'This route has no task with this id.' : error.message);
 

@@ -56,6 +56,7 @@ const server = (() => {
       if (now) skew = now - Date.now();
     },
     may: (right) => access.rights.includes(right),
+    seesPayloads: () => !access.needs_token || ['consume', 'admin'].some((right) => access.rights.includes(right)),
     isAdmin: () => access.rights.includes('admin'),
     seesAll: () => !access.needs_token || (access.rights.includes('admin') && access.routes.includes('*')),
     whyReadOnly: () => {

@@ -154,3 +154,20 @@ fn the_clock_is_set_back_after_an_expiry() {
     world.run(1);
     assert_eq!(on_disk(&world), (0, 0));
 }
+
+#[test]
+fn the_clock_is_set_back_while_an_expired_task_is_in_flight() {
+    // The second step is too small to count as one.
+    for back in [400, 200] {
+        let mut world = world();
+        let consumer = world.connect(&["route"]);
+        world.schedule_with(("route", "task"), START, 0, false, Some(EXPIRES));
+        world.run(600);
+        world.set_clock(-back);
+        world.input(Input::Closed(consumer));
+        world.run(50);
+        assert_eq!(on_disk(&world), (1, 1), "it waits for a consumer again");
+        world.run(250);
+        assert_eq!(on_disk(&world), (0, 0), "{back}");
+    }
+}
