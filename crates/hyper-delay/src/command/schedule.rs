@@ -35,7 +35,7 @@ pub(super) struct Schedule {
     /// Replace an existing task with this id.
     #[arg(long, requires = "id")]
     replace: bool,
-    /// A header for the consumer, such as traceparent=00-…; can be given several times.
+    /// A header for the consumer, such as traceparent=00-0af7; can be given several times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
     /// Time from now after which the task is removed if it is not done. Default: never.
@@ -133,7 +133,7 @@ impl Schedule {
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("give a name, =, and a value, such as traceparent=00-…".to_owned()),
+        _ => Err("give a name, =, and a value, such as traceparent=00-0af7".to_owned()),
     }
 }
 
