@@ -1,11 +1,8 @@
 use std::{collections::BTreeMap, fmt, io::Read};
 
-use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_128;
-
 use super::{BackupError, format::Header, reader::Reader};
 use crate::{
-    record::{self, Counts, Done, Expiring, Name, Place, Placed, Task, key},
+    record::{self, Counts, Done, Expiring, Name, Place, Placed, SetSum, Task, key},
     store::{Bytes, Space, SpaceRow, StoreError},
 };
 
@@ -62,19 +59,18 @@ pub(super) fn inconsistent(name: &str, what: String) -> BackupError {
     }
 }
 
-/// Compares what the spaces say about all tasks, in one pass and with little memory: sums of hashes
-/// are equal if the sets are.
+/// Compares what the spaces say about all tasks, in one pass and with little memory.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     /// Revisions according to `tasks` and to `names`.
-    contents: u128,
-    named: u128,
+    contents: SetSum,
+    named: SetSum,
     /// States according to `names` and to `waiting`, `parked` and `dead`.
-    states: u128,
-    entries: u128,
+    states: SetSum,
+    entries: SetSum,
     /// Tasks that expire, according to `names` and to the index in `meta`.
-    expiring: u128,
-    indexed: u128,
+    expiring: SetSum,
+    indexed: SetSum,
     /// The counts that `names` gives, less those in `counts`, by key of the route. The empty route
     /// has the sums.
     counts: BTreeMap<Bytes, Counts>,
@@ -146,7 +142,7 @@ impl Census {
             .map_err(|_| StoreError::damage("read a key", "the key is no sequence number"))?;
         let task: Task<'_> = record::decode(value)?;
         let revision = (u64::from_be_bytes(seq), task.fire_at, task.digest());
-        add(&mut self.contents, &revision);
+        self.contents.add(&revision);
         Ok(())
     }
 
@@ -154,15 +150,15 @@ impl Census {
         let name: Name = record::decode(value)?;
         let (route, id) = key::name_of(key)
             .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
-        add(&mut self.named, &(name.seq, name.fire_at, name.digest));
+        self.named.add(&(name.seq, name.fire_at, name.digest));
         let state = (
             (name.seq, name.place),
             (route, id),
             (name.attempt, name.failures, &name.terms),
         );
-        add(&mut self.states, &state);
+        self.states.add(&state);
         if let Some(key) = name.expiry_key() {
-            add(&mut self.expiring, &(&key[key::EXPIRY.len()..], route, id));
+            self.expiring.add(&(&key[key::EXPIRY.len()..], route, id));
         }
         self.highest = self.highest.max(Some(name.seq));
         if let Place::Waiting(at) = name.place {
@@ -184,7 +180,7 @@ impl Census {
             (entry.route, entry.id),
             (entry.attempt, entry.failures, &entry.terms),
         );
-        add(&mut self.entries, &state);
+        self.entries.add(&state);
         Ok(())
     }
 
@@ -202,15 +198,10 @@ impl Census {
             _ => {
                 if let Some(position) = key.strip_prefix(key::EXPIRY) {
                     let name: Expiring<'_> = record::decode(value)?;
-                    add(&mut self.indexed, &(position, name.route, name.id));
+                    self.indexed.add(&(position, name.route, name.id));
                 }
             }
         }
         Ok(())
     }
-}
-
-fn add(sum: &mut u128, what: &impl Serialize) {
-    let bytes = postcard::to_stdvec(what).expect("a vector takes every record");
-    *sum = sum.wrapping_add(xxh3_128(&bytes));
 }

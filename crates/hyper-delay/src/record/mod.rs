@@ -10,6 +10,7 @@ mod job;
 pub(crate) mod key;
 mod name;
 mod placed;
+mod set_sum;
 mod task;
 mod terms;
 
@@ -21,6 +22,7 @@ pub(crate) use entry::Entry;
 pub(crate) use job::{Act, Job, Progress};
 pub(crate) use name::{Done, Expiring, Name, Place};
 pub(crate) use placed::Placed;
+pub(crate) use set_sum::SetSum;
 pub(crate) use task::{Digest, Task};
 
 use crate::store::{Bytes, StoreError};

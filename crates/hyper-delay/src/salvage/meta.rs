@@ -3,7 +3,7 @@ use super::{
     stopped::Stopped,
 };
 use crate::{
-    record::{self, AuditLine, Expiring, Job, key},
+    record::{self, AuditLine, Expiring, Job, SetSum, key},
     store::{Space, StoreError},
 };
 
@@ -18,6 +18,8 @@ pub(super) struct Meta {
     pub(super) dedupe_window: Option<Vec<u8>>,
     /// Paused routes and the audit, as they are stored. Bulk operations do not go on after a repair.
     pub(super) standing: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The index of expiry: its keys with the routes and ids of the tasks.
+    pub(super) expiring: SetSum,
 }
 
 impl Meta {
@@ -37,7 +39,7 @@ impl Meta {
                 key::NUMBERS => meta.numbers = number("the end of the sequence numbers"),
                 key::LOW_WATER => meta.low_water = number("the low-water mark").unwrap_or_default(),
                 key::DEDUPE_WINDOW => meta.dedupe_window = Some(row.value),
-                key => match check(key, &row.value) {
+                key => match meta.check(key, &row.value) {
                     Ok(true) => meta.standing.push((row.key, row.value)),
                     Ok(false) => {}
                     Err(error) => {
@@ -49,26 +51,28 @@ impl Meta {
         }
         meta
     }
-}
 
-/// Decodes what operators have asked for. Returns whether it is kept in a repair.
-fn check(key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
-    if let Some(route) = key.strip_prefix(key::PAUSED) {
-        key::text_of(route)?;
-        return Ok(true);
+    /// Decodes the index of expiry and what operators have asked for. Returns whether the row is kept
+    /// in a repair.
+    fn check(&mut self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        if let Some(route) = key.strip_prefix(key::PAUSED) {
+            key::text_of(route)?;
+            return Ok(true);
+        }
+        if key.starts_with(key::AUDIT) {
+            AuditLine::decode(value)?;
+            return Ok(true);
+        }
+        if key.starts_with(key::EXPIRY) {
+            // A repair makes the index anew.
+            key::time_of(key)?;
+            let of: Expiring<'_> = record::decode(value)?;
+            self.expiring.add(&(key, of.route, of.id));
+        }
+        if let Some(number) = key.strip_prefix(key::JOBS) {
+            key::number_of(number)?;
+            record::decode::<Job>(value)?;
+        }
+        Ok(false)
     }
-    if key.starts_with(key::AUDIT) {
-        AuditLine::decode(value)?;
-        return Ok(true);
-    }
-    if key.starts_with(key::EXPIRY) {
-        // A repair makes the index anew.
-        key::time_of(key)?;
-        record::decode::<Expiring<'_>>(value)?;
-    }
-    if let Some(number) = key.strip_prefix(key::JOBS) {
-        key::number_of(number)?;
-        record::decode::<Job>(value)?;
-    }
-    Ok(false)
 }

@@ -9,7 +9,7 @@ use super::{
     stopped::Stopped,
 };
 use crate::{
-    record::{self, Counts, Place, key},
+    record::{self, Counts, Place, SetSum, key},
     store::{Bytes, Space},
 };
 
@@ -44,6 +44,7 @@ pub(crate) fn verify(
             notes: Vec::new(),
         },
         counts: BTreeMap::new(),
+        expiring: SetSum::default(),
         report,
     };
     store.check_tables(&mut faults);
@@ -59,6 +60,7 @@ pub(crate) fn verify(
         )?;
     }
     audit.compare_counts(&store, &mut faults)?;
+    audit.compare_expiry()?;
     let missing = Missing::read(directory, &store, &mut faults)?;
     if missing.findings.is_empty() {
         audit.verified.notes = faults.take_tail();
@@ -78,6 +80,8 @@ struct Audit<'a> {
     verified: Verified,
     /// The expected counts by key of the route. The empty route has the sums.
     counts: BTreeMap<Bytes, Counts>,
+    /// The tasks that expire: their keys in the index of expiry, their routes and ids.
+    expiring: SetSum,
     report: &'a mut dyn FnMut(&str) -> io::Result<()>,
 }
 
@@ -102,6 +106,9 @@ impl Audit<'_> {
         {
             defects.push("it waits before the low-water mark, where a start does not look");
         }
+        if let Some(key) = task.name.expiry_key() {
+            self.expiring.add(&(&*key, &*task.route, &*task.id));
+        }
         for route in [&*task.route, ""] {
             let counts = self.counts.entry(key::route(route)).or_default();
             counts.add(&task.name);
@@ -114,6 +121,18 @@ impl Audit<'_> {
         }
         self.verified.tasks += u64::from(defects.is_empty());
         Ok(())
+    }
+
+    fn compare_expiry(&mut self) -> Result<(), SalvageError> {
+        let (tasks, indexed) = (self.expiring, self.meta.expiring);
+        if tasks == indexed {
+            return Ok(());
+        }
+        self.find(&format!(
+            "space meta: the index of expiry is not that of the tasks: it has {}, and {} expire",
+            indexed.len(),
+            tasks.len()
+        ))
     }
 
     fn compare_counts(&mut self, store: &Stopped, faults: &mut Faults) -> Result<(), SalvageError> {
