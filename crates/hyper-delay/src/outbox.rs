@@ -1,23 +1,31 @@
 use std::{
     mem,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
+        mpsc::Sender,
     },
 };
 
 use race_wheel::Tick;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
-use crate::{clock::Clock, scheduler::Message};
+use crate::{
+    clock::Clock,
+    driver::Event,
+    scheduler::{ConsumerId, CopyOf, Input, Message},
+};
 
 /// The messages to one connection, and the room for its requests under way.
 ///
 /// Replies are limited by the room that their requests have taken, deliveries by the credit while
-/// their rounds last. A delivery whose round has ended returns its credit, so a queue that grows
-/// drops such deliveries.
+/// their rounds last. A delivery whose time to answer has passed returns its credit, so a queue that
+/// grows drops such deliveries.
 #[derive(Debug)]
 pub(crate) struct Outbox {
+    /// The connection whose messages these are.
+    id: ConsumerId,
+    events: Sender<Event>,
     queue: Mutex<Queue>,
     wake: Notify,
     room: Semaphore,
@@ -34,21 +42,28 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct Queue {
     messages: Vec<Message>,
-    /// The number of messages left by the last drop of deliveries whose rounds have ended.
+    /// The number of messages left by the last drop of late deliveries.
     kept: usize,
     closed: bool,
 }
 
-/// The number of queued messages from which on deliveries are dropped whose rounds have ended.
+/// The number of queued messages from which on late deliveries are dropped.
 const LONG: usize = 1024;
 
 /// The bytes of a line that take as much room as a request without them.
 const PAGE: usize = 4096;
 
 impl Outbox {
-    pub(crate) fn new(capacity: usize, clock: Clock) -> Self {
+    pub(crate) fn new(
+        id: ConsumerId,
+        events: Sender<Event>,
+        capacity: usize,
+        clock: Clock,
+    ) -> Self {
         let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
         Self {
+            id,
+            events,
             queue: Mutex::default(),
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
@@ -125,7 +140,7 @@ impl Outbox {
         let mut queue = self.queue();
         // A long queue is searched each time it has doubled, so that a message costs little.
         if queue.messages.len() >= LONG.max(2 * queue.kept) {
-            queue.drop_ended_rounds(self.now());
+            self.drop_late(&mut queue);
         }
         queue.messages.push(message);
         queue.messages.len() == 1
@@ -161,31 +176,62 @@ impl Outbox {
         }
     }
 
+    /// Tells the scheduler what has become of a copy.
+    pub(crate) fn report(&self, input: Input) {
+        let _ = self.events.send(Event::Input(input));
+    }
+
+    /// Returns which copy of a task this connection has.
+    pub(crate) const fn copy_of(&self, seq: u64, id: Arc<str>) -> CopyOf {
+        CopyOf {
+            consumer: self.id,
+            seq,
+            id,
+        }
+    }
+
+    /// Drops the deliveries whose time to answer has passed.
+    fn drop_late(&self, queue: &mut Queue) {
+        let now = self.now();
+        queue.messages.retain(|message| match message {
+            Message::Deliver {
+                seq,
+                id,
+                attempt,
+                until,
+                ..
+            } if *until <= now => {
+                self.report(Input::SentTooLate {
+                    copy: self.copy_of(*seq, id.clone()),
+                    attempt: *attempt,
+                });
+                false
+            }
+            _ => true,
+        });
+        queue.kept = queue.messages.len();
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Queue {
-    /// Drops the deliveries whose rounds have ended. The scheduler knows: the end of a round
-    /// returns the credit of its copies.
-    fn drop_ended_rounds(&mut self, now: Tick) {
-        self.messages.retain(|message| match message {
-            Message::Deliver { until, .. } => *until > now,
-            Message::Reply { .. } | Message::Quiet(_) => true,
-        });
-        self.kept = self.messages.len();
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{self, Receiver};
+
     use super::*;
     use crate::protocol::Accept;
 
+    fn outbox(capacity: usize) -> (Outbox, Receiver<Event>) {
+        let (events, inbox) = mpsc::channel();
+        (Outbox::new(7, events, capacity, Clock::new()), inbox)
+    }
+
     #[test]
     fn request_of_any_length_fits_if_no_other_is_under_way() {
-        let outbox = Outbox::new(2, Clock::new());
+        let (outbox, _) = outbox(2);
         for (line, weight) in [(0, 1), (PAGE - 1, 1), (PAGE, 2), (100 * PAGE, 2)] {
             assert_eq!(outbox.weight(line), weight, "{line}");
             assert!(outbox.try_take(weight));
@@ -208,8 +254,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_queue_drops_deliveries_of_ended_rounds_and_nothing_else() {
-        let outbox = Outbox::new(1, Clock::new());
+    async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
+        let (outbox, inbox) = outbox(1);
         for seq in 0..10_000 {
             outbox.push(delivery(seq, Tick::ZERO));
             if seq % 10 == 0 {
@@ -227,5 +273,16 @@ mod tests {
             _ => None,
         });
         assert!(live.eq((0..10_000).step_by(10)), "in their order");
+        let reported = inbox.try_iter().map(|event| match event {
+            Event::Input(Input::SentTooLate { copy, attempt: 1 }) => (copy.consumer, copy.seq),
+            event => panic!("{event:?}"),
+        });
+        let late = messages.iter().filter_map(|message| match message {
+            Message::Deliver { seq, until, .. } if *until == Tick::ZERO => Some((7, *seq)),
+            _ => None,
+        });
+        let mut all: Vec<_> = reported.chain(late).collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..10_000).map(|seq| (7, seq))));
     }
 }

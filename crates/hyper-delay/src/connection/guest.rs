@@ -110,6 +110,8 @@ impl<S: Store> Guests<S> {
 
 async fn answer<S: Store>(shared: &Arc<Shared<S>>, id: ConsumerId, asked: Asked) -> Option<Reply> {
     let outbox = Arc::new(Outbox::new(
+        id,
+        shared.events.clone(),
         shared.config.connection_write_channel,
         shared.clock,
     ));

@@ -111,6 +111,8 @@ pub(crate) async fn serve<S: Store>(
     let certificate = tls::names(session.as_ref());
     let (mut read, write) = halves::split(stream, session);
     let outbox = Arc::new(Outbox::new(
+        id,
+        shared.events.clone(),
         shared.config.connection_write_channel,
         shared.clock,
     ));
@@ -119,7 +121,7 @@ pub(crate) async fn serve<S: Store>(
         return;
     }
     let _guard = DisconnectGuard(&shared.events, id);
-    let writer = tokio::spawn(writer::run(shared.clone(), id, outbox.clone(), write));
+    let writer = tokio::spawn(writer::run(shared.clone(), outbox.clone(), write));
     let mut writer = AbortOnDrop(writer);
     let writer = &mut writer.0;
     let (why, mut written) = tokio::select! {

@@ -200,7 +200,7 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
 }
 
 #[tokio::test]
-async fn a_copy_whose_round_has_ended_is_not_written() {
+async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
     let mut world = connect(store(5)).await;
     deliver_until(&world.outbox, SEQ, Tick::ZERO);
     let (reply, tag, weight) = (Reply::Pong, None, 0);
@@ -212,5 +212,8 @@ async fn a_copy_whose_round_has_ended_is_not_written() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     assert_eq!(line, "{\"kind\":\"pong\"}\n");
     let event = world.inbox.try_recv();
-    assert!(event.is_err(), "the scheduler knows: {event:?}");
+    let Ok(Event::Input(Input::SentTooLate { copy, attempt })) = event else {
+        panic!("the scheduler is not told: {event:?}");
+    };
+    assert_eq!((copy.consumer, copy.seq, attempt), (1, SEQ, 1));
 }

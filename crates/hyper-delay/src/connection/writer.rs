@@ -1,6 +1,6 @@
 use std::{
     panic::{self, AssertUnwindSafe},
-    sync::{Arc, mpsc::Sender},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     metrics::Metrics,
     outbox::Outbox,
     protocol::{Accept, Delivery, Encoder, Reply},
-    scheduler::{ConsumerId, CopyOf, Input, Message},
+    scheduler::{Input, Message},
     store::{Store, StoreError},
     trace_context,
 };
@@ -30,17 +30,14 @@ const CHUNK: usize = 64 << 10;
 /// Writes until the outbox is closed and empty, and returns the reason for the end.
 pub(super) async fn run<S: Store>(
     shared: Arc<Shared<S>>,
-    id: ConsumerId,
     outbox: Arc<Outbox>,
     mut write: WriteHalf,
 ) -> &'static str {
     let mut writer = Writer {
         view: View::new(shared.store.clone()),
-        events: &shared.events,
         metrics: &shared.metrics,
         logs: &shared.logs,
         max_line_bytes: shared.config.max_line_bytes,
-        id,
         outbox: &outbox,
         encoder: Encoder::default(),
         bytes: Vec::new(),
@@ -87,11 +84,9 @@ pub(super) async fn run<S: Store>(
 
 struct Writer<'a, S> {
     view: View<S>,
-    events: &'a Sender<Event>,
     metrics: &'a Metrics,
     logs: &'a LogLimit,
     max_line_bytes: usize,
-    id: ConsumerId,
     outbox: &'a Outbox,
     encoder: Encoder,
     /// Encoded lines that are not written yet.
@@ -122,8 +117,10 @@ impl<S: Store> Writer<'_, S> {
                 until,
                 accept,
             } => {
-                // A round that has ended counts its copies as late already.
-                if until > self.now && self.may_deliver() {
+                if until <= self.now {
+                    let copy = self.outbox.copy_of(seq, id);
+                    self.outbox.report(Input::SentTooLate { copy, attempt });
+                } else if self.may_deliver() {
                     self.deliver((seq, attempt), &route, id, accept)?;
                 }
                 Ok(0)
@@ -171,11 +168,7 @@ impl<S: Store> Writer<'_, S> {
         if written.is_err() {
             self.bytes.truncate(start);
         }
-        let copy = CopyOf {
-            consumer: self.id,
-            seq,
-            id,
-        };
+        let copy = self.outbox.copy_of(seq, id);
         let input = match written {
             Ok(Some(Ok(()))) => {
                 self.metrics.deliveries.add(1);
@@ -196,7 +189,7 @@ impl<S: Store> Writer<'_, S> {
             },
             Err(error) => return Err(error),
         };
-        let _ = self.events.send(Event::Input(input));
+        self.outbox.report(input);
         Ok(())
     }
 }

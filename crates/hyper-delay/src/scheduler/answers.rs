@@ -102,12 +102,9 @@ impl<S: Store> Scheduler<S> {
         let copy = self.consumers.in_flight_of(to.consumer, &named);
         let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt));
         let round = copy.and_then(|(seq, route, attempt)| {
-            let (task, round) = self.tasks.round_mut(seq)?;
-            let of_task = || self.settings.ack_timeout_of(task);
-            let until = self
-                .now
-                .after(extend_ms.map_or_else(of_task, Duration::from_millis));
-            round.extend(seq, until, &mut self.timers);
+            let (_, round) = self.tasks.round_mut(seq)?;
+            let longer = extend_ms.map_or(round.ack_timeout(), Duration::from_millis);
+            round.extend(seq, self.now.after(longer), &mut self.timers);
             Some((route, attempt, round.until()))
         });
         let (route, attempt, deadline) = match round {
@@ -153,6 +150,26 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
+    /// A copy was not sent, as its time to answer had passed when its turn came. The other copies of
+    /// its round go on if the round was extended since.
+    pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32) {
+        let CopyOf { consumer, seq, id } = copy;
+        let named = Named {
+            id: id.clone(),
+            route: None,
+            attempt: Some(attempt),
+        };
+        let in_flight = self.consumers.in_flight_of(*consumer, &named);
+        let is_in_flight = in_flight.is_some_and(|copy| copy.seq == *seq);
+        // Without a round, the copy has a timer of its own.
+        let Some((_, round)) = self.tasks.round_mut(*seq).filter(|_| is_in_flight) else {
+            return;
+        };
+        let timeout = round.ack_timeout();
+        self.copy_failed(*seq, *consumer, GivenBack::default());
+        self.overdue(*consumer, id, *seq, timeout);
+    }
+
     /// A copy was not sent, as the content of the task cannot be read.
     pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
         let route = self.tasks.get(copy.seq).map(|task| task.route.clone());
@@ -186,7 +203,7 @@ impl<S: Store> Scheduler<S> {
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
         task.last_failed_consumer = holders.first().copied();
-        let timeout = self.settings.ack_timeout_of(task);
+        let timeout = round.ack_timeout();
         self.round_failed(seq, GivenBack::default());
         for consumer in holders {
             self.overdue(consumer, &id, seq, timeout);
@@ -195,8 +212,7 @@ impl<S: Store> Scheduler<S> {
 
     /// The ack timeout of a copy has passed whose round ended before.
     pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
-        let timeout = self.settings.ack_timeout;
-        self.overdue(end.consumer, &end.id, end.seq, timeout);
+        self.overdue(end.consumer, &end.id, end.seq, end.ack_timeout);
     }
 
     fn overdue(&mut self, consumer: ConsumerId, id: &str, seq: u64, timeout: Duration) {

@@ -8,6 +8,7 @@ use super::{
     consumers::NoConsumer,
     quotas::Rate,
     round::{EndedRound, Round, Step},
+    settings::RouteSettings,
     task::Change,
     timers::{CopyEnd, Timer},
 };
@@ -61,7 +62,8 @@ impl<S: Store> Scheduler<S> {
             let Some(position) = route.first_ready(from) else {
                 break;
             };
-            if self.must_wait(name) {
+            let settings = route.settings();
+            if self.must_wait(name, settings) {
                 break;
             }
             let Some(route) = self.routes.get_mut(name) else {
@@ -82,8 +84,7 @@ impl<S: Store> Scheduler<S> {
                 Ok((place, consumer)) => {
                     route.unqueue(position);
                     route.served(place);
-                    let hedge = route.hedge();
-                    self.begin_round(position.seq, consumer, hedge);
+                    self.begin_round(position.seq, consumer, settings);
                 }
                 Err(NoConsumer::NoCredit) => break,
                 Err(NoConsumer::IdInFlight) => from = position.next(),
@@ -93,8 +94,8 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
-    fn must_wait(&mut self, name: &Arc<str>) -> bool {
-        let Some(rate) = self.settings.deliveries_per_second(name) else {
+    fn must_wait(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
+        let Some(rate) = settings.deliveries_per_second else {
             return false;
         };
         let of = Rate::Deliveries(name.clone());
@@ -139,7 +140,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    fn begin_round(&mut self, seq: u64, consumer: ConsumerId, hedge: Option<Duration>) {
+    fn begin_round(&mut self, seq: u64, consumer: ConsumerId, settings: RouteSettings) {
         let Some(task) = self.tasks.get_mut(seq) else {
             return;
         };
@@ -150,8 +151,11 @@ impl<S: Store> Scheduler<S> {
         task.attempt = task.attempt.max(late.unwrap_or(0)).saturating_add(1);
         let late = (self.now.wall_nanos / 1_000).saturating_sub(task.at.saturating_mul(1_000));
         self.metrics.lateness.observe(late);
-        let until = self.now.after(self.settings.ack_timeout_of(task));
-        let times = (self.now.monotonic, until);
+        let times = (
+            self.now.monotonic,
+            task.ack_timeout().unwrap_or(settings.ack_timeout),
+        );
+        let hedge = settings.hedge;
         let round = Round::begin(seq, consumer, times, hedge, &mut self.timers);
         self.tasks.begin_round(seq, round);
         self.send_copy(seq, consumer);
@@ -221,7 +225,8 @@ impl<S: Store> Scheduler<S> {
             end: None,
         };
         state.give(task.id.clone(), copy);
-        if let Some(rate) = self.settings.deliveries_per_second(&task.route) {
+        let route = self.routes.get(&task.route);
+        if let Some(rate) = route.and_then(|route| route.settings().deliveries_per_second) {
             let of = Rate::Deliveries(task.route.clone());
             self.quotas.spend(of, rate, self.now.monotonic);
         }
@@ -262,6 +267,7 @@ impl<S: Store> Scheduler<S> {
             consumer,
             id: id.clone(),
             seq,
+            ack_timeout: round.ack_timeout(),
         }));
         let end = self.timers.insert(round.until(), timer);
         if !self.consumers.set_end(consumer, id, seq, end) {

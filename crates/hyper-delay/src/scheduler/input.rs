@@ -35,6 +35,13 @@ pub(crate) enum Input {
     Committed(Vec<Committed>),
     /// A delivery was not sent, because its revision was gone by then.
     Unsent(CopyOf),
+    /// A delivery was not sent, because its time to answer had passed when its turn came.
+    SentTooLate {
+        /// Which copy.
+        copy: CopyOf,
+        /// The number of its round.
+        attempt: u32,
+    },
     /// A delivery was not sent, because the content of its revision cannot be read.
     Unreadable {
         /// Which copy.

@@ -162,6 +162,7 @@ impl<S: Store> Scheduler<S> {
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
+            Input::SentTooLate { copy, attempt } => self.sent_too_late(&copy, attempt),
             Input::Unreadable { copy, reason } => self.unreadable(&copy, &reason),
             Input::NotInflated { copy, reason } => self.undeliverable(&copy, &reason),
             Input::Ending => self.is_ending = true,
@@ -207,7 +208,7 @@ impl<S: Store> Scheduler<S> {
     fn set_settings(&mut self, settings: Settings) {
         self.settings.reload(settings);
         let settings = &self.settings;
-        self.routes.set_hedges(|route| settings.hedge_of(route));
+        self.routes.reload(|route| settings.of_route(route));
     }
 
     fn submit(&mut self, op: Op, token: Token) {

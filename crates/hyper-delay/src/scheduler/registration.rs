@@ -131,7 +131,7 @@ impl<S: Store> Scheduler<S> {
         let exclusive = mode == Mode::Exclusive;
         let (losers, is_new) = self
             .routes
-            .register(name, consumer, exclusive, || settings.hedge_of(name));
+            .register(name, consumer, exclusive, || settings.of_route(name));
         if is_new {
             state.add_route(name);
         }

@@ -7,6 +7,7 @@ use super::{
     ConsumerId,
     timers::{Timer, Timers},
 };
+use crate::clock;
 
 /// One try to get a task done: a copy of it with one consumer, or with several if its route is
 /// hedged.
@@ -15,6 +16,8 @@ use super::{
 #[derive(Debug)]
 pub(super) struct Round {
     begun: Tick,
+    /// The time to answer, which a consumer can extend.
+    ack_timeout: Duration,
     until: Tick,
     end: Key,
     copies: Copies,
@@ -67,17 +70,19 @@ pub(super) enum Step {
 }
 
 impl Round {
-    /// Begins a round with a copy for `consumer`, which lasts from `begun` until `until`. With
+    /// Begins a round at `begun` with a copy for `consumer`, which lasts for the ack timeout. With
     /// `hedge`, the next copy is due that much later.
     pub(super) fn begin(
         seq: u64,
         consumer: ConsumerId,
-        (begun, until): (Tick, Tick),
+        (begun, ack_timeout): (Tick, Duration),
         hedge: Option<Duration>,
         timers: &mut Timers,
     ) -> Self {
+        let until = begun + clock::nanos(ack_timeout);
         Self {
             begun,
+            ack_timeout,
             until,
             end: timers.insert(until, Timer::RoundEnd(seq)),
             copies: match hedge {
@@ -90,6 +95,11 @@ impl Round {
     /// When the round began.
     pub(super) const fn begun(&self) -> Tick {
         self.begun
+    }
+
+    /// The time to answer that the round began with.
+    pub(super) const fn ack_timeout(&self) -> Duration {
+        self.ack_timeout
     }
 
     /// When the round ends, if nothing ends it before.
@@ -186,6 +196,10 @@ pub(super) struct EndedRound(Round);
 impl EndedRound {
     pub(super) fn until(&self) -> Tick {
         self.0.until()
+    }
+
+    pub(super) const fn ack_timeout(&self) -> Duration {
+        self.0.ack_timeout()
     }
 
     pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {

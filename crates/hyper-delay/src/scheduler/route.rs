@@ -1,6 +1,6 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
-use super::ConsumerId;
+use super::{ConsumerId, settings::RouteSettings};
 use crate::ledger::Position;
 
 /// A route that has consumers.
@@ -17,8 +17,7 @@ pub(super) struct Route {
     ready: BTreeSet<Position>,
     /// The position from which on there may be more parked on disk.
     backlog: Option<Position>,
-    /// The delay after which another consumer gets a copy.
-    hedge: Option<Duration>,
+    settings: RouteSettings,
 }
 
 /// The consumers that a route has left when one leaves.
@@ -34,23 +33,23 @@ pub(super) enum Unregistered {
 
 impl Route {
     /// A route that had no consumer: what is parked for it is not known.
-    pub(super) const fn new(hedge: Option<Duration>) -> Self {
+    pub(super) const fn new(settings: RouteSettings) -> Self {
         Self {
             consumers: Vec::new(),
             start: 0,
             is_exclusive: false,
             ready: BTreeSet::new(),
             backlog: Some(Position::start_of(0)),
-            hedge,
+            settings,
         }
     }
 
-    pub(super) const fn hedge(&self) -> Option<Duration> {
-        self.hedge
+    pub(super) const fn settings(&self) -> RouteSettings {
+        self.settings
     }
 
-    pub(super) const fn set_hedge(&mut self, hedge: Option<Duration>) {
-        self.hedge = hedge;
+    pub(super) const fn set_settings(&mut self, settings: RouteSettings) {
+        self.settings = settings;
     }
 
     /// The number of consumers.
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     fn route(consumers: &[ConsumerId]) -> Route {
-        let mut route = Route::new(None);
+        let mut route = Route::new(RouteSettings::default());
         for consumer in consumers {
             route.register(*consumer, false);
         }

@@ -2,7 +2,6 @@ use std::{
     collections::{BTreeSet, HashMap, VecDeque, btree_set},
     mem,
     sync::Arc,
-    time::Duration,
 };
 
 use rustc_hash::FxHashSet;
@@ -10,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::{
     ConsumerId,
     route::{Route, Unregistered},
+    settings::RouteSettings,
 };
 
 /// The routes that have consumers.
@@ -40,19 +40,19 @@ impl Routes {
     }
 
     /// Registers a consumer. Returns those that lose the route for that, and whether the consumer
-    /// is new to it. `hedge` is the delay of a route that had no consumer.
+    /// is new to it. `settings` are those of a route that had no consumer.
     pub(super) fn register(
         &mut self,
         name: &Arc<str>,
         consumer: ConsumerId,
         exclusive: bool,
-        hedge: impl FnOnce() -> Option<Duration>,
+        settings: impl FnOnce() -> RouteSettings,
     ) -> (Vec<ConsumerId>, bool) {
         let route = match self.by_name.get_mut(name) {
             Some(route) => route,
             None => {
                 let route = self.by_name.entry(name.clone());
-                route.or_insert_with(|| Route::new(hedge()))
+                route.or_insert_with(|| Route::new(settings()))
             }
         };
         let (losers, is_new) = route.register(consumer, exclusive);
@@ -106,10 +106,10 @@ impl Routes {
         self.registrations
     }
 
-    /// Sets the hedging delays anew.
-    pub(super) fn set_hedges(&mut self, hedge_of: impl Fn(&str) -> Option<Duration>) {
+    /// Looks the settings of each route up anew.
+    pub(super) fn reload(&mut self, settings_of: impl Fn(&str) -> RouteSettings) {
         for (name, route) in &mut self.by_name {
-            route.set_hedge(hedge_of(name));
+            route.set_settings(settings_of(name));
         }
     }
 

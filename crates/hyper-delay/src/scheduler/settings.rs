@@ -31,6 +31,17 @@ pub(crate) struct Settings {
     config: Arc<Config>,
 }
 
+/// What applies to the deliveries of a route. A route with consumers keeps it, so that a delivery
+/// does not look its route up in the configuration.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RouteSettings {
+    /// The delay after which another consumer gets a copy.
+    pub(super) hedge: Option<Duration>,
+    /// The time to answer a delivery of a task without a time of its own.
+    pub(super) ack_timeout: Duration,
+    pub(super) deliveries_per_second: Option<u32>,
+}
+
 impl Settings {
     /// Takes over new settings. The resolution of the timers stays.
     pub(super) fn reload(&mut self, settings: Self) {
@@ -40,9 +51,15 @@ impl Settings {
         };
     }
 
-    /// The delay after which another consumer gets a copy of a task of this route.
-    pub(super) fn hedge_of(&self, route: &str) -> Option<Duration> {
-        self.config.hedge_of(route)
+    /// Returns what applies to the deliveries of a route.
+    pub(super) fn of_route(&self, route: &str) -> RouteSettings {
+        let ack_timeout = self.config.terms_of(route).ack_timeout_ms;
+        let deliveries = self.quota_of(route, |quota| quota.deliveries_per_second);
+        RouteSettings {
+            hedge: self.config.hedge_of(route),
+            ack_timeout: ack_timeout.map_or(self.ack_timeout, Duration::from_millis),
+            deliveries_per_second: deliveries.map(|(_, rate)| rate),
+        }
     }
 
     /// Returns a quota of a route, and the key that has it.
@@ -75,18 +92,6 @@ impl Settings {
             true => own,
             false => own.or(self.config.terms_of(&task.route)),
         }
-    }
-
-    /// Returns the time that a consumer has for its ack of a task.
-    pub(super) fn ack_timeout_of(&self, task: &Task) -> Duration {
-        let timeout = self.terms_of(task).ack_timeout_ms;
-        timeout.map_or(self.ack_timeout, Duration::from_millis)
-    }
-
-    /// Returns how many deliveries of a route there may be per second.
-    pub(super) fn deliveries_per_second(&self, route: &str) -> Option<u32> {
-        let found = self.quota_of(route, |quota| quota.deliveries_per_second);
-        found.map(|(_, rate)| rate)
     }
 
     /// Returns the wait after the last of `failures` failures in milliseconds: it doubles with

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use race_wheel::{Key, Tick};
 
@@ -114,6 +114,12 @@ impl Task {
     /// When it expires, in Unix milliseconds.
     pub(super) fn expires_at(&self) -> Option<u64> {
         self.terms.as_ref()?.expires_at
+    }
+
+    /// The time that a consumer has to answer it, if it has one of its own.
+    pub(super) fn ack_timeout(&self) -> Option<Duration> {
+        let millis = self.terms.as_ref()?.ack_timeout_ms;
+        millis.map(Duration::from_millis)
     }
 
     /// Whether its time has passed: no round of it begins any more.

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use race_wheel::Wheel;
 
@@ -28,4 +28,6 @@ pub(super) struct CopyEnd {
     pub(super) consumer: ConsumerId,
     pub(super) id: Arc<str>,
     pub(super) seq: u64,
+    /// The ack timeout of its round.
+    pub(super) ack_timeout: Duration,
 }

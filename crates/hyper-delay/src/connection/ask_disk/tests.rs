@@ -61,7 +61,7 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         backups: Arc::new(Semaphore::new(1)),
         metrics: Arc::default(),
     });
-    let outbox = Arc::new(Outbox::new(2, shared.clock));
+    let outbox = Arc::new(Outbox::new(1, shared.events.clone(), 2, shared.clock));
     let to = |tag: &str| ReplyTo {
         consumer: 1,
         tag: Some(tag.into()),

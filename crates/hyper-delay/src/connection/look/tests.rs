@@ -100,7 +100,9 @@ impl World {
         &self,
         ask: impl FnOnce(Arc<Shared<Fake>>, Arc<Outbox>, ReplyTo) -> F,
     ) -> (Reply, usize) {
-        let outbox = Arc::new(Outbox::new(2, self.shared.clock));
+        let shared = &self.shared;
+        let outbox = Outbox::new(1, shared.events.clone(), 2, shared.clock);
+        let outbox = Arc::new(outbox);
         outbox.take(1).await;
         let reply_to = ReplyTo {
             consumer: 1,

@@ -26,7 +26,13 @@ fn after(delay_ms: u64) -> GivenBack {
 #[test]
 fn a_round_is_extended_and_never_shortened() {
     let mut timers = timers();
-    let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), None, &mut timers);
+    let mut round = Round::begin(
+        SEQ,
+        1,
+        (Tick::ZERO, Duration::from_millis(100)),
+        None,
+        &mut timers,
+    );
     round.extend(SEQ, at(99), &mut timers);
     assert_eq!(round.until(), at(100));
     round.extend(SEQ, at(101), &mut timers);
@@ -39,7 +45,13 @@ fn a_round_is_extended_and_never_shortened() {
 #[test]
 fn a_round_without_hedging_fails_with_its_only_copy() {
     let mut timers = timers();
-    let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), None, &mut timers);
+    let mut round = Round::begin(
+        SEQ,
+        1,
+        (Tick::ZERO, Duration::from_millis(100)),
+        None,
+        &mut timers,
+    );
     assert_eq!(round.step(SEQ, at(0), &mut timers), Step::Wait);
     assert!(!round.fail(2, after(5), at(10)), "2 has no copy");
     assert!(round.fail(1, after(5), at(10)));
@@ -55,7 +67,13 @@ fn a_round_without_hedging_fails_with_its_only_copy() {
 fn the_timer_at_the_end_stays_until_the_round_ends() {
     for hedge in [None, Some(Duration::from_millis(10))] {
         let mut timers = timers();
-        let mut round = Round::begin(SEQ, 1, (Tick::ZERO, at(100)), hedge, &mut timers);
+        let mut round = Round::begin(
+            SEQ,
+            1,
+            (Tick::ZERO, Duration::from_millis(100)),
+            hedge,
+            &mut timers,
+        );
         round.step(SEQ, at(0), &mut timers);
         round.fail(1, GivenBack::default(), at(1));
         round.step(SEQ, at(1), &mut timers);
@@ -129,7 +147,13 @@ fn model(plan: &Plan) -> History {
 fn run(plan: &Plan) -> History {
     let mut timers = timers();
     let hedge = Some(Duration::from_millis(plan.delay));
-    let mut round = Round::begin(SEQ, 0, (Tick::ZERO, at(END)), hedge, &mut timers);
+    let mut round = Round::begin(
+        SEQ,
+        0,
+        (Tick::ZERO, Duration::from_millis(END)),
+        hedge,
+        &mut timers,
+    );
     let mut history = History {
         sent: vec![0],
         failed: None,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use race_wheel::Tick;
 
 use super::*;
@@ -53,8 +55,9 @@ fn the_timers_of_a_task_go_with_it() {
     let (mut tasks, mut timers) = (Tasks::default(), timers());
     tasks.wait(1, task(500), Due::Wall, now(100), &mut timers);
     tasks.insert_due(2, task(0));
-    let hedge = Some(std::time::Duration::from_millis(5));
-    let mut round = Round::begin(2, 9, (Tick::ZERO, Tick::new(1 << 40)), hedge, &mut timers);
+    let hedge = Some(Duration::from_millis(5));
+    let times = (Tick::ZERO, Duration::from_nanos(1 << 40));
+    let mut round = Round::begin(2, 9, times, hedge, &mut timers);
     round.step(2, Tick::ZERO, &mut timers);
     tasks.begin_round(2, round);
     assert_eq!(timers.len(), 3);

@@ -1,7 +1,11 @@
 //! Consumers that ask for more time.
 
 use super::{World, invariants, world::START};
-use crate::{config::Config, protocol::Reply, scheduler::Input};
+use crate::{
+    config::Config,
+    protocol::{Reply, Terms},
+    scheduler::{CopyOf, Input},
+};
 
 fn world() -> World {
     let config = Config {
@@ -88,4 +92,58 @@ fn a_touch_extends_every_copy_of_a_hedged_round_and_does_not_delay_the_next() {
     invariants::check(&world);
     world.run(50);
     assert_eq!(world.deliveries.len(), 3);
+}
+
+#[test]
+fn a_copy_that_was_never_written_fails_though_its_round_was_extended() {
+    let mut world = world();
+    let [first, second] = [0; 2].map(|_| world.connect(&["hedged"]));
+    world.schedule_on("hedged", "task", START, 0, false);
+    world.run(400);
+    let [holder, unwritten] = [0, 1].map(|copy| world.deliveries[copy].clone());
+    world.touch(&holder, Some(3_000));
+    world.run(600);
+    let too_late = |attempt| Input::SentTooLate {
+        copy: CopyOf {
+            consumer: second,
+            seq: unwritten.seq,
+            id: unwritten.id.clone(),
+        },
+        attempt,
+    };
+    world.input(too_late(7));
+    invariants::check(&world);
+    world.input(too_late(1));
+    invariants::check(&world);
+    world.input(Input::Closed(first));
+    world.run(50);
+    assert_eq!(world.deliveries.len(), 3, "no copy of the round was left");
+    world.input(too_late(1));
+    world.ack_delivery(&world.deliveries[2].clone());
+    world.settle();
+    assert_eq!(world.in_memory(), 0, "the report names an earlier round");
+}
+
+/// Its consumer comes last for the time that it had to answer.
+#[test]
+fn a_copy_of_a_cancelled_task_is_late_for_as_long_as_it_could_be_answered() {
+    let mut world = world();
+    let [first, second] = [0; 2].map(|_| world.connect(&["route"]));
+    let terms = Terms {
+        ack_timeout_ms: Some(100),
+        ..Terms::default()
+    };
+    world.schedule_with(("route", "short"), START, 0, false, Some(terms));
+    world.run(50);
+    world.cancel("route", "short");
+    for (after, to) in [(100, [second, second]), (100, [first, first])] {
+        world.run(after);
+        let before = world.deliveries.len();
+        for id in ["a", "b"] {
+            world.schedule(&format!("{id} {after} {before}"), START);
+            world.settle();
+        }
+        let given = world.deliveries[before..].iter().map(|it| it.consumer);
+        assert!(given.eq(to), "{before}: {:?}", &world.deliveries[before..]);
+    }
 }
