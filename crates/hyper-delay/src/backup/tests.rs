@@ -1,3 +1,5 @@
+mod census;
+
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
 use tempfile::TempDir;
@@ -9,11 +11,10 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
-    protocol::Compression,
-    record::key,
+    protocol::{Compression, Headers, Terms},
     store::{
-        Batch, Durability, Embedded, OpenOptions, Space, SpaceRow, Store,
-        data_directory::RESTORING, fake::Fake,
+        Durability, Embedded, OpenOptions, Space, SpaceRow, Store, data_directory::RESTORING,
+        fake::Fake,
     },
 };
 
@@ -29,12 +30,17 @@ fn order(id: &str, payload: &[u8]) -> Order {
         compression: Compression::Lz4,
         payload: payload.into(),
         replace: true,
-        headers: crate::protocol::Headers::default(),
-        terms: None,
+        headers: Headers::of_text(r#"{"a":"b"}"#),
+        terms: Some(Box::new(Terms {
+            expires_at: Some(NOW + 5),
+            ack_timeout_ms: Some(7),
+            ..Terms::default()
+        })),
     }
 }
 
-/// Fills a store with a task in each state, an older revision, and a finished name.
+/// Fills a store with a task in each state, all with terms and headers, an older revision, and a
+/// finished name.
 fn fill<S: Store>(store: &Arc<S>) {
     let mut ledger = Ledger::open(store.clone(), 100_000).unwrap();
     let mut subject = |id: &str| {
@@ -353,48 +359,4 @@ fn a_newer_format_and_newer_records_are_refused_by_name() {
     let expected =
         format!("it was made by a newer server ({server}): its format is 1, its records");
     assert!(text.starts_with(&expected), "{text}");
-}
-
-#[test]
-fn rows_that_do_not_belong_together_are_refused() {
-    let change = |change: fn(&mut Batch, &Fake)| {
-        let store = filled();
-        let mut batch = Batch::new();
-        change(&mut batch, &store);
-        store.commit(batch, Durability::Synced).unwrap();
-        let bytes = backup(&*store, 1 << 20);
-        let to = TempDir::new().unwrap();
-        let restored = restore(&*bytes, None, "it", to.path()).unwrap_err();
-        assert_eq!(entries(to.path()), [RESTORING]);
-        let error = check(&*bytes, "it").unwrap_err().to_string();
-        assert_eq!(restored.to_string(), error);
-        error
-    };
-    for (found, expected) in [
-        (
-            change(|batch, store| batch.remove(Space::Tasks, store.all(Space::Tasks)[0].0.clone())),
-            "its contents are not those of its names",
-        ),
-        (
-            change(|batch, store| batch.remove(Space::Dead, store.all(Space::Dead)[0].0.clone())),
-            "its names and its entries by time differ",
-        ),
-        (
-            change(|batch, store| {
-                let (key, _) = store.all(Space::Counts).pop().unwrap();
-                batch.remove(Space::Counts, key);
-            }),
-            "the counts of route \"route\" are wrong",
-        ),
-        (
-            change(|batch, _| batch.remove(Space::Meta, key::NUMBERS)),
-            "would be given again",
-        ),
-        (
-            change(|batch, _| batch.put(Space::DoneEven, *b"\x01ra", *b"\x01")),
-            "in space done-even",
-        ),
-    ] {
-        assert!(found.contains(expected), "{found}");
-    }
 }

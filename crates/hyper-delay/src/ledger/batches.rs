@@ -10,7 +10,7 @@ impl<S: Store> Ledger<S> {
     ///
     /// If the store cannot be written. The ledger must not be used after that.
     pub(crate) fn forget_expired(&mut self, now: u64) -> Result<(), StoreError> {
-        self.dedupe_window.rotate(&mut self.writes, now)
+        self.dedupe_window.rotate(&mut self.rows.writes, now)
     }
 
     /// Ends the current batch and returns it.
@@ -22,19 +22,19 @@ impl<S: Store> Ledger<S> {
     ///
     /// If the store cannot be read. The ledger must not be used after that.
     pub(crate) fn take_batch(&mut self) -> Result<Batch, StoreError> {
-        self.tally.write(&mut self.writes)?;
-        self.jobs.write(&mut self.writes);
-        self.numbers.write(&mut self.writes);
-        Ok(self.writes.take())
+        self.rows.write_counts()?;
+        self.jobs.write(&mut self.rows.writes);
+        self.numbers.write(&mut self.rows.writes);
+        Ok(self.rows.writes.take())
     }
 
     /// Makes the batch that was taken last the current one again.
     pub(crate) fn resume(&mut self, batch: Batch) {
-        self.writes.resume(batch);
+        self.rows.writes.resume(batch);
     }
 
     /// Notes that the first `batches` batches that were taken are committed.
     pub(crate) fn committed(&mut self, batches: u64) {
-        self.writes.committed(batches);
+        self.rows.writes.committed(batches);
     }
 }

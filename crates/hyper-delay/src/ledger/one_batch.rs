@@ -6,6 +6,6 @@ impl<S: Store> Ledger<S> {
     pub(crate) fn commit(&mut self, durability: Durability, now: u64) -> Result<(), StoreError> {
         self.forget_expired(now)?;
         let batch = self.take_batch()?;
-        self.writes.commit(batch, durability)
+        self.rows.writes.commit(batch, durability)
     }
 }

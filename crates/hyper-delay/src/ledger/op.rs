@@ -4,6 +4,7 @@ use super::{Advance, Audited, Bulk, Sweep};
 use crate::{
     access::Grant,
     protocol::{Compression, Headers, Terms},
+    record::Task,
 };
 
 /// An operation on a task.
@@ -143,6 +144,17 @@ pub(crate) struct PendingLimits {
 }
 
 impl Order {
+    /// Returns the content of the revision that the order makes.
+    pub(super) fn content(&self) -> Task<'_> {
+        Task {
+            fire_at: self.fire_at,
+            compression: self.compression,
+            payload: &self.payload,
+            terms: self.terms.clone(),
+            headers: self.headers.text(),
+        }
+    }
+
     /// Returns about how many bytes its content and its terms take, without its names.
     pub(crate) fn content_bytes(&self) -> usize {
         /// The terms in the content, the name and the entry, and the row of the index of expiry.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Advance, Audited, Bulk, Ledger, Outcome, Sweep, SweepAct};
 use crate::{
     record::{Job, Name, Place, Progress, key},
-    store::{Space, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 impl<S: Store> Ledger<S> {
@@ -23,17 +23,16 @@ impl<S: Store> Ledger<S> {
     pub(super) fn audited(&mut self, audited: &Audited, now: u64) -> Result<Outcome, StoreError> {
         let outcome = self.apply(&audited.op, now)?;
         self.audit
-            .operation(audited, &outcome, now, &mut self.writes);
+            .operation(audited, &outcome, now, &mut self.rows.writes);
         Ok(outcome)
     }
 
     /// Removes a dead letter.
     pub(super) fn delete(&mut self, route: &str, id: &str) -> Result<Outcome, StoreError> {
         let key = key::name(route, id);
-        match self.name(&key)? {
+        match self.rows.name(&key)? {
             Some(name) if matches!(name.place, Place::Dead(_)) => {
-                self.remove(route, &name);
-                self.writes.remove(Space::Names, key);
+                self.rows.remove(route, key, &name);
                 Ok(Outcome::Cancelled(Some(name.seq)))
             }
             _ => Ok(Outcome::Cancelled(None)),
@@ -51,7 +50,7 @@ impl<S: Store> Ledger<S> {
     pub(super) fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, StoreError> {
         let (route, id) = (&*sweep.route, &*sweep.id);
         let key = key::name(route, id);
-        let name = self.name(&key)?;
+        let name = self.rows.name(&key)?;
         let name = name.filter(|name| name.seq == sweep.seq);
         let is_at = |name: &Name, place: Place| name.place == place;
         match (name, sweep.act) {
@@ -80,7 +79,7 @@ impl<S: Store> Ledger<S> {
         if job.state != Progress::Running {
             let ended = (advance.job, job);
             self.audit
-                .end(ended, &advance.actor, advance.at, &mut self.writes);
+                .end(ended, &advance.actor, advance.at, &mut self.rows.writes);
         }
         Outcome::Moved(true)
     }

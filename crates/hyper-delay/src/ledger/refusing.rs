@@ -1,6 +1,6 @@
 //! Schedules that are refused.
 
-use super::{Existing, Ledger, Order, Outcome, PendingLimits, content, tally::Pending};
+use super::{Existing, Ledger, Order, Outcome, PendingLimits, tally::Pending};
 use crate::{
     record::key,
     store::{Store, StoreError},
@@ -16,7 +16,7 @@ impl<S: Store> Ledger<S> {
     pub(crate) fn refuse(&self, order: &Order, now: u64) -> Result<Outcome, StoreError> {
         let key = key::name(&order.route, &order.id);
         Ok(match self.existing(order, &key, now)? {
-            Some(existing) if existing.digest() == content(order).digest() => Outcome::Same,
+            Some(existing) if existing.digest() == order.content().digest() => Outcome::Same,
             Some(_) if !order.replace => Outcome::Taken,
             _ => Outcome::DiskFull,
         })
@@ -40,7 +40,7 @@ impl<S: Store> Ledger<S> {
         let key = key::name(&order.route, &order.id);
         let existing = self.existing(order, &key, now)?;
         let is_new =
-            |existing: &Existing| order.replace && existing.digest() != content(order).digest();
+            |existing: &Existing| order.replace && existing.digest() != order.content().digest();
         if !existing.as_ref().is_none_or(is_new) {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ impl<S: Store> Ledger<S> {
             },
             bytes: order.payload.len() as u64,
         };
-        let pending = self.tally.pending(&self.writes, &order.route)?;
+        let pending = self.rows.pending(&order.route)?;
         match added.exceeds(pending, most.tasks, most.bytes) {
             Some(Excess::Tasks(_)) => return Ok(Some(Outcome::OverQuota)),
             Some(Excess::Bytes(_)) => return Ok(Some(Outcome::OverBytes)),
@@ -60,9 +60,7 @@ impl<S: Store> Ledger<S> {
         let Some(grant) = &most.token else {
             return Ok(None);
         };
-        let (tally, writes) = (&self.tally, &self.writes);
-        let count = || tally.pending_of(writes, &grant.routes);
-        let pending = self.held.of(grant, count)?;
+        let pending = self.rows.pending_of(grant)?;
         let excess = added.exceeds(pending, grant.pending, grant.pending_bytes);
         Ok(excess.map(|excess| match excess {
             Excess::Tasks(most) => Outcome::OverTokenQuota(most),

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Record,
+    Name, Record,
     terms::{append_terms, take_terms},
 };
 use crate::{protocol::Terms, store::StoreError};
@@ -20,6 +20,19 @@ pub(crate) struct Entry<'a> {
     /// What applies to the task instead of the settings.
     #[serde(skip)]
     pub terms: Option<Box<Terms>>,
+}
+
+impl<'a> Entry<'a> {
+    /// Returns the entry of a task in this state.
+    pub(crate) fn of(route: &'a str, id: &'a str, name: &Name) -> Self {
+        Self {
+            route,
+            id,
+            attempt: name.attempt,
+            failures: name.failures,
+            terms: name.terms.clone(),
+        }
+    }
 }
 
 impl<'a> Record<'a> for Entry<'a> {

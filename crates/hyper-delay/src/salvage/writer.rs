@@ -60,13 +60,7 @@ impl Writer {
         } else {
             false
         };
-        let entry = Entry {
-            route,
-            id,
-            attempt: name.attempt,
-            failures: name.failures,
-            terms: name.terms.clone(),
-        };
+        let entry = Entry::of(route, id, name);
         let entry = match &task.reason {
             Some(reason) => record::encode_dead(&entry, reason),
             None => record::encode(&entry),

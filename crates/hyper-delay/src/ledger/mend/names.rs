@@ -98,13 +98,7 @@ impl<S: Store> Mending<'_, S> {
 
     pub(super) fn put_entry(&mut self, route: &str, id: &str, name: &Name) {
         let (space, place) = entry_key(route, name);
-        let entry = Entry {
-            route,
-            id,
-            attempt: name.attempt,
-            failures: name.failures,
-            terms: name.terms.clone(),
-        };
+        let entry = Entry::of(route, id, name);
         self.draft.put(space, place, record::encode(&entry));
     }
 

@@ -64,6 +64,7 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
             seq: name.seq,
             fire_at: name.fire_at,
             payload: content.payload.into(),
+            headers: content.headers.to_owned(),
             place: name.place,
             attempt: name.attempt,
             failures: name.failures,

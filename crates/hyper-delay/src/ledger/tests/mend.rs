@@ -68,7 +68,7 @@ fn open(store: Fake) -> Arc<Fake> {
 }
 
 /// Returns the rows of a store after these operations, without the rows that `is_lost` selects.
-fn rows_after(ops: &[fn(&World) -> Op], is_lost: impl Fn(Space) -> bool) -> Rows {
+pub(super) fn rows_after(ops: &[fn(&World) -> Op], is_lost: impl Fn(Space) -> bool) -> Rows {
     let mut world = World::new();
     for op in ops {
         let op = op(&world);
@@ -81,18 +81,18 @@ fn rows_after(ops: &[fn(&World) -> Op], is_lost: impl Fn(Space) -> bool) -> Rows
 }
 
 /// Returns the rows of a store where some spaces are as they were before the last operations.
-fn rows_with_old(ops: &[fn(&World) -> Op], before: usize, old: &[Space]) -> Rows {
+pub(super) fn rows_with_old(ops: &[fn(&World) -> Op], before: usize, old: &[Space]) -> Rows {
     let is_old = |space: Space| old.contains(&space);
     let mut rows = rows_after(&ops[..before], |space| !is_old(space));
     rows.extend(rows_after(ops, is_old));
     rows
 }
 
-fn task<'a>(tasks: &'a Tasks, id: &str) -> &'a Task {
+pub(super) fn task<'a>(tasks: &'a Tasks, id: &str) -> &'a Task {
     &tasks[&("r".to_owned(), id.to_owned())]
 }
 
-const ENTRIES: [Space; 3] = [Space::Waiting, Space::Parked, Space::Dead];
+pub(super) const ENTRIES: [Space; 3] = [Space::Waiting, Space::Parked, Space::Dead];
 
 fn a(_: &World) -> Op {
     schedule("r", "a", 20_000, b"of a", false)

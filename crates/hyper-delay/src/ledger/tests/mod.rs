@@ -4,6 +4,7 @@ mod audit;
 mod dedupe;
 mod mend;
 mod mend_random;
+mod mend_terms;
 mod model;
 mod operating;
 mod power_loss;

@@ -34,6 +34,8 @@ pub(super) struct Task {
     pub(super) seq: u64,
     pub(super) fire_at: u64,
     pub(super) payload: Vec<u8>,
+    /// Those of the first schedule of this content.
+    pub(super) headers: String,
     pub(super) place: Place,
     pub(super) attempt: u32,
     pub(super) failures: u32,
@@ -177,6 +179,7 @@ impl Model {
             seq,
             fire_at: order.fire_at,
             payload: order.payload.to_vec(),
+            headers: order.headers.text().to_owned(),
             place: Place::Waiting(order.at),
             attempt,
             failures: 0,

@@ -1,6 +1,6 @@
 //! A fixed history with every operation, and a power loss after each write.
 
-use super::world::{World, schedule};
+use super::world::{World, expiring, schedule};
 use crate::{
     ledger::{Op, Outcome},
     store::{Durability, fake::Syncs},
@@ -59,6 +59,36 @@ fn history() -> Vec<fn(&World) -> Op> {
         },
         |_| schedule("other", "a", 50_000, b"free again", false),
         |world| Op::Finish(world.subject("r", "unknown")),
+        |_| expiring("e", 20_000, 40_000, false),
+        |_| expiring("f", 20_000, 40_000, false),
+        |_| expiring("g", 20_000, 40_000, false),
+        |_| expiring("e", 21_000, 41_000, true),
+        |world| Op::Park(world.subject("r", "f")),
+        |world| Op::Bury {
+            subject: world.subject("r", "g"),
+            at: 31_000,
+            attempt: 1,
+            failures: 1,
+            reason: Some("no disk".into()),
+        },
+        |world| Op::Expire {
+            subject: world.subject("r", "g"),
+            at: 40_000,
+        },
+        |_| schedule("r", "e", 22_000, b"without an end", true),
+        |_| expiring("e", 23_000, 41_000, true),
+        |_| Op::Cancel {
+            route: "r".into(),
+            id: "f".into(),
+        },
+        |world| Op::Expire {
+            subject: world.subject("r", "e"),
+            at: 41_000,
+        },
+        |world| Op::Expire {
+            subject: world.subject("r", "e"),
+            at: 41_000,
+        },
         |world| Op::Park(world.subject("other", "a")),
         |_| schedule("other", "a", 60_000, b"from parked", true),
         |world| Op::Finish(world.subject("r", "a")),

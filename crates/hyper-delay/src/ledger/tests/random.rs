@@ -1,6 +1,6 @@
 //! Random histories in batches of random sizes, with a power loss after each write.
 
-use proptest::{collection::vec, option::of, prelude::*, sample::select};
+use proptest::{collection::vec, option::weighted, prelude::*, sample::select};
 
 use super::{
     model::named,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger::{Actor, Audited, Bulk, Op, Subject, Sweep, SweepAct},
-    protocol::{Filter, Terms},
+    protocol::{Filter, Headers, Terms},
     record::{Act, Place},
     store::Durability,
 };
@@ -24,7 +24,9 @@ pub(super) enum Step {
         small: u32,
         stale: bool,
         /// The terms of a schedule.
-        terms: Option<Terms>,
+        terms: Terms,
+        /// The headers of a schedule.
+        headers: &'static str,
     },
     Commit {
         synced: bool,
@@ -42,14 +44,27 @@ pub(super) enum Step {
     PowerLoss(usize),
 }
 
-fn terms() -> impl Strategy<Value = Option<Terms>> {
-    let terms =
-        (of(10_005_u64..10_015), of(1_u32..3)).prop_map(|(expires_at, max_attempts)| Terms {
-            expires_at,
-            max_attempts,
-            ..Terms::default()
-        });
-    prop::option::weighted(0.3, terms)
+/// Few values, so that a content is often repeated.
+fn terms() -> impl Strategy<Value = Terms> {
+    fn rarely<T: Clone + std::fmt::Debug + 'static>(
+        values: &[T],
+    ) -> impl Strategy<Value = Option<T>> + use<T> {
+        weighted(0.2, select(values.to_vec()))
+    }
+    let delays = (rarely(&[1_u64, 2]), rarely(&[3_u64]));
+    let terms = (
+        rarely(&[10_005_u64, 10_012]),
+        rarely(&[7_u64]),
+        rarely(&[1_u32, 2]),
+        delays,
+    );
+    terms.prop_map(|(expires_at, ack_timeout_ms, max_attempts, delays)| Terms {
+        expires_at,
+        ack_timeout_ms,
+        max_attempts,
+        retry_delay_ms: delays.0,
+        max_retry_delay_ms: delays.1,
+    })
 }
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
@@ -61,16 +76,20 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         0_u32..3,
         prop::bool::weighted(0.1),
         terms(),
+        select(vec!["", r#"{"a":"b"}"#, r#"{"a":"c"}"#]),
     );
-    let op = op.prop_map(|(kind, route, id, at, small, stale, terms)| Step::Op {
-        kind,
-        route,
-        id,
-        at,
-        small,
-        stale,
-        terms,
-    });
+    let op = op.prop_map(
+        |(kind, route, id, at, small, stale, terms, headers)| Step::Op {
+            kind,
+            route,
+            id,
+            at,
+            small,
+            stale,
+            terms,
+            headers,
+        },
+    );
     prop_oneof![
         12 => op,
         2 => any::<bool>().prop_map(|synced| Step::Commit { synced }),
@@ -91,6 +110,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         small,
         stale,
         terms,
+        headers,
     } = *step
     else {
         return None;
@@ -105,7 +125,8 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
         0..=4 => {
             let mut op = schedule(route, id, at, &payload, kind > 2);
             if let Op::Schedule(order) = &mut op {
-                order.terms = terms.map(Box::new);
+                order.terms = (terms != Terms::default()).then(|| Box::new(terms));
+                order.headers = Headers::of_text(headers);
             }
             op
         }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ledger::{Ledger, Op, Order, Outcome, PendingLimits, Subject},
-    protocol::Compression,
+    protocol::{Compression, Headers, Terms},
     store::{Batch, Durability, Store as _, fake::Fake},
 };
 
@@ -150,7 +150,21 @@ pub(super) fn schedule(route: &str, id: &str, at: u64, payload: &[u8], replace: 
         compression: Compression::None,
         payload: payload.into(),
         replace,
-        headers: crate::protocol::Headers::default(),
+        headers: Headers::default(),
         terms: None,
     })
+}
+
+/// A schedule of a task that expires, with headers.
+pub(super) fn expiring(id: &str, at: u64, expires_at: u64, replace: bool) -> Op {
+    let mut op = schedule("r", id, at, b"it expires", replace);
+    if let Op::Schedule(order) = &mut op {
+        order.headers = Headers::of_text(r#"{"a":"b"}"#);
+        order.terms = Some(Box::new(Terms {
+            expires_at: Some(expires_at),
+            max_attempts: Some(3),
+            ..Terms::default()
+        }));
+    }
+    op
 }

@@ -1,11 +1,12 @@
 //! A store is mended after an accepted loss, and the tools judge the result.
 
-use std::{fs, sync::Arc};
+use std::{collections::BTreeSet, fs, ops::ControlFlow, sync::Arc};
 
-use super::stopped_store::{Directory, Tasks};
+use super::stopped_store::{Directory, Tasks, assert_consistent};
 use crate::{
     ledger::Ledger,
-    store::{Embedded, OpenOptions, Space},
+    record::{self, Name, key},
+    store::{Embedded, OpenOptions, Space, Store as _},
 };
 
 /// Accepts the loss, mends the store and returns its tasks.
@@ -14,7 +15,36 @@ fn accept(directory: &Directory) -> Tasks {
     let store = Arc::new(Embedded::open_with(directory.path(), options).unwrap());
     drop(Ledger::open(store.clone(), 1_000).unwrap());
     drop(store);
-    directory.export()
+    let tasks = directory.export();
+    assert_eq!(index(directory), expiring(directory));
+    tasks
+}
+
+/// The keys of the index of expiry.
+fn index(directory: &Directory) -> BTreeSet<Vec<u8>> {
+    let mut keys = BTreeSet::new();
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut visit = |key: &[u8], _: &[u8]| {
+        if key.starts_with(key::EXPIRY) {
+            keys.insert(key.to_vec());
+        }
+        ControlFlow::Continue(())
+    };
+    store.scan(Space::Meta, &[], &mut visit).unwrap();
+    keys
+}
+
+/// The keys that the index must have according to the names.
+fn expiring(directory: &Directory) -> BTreeSet<Vec<u8>> {
+    let mut keys = BTreeSet::new();
+    let store = Embedded::open(directory.path()).unwrap();
+    let mut visit = |_: &[u8], value: &[u8]| {
+        keys.extend(record::decode::<Name>(value).unwrap().expiry_key());
+        ControlFlow::Continue(())
+    };
+    store.scan(Space::Names, &[], &mut visit).unwrap();
+    assert!(!keys.is_empty());
+    keys
 }
 
 #[test]
@@ -24,6 +54,7 @@ fn store_without_journals_is_whole_after_the_loss_is_accepted() {
     assert!(!saved.is_empty());
     assert_eq!(accept(&directory), saved);
     assert_eq!(directory.verify(), Vec::<String>::new());
+    assert_consistent(directory.path());
 }
 
 #[test]
@@ -40,6 +71,7 @@ fn store_without_a_space_has_the_tasks_that_a_repair_saves() {
         }
         assert_eq!(tasks.len(), whole.len(), "{space:?}");
         assert_eq!(directory.verify(), Vec::<String>::new(), "{space:?}");
+        assert_consistent(directory.path());
     }
 }
 

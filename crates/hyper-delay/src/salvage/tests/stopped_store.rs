@@ -11,8 +11,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
+    backup::{self, Stream},
     ledger::{Ledger, Op, Order, Outcome, Subject},
-    protocol::Compression,
+    protocol::{Compression, Headers, Terms},
     salvage::{export, repair, repair::Repaired, verify},
     store::{Durability, Embedded, Space, Store as _},
 };
@@ -53,6 +54,28 @@ fn write(ledger: &mut Ledger<Embedded>, half: &str) {
     }
 }
 
+/// The terms of a task follow from its id. Whether it has one does not depend on the others.
+pub(super) fn terms(id: &str) -> Option<Terms> {
+    let random = xxhash_rust::xxh3::xxh3_64(id.as_bytes());
+    let given = |bit: u32, value: u64| (random >> bit & 1 == 1).then_some(value);
+    let terms = Terms {
+        expires_at: given(8, 10_000_000 + random % 100),
+        ack_timeout_ms: given(9, 1_000 + random % 7),
+        max_attempts: given(10, 2_000 + random % 7).map(|most| u32::try_from(most).unwrap()),
+        retry_delay_ms: given(11, 3_000 + random % 7),
+        max_retry_delay_ms: given(12, 4_000 + random % 7),
+    };
+    (terms != Terms::default()).then_some(terms)
+}
+
+/// The headers of a task, which follow from its id, too.
+pub(super) fn headers(id: &str) -> Headers {
+    match xxhash_rust::xxh3::xxh3_64(id.as_bytes()) >> 13 & 1 {
+        0 => Headers::default(),
+        _ => Headers::of_text(&format!(r#"{{"id":"{id}","quote":"\""}}"#)),
+    }
+}
+
 fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: u64) {
     let (route, id): (Arc<str>, Arc<str>) = (route.into(), id.into());
     let size = 1 + usize::from(xxhash_rust::xxh3::xxh3_64(id.as_bytes()) as u8) * 5;
@@ -66,8 +89,8 @@ fn task(ledger: &mut Ledger<Embedded>, route: &str, id: &str, state: &str, now: 
         compression: Compression::Lz4,
         payload: id.repeat(size / id.len() + 1).into_bytes().into(),
         replace: false,
-        headers: crate::protocol::Headers::default(),
-        terms: None,
+        headers: headers(&id),
+        terms: terms(&id).map(Box::new),
     };
     let Outcome::Scheduled { seq, .. } = ledger.apply(&Op::Schedule(order), now).unwrap() else {
         panic!("{id} is new");
@@ -109,7 +132,7 @@ pub(super) fn schedule(directory: &Path, id: &str, payload: &[u8]) -> u64 {
         compression: Compression::None,
         payload: payload.into(),
         replace: false,
-        headers: crate::protocol::Headers::default(),
+        headers: Headers::default(),
         terms: None,
     };
     let outcome = ledger.apply(&Op::Schedule(order), 1_000_000).unwrap();
@@ -226,8 +249,26 @@ impl Directory {
         let to = new.path().join("repaired");
         let repaired = repair(self.path(), &to).unwrap();
         assert_eq!(verified(&to), [""; 0]);
-        (repaired, exported(&to))
+        let tasks = exported(&to);
+        assert_consistent(&to);
+        (repaired, tasks)
     }
+}
+
+/// Asserts that all spaces of a store agree, the index of expiry among them, as for a backup.
+#[track_caller]
+pub(super) fn assert_consistent(directory: &Path) {
+    let store = Embedded::open(directory).unwrap();
+    let mut stream = Stream::begin(store.snapshot().unwrap(), 1_000_000);
+    let mut bytes = Vec::new();
+    loop {
+        let piece = stream.next(1 << 20).unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        bytes.extend(piece);
+    }
+    backup::check(&*bytes, "it").unwrap();
 }
 
 fn verified(directory: &Path) -> Vec<String> {

@@ -1,10 +1,11 @@
 use std::ops::ControlFlow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use serde_json::Value;
 
-use super::stopped_store::{Directory, EACH, ROUTES, schedule};
+use super::stopped_store::{Directory, EACH, ROUTES, assert_consistent, headers, schedule, terms};
 use crate::{
-    protocol::Compression,
+    protocol::{Compression, Terms},
     record::{self, Entry, Name, Place, Task},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
@@ -78,6 +79,40 @@ fn an_exported_line_has_the_payload_and_the_state() {
             .decode(task["payload_base64"].as_str().unwrap())
             .unwrap();
         assert!(payload.starts_with(id.as_bytes()));
+    }
+}
+
+#[test]
+fn terms_and_headers_are_exported_as_they_were_scheduled() {
+    let directory = Directory::new(false);
+    let (_, repaired) = directory.repair();
+    for tasks in [directory.export(), repaired] {
+        let mut seen = [0; 6];
+        for ((_, id), task) in &tasks {
+            let terms = terms(id).unwrap_or_default();
+            let headers = headers(id);
+            let headers = Some(headers.text()).filter(|text| !text.is_empty());
+            let expected: [(&str, Option<Value>); 6] = [
+                (
+                    "headers",
+                    headers.map(|text| serde_json::from_str(text).unwrap()),
+                ),
+                ("expires_at", terms.expires_at.map(Value::from)),
+                ("ack_timeout_ms", terms.ack_timeout_ms.map(Value::from)),
+                ("max_attempts", terms.max_attempts.map(Value::from)),
+                ("retry_delay_ms", terms.retry_delay_ms.map(Value::from)),
+                (
+                    "max_retry_delay_ms",
+                    terms.max_retry_delay_ms.map(Value::from),
+                ),
+            ];
+            for (seen, (field, value)) in seen.iter_mut().zip(&expected) {
+                assert_eq!(task.get(field), value.as_ref(), "{field} of {id}");
+                *seen += usize::from(value.is_some());
+            }
+        }
+        let is_drawn = |seen: usize| (1..tasks.len()).contains(&seen);
+        assert!(seen.into_iter().all(is_drawn), "{seen:?}");
     }
 }
 
@@ -197,46 +232,68 @@ fn a_repaired_store_does_not_reuse_sequence_numbers() {
     assert!(schedule(&to, "new", b"") > last);
 }
 
+/// Writes two revisions of a task with these times of expiry, and returns the exported line.
+fn later_of_two(is_named: [bool; 2], expires_at: [Option<u64>; 2]) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let to = directory.path().join("new");
+    let mut writer = Writer::new(&to).unwrap();
+    for (seq, (is_named, expires_at)) in (1..).zip(is_named.into_iter().zip(expires_at)) {
+        let payload = [u8::try_from(seq).unwrap(); 10];
+        let terms = expires_at.map(|at| {
+            Box::new(Terms {
+                expires_at: Some(at),
+                ..Terms::default()
+            })
+        });
+        let content = Task {
+            fire_at: 1_000 * seq,
+            compression: Compression::None,
+            payload: &payload,
+            terms: terms.clone(),
+            headers: "",
+        };
+        let task = Saved {
+            route: "north".into(),
+            id: "one".into(),
+            name: Name {
+                seq,
+                fire_at: content.fire_at,
+                place: Place::Waiting(content.fire_at),
+                attempt: 0,
+                failures: 0,
+                digest: content.digest(),
+                bytes: payload.len() as u64,
+                terms,
+            },
+            reason: None,
+            content: record::encode(&content).to_vec(),
+            is_named,
+        };
+        assert_eq!(writer.task(&task).unwrap(), seq == 2);
+    }
+    writer.finish(1).unwrap();
+    let verified = verify(&to, &mut |line| panic!("{line}")).unwrap();
+    assert_eq!(verified.tasks, 1);
+    assert_consistent(&to);
+    let mut line = Vec::new();
+    export(&to, &mut line).unwrap();
+    serde_json::from_slice(&line).unwrap()
+}
+
 #[test]
 fn the_later_of_two_revisions_is_written() {
     for is_named in [[false, true], [true, false], [false, false]] {
-        let directory = tempfile::tempdir().unwrap();
-        let to = directory.path().join("new");
-        let mut writer = Writer::new(&to).unwrap();
-        for (seq, is_named) in (1..).zip(is_named) {
-            let payload = [u8::try_from(seq).unwrap(); 10];
-            let content = Task {
-                fire_at: 1_000 * seq,
-                compression: Compression::None,
-                payload: &payload,
-                terms: None,
-                headers: "",
-            };
-            let task = Saved {
-                route: "north".into(),
-                id: "one".into(),
-                name: Name {
-                    seq,
-                    fire_at: content.fire_at,
-                    place: Place::Waiting(content.fire_at),
-                    attempt: 0,
-                    failures: 0,
-                    digest: content.digest(),
-                    bytes: payload.len() as u64,
-                    terms: None,
-                },
-                reason: None,
-                content: record::encode(&content).to_vec(),
-                is_named,
-            };
-            assert_eq!(writer.task(&task).unwrap(), seq == 2);
+        for expires_at in [
+            [None, Some(6_000)],
+            [Some(5_000), None],
+            [Some(5_000), Some(6_000)],
+        ] {
+            let line = later_of_two(is_named, expires_at);
+            assert_eq!(line["fire_at"], 2_000);
+            assert_eq!(
+                line.get("expires_at").and_then(Value::as_u64),
+                expires_at[1]
+            );
         }
-        writer.finish(1).unwrap();
-        let verified = verify(&to, &mut |line| panic!("{line}")).unwrap();
-        assert_eq!(verified.tasks, 1);
-        let mut line = Vec::new();
-        export(&to, &mut line).unwrap();
-        let line = String::from_utf8(line).unwrap();
-        assert!(line.contains(r#""fire_at":2000,"#), "{line}");
     }
 }

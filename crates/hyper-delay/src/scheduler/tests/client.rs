@@ -75,13 +75,21 @@ impl Client {
                     in_flight,
                     ..
                 } => {
-                    let seq = world.cancelled.pop_front().expect("a cancel was committed");
+                    let seq = world
+                        .committer
+                        .cancelled
+                        .pop_front()
+                        .expect("a cancel was committed");
                     if !in_flight {
                         self.gone.insert(seq);
                     }
                 }
                 Reply::Acked { removed: true, .. } => {
-                    let seq = world.finished.pop_front().expect("an ack was committed");
+                    let seq = world
+                        .committer
+                        .finished
+                        .pop_front()
+                        .expect("an ack was committed");
                     self.gone.insert(seq);
                 }
                 _ => {}

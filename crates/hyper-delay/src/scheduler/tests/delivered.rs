@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use crate::{protocol::Named, scheduler::ConsumerId};
+use crate::{
+    protocol::{Named, Request},
+    scheduler::ConsumerId,
+};
 
 /// A delivery that was sent.
 #[derive(Debug, Clone)]
@@ -15,7 +18,30 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
-    pub(super) fn named(&self) -> Named {
+    /// Returns an ack whose reply is asked for.
+    pub(super) fn ack(&self) -> Request {
+        Request::Ack {
+            delivery: self.named(),
+            confirm: true,
+        }
+    }
+
+    pub(super) fn nack(&self, delay_ms: Option<u64>) -> Request {
+        Request::Nack {
+            delivery: self.named(),
+            delay_ms,
+            reason: Some("no disk".into()),
+        }
+    }
+
+    pub(super) fn touch(&self, extend_ms: Option<u64>) -> Request {
+        Request::Touch {
+            delivery: self.named(),
+            extend_ms,
+        }
+    }
+
+    fn named(&self) -> Named {
         Named {
             id: self.id.clone(),
             route: Some(self.route.clone()),

@@ -50,7 +50,7 @@ fn an_ending_server_settles_with_overdue_tasks_and_a_stream_of_due_ones() {
     }
     let parked = world.on_disk(Space::Parked);
     assert!(
-        !world.jobs.is_empty() && parked > 0,
+        !world.committer.jobs.is_empty() && parked > 0,
         "tasks are being parked"
     );
 

@@ -137,14 +137,15 @@ fn check_copies(scheduler: &Scheduler<Fake>) {
 
 /// The revisions with a change that is not on disk, or not reported.
 fn under_way(world: &World) -> BTreeSet<u64> {
-    let submitted = world.jobs.iter().map(|Job { op, .. }| op);
-    let on_disk = world.told.iter().map(|committed| &committed.op);
+    let submitted = world.committer.jobs.iter().map(|Job { op, .. }| op);
+    let on_disk = world.committer.told.iter().map(|committed| &committed.op);
     submitted.chain(on_disk).filter_map(seq_of).collect()
 }
 
 /// The revisions of which something is on disk that the scheduler was not told.
 fn unreported(world: &World) -> BTreeSet<u64> {
     let told = world
+        .committer
         .told
         .iter()
         .filter_map(|committed| match &committed.outcome {

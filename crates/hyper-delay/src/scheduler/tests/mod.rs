@@ -3,6 +3,7 @@
 mod cancel;
 mod client;
 mod clock;
+mod committer;
 mod delivered;
 mod departures;
 mod edge;

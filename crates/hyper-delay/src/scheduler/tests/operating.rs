@@ -1,6 +1,6 @@
 //! Pauses and bulk operations.
 
-use super::{World, invariants, world::START};
+use super::{Step, World, invariants, world::START};
 use crate::{
     protocol::{BulkAct, Code, Filter, Reply, Request},
     scheduler::Input,
@@ -121,8 +121,8 @@ fn a_pause_and_a_bulk_operation_survive_a_restart() {
     // It begins, and one batch of it is on disk.
     for _ in 0..2 {
         world.tick();
-        world.commit();
-        world.step(super::Step::Tell);
+        world.step(Step::Commit);
+        world.step(Step::Tell);
     }
     assert!((1..20).contains(&world.on_disk(Space::Dead)));
     world.restart();
@@ -186,8 +186,8 @@ fn a_purge_leaves_what_is_in_flight_and_what_comes_later() {
 fn a_stopped_job_ends_before_its_next_batch() {
     let mut world = graves(30);
     world.bulk(BulkAct::Delete, "route", Filter::default());
-    world.step(super::Step::Commit);
-    world.step(super::Step::Tell);
+    world.step(Step::Commit);
+    world.step(Step::Tell);
     let job = last_job(&world);
     world.ask(0, Request::Stop { job });
     world.settle();

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     mem,
     sync::Arc,
     time::Duration,
@@ -7,20 +7,17 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::super::{
-    Ask, Committed, ConsumerId, CopyOf, Effects, Input, Job, Message, Next, Running, Scheduler,
-    Settings, Standing, Token,
-};
+use super::super::{Ask, ConsumerId, CopyOf, Effects, Input, Message, Next, Scheduler, Settings};
+use super::committer::Committer;
 use crate::{
     clock::Now,
     config::Config,
-    ledger::{Ledger, Op, Outcome},
     protocol::{
         BulkAct, BulkRequest, Compression, Filter, Headers, Line, Mode, Named, Reply, Request,
         Schedule, Terms,
     },
     record::{self, Task},
-    store::{Durability, Space, Store, fake::Fake},
+    store::{Space, Store, fake::Fake},
 };
 
 pub(super) use super::delivered::Delivered;
@@ -34,17 +31,10 @@ pub(super) struct World {
     pub(super) store: Arc<Fake>,
     settings: Settings,
     pub(super) scheduler: Scheduler<Fake>,
-    ledger: Ledger<Fake>,
-    /// Submitted, and not taken by the committer yet.
-    pub(super) jobs: Vec<Job>,
-    /// On disk, and not reported to the scheduler yet.
-    pub(super) told: Vec<Committed>,
+    pub(super) committer: Committer,
     /// Replies, by connection.
     pub(super) replies: Vec<(ConsumerId, Reply)>,
     pub(super) deliveries: Vec<Delivered>,
-    /// The revisions that a cancel or a confirmed ack removed, in the order of the replies to come.
-    pub(super) cancelled: VecDeque<u64>,
-    pub(super) finished: VecDeque<u64>,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
     /// Whether deliveries are acknowledged as they come, and how many have been.
@@ -93,28 +83,18 @@ impl World {
     }
 
     fn open(store: Arc<Fake>, settings: Settings, now: Now) -> Self {
-        let ledger = Ledger::open(store.clone(), 300_000).unwrap();
-        let standing = Standing {
-            paused: ledger.paused().cloned().collect(),
-            jobs: ledger
-                .running_jobs()
-                .map(|(id, job)| Running::stored(id, job))
-                .collect(),
-        };
-        let scheduler = Scheduler::new(store.clone(), settings.clone(), ledger.low_water(), now)
-            .with_standing(standing);
+        let committer = Committer::open(store.clone());
+        let low_water = committer.low_water();
+        let scheduler = Scheduler::new(store.clone(), settings.clone(), low_water, now)
+            .with_standing(committer.standing());
         Self {
             now,
             store,
             settings,
             scheduler,
-            ledger,
-            jobs: Vec::new(),
-            told: Vec::new(),
+            committer,
             replies: Vec::new(),
             deliveries: Vec::new(),
-            cancelled: VecDeque::new(),
-            finished: VecDeque::new(),
             unreadable: BTreeSet::new(),
             acking: false,
             acked: 0,
@@ -147,9 +127,9 @@ impl World {
 
     pub(super) fn step(&mut self, step: Step) {
         match step {
-            Step::Commit => self.commit(),
+            Step::Commit => self.committer.commit(self.now.wall_millis()),
             Step::Tell => {
-                let told = mem::take(&mut self.told);
+                let told = mem::take(&mut self.committer.told);
                 self.input(Input::Committed(told));
             }
             Step::Tick => {
@@ -170,30 +150,12 @@ impl World {
         next
     }
 
-    pub(super) fn commit(&mut self) {
-        let now = self.now.wall_millis();
-        for Job { op, token, .. } in mem::take(&mut self.jobs) {
-            let outcome = self.ledger.apply(&op, now).unwrap();
-            match (&op, &token, &outcome) {
-                (Op::Cancel { .. }, _, Outcome::Cancelled(Some(seq))) => {
-                    self.cancelled.push_back(*seq);
-                }
-                (Op::Finish(subject), Token::Reply(_), Outcome::Moved(true)) => {
-                    self.finished.push_back(subject.seq);
-                }
-                _ => {}
-            }
-            self.told.push(Committed { op, token, outcome });
-        }
-        self.ledger.commit(Durability::Synced, now).unwrap();
-    }
-
     /// Lets everything that can happen at this instant happen.
     pub(super) fn settle(&mut self) -> Next {
         loop {
             let next = self.tick();
             self.ack_if_acking();
-            if next != Next::Now && self.jobs.is_empty() && self.told.is_empty() {
+            if next != Next::Now && self.committer.is_idle() {
                 return next;
             }
             self.step(Step::Commit);
@@ -234,23 +196,19 @@ impl World {
         self.next_consumer += 1;
         self.input(Input::Opened(consumer));
         for route in routes {
-            self.ask(
-                consumer,
-                Request::Register {
-                    route: (*route).into(),
-                    credit: None,
-                    mode: Mode::Shared,
-                    accept: None,
-                },
-            );
+            self.register(consumer, route, None);
         }
         consumer
     }
 
     pub(super) fn register_with_credit(&mut self, consumer: ConsumerId, route: &str, credit: u16) {
+        self.register(consumer, route, Some(credit));
+    }
+
+    fn register(&mut self, consumer: ConsumerId, route: &str, credit: Option<u16>) {
         let request = Request::Register {
             route: route.into(),
-            credit: Some(credit),
+            credit,
             mode: Mode::Shared,
             accept: None,
         };
@@ -334,28 +292,15 @@ impl World {
     }
 
     pub(super) fn ack_delivery(&mut self, delivered: &Delivered) {
-        let delivery = delivered.named();
-        let confirm = true;
-        self.ask(delivered.consumer, Request::Ack { delivery, confirm });
+        self.ask(delivered.consumer, delivered.ack());
     }
 
     pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
-        let delivery = delivered.named();
-        let reason = Some("no disk".into());
-        let nack = Request::Nack {
-            delivery,
-            delay_ms,
-            reason,
-        };
-        self.ask(delivered.consumer, nack);
+        self.ask(delivered.consumer, delivered.nack(delay_ms));
     }
 
     pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {
-        let touch = Request::Touch {
-            delivery: delivered.named(),
-            extend_ms,
-        };
-        self.ask(delivered.consumer, touch);
+        self.ask(delivered.consumer, delivered.touch(extend_ms));
     }
 
     pub(super) fn input(&mut self, input: Input) {
@@ -388,7 +333,7 @@ impl World {
             failed,
         } = self.scheduler.take_effects();
         assert!(failed.is_none(), "{failed:?}");
-        self.jobs.extend(jobs);
+        self.committer.jobs.extend(jobs);
         let mut inputs = Vec::new();
         for (consumer, message) in messages {
             match message {

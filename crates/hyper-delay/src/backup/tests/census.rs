@@ -1,0 +1,147 @@
+//! Backups whose rows do not belong together.
+
+use tempfile::TempDir;
+
+use super::{backup, check, entries, filled, restore};
+use crate::{
+    record::{self, Expiring, key},
+    store::{Batch, Bytes, Durability, Space, Store as _, data_directory::RESTORING, fake::Fake},
+};
+
+/// Changes a store, and returns why its backup is refused.
+fn refusal(change: impl Fn(&mut Batch, &Fake)) -> String {
+    let store = filled();
+    let mut batch = Batch::new();
+    change(&mut batch, &store);
+    store.commit(batch, Durability::Synced).unwrap();
+    let bytes = backup(&*store, 1 << 20);
+    let to = TempDir::new().unwrap();
+    let restored = restore(&*bytes, None, "it", to.path()).unwrap_err();
+    assert_eq!(entries(to.path()), [RESTORING]);
+    let error = check(&*bytes, "it").unwrap_err().to_string();
+    assert_eq!(restored.to_string(), error);
+    error
+}
+
+#[test]
+fn rows_that_do_not_belong_together_are_refused() {
+    for (found, expected) in [
+        (
+            refusal(|batch, store| {
+                batch.remove(Space::Tasks, store.all(Space::Tasks)[0].0.clone())
+            }),
+            "its contents are not those of its names",
+        ),
+        (
+            refusal(|batch, store| batch.remove(Space::Dead, store.all(Space::Dead)[0].0.clone())),
+            "its names and its entries by time differ",
+        ),
+        (
+            refusal(|batch, store| {
+                let (key, _) = store.all(Space::Counts).pop().unwrap();
+                batch.remove(Space::Counts, key);
+            }),
+            "the counts of route \"route\" are wrong",
+        ),
+        (
+            refusal(|batch, _| batch.remove(Space::Meta, key::NUMBERS)),
+            "would be given again",
+        ),
+        (
+            refusal(|batch, _| batch.put(Space::DoneEven, *b"\x01ra", *b"\x01")),
+            "in space done-even",
+        ),
+    ] {
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+/// The rows of the index of expiry, one for each task that is not finished.
+fn index(store: &Fake) -> Vec<(Vec<u8>, Bytes)> {
+    let meta = store.all(Space::Meta).into_iter();
+    let index: Vec<_> = meta
+        .filter(|(key, _)| key.starts_with(key::EXPIRY))
+        .collect();
+    assert_eq!(index.len(), 3);
+    index
+}
+
+#[test]
+fn missing_stray_and_wrong_rows_of_the_index_of_expiry_are_refused() {
+    let differ = "its names and its index of expiry differ";
+    for row in 0..3 {
+        let found = refusal(|batch, store| {
+            batch.remove(Space::Meta, index(store)[row].0.clone());
+        });
+        assert!(found.contains(differ), "row {row} is missing: {found}");
+        let of = |route, id| record::encode(&Expiring { route, id });
+        let wrong = [
+            of("route", "another"),
+            of("another", "waiting"),
+            of("another", "parked"),
+            of("another", "dead"),
+        ];
+        for value in wrong {
+            let found = refusal(|batch, store| {
+                batch.put(Space::Meta, index(store)[row].0.clone(), value.clone());
+            });
+            assert!(found.contains(differ), "row {row} is wrong: {found}");
+        }
+        // The same value at another time, and of another revision.
+        for byte in [key::EXPIRY.len() + 7, key::EXPIRY.len() + 15] {
+            let found = refusal(|batch, store| {
+                let (mut key, value) = index(store)[row].clone();
+                batch.remove(Space::Meta, key.clone());
+                key[byte] ^= 0x40;
+                batch.put(Space::Meta, key, value);
+            });
+            assert!(found.contains(differ), "row {row} is moved: {found}");
+        }
+    }
+    let stray = |value: Bytes| {
+        refusal(|batch, _| batch.put(Space::Meta, key::expiry(super::NOW, 1 << 40), value.clone()))
+    };
+    let (route, id) = ("route", "waiting");
+    let found = stray(record::encode(&Expiring { route, id }));
+    assert!(found.contains(differ), "{found}");
+    let found = stray((*b"\x01").into());
+    assert!(found.contains("in space meta"), "{found}");
+}
+
+#[test]
+fn terms_that_differ_between_the_rows_of_a_task_are_refused() {
+    use crate::record::{Entry, Name, Task};
+
+    let names = |store: &Fake| store.all(Space::Names).swap_remove(0);
+    for what in 0..3 {
+        let found = refusal(|batch, store| {
+            let (key, value) = names(store);
+            let mut name: Name = record::decode(&value).unwrap();
+            match what {
+                0 => {
+                    name.terms.as_mut().unwrap().ack_timeout_ms = Some(8);
+                    batch.put(Space::Names, key, record::encode(&name));
+                }
+                1 => {
+                    let entry = store.all(Space::Waiting).swap_remove(0);
+                    let (key, value) = entry;
+                    let mut entry: Entry<'_> = record::decode(&value).unwrap();
+                    entry.terms = None;
+                    batch.put(Space::Waiting, key, record::encode(&entry));
+                }
+                _ => {
+                    let key = key::task(name.seq);
+                    let value = store.get(Space::Tasks, &key).unwrap().unwrap();
+                    let mut content: Task<'_> = record::decode(&value).unwrap();
+                    content.terms.as_mut().unwrap().max_attempts = Some(9);
+                    batch.put(Space::Tasks, key, record::encode(&content));
+                }
+            }
+        });
+        let expected = match what {
+            2 => "its contents are not those of its names",
+            _ => "its names and its entries by time differ",
+        };
+        assert!(found.contains(expected), "{what}: {found}");
+    }
+}

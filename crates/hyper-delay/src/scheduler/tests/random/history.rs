@@ -1,0 +1,131 @@
+//! What can happen in a random history.
+
+use proptest::prelude::*;
+
+use super::ROUTES;
+use crate::protocol::{BulkAct, Terms};
+
+#[derive(Debug, Clone)]
+pub(super) enum Happens {
+    /// One of eight ids on a route, `ahead` milliseconds from now.
+    Schedule {
+        id: u8,
+        route: usize,
+        ahead: u64,
+        replace: bool,
+        terms: Box<TermsAhead>,
+    },
+    Commit,
+    Tell,
+    Tick,
+    Pass(u64),
+    Connect,
+    /// A connection is about to close.
+    Closing(usize),
+    Disconnect(usize),
+    Register {
+        consumer: usize,
+        route: usize,
+        credit: Option<u16>,
+        exclusive: bool,
+    },
+    Unregister(usize, usize),
+    /// A delivery, counted from the latest, is acknowledged.
+    Ack(usize),
+    /// A delivery, counted from the latest, is acknowledged with the number of the first round.
+    AckOfTheFirst(usize),
+    /// A delivery, counted from the latest, is given back, with or without a delay.
+    Nack(usize, Option<u64>),
+    /// More time is asked for to answer a delivery, counted from the latest.
+    Touch(usize, Option<u64>),
+    Cancel(u8, usize),
+    Kick(u8, usize),
+    Delete(u8, usize),
+    Pause(usize),
+    Resume(usize),
+    Bulk(BulkAct, usize),
+    /// The content of the task of a delivery, counted from the latest, becomes unreadable.
+    Damage(usize),
+    Restart,
+    SetClock(i64),
+}
+
+pub(super) fn happens() -> impl Strategy<Value = Happens> {
+    let id = 0..8u8;
+    let route = 0..ROUTES.len();
+    let consumer = 0..4usize;
+    let back = 0..6usize;
+    prop_oneof![
+        8 => (id.clone(), route.clone(), 0..300u64, any::<bool>(), terms()).prop_map(
+            |(id, route, ahead, replace, terms)| {
+                let terms = Box::new(terms);
+                Happens::Schedule { id, route, ahead, replace, terms }
+            }
+        ),
+        5 => Just(Happens::Commit),
+        5 => Just(Happens::Tell),
+        5 => Just(Happens::Tick),
+        5 => (0..150u64).prop_map(Happens::Pass),
+        // Beyond an ack timeout, and so that the low-water mark is raised.
+        1 => (900..15_000u64).prop_map(Happens::Pass),
+        2 => Just(Happens::Connect),
+        1 => consumer.clone().prop_map(Happens::Closing),
+        1 => consumer.clone().prop_map(Happens::Disconnect),
+        4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
+            |(consumer, route, credit, exclusive)| {
+                Happens::Register { consumer, route, credit, exclusive }
+            }
+        ),
+        1 => (consumer, route.clone()).prop_map(|(consumer, route)| {
+            Happens::Unregister(consumer, route)
+        }),
+        4 => back.clone().prop_map(Happens::Ack),
+        1 => back.clone().prop_map(Happens::AckOfTheFirst),
+        3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
+            Happens::Nack(back, delay)
+        }),
+        2 => (back.clone(), prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
+            Happens::Touch(back, extend)
+        }),
+        2 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Cancel(id, route)),
+        1 => (id.clone(), route.clone()).prop_map(|(id, route)| Happens::Kick(id, route)),
+        1 => (id, route.clone()).prop_map(|(id, route)| Happens::Delete(id, route)),
+        1 => route.clone().prop_map(Happens::Pause),
+        1 => route.clone().prop_map(Happens::Resume),
+        2 => (
+            prop::sample::select(vec![BulkAct::Kick, BulkAct::Delete, BulkAct::Purge]),
+            route,
+        )
+            .prop_map(|(act, route)| Happens::Bulk(act, route)),
+        1 => back.prop_map(Happens::Damage),
+        1 => Just(Happens::Restart),
+        1 => (-100_000..100_000i64).prop_map(Happens::SetClock),
+    ]
+}
+
+/// The terms of a schedule; its expiry this many milliseconds after its due time.
+#[derive(Debug, Clone)]
+pub(super) struct TermsAhead {
+    pub(super) expires: Option<u64>,
+    pub(super) terms: Terms,
+}
+
+fn terms() -> impl Strategy<Value = TermsAhead> {
+    use prop::option::{of, weighted};
+    let expires = weighted(0.15, prop_oneof![1..400u64, 1..20_000u64]);
+    let delays = (of(1..300u64), of(0..300u64));
+    let terms = weighted(0.3, (of(1..3_000u64), of(1..4u32), delays));
+    (expires, terms).prop_map(|(expires, terms)| {
+        let (ack_timeout_ms, max_attempts, (first, more)) = terms.unwrap_or_default();
+        TermsAhead {
+            expires,
+            terms: Terms {
+                expires_at: None,
+                ack_timeout_ms,
+                max_attempts,
+                retry_delay_ms: first,
+                max_retry_delay_ms: more.map(|more| first.unwrap_or(1) + more),
+            },
+        }
+    })
+}
