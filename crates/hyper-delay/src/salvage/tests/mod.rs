@@ -1,5 +1,6 @@
 mod accepted;
 mod damage;
+mod expiry;
 mod forged;
 mod standing;
 mod stopped_store;

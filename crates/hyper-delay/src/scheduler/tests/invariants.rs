@@ -88,6 +88,15 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     let mut copies = consumer.in_flight();
                     let has_copy = copies.any(|(id, copy)| *id == task.id && copy.seq == seq);
                     assert!(has_copy, "{holder} has no copy of {task:?}");
+                    let attempt = task.attempt;
+                    let is_queued = world.sockets.has(holder, seq, attempt);
+                    let mut written = world.deliveries.iter();
+                    let is_written = written
+                        .any(|it| (it.consumer, it.seq, it.attempt) == (holder, seq, attempt));
+                    assert!(
+                        is_queued || is_written,
+                        "{holder} will not be sent its copy of {task:?}"
+                    );
                 }
             }
             State::Committing(change) => {

@@ -17,6 +17,7 @@ mod random;
 mod reload;
 mod rounds;
 mod selection;
+mod sockets;
 mod touch;
 mod world;
 

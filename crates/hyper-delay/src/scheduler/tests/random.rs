@@ -89,9 +89,25 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 world.input(Input::Closing(*consumer));
             }
         }
+        Happens::Block(consumer) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                world.sockets.block(*consumer);
+            }
+        }
+        Happens::Unblock(consumer) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                world.unblock(*consumer);
+            }
+        }
+        Happens::DropLate(consumer) => {
+            if let Some(consumer) = client.consumers.get(consumer) {
+                world.drop_late(*consumer);
+            }
+        }
         Happens::Disconnect(consumer) => {
             if consumer < client.consumers.len() {
                 let consumer = client.consumers.remove(consumer);
+                let _unwritten = world.sockets.unblock(consumer);
                 world.input(Input::Closed(consumer));
             }
         }

@@ -8,7 +8,10 @@ use std::{
 use race_wheel::Tick;
 
 use super::super::{Ask, ConsumerId, CopyOf, Effects, Input, Message, Next, Scheduler, Settings};
-use super::committer::Committer;
+use super::{
+    committer::Committer,
+    sockets::{Queued, Sockets},
+};
 use crate::{
     clock::Now,
     config::Config,
@@ -34,7 +37,9 @@ pub(super) struct World {
     pub(super) committer: Committer,
     /// Replies, by connection.
     pub(super) replies: Vec<(ConsumerId, Reply)>,
+    /// What was written to the connections.
     pub(super) deliveries: Vec<Delivered>,
+    pub(super) sockets: Sockets,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
     /// Whether deliveries are acknowledged as they come, and how many have been.
@@ -95,6 +100,7 @@ impl World {
             committer,
             replies: Vec::new(),
             deliveries: Vec::new(),
+            sockets: Sockets::default(),
             unreadable: BTreeSet::new(),
             acking: false,
             acked: 0,
@@ -326,6 +332,49 @@ impl World {
         self.store.all(space).len()
     }
 
+    /// A connection takes bytes again: what waits for it is written.
+    pub(super) fn unblock(&mut self, consumer: ConsumerId) {
+        for queued in self.sockets.unblock(consumer) {
+            if let Some(input) = self.write(queued) {
+                self.input(input);
+            }
+        }
+    }
+
+    /// A connection that takes no bytes drops the copies that are too late.
+    pub(super) fn drop_late(&mut self, consumer: ConsumerId) {
+        for queued in self.sockets.drop_late(consumer, self.now.monotonic) {
+            if let Some(input) = self.write(queued) {
+                self.input(input);
+            }
+        }
+    }
+
+    /// Does what the writer of a connection does. Returns what it tells the scheduler.
+    fn write(&mut self, queued: Queued) -> Option<Input> {
+        let Queued { delivery, until } = queued;
+        let Delivered { attempt, seq, .. } = delivery;
+        let copy = CopyOf {
+            consumer: delivery.consumer,
+            seq,
+            id: delivery.id.clone(),
+        };
+        let key = record::key::task(seq);
+        if until <= self.now.monotonic {
+            return Some(Input::SentTooLate { copy, attempt });
+        }
+        if self.store.get(Space::Tasks, &key).unwrap().is_none() {
+            return Some(Input::Unsent(copy));
+        }
+        if self.unreadable.contains(&seq) {
+            let reason = "a flipped bit".into();
+            return Some(Input::Unreadable { copy, reason });
+        }
+        let at = self.now.wall_millis();
+        self.deliveries.push(Delivered { at, ..delivery });
+        None
+    }
+
     fn carry_out(&mut self) {
         let Effects {
             jobs,
@@ -348,35 +397,23 @@ impl World {
                     ..
                 } => {
                     assert!(until > self.now.monotonic, "a copy is sent too late");
-                    let key = record::key::task(seq);
-                    let copy = CopyOf {
-                        consumer,
-                        seq,
-                        id: id.clone(),
-                    };
-                    // As the writer of a connection does it.
-                    let Some(content) = self.store.get(Space::Tasks, &key).unwrap() else {
-                        inputs.push(Input::Unsent(copy));
-                        continue;
-                    };
-                    let task: Task<'_> = record::decode(&content).unwrap();
-                    let expires_at = task.terms.and_then(|terms| terms.expires_at);
                     let now = self.now.wall_millis();
-                    assert!(expires_at.is_none_or(|at| now < at), "{id} has expired");
-                    if self.unreadable.contains(&seq) {
-                        let reason = "a flipped bit".into();
-                        inputs.push(Input::Unreadable { copy, reason });
-                    } else {
-                        let at = self.now.wall_millis();
-                        self.deliveries.push(Delivered {
-                            consumer,
-                            route,
-                            id,
-                            attempt,
-                            seq,
-                            at,
-                        });
+                    let content = self.store.get(Space::Tasks, &record::key::task(seq));
+                    if let Some(content) = content.unwrap() {
+                        let task: Task<'_> = record::decode(&content).unwrap();
+                        let expires_at = task.terms.and_then(|terms| terms.expires_at);
+                        assert!(expires_at.is_none_or(|at| now < at), "{id} has expired");
                     }
+                    let delivery = Delivered {
+                        consumer,
+                        route,
+                        id,
+                        attempt,
+                        seq,
+                        at: now,
+                    };
+                    let queued = self.sockets.send(Queued { delivery, until });
+                    inputs.extend(queued.and_then(|queued| self.write(queued)));
                 }
             }
         }

@@ -22,6 +22,12 @@ pub(super) enum Happens {
     Connect,
     /// A connection is about to close.
     Closing(usize),
+    /// A connection takes no bytes.
+    Block(usize),
+    /// It takes bytes again.
+    Unblock(usize),
+    /// It drops the copies that are too late.
+    DropLate(usize),
     Disconnect(usize),
     Register {
         consumer: usize,
@@ -70,6 +76,9 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         1 => (900..15_000u64).prop_map(Happens::Pass),
         2 => Just(Happens::Connect),
         1 => consumer.clone().prop_map(Happens::Closing),
+        2 => consumer.clone().prop_map(Happens::Block),
+        2 => consumer.clone().prop_map(Happens::Unblock),
+        1 => consumer.clone().prop_map(Happens::DropLate),
         1 => consumer.clone().prop_map(Happens::Disconnect),
         4 => (consumer.clone(), route.clone(), prop::option::of(1..4u16), any::<bool>()).prop_map(
             |(consumer, route, credit, exclusive)| {

@@ -1,0 +1,53 @@
+use std::collections::BTreeMap;
+
+use race_wheel::Tick;
+
+use super::world::Delivered;
+use crate::scheduler::ConsumerId;
+
+/// The connections that take no bytes, with the copies that wait to be written to them.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    blocked: BTreeMap<ConsumerId, Vec<Queued>>,
+}
+
+/// A copy that waits to be written.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) delivery: Delivered,
+    /// From then on it is not written.
+    pub(super) until: Tick,
+}
+
+impl Sockets {
+    pub(super) fn block(&mut self, consumer: ConsumerId) {
+        self.blocked.entry(consumer).or_default();
+    }
+
+    /// Returns what waits for a connection that is closed, or takes bytes again.
+    pub(super) fn unblock(&mut self, consumer: ConsumerId) -> Vec<Queued> {
+        self.blocked.remove(&consumer).unwrap_or_default()
+    }
+
+    /// Queues a copy if its connection takes no bytes; returns it otherwise.
+    pub(super) fn send(&mut self, queued: Queued) -> Option<Queued> {
+        let Some(queue) = self.blocked.get_mut(&queued.delivery.consumer) else {
+            return Some(queued);
+        };
+        queue.push(queued);
+        None
+    }
+
+    /// Removes and returns the copies that will not be written any more.
+    pub(super) fn drop_late(&mut self, consumer: ConsumerId, now: Tick) -> Vec<Queued> {
+        let queue = self.blocked.get_mut(&consumer);
+        let late = queue.map(|queue| queue.extract_if(.., |queued| queued.until <= now).collect());
+        late.unwrap_or_default()
+    }
+
+    /// Whether the copy of a task waits to be written.
+    pub(super) fn has(&self, consumer: ConsumerId, seq: u64, attempt: u32) -> bool {
+        let mut queue = self.blocked.get(&consumer).into_iter().flatten();
+        queue.any(|queued| (queued.delivery.seq, queued.delivery.attempt) == (seq, attempt))
+    }
+}
