@@ -153,6 +153,11 @@ impl Config {
             max_attempts: f.take("max_attempts", default.max_attempts, |value| {
                 number(value, "a number", 1..=u32::MAX.into()).map(Some)
             })?,
+            dead_retention_seconds: f.take(
+                "dead_retention_seconds",
+                default.dead_retention_seconds,
+                |value| number(value, "seconds", 1..=315_360_000).map(Some),
+            )?,
             hedge: f.take("hedge", default.hedge, hedge)?,
             quotas: f.take("quotas", default.quotas, quotas::read)?,
             routes: f.take("routes", default.routes, routes::read)?,

@@ -18,7 +18,7 @@ const RESTART: [&str; 8] = [
 
 /// Fields that a running server applies.
 #[cfg(test)]
-const LIVE: [&str; 27] = [
+const LIVE: [&str; 28] = [
     "http_hosts",
     "allowed_hosts",
     "tls",
@@ -43,6 +43,7 @@ const LIVE: [&str; 27] = [
     "retry_delay_ms",
     "max_retry_delay_ms",
     "max_attempts",
+    "dead_retention_seconds",
     "hedge",
     "quotas",
     "routes",

@@ -115,6 +115,9 @@ pub struct Config {
     /// The failed rounds after which a task is a dead letter: 1 to 4,294,967,295, or null for
     /// never. Default: null.
     pub max_attempts: Option<u32>,
+    /// How long a dead letter is kept, in seconds: 1 to 315,360,000 (ten years), or null for as long
+    /// as nobody kicks or deletes it. Default: null.
+    pub dead_retention_seconds: Option<u64>,
     /// Milliseconds after which the next connection gets a copy: 1 to less than `ack_timeout_ms`,
     /// by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).
     /// Default: none.
@@ -163,6 +166,7 @@ impl Default for Config {
             retry_delay_ms: 1_000,
             max_retry_delay_ms: 60_000,
             max_attempts: None,
+            dead_retention_seconds: None,
             hedge: BTreeMap::new(),
             quotas: BTreeMap::new(),
             routes: BTreeMap::new(),

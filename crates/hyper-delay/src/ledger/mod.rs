@@ -21,6 +21,7 @@ mod one_batch;
 mod op;
 mod operating;
 mod operation;
+mod outdated;
 mod paused;
 mod recent;
 mod refusing;
@@ -38,7 +39,7 @@ pub(crate) use mend::mend_after_loss;
 pub(crate) use op::{Kicked, Op, Order, Outcome, PendingLimits, Subject};
 pub(crate) use operation::{Actor, Advance, Audited, Bulk, Sweep, SweepAct};
 pub(crate) use task_rows::entry_key;
-pub(crate) use view::{Expires, Listed, Position, View};
+pub(crate) use view::{Listed, Position, Timed, View};
 
 use crate::{
     record::{Name, Place, key},

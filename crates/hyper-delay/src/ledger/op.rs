@@ -83,7 +83,7 @@ pub(crate) enum Op {
     Resume(Arc<str>),
     /// Begins a bulk operation.
     Begin(Box<Bulk>),
-    /// Changes one task of a bulk operation.
+    /// Changes one of many tasks.
     Sweep(Sweep),
     /// Notes how far a bulk operation has come.
     Advance(Box<Advance>),

@@ -46,7 +46,7 @@ impl<S: Store> Ledger<S> {
         Outcome::Began(id)
     }
 
-    /// Changes one task of a bulk operation, if it is still the one that was read.
+    /// Changes one of many tasks, if it is still the one that was read.
     pub(super) fn sweep(&mut self, sweep: &Sweep) -> Result<Outcome, StoreError> {
         let (route, id) = (&*sweep.route, &*sweep.id);
         let key = key::name(route, id);
@@ -55,19 +55,25 @@ impl<S: Store> Ledger<S> {
         let is_at = |name: &Name, place: Place| name.place == place;
         match (name, sweep.act) {
             (Some(name), SweepAct::Kick { place, at }) if is_at(&name, place) => {
-                self.jobs.count(sweep.job);
+                self.count(sweep);
                 self.kick(route, id, at)
             }
             (Some(name), SweepAct::Delete { place }) if is_at(&name, place) => {
-                self.jobs.count(sweep.job);
+                self.count(sweep);
                 self.cancel(route, id)
             }
             (Some(_), SweepAct::Purge) => {
-                self.jobs.count(sweep.job);
+                self.count(sweep);
                 self.cancel(route, id)
             }
             (_, SweepAct::Kick { .. }) => Ok(Outcome::Kicked(None)),
             (_, SweepAct::Delete { .. } | SweepAct::Purge) => Ok(Outcome::Cancelled(None)),
+        }
+    }
+
+    fn count(&mut self, sweep: &Sweep) {
+        if let Some(job) = sweep.job {
+            self.jobs.count(job);
         }
     }
 

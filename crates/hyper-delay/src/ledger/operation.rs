@@ -72,11 +72,11 @@ impl Bulk {
     }
 }
 
-/// One task of a bulk operation.
+/// One of many tasks that are changed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sweep {
-    /// The bulk operation.
-    pub job: u64,
+    /// The bulk operation. `None`: the server removes a dead letter because of its age.
+    pub job: Option<u64>,
     /// The route of the task.
     pub route: Arc<str>,
     /// The id of the task.
@@ -87,7 +87,7 @@ pub(crate) struct Sweep {
     pub act: SweepAct,
 }
 
-/// What is done with one task of a bulk operation.
+/// What is done with one of many tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SweepAct {
     /// Makes it due at `at` if it is still a dead letter of that place.

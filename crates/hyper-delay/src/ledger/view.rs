@@ -51,10 +51,10 @@ pub(crate) struct Listed {
     pub terms: Option<Box<Terms>>,
 }
 
-/// A task in the index of expiry.
+/// A task and the time of its expiry or death.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Expires {
-    /// When it expires, and its sequence number.
+pub(crate) struct Timed {
+    /// The time, and the sequence number of the task.
     pub position: Position,
     /// The route of the task.
     pub route: Arc<str>,
@@ -129,12 +129,12 @@ impl<S: Store> View<S> {
     pub(crate) fn expiring(
         &self,
         from: Position,
-        mut visit: impl FnMut(Expires) -> ControlFlow<()>,
+        mut visit: impl FnMut(Timed) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let from = key::expiry(from.at, from.seq);
         self.entries(Space::Meta, &from, key::EXPIRY, |position, value| {
             let name: Expiring<'_> = record::decode(value)?;
-            Ok(visit(Expires {
+            Ok(visit(Timed {
                 position,
                 route: name.route.into(),
                 id: name.id.into(),

@@ -65,6 +65,7 @@ impl Exposition {
             unknown_answers,
             dead_letters,
             expired,
+            outdated,
             wrong_tokens,
             failed_handshakes,
             ..
@@ -88,6 +89,8 @@ impl Exposition {
         families.counter("dead_letters", help, dead_letters)?;
         let help = "Tasks that were removed because their expires_at had passed.";
         families.counter("expired", help, expired)?;
+        let help = "Dead letters that were removed because of dead_retention_seconds.";
+        families.counter("dead_letters_removed_by_age", help, outdated)?;
         let help = "Tokens of clients that were wrong or revoked.";
         families.counter("wrong_tokens", help, wrong_tokens)?;
         let help = "TLS handshakes that failed or took too long.";

@@ -59,6 +59,8 @@ pub(crate) struct Metrics {
     pub(crate) dead_letters: Count,
     /// Tasks that were removed because their time had passed.
     pub(crate) expired: Count,
+    /// Dead letters that were removed because of their age.
+    pub(crate) outdated: Count,
     refusals: [Count; Code::ALL.len()],
     /// Connections from hosts that are not allowed.
     pub(crate) refused_hosts: Count,
@@ -131,6 +133,7 @@ impl Default for Metrics {
             deliveries: Count::default(),
             retries: Count::default(),
             expired: Count::default(),
+            outdated: Count::default(),
             acks: Count::default(),
             nacks: Count::default(),
             unknown_answers: Count::default(),

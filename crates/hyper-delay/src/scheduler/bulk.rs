@@ -133,7 +133,7 @@ impl<S: Store> Scheduler<S> {
         }
         for (id, seq, act) in batch.tasks {
             let sweep = Sweep {
-                job: running.id,
+                job: Some(running.id),
                 route: running.route.clone(),
                 id,
                 seq,
@@ -207,8 +207,11 @@ impl<S: Store> Scheduler<S> {
         Ok(batch)
     }
 
-    /// A task of a bulk operation is changed on disk.
+    /// One of many tasks is changed on disk.
     pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
+        if sweep.job.is_none() {
+            return self.outdated(sweep, &outcome);
+        }
         let is_changed = matches!(
             outcome,
             Outcome::Kicked(Some(_)) | Outcome::Cancelled(Some(_))

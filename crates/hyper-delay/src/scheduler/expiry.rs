@@ -9,7 +9,7 @@ use race_wheel::Tick;
 
 use super::{Scheduler, Token, task::Change, tasks::Left};
 use crate::{
-    ledger::{Expires, Op, Position, Subject},
+    ledger::{Op, Position, Subject, Timed},
     store::Store,
 };
 
@@ -136,14 +136,14 @@ impl<S: Store> Scheduler<S> {
         };
         let (route, id) = (task.route.clone(), task.id.clone());
         let position = Position { at, seq };
-        self.remove_expired(Expires {
+        self.remove_expired(Timed {
             position,
             route,
             id,
         });
     }
 
-    fn remove_expired(&mut self, expires: Expires) {
+    fn remove_expired(&mut self, expires: Timed) {
         let Position { at, seq } = expires.position;
         let attempt = self.tasks.get(seq).map_or(0, |task| task.attempt);
         // A change under way reaches the disk before this one.

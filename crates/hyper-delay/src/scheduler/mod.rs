@@ -27,6 +27,7 @@ mod low_water;
 mod own_routes;
 mod quotas;
 mod requests;
+mod retention;
 mod round;
 mod route;
 mod routes;
@@ -79,6 +80,7 @@ use horizon::Horizon;
 use low_water::LowWater;
 use quotas::Quotas;
 use requests::Requests;
+use retention::Retention;
 use routes::Routes;
 use tasks::Tasks;
 use timers::{Timer, Timers};
@@ -102,6 +104,7 @@ pub(crate) struct Scheduler<S> {
     own_routes: Arc<OwnRoutes>,
     requests: Requests,
     expiry: Expiry,
+    retention: Retention,
     /// Routes of which nothing is delivered.
     paused: FxHashSet<Arc<str>>,
     asked: Asked,
@@ -135,6 +138,7 @@ impl<S: Store> Scheduler<S> {
             own_routes: Arc::default(),
             requests: Requests::default(),
             expiry: Expiry::default(),
+            retention: Retention::default(),
             paused: FxHashSet::default(),
             asked: Asked::default(),
             bulk: Bulk::default(),
@@ -206,6 +210,9 @@ impl<S: Store> Scheduler<S> {
 
     /// Applies new settings.
     fn set_settings(&mut self, settings: Settings) {
+        if settings.dead_retention_millis != self.settings.dead_retention_millis {
+            self.retention.begin_anew();
+        }
         self.settings.reload(settings);
         let settings = &self.settings;
         self.routes.reload(|route| settings.of_route(route));

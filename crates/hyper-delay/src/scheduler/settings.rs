@@ -23,6 +23,7 @@ pub(crate) struct Settings {
     pub(super) retry_delay_millis: u64,
     pub(super) max_retry_delay_millis: u64,
     pub(super) max_attempts: Option<u32>,
+    pub(super) dead_retention_millis: Option<u64>,
     pub(super) max_line_bytes: usize,
     /// Registrations of one connection, and of all.
     pub(super) max_routes_per_connection: usize,
@@ -119,6 +120,9 @@ impl From<Arc<Config>> for Settings {
             retry_delay_millis: config.retry_delay_ms,
             max_retry_delay_millis: config.max_retry_delay_ms,
             max_attempts: config.max_attempts,
+            dead_retention_millis: config
+                .dead_retention_seconds
+                .map(|seconds| seconds.saturating_mul(1_000)),
             max_line_bytes: config.max_line_bytes,
             max_routes_per_connection: config.max_routes_per_connection,
             max_routes: config.max_routes,

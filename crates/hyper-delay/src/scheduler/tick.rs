@@ -40,6 +40,7 @@ impl<S: Store> Scheduler<S> {
         self.read();
         self.refill_wanting();
         self.expire_tasks();
+        self.remove_outdated();
         self.continue_bulk();
         self.leave_departed();
         self.advance_low_water();
@@ -51,17 +52,21 @@ impl<S: Store> Scheduler<S> {
             || self.routes.has_departed()
             || self.wants_bulk()
             || self.wants_expiry()
+            || self.wants_outdated()
         {
             return Next::Now;
         }
         let log = self.log_expired();
         let expiry = self.expiry.next().map(|at| now.tick_of(at));
-        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || expiry.is_some();
+        let outdated = self.next_outdated();
+        let has_times = expiry.is_some() || outdated.is_some();
+        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || has_times;
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
         match next
             .into_iter()
             .chain(clock_check)
             .chain(expiry)
+            .chain(outdated)
             .chain(log)
             .min()
         {

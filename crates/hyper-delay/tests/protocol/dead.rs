@@ -185,3 +185,12 @@ fn the_name_of_a_dead_task_is_taken() {
     peer.quiet();
     assert_eq!(peer.stats("a")["dead"], 1);
 }
+
+#[test]
+fn a_dead_letter_is_removed_after_the_retention_and_its_name_is_free() {
+    let config = json!({"max_attempts": 1, "dead_retention_seconds": 2});
+    let (_server, mut peer) = graves(&["1".to_owned()], config);
+    peer.stats_until("a", |stats| stats["dead"] == 0);
+    peer.due("a", "1");
+    assert_eq!(peer.delivery()["attempt"], 1);
+}

@@ -50,6 +50,7 @@ fn every_number_has_its_range() {
         ("retry_delay_ms", "milliseconds", 1, 86_400_000),
         ("max_retry_delay_ms", "milliseconds", 1, 86_400_000),
         ("max_attempts", "a number", 1, u64::from(u32::MAX)),
+        ("dead_retention_seconds", "seconds", 1, 315_360_000),
     ] {
         // A field that is bounded by another gets room.
         let other = match field {

@@ -36,7 +36,7 @@ fn begin(world: &mut World) -> u64 {
 fn sweep(world: &mut World, job: u64, id: &str) -> Outcome {
     let subject = world.subject("r", id);
     world.apply(&Op::Sweep(Sweep {
-        job,
+        job: Some(job),
         route: "r".into(),
         id: id.into(),
         seq: subject.seq,
@@ -207,7 +207,7 @@ fn a_task_that_died_again_is_not_the_one_that_was_read() {
     let seq = world.subject("r", "a").seq;
     let sweep = |act| {
         Op::Sweep(Sweep {
-            job: id,
+            job: Some(id),
             route: "r".into(),
             id: "a".into(),
             seq,

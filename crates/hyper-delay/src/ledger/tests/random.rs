@@ -177,7 +177,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             // A letter that was kicked and died again is at another place.
             let place = dead.filter(|_| at % 2 == 0).unwrap_or(Place::Dead(at));
             Op::Sweep(Sweep {
-                job: u64::from(small),
+                job: (!small.is_multiple_of(3)).then_some(u64::from(small)),
                 route: subject.route,
                 id: subject.id,
                 seq: subject.seq,

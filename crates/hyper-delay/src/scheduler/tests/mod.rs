@@ -15,6 +15,7 @@ mod memory;
 mod operating;
 mod random;
 mod reload;
+mod retention;
 mod rounds;
 mod selection;
 mod sockets;

@@ -15,11 +15,12 @@ use super::{
 use crate::{
     clock::Now,
     config::Config,
+    ledger::{Op, Sweep, SweepAct},
     protocol::{
         BulkAct, BulkRequest, Compression, Filter, Headers, Line, Mode, Named, Reply, Request,
         Schedule, Terms,
     },
-    record::{self, Task},
+    record::{self, Place, Task},
     store::{Space, Store, fake::Fake},
 };
 
@@ -42,6 +43,8 @@ pub(super) struct World {
     pub(super) sockets: Sockets,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
+    /// The routes and ids of dead letters that were to be removed because of their age.
+    pub(super) outdated: BTreeSet<(Arc<str>, Arc<str>)>,
     /// Whether deliveries are acknowledged as they come, and how many have been.
     pub(super) acking: bool,
     acked: usize,
@@ -102,6 +105,7 @@ impl World {
             deliveries: Vec::new(),
             sockets: Sockets::default(),
             unreadable: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             acking: false,
             acked: 0,
             next_consumer: 1,
@@ -117,6 +121,7 @@ impl World {
         self.deliveries = before.deliveries;
         self.replies = before.replies;
         self.unreadable = before.unreadable;
+        self.outdated = before.outdated;
         self.next_consumer = before.next_consumer;
     }
 
@@ -375,6 +380,21 @@ impl World {
         None
     }
 
+    /// A dead letter is about to be removed because of its age.
+    fn check_age(&mut self, sweep: &Sweep) {
+        let SweepAct::Delete {
+            place: Place::Dead(at),
+        } = sweep.act
+        else {
+            panic!("{sweep:?} is of no dead letter");
+        };
+        let retention = self.scheduler.settings.dead_retention_millis;
+        let ends = at + retention.expect("there is a retention");
+        assert!(ends <= self.now.wall_millis(), "{sweep:?} is early");
+        self.outdated
+            .insert((sweep.route.clone(), sweep.id.clone()));
+    }
+
     fn carry_out(&mut self) {
         let Effects {
             jobs,
@@ -382,6 +402,13 @@ impl World {
             failed,
         } = self.scheduler.take_effects();
         assert!(failed.is_none(), "{failed:?}");
+        for job in &jobs {
+            if let Op::Sweep(sweep) = &job.op
+                && sweep.job.is_none()
+            {
+                self.check_age(sweep);
+            }
+        }
         self.committer.jobs.extend(jobs);
         let mut inputs = Vec::new();
         for (consumer, message) in messages {

@@ -1,0 +1,143 @@
+//! Dead letters that are removed because of their age, on the frozen clock.
+
+use std::sync::Arc;
+
+use super::{World, invariants, world::START};
+use crate::{
+    config::Config,
+    scheduler::{Input, Next, Settings},
+    store::Space,
+};
+
+fn config(dead_retention_seconds: Option<u64>) -> Config {
+    Config {
+        max_attempts: Some(1),
+        dead_retention_seconds,
+        ..Config::default()
+    }
+}
+
+fn world(dead_retention_seconds: Option<u64>) -> World {
+    let mut world = World::with(config(dead_retention_seconds), 60_000, 1000, 100);
+    world.connect(&["a", "b", "c"]);
+    world
+}
+
+/// A task dies now.
+fn dies(world: &mut World, route: &str, id: &str) {
+    let now = world.now.wall_millis();
+    world.schedule_on(route, id, now, 0, false);
+    world.settle();
+    let delivery = world.deliveries.pop().unwrap();
+    world.ask(delivery.consumer, delivery.nack(None));
+    world.settle();
+}
+
+fn dead(world: &World) -> usize {
+    assert_eq!(world.on_disk(Space::Names), world.on_disk(Space::Dead));
+    invariants::check(world);
+    world.on_disk(Space::Dead)
+}
+
+#[test]
+fn a_dead_letter_is_removed_at_the_end_of_its_retention_and_not_before() {
+    let mut world = world(Some(100));
+    for (route, tasks) in [("a", 1), ("b", 9), ("c", 2)] {
+        for number in 0..tasks {
+            dies(&mut world, route, &number.to_string());
+        }
+    }
+    world.run(50_000);
+    dies(&mut world, "b", "later");
+    world.run(49_999);
+    assert_eq!(dead(&world), 13);
+    world.run(1);
+    assert_eq!(dead(&world), 1);
+    assert_eq!(world.scheduler.metrics().outdated.value(), 12);
+    world.run(49_999);
+    assert_eq!(dead(&world), 1);
+    // Passes have a tenth of the retention between them.
+    world.run(10_000);
+    assert_eq!(dead(&world), 0);
+}
+
+#[test]
+fn nothing_is_read_between_passes_and_without_a_retention() {
+    for retention in [Some(1_000), None] {
+        let mut world = world(retention);
+        dies(&mut world, "a", "task");
+        world.run(10_000);
+        let before = world.store.asked().keys;
+        world.run(900_000);
+        assert_eq!(world.store.asked().keys, before, "{retention:?}");
+        world.run(100_000);
+        assert_eq!(dead(&world), usize::from(retention.is_none()));
+        if retention.is_none() {
+            assert_eq!(world.settle(), Next::Never);
+        }
+    }
+}
+
+#[test]
+fn a_new_retention_applies_to_the_dead_letters_that_are_there() {
+    let mut world = world(None);
+    let reload = |world: &mut World, seconds| {
+        let settings = Settings::from(Arc::new(config(seconds)));
+        world.input(Input::Settings(Box::new(settings)));
+        world.settle();
+    };
+    for number in 0..5 {
+        dies(&mut world, "a", &number.to_string());
+        world.run(1_000);
+    }
+    reload(&mut world, Some(1_000));
+    assert_eq!(dead(&world), 5);
+    reload(&mut world, Some(3));
+    assert_eq!(dead(&world), 2, "they are one and two seconds old");
+    reload(&mut world, None);
+    world.run(100_000);
+    assert_eq!(dead(&world), 2);
+}
+
+#[test]
+fn the_age_is_by_the_wall_clock() {
+    let mut world = world(Some(100));
+    dies(&mut world, "a", "task");
+    world.set_clock(-50_000);
+    world.run(149_999);
+    assert_eq!(dead(&world), 1);
+    world.run(1);
+    assert_eq!(dead(&world), 0);
+    dies(&mut world, "a", "task");
+    world.set_clock(90_000);
+    world.run(12_000);
+    assert_eq!(dead(&world), 0);
+    assert_eq!(START + 100_000 + 90_000 + 12_000, world.now.wall_millis());
+}
+
+#[test]
+fn a_dead_letter_that_is_kicked_meanwhile_stays() {
+    let mut world = world(Some(100));
+    dies(&mut world, "a", "task");
+    world.run(99_000);
+    dies(&mut world, "b", "other");
+    world.pass(1_000);
+    world.scheduler.tick(world.now);
+    let kick = crate::protocol::Request::Kick {
+        route: "a".into(),
+        id: "task".into(),
+    };
+    world.ask(0, kick);
+    world.settle();
+    assert_eq!(world.on_disk(Space::Names), 1, "the removal came first");
+
+    dies(&mut world, "a", "again");
+    world.run(99_500);
+    let kick = crate::protocol::Request::Kick {
+        route: "a".into(),
+        id: "again".into(),
+    };
+    world.ask(0, kick);
+    world.run(20_000);
+    assert_eq!(world.on_disk(Space::Names), 1, "it is in flight");
+}
