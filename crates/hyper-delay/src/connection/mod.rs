@@ -11,6 +11,7 @@ mod idle;
 mod look;
 mod operations;
 mod reader;
+mod requests;
 mod slots;
 mod socket;
 mod unfinished;
