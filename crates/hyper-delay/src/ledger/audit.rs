@@ -1,4 +1,4 @@
-use super::{Actor, Audited, Op, Outcome, view::scan_meta, writes::Writes};
+use super::{Actor, Audited, Op, Outcome, scan::scan_meta, writes::Writes};
 use crate::{
     record::{AuditFilter, AuditLine, Job, key},
     store::{Space, Store, StoreError},

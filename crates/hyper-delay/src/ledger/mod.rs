@@ -24,6 +24,7 @@ mod operation;
 mod paused;
 mod recent;
 mod refusing;
+mod scan;
 mod tally;
 mod task_rows;
 mod view;
