@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ReplyTo, Scheduler, Token, bulk::Running};
 use crate::{
-    ledger::{Actor, Audited, Bulk, Op, Outcome, audit_of},
+    ledger::{Actor, Audited, Bulk, Changed, Op, Outcome},
     protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request},
     record::Act,
     store::Store,
@@ -157,13 +157,14 @@ impl<S: Store> Scheduler<S> {
 
     /// Logs an operation of an operator that has changed something.
     pub(super) fn log_audit(&self, audited: &Audited, outcome: &Outcome) {
-        let Some((act, route, id)) = audit_of(&audited.op) else {
+        let Some(Changed {
+            act,
+            route,
+            id,
+            job,
+        }) = Changed::by(&audited.op, outcome)
+        else {
             return;
-        };
-        let job = match outcome {
-            Outcome::Began(job) => Some(*job),
-            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
-            _ => return,
         };
         let (by, address) = (audited.actor.by.as_deref(), audited.actor.address);
         let address = address.map(tracing::field::display);
