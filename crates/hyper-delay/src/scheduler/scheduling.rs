@@ -163,11 +163,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
     fn too_fast(&mut self, order: &Order, grant: Option<&Grant>) -> Option<Refusal> {
-        let refusal = |message| Refusal {
-            id: Some(order.id.clone()),
-            route: Some(order.route.clone()),
-            ..Refusal::new(Code::Quota, message)
-        };
+        let refusal = |message| refusal_of(order, Code::Quota, message);
         let now = self.now.monotonic;
         if let Some(grant) = grant
             && let Some(most) = grant.schedules_per_second
@@ -194,11 +190,6 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn refusal(&self, order: &Order) -> Option<Refusal> {
-        let refusal = |code, message| Refusal {
-            id: Some(order.id.clone()),
-            route: Some(order.route.clone()),
-            ..Refusal::new(code, message)
-        };
         let now = self.now.wall_millis();
         let latest = now.saturating_add(self.settings.max_delay_millis);
         if order.fire_at > latest {
@@ -206,12 +197,12 @@ impl<S: Store> Scheduler<S> {
                 "fire_at is {}, more than max_delay_days ahead: give at most {latest}",
                 order.fire_at
             );
-            return Some(refusal(Code::BadField, message));
+            return Some(refusal_of(order, Code::BadField, message));
         }
         let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             let message = format!("expires_at is {at}, which has passed: give a time after {now}");
-            return Some(refusal(Code::BadField, message));
+            return Some(refusal_of(order, Code::BadField, message));
         }
         let longest = Delivery {
             id: &order.id,
@@ -230,7 +221,7 @@ impl<S: Store> Scheduler<S> {
                  send {} payload bytes less, or a reference to them",
                 (longest - most).div_ceil(4) * 3
             );
-            return Some(refusal(Code::TooLong, message));
+            return Some(refusal_of(order, Code::TooLong, message));
         }
         None
     }
@@ -245,5 +236,14 @@ impl<S: Store> Scheduler<S> {
         }
         let new_route = || self.own_routes.make();
         Some((state.own_route(new_route).clone(), true))
+    }
+}
+
+/// Returns a refusal that names the task of a schedule.
+pub(super) fn refusal_of(order: &Order, code: Code, message: String) -> Refusal {
+    Refusal {
+        id: Some(order.id.clone()),
+        route: Some(order.route.clone()),
+        ..Refusal::new(code, message)
     }
 }
