@@ -58,16 +58,8 @@ impl<S: Store> Scheduler<S> {
         let expiry = self.expiry.next().map(|at| now.tick_of(at));
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || expiry.is_some();
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
-        match next
-            .into_iter()
-            .chain(clock_check)
-            .chain(expiry)
-            .chain(log)
-            .min()
-        {
-            Some(at) => Next::At(at),
-            None => Next::Never,
-        }
+        let deadlines = [next, clock_check, expiry, log].into_iter().flatten();
+        deadlines.min().map_or(Next::Never, Next::At)
     }
 
     fn fire_timers(&mut self) {
