@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    Ask, ConsumerId, Message, Operated, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack,
-};
+use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack};
 use crate::{
     access::{Denial, Grant, Right},
-    ledger::{Actor, Op, Order},
+    ledger::{Op, Order},
     protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
     trace_context,
@@ -55,16 +53,6 @@ impl<S: Store> Scheduler<S> {
                 self.submit(Op::Cancel { route, id }, Token::Reply(to));
             }
             Request::Ping => self.reply(to, Reply::Pong),
-            request @ (Request::Kick { .. }
-            | Request::Delete { .. }
-            | Request::Bulk(_)
-            | Request::Pause { .. }
-            | Request::Resume { .. }
-            | Request::Stop { .. }) => self.operated(Operated {
-                request,
-                actor: Actor::default(),
-                reply_to: to,
-            }),
             Request::Hello { .. }
             | Request::Auth
             | Request::Stats { .. }
@@ -75,8 +63,17 @@ impl<S: Store> Scheduler<S> {
             | Request::Reasons { .. }
             | Request::Jobs
             | Request::Audit { .. }
-            | Request::Backup { .. } => {
-                debug_assert!(false, "the connection answers these itself");
+            | Request::Backup { .. }
+            | Request::Kick { .. }
+            | Request::Delete { .. }
+            | Request::Bulk(_)
+            | Request::Pause { .. }
+            | Request::Resume { .. }
+            | Request::Stop { .. } => {
+                debug_assert!(
+                    false,
+                    "the connection answers these, or sends them as Operated"
+                );
                 self.done(&to);
             }
         }
