@@ -28,7 +28,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.committed(&op);
         let op = match op {
             Op::Audited(audited) => {
-                self.asked.committed(&audited.op);
+                self.unwritten.remove(&audited.op);
                 self.log_audit(&audited, &outcome);
                 audited.op
             }
