@@ -1,9 +1,8 @@
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, Content, RequestError, bulk::Filter, time};
 
@@ -160,14 +159,4 @@ impl DeadQuery {
     }
 }
 
-/// # Cancel safety
-///
-/// Dropping the future discards the reply.
-impl IntoFuture for DeadQuery {
-    type Output = Result<DeadLetters, RequestError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
+asked_by_await!(DeadQuery, DeadLetters);

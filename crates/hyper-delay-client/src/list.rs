@@ -1,12 +1,11 @@
 use std::fmt;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bulk::Filter;
+use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, Content, RequestError};
 
@@ -183,17 +182,7 @@ impl GetQuery {
     }
 }
 
-/// # Cancel safety
-///
-/// Dropping the future discards the reply.
-impl IntoFuture for GetQuery {
-    type Output = Result<Option<TaskInfo>, RequestError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
+asked_by_await!(GetQuery, Option<TaskInfo>);
 
 /// Tasks in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -293,96 +282,4 @@ impl ListQuery {
     }
 }
 
-/// # Cancel safety
-///
-/// Dropping the future discards the reply.
-impl IntoFuture for ListQuery {
-    type Output = Result<TaskList, RequestError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
-
-/// The numbers of dead letters by reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct Reasons {
-    /// The numbers.
-    #[serde(deserialize_with = "or_default")]
-    pub reasons: Vec<Reason>,
-    /// The cursor of what is not counted yet: ask for what is [`after`](ReasonsQuery::after) it.
-    /// `None` at the end.
-    pub next: Option<String>,
-}
-
-/// The number of dead letters with the same reason. Serialized with the field names of the protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Reason {
-    /// Their route.
-    #[serde(rename = "route_key")]
-    pub route: String,
-    /// Their reason; empty if they have none.
-    pub reason: String,
-    /// How many there are.
-    pub tasks: u64,
-}
-
-impl Reply for Reasons {
-    const KINDS: &'static [&'static str] = &["reasons"];
-}
-
-/// A request for [`Reasons`]: `.await` sends it. See [`Client::reasons`].
-#[derive(Clone, Debug)]
-#[must_use = "the request is sent when it is awaited"]
-pub struct ReasonsQuery {
-    client: Client,
-    route: Option<String>,
-    after: Option<String>,
-}
-
-impl ReasonsQuery {
-    pub(crate) fn new(client: Client) -> Self {
-        Self {
-            client,
-            route: None,
-            after: None,
-        }
-    }
-
-    /// Counts only dead letters of this route.
-    pub fn route(mut self, route: impl Into<String>) -> Self {
-        self.route = Some(route.into());
-        self
-    }
-
-    /// Counts only what is after this cursor.
-    pub fn after(mut self, cursor: impl Into<String>) -> Self {
-        self.after = Some(cursor.into());
-        self
-    }
-
-    async fn ask(self) -> Result<Reasons, RequestError> {
-        let request = Request {
-            route_key: self.route.as_deref(),
-            after: self.after.as_deref(),
-            ..Request::of("reasons")
-        };
-        self.client.ask(request).await
-    }
-}
-
-/// # Cancel safety
-///
-/// Dropping the future discards the reply.
-impl IntoFuture for ReasonsQuery {
-    type Output = Result<Reasons, RequestError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
+asked_by_await!(ListQuery, TaskList);

@@ -1,8 +1,6 @@
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
-
 use serde::{Deserialize, Serialize};
 
+use crate::query::asked_by_await;
 use crate::wire::{Reply, Request, or_default};
 use crate::{Client, RequestError};
 
@@ -121,14 +119,4 @@ impl StatsQuery {
     }
 }
 
-/// # Cancel safety
-///
-/// Dropping the future discards the reply.
-impl IntoFuture for StatsQuery {
-    type Output = Result<Stats, RequestError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
-    }
-}
+asked_by_await!(StatsQuery, Stats);

@@ -141,9 +141,9 @@ impl Task {
         self
     }
 
-    /// Removes the task at this time if it is not done by then, in whatever state it is; rounded up
-    /// to a millisecond. A delivery in flight may still be acknowledged. The time must be later than
-    /// the due time. Default: never.
+    /// Removes the task at this time, in any state, if it is not done by then; rounded up to a
+    /// millisecond. A delivery in flight may still be acknowledged. The time must be later than the
+    /// due time. Default: never.
     pub fn expires_at(mut self, time: SystemTime) -> Self {
         self.terms.expires = Some(Due::At(time::to_millis(time)));
         self

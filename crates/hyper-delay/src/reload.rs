@@ -39,7 +39,7 @@ pub(crate) enum Update {
 pub(crate) struct Protection {
     /// What TLS needs for new connections; `None`: they are plain.
     pub(crate) tls: Option<Tls>,
-    /// Who may do what; `None`: everybody may do everything.
+    /// The rights of clients; `None`: every client may do everything.
     pub(crate) tokens: Option<Tokens>,
 }
 

@@ -38,9 +38,9 @@ pub(crate) struct Share {
 /// Why an address gets no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoShare {
-    /// So many places are taken, and there are no others for it.
+    /// No place is left for it: this many are taken.
     Full(usize),
-    /// It has so many itself, which is its share.
+    /// It has taken its whole share, which is this many.
     TooMany(usize),
 }
 

@@ -263,7 +263,7 @@ impl Session {
         close.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Fails whatever still waits. Returns the callers of `close` and what was open.
+    /// Fails everything that still waits. Returns the callers of `close` and what was open.
     pub(super) fn end(&mut self) -> (Vec<oneshot::Sender<Unclosed>>, Unclosed) {
         let open = Unclosed {
             requests: self.outstanding.len(),

@@ -39,7 +39,7 @@ impl Stream {
         Ok(Self::Tcp(stream))
     }
 
-    /// Returns whether nobody else can read it: it is encrypted, or stays on this machine.
+    /// Returns whether the connection is encrypted or stays on this machine.
     pub(super) fn is_private(&self) -> bool {
         match self {
             Self::Tcp(stream) => stream

@@ -43,7 +43,7 @@ pub struct Grant {
     pub routes: Routes,
     /// The most schedules per second. `None`: no limit.
     pub schedules_per_second: Option<u32>,
-    /// The most tasks that are pending on its routes, whoever has scheduled them. `None`: no limit.
+    /// The most tasks pending on its routes; tasks of other tokens count. `None`: no limit.
     pub pending: Option<u64>,
     /// The most bytes of their payloads. `None`: no limit.
     pub pending_bytes: Option<u64>,

@@ -113,8 +113,8 @@ impl Tokens {
     }
 }
 
-/// Returns the name of a certificate as it is compared: DNS names and common names in lower case,
-/// URIs as they are. Only the latter have a colon.
+/// Returns the name of a certificate as it is compared. A URI, which has a colon, is not changed;
+/// DNS names and common names are converted to lower case.
 pub(super) fn comparable(name: &str) -> Cow<'_, str> {
     match name.contains(':') {
         true => name.into(),

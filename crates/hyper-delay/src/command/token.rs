@@ -66,8 +66,8 @@ struct Quotas {
     /// The most schedules per second, over all its connections. Default: no limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     schedules_per_second: Option<u32>,
-    /// The most tasks that wait or are parked on its routes, whoever has scheduled them. Default: no
-    /// limit.
+    /// The most tasks that wait or are parked on its routes; tasks of other tokens count. Default:
+    /// no limit.
     #[arg(long, value_name = "N")]
     pending: Option<u64>,
     /// The most bytes of their payloads. Default: no limit.

@@ -53,7 +53,7 @@ impl Config {
 }
 
 impl Exposure {
-    /// Logs that everybody is let in, if that is so.
+    /// Logs a warning if every client is let in.
     pub(crate) fn warn(self, address: SocketAddr) {
         if self == Self::Open {
             tracing::warn!(

@@ -1,13 +1,11 @@
 //! Reads the fields, each with its range.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, str::FromStr};
 
 use serde_json::{Value, json};
 
 use super::{
     AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync,
-    hosts::Host,
-    http_hosts::HttpHost,
     object::{Fields, number},
     quotas, routes, sync, tls,
 };
@@ -273,33 +271,21 @@ fn mode(value: &Value) -> Result<Sync, String> {
 }
 
 fn hosts(value: &Value) -> Result<AllowedHosts, String> {
-    let list = value
-        .as_array()
-        .ok_or("give a list of addresses and ranges")?;
-    let hosts: Result<Vec<Host>, String> = list
-        .iter()
-        .map(|entry| {
-            let text = entry.as_str().unwrap_or_default();
-            text.parse()
-                .map_err(|cure| format!("{entry} in it: {cure}"))
-        })
-        .collect();
-    hosts.map(AllowedHosts::new)
+    entries(value, "give a list of addresses and ranges").map(AllowedHosts::new)
 }
 
 fn http_hosts(value: &Value) -> Result<HttpHosts, String> {
-    let list = value
-        .as_array()
-        .ok_or("give a list of names and addresses")?;
-    let hosts: Result<Vec<HttpHost>, String> = list
-        .iter()
-        .map(|entry| {
-            let text = entry.as_str().unwrap_or_default();
-            text.parse()
-                .map_err(|cure| format!("{entry} in it: {cure}"))
-        })
-        .collect();
-    hosts.map(HttpHosts::new)
+    entries(value, "give a list of names and addresses").map(HttpHosts::new)
+}
+
+/// Parses the strings of a list. `cure` is the error of what is not a list.
+fn entries<T: FromStr<Err = String>>(value: &Value, cure: &str) -> Result<Vec<T>, String> {
+    let parsed = |entry: &Value| {
+        let text = entry.as_str().unwrap_or_default();
+        text.parse()
+            .map_err(|cure| format!("{entry} in it: {cure}"))
+    };
+    value.as_array().ok_or(cure)?.iter().map(parsed).collect()
 }
 
 fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {

@@ -47,7 +47,7 @@ pub struct Config {
     pub allowed_hosts: AllowedHosts,
     /// The files of TLS; null: connections are plain. Default: null.
     pub tls: Option<TlsFiles>,
-    /// The file of tokens, which `hyper-delay token` makes; null: everybody may do everything.
+    /// The file of tokens, which `hyper-delay token` makes; null: every client may do everything.
     /// Relative to the working directory. Default: null.
     #[serde(serialize_with = "shown_if_some")]
     pub tokens: Option<PathBuf>,

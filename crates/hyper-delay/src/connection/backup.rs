@@ -55,8 +55,8 @@ impl Default for Backup {
 type Ask = oneshot::Sender<Result<Vec<u8>, StoreError>>;
 
 /// What the task of a backup waits for, and how long.
-struct Asked {
-    asked: mpsc::Receiver<Ask>,
+struct Asks {
+    received: mpsc::Receiver<Ask>,
     patience: Duration,
 }
 
@@ -128,13 +128,13 @@ async fn begin<S: Store>(
     let now = shared.clock.now().wall_millis();
     let stream = read(move || Ok(Stream::begin(store.snapshot()?, now))).await?;
     tracing::info!("a backup was begun");
-    let (asks, asked) = mpsc::channel(1);
-    let asked = Asked { asked, patience };
+    let (asks, received) = mpsc::channel(1);
     let most = piece_of(shared.config.max_line_bytes);
+    let kept = keep(stream, most, Asks { received, patience }, permit);
     Ok(Keeper {
         asks,
         offset: 0,
-        task: tokio::spawn(keep(stream, most, asked, permit)),
+        task: tokio::spawn(kept),
     })
 }
 
@@ -145,10 +145,10 @@ fn piece_of(line: usize) -> usize {
     (line.saturating_sub(LINE) / 4 * 3).clamp(3, PIECE)
 }
 
-async fn keep(mut stream: Stream, most: usize, mut asked: Asked, permit: OwnedSemaphorePermit) {
+async fn keep(mut stream: Stream, most: usize, mut asks: Asks, permit: OwnedSemaphorePermit) {
     let mut is_whole = false;
     loop {
-        let ask = match timeout(asked.patience, asked.asked.recv()).await {
+        let ask = match timeout(asks.patience, asks.received.recv()).await {
             Ok(Some(ask)) => ask,
             Ok(None) if is_whole => {
                 tracing::info!(bytes = stream.offset(), "a backup was read to its end");

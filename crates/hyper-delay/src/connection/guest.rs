@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Shared, reader};
+use super::{Shared, Slot, authentication::Authentication, requests::Requests};
 use crate::{
     access::Grant,
     driver::Event,
@@ -118,7 +118,12 @@ async fn answer<S: Store>(shared: &Arc<Shared<S>>, id: ConsumerId, asked: Asked)
     let arrived = Event::Arrived(id, outbox.clone());
     shared.events.send(arrived).ok()?;
     let _guard = Leave(&shared.events, id);
-    reader::once(shared, id, &outbox, asked).await;
+    let slot = Slot::of_guest(asked.address.ip());
+    let authentication = Authentication::of_guest(shared, &slot, asked.grant);
+    let address = Some(asked.address);
+    let mut requests = Requests::new(shared, (id, &outbox), authentication, &slot, address);
+    requests.line(Ok(asked.line), 1, 1).await;
+    requests.flush();
     let messages = outbox.next(Vec::new()).await?;
     let mut replies = messages.into_iter();
     let reply = replies.find_map(|message| match message {

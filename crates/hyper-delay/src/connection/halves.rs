@@ -177,7 +177,7 @@ impl Reading {
         Ok(self.came(into.len() - before))
     }
 
-    /// What a read returns after so many new bytes. `None`: it waits.
+    /// Returns the result of a read that has added `bytes` bytes. `None`: wait for more.
     const fn came(&self, bytes: usize) -> Option<usize> {
         if bytes > 0 || self.is_over {
             Some(bytes)

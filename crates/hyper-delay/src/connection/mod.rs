@@ -11,6 +11,7 @@ mod idle;
 mod look;
 mod operations;
 mod reader;
+mod requests;
 mod slots;
 mod socket;
 mod unfinished;
@@ -57,7 +58,7 @@ pub(crate) struct Shared<S> {
     pub(crate) config: Arc<Config>,
     /// What TLS needs for new connections; `None`: they are plain.
     pub(crate) tls: Option<Arc<ServerConfig>>,
-    /// The tokens in force; `None`: everybody may do everything.
+    /// The tokens in force; `None`: every client may do everything.
     pub(crate) tokens: watch::Receiver<Option<Tokens>>,
     pub(crate) events: Sender<Event>,
     pub(crate) clock: Clock,

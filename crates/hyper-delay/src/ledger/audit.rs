@@ -1,4 +1,4 @@
-use super::{Actor, Audited, Op, Outcome, view::scan_meta, writes::Writes};
+use super::{Actor, Audited, Op, Outcome, scan::scan_meta, writes::Writes};
 use crate::{
     record::{AuditFilter, AuditLine, Job, key},
     store::{Space, Store, StoreError},
@@ -31,13 +31,14 @@ impl Audit {
         writes: &mut Writes<impl Store>,
     ) {
         let Audited { op, actor } = audited;
-        let Some((act, route, id)) = described(op) else {
+        let Some(Changed {
+            act,
+            route,
+            id,
+            job,
+        }) = Changed::by(op, outcome)
+        else {
             return;
-        };
-        let job = match outcome {
-            Outcome::Began(job) => Some(*job),
-            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
-            _ => return,
         };
         let (by, address) = actor.stored();
         let line = AuditLine {
@@ -99,14 +100,39 @@ impl Audit {
     }
 }
 
-/// Returns the name of an operation, its route and its task. `None` if it leaves no line.
-pub(crate) fn described(op: &Op) -> Option<(&'static str, &str, Option<&str>)> {
-    Some(match op {
-        Op::Kick { route, id, .. } => ("kick", route, Some(id)),
-        Op::Delete { route, id } => ("delete", route, Some(id)),
-        Op::Pause(route) => ("pause", route, None),
-        Op::Resume(route) => ("resume", route, None),
-        Op::Begin(bulk) => (bulk.act.as_str(), &bulk.route, None),
-        _ => return None,
-    })
+/// What an operation of an operator has changed.
+pub(crate) struct Changed<'a> {
+    /// The name of the operation.
+    pub act: &'static str,
+    /// The route.
+    pub route: &'a str,
+    /// The task, if it was one.
+    pub id: Option<&'a str>,
+    /// The number of the bulk operation that it began.
+    pub job: Option<u64>,
+}
+
+impl<'a> Changed<'a> {
+    /// `None` if the operation has changed nothing, or leaves no line in the audit.
+    pub(crate) fn by(op: &'a Op, outcome: &Outcome) -> Option<Self> {
+        let job = match outcome {
+            Outcome::Began(job) => Some(*job),
+            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
+            _ => return None,
+        };
+        let (act, route, id) = match op {
+            Op::Kick { route, id, .. } => ("kick", route, Some(&**id)),
+            Op::Delete { route, id } => ("delete", route, Some(&**id)),
+            Op::Pause(route) => ("pause", route, None),
+            Op::Resume(route) => ("resume", route, None),
+            Op::Begin(bulk) => (bulk.act.as_str(), &bulk.route, None),
+            _ => return None,
+        };
+        Some(Self {
+            act,
+            route,
+            id,
+            job,
+        })
+    }
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Advance, Bulk, view::scan_meta, writes::Writes};
+use super::{Advance, Bulk, scan::scan_meta, writes::Writes};
 use crate::{
     record::{self, Job, Progress, key},
     store::{Space, Store, StoreError},

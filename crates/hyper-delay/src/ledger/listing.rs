@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::{Position, View};
+use super::{Position, View, scan::scan};
 use crate::{
     protocol::{Filter, Terms},
     record::{self, Placed, key},
@@ -79,41 +79,33 @@ impl<S: Store> View<S> {
         // Within the prefix, keys are in the order of time.
         let is_by_time = space == Space::Waiting || route.is_some();
         let mut last = None;
-        let mut result = Ok(());
-        self.store.scan(space, &from, &mut |key, value| {
+        scan(&*self.store, space, &from, |key, value| {
             if after == Some(key) {
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
             if !key.starts_with(&prefix) {
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             if page.rows.len() >= most || page.read >= keys {
                 page.next = last.take();
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             page.read += 1;
-            match row(space, key, value) {
-                Ok(row) => {
-                    let at = row.position.at;
-                    if is_by_time && filter.until.is_some_and(|until| at >= until) {
-                        return ControlFlow::Break(());
-                    }
-                    last = Some((row.key.clone(), row.id.clone()));
-                    let is_wanted = route.is_none_or(|route| *row.route == *route)
-                        && filter.has_time(at)
-                        && (space != Space::Dead || filter.has_reason(row.reason.as_deref()));
-                    if is_wanted {
-                        page.rows.push(row);
-                    }
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    result = Err(error);
-                    ControlFlow::Break(())
-                }
+            let row = row(space, key, value)?;
+            let at = row.position.at;
+            if is_by_time && filter.until.is_some_and(|until| at >= until) {
+                return Ok(ControlFlow::Break(()));
             }
+            last = Some((row.key.clone(), row.id.clone()));
+            let is_wanted = route.is_none_or(|route| *row.route == *route)
+                && filter.has_time(at)
+                && (space != Space::Dead || filter.has_reason(row.reason.as_deref()));
+            if is_wanted {
+                page.rows.push(row);
+            }
+            Ok(ControlFlow::Continue(()))
         })?;
-        result.map(|()| page)
+        Ok(page)
     }
 
     /// Returns the reason for the death of a dead letter, if one is stored. `None` if it is not dead

@@ -25,6 +25,7 @@ mod outdated;
 mod paused;
 mod recent;
 mod refusing;
+mod scan;
 mod tally;
 mod task_rows;
 mod view;
@@ -32,7 +33,7 @@ mod writes;
 
 use std::sync::Arc;
 
-pub(crate) use audit::described as audit_of;
+pub(crate) use audit::Changed;
 pub(crate) use listing::{Listing, Row};
 pub(crate) use lowest::keep_lowest;
 pub(crate) use mend::mend_after_loss;

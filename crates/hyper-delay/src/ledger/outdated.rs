@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Position, Timed, View};
+use super::{Position, Timed, View, scan::scan};
 use crate::{
-    record::{Placed, key},
+    record::{Entry, Placed, key},
     store::{Bytes, Space, Store, StoreError},
 };
 
@@ -38,36 +38,26 @@ impl<S: Store> View<S> {
         let mut read = 0;
         loop {
             let mut next = None;
-            let mut result = Ok(());
-            self.store.scan(Space::Dead, &from, &mut |key, value| {
+            scan(&*self.store, Space::Dead, &from, |key, value| {
                 if read == keys {
                     page.next = Some(key.into());
-                    return ControlFlow::Break(());
+                    return Ok(ControlFlow::Break(()));
                 }
                 read += 1;
-                let row = Placed::read(Space::Dead, key, value)
-                    .and_then(|placed| Ok((placed.entry, key::time_of(key)?)));
-                match row {
-                    Ok((entry, (at, seq))) if at < before => {
-                        page.found.push(Timed {
-                            position: Position { at, seq },
-                            route: entry.route.into(),
-                            id: entry.id.into(),
-                        });
-                        ControlFlow::Continue(())
-                    }
-                    Ok((entry, (at, _))) => {
-                        page.oldest_left = Some(page.oldest_left.map_or(at, |left| left.min(at)));
-                        next = Some(key::route_time(entry.route, u64::MAX, u64::MAX));
-                        ControlFlow::Break(())
-                    }
-                    Err(error) => {
-                        result = Err(error);
-                        ControlFlow::Break(())
-                    }
+                let Entry { route, id, .. } = Placed::read(Space::Dead, key, value)?.entry;
+                let (at, seq) = key::time_of(key)?;
+                if at >= before {
+                    page.oldest_left = Some(page.oldest_left.map_or(at, |left| left.min(at)));
+                    next = Some(key::route_time(route, u64::MAX, u64::MAX));
+                    return Ok(ControlFlow::Break(()));
                 }
+                page.found.push(Timed {
+                    position: Position { at, seq },
+                    route: route.into(),
+                    id: id.into(),
+                });
+                Ok(ControlFlow::Continue(()))
             })?;
-            result?;
             match next {
                 Some(next) => from = next,
                 None => return Ok(page),

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{view::scan_meta, writes::Writes};
+use super::{scan::scan_meta, writes::Writes};
 use crate::{
     record::{self, key},
     store::{Space, Store, StoreError},

@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use super::scan::{scan, scan_meta};
 use crate::{
     protocol::Terms,
     record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key},
@@ -166,24 +167,16 @@ impl<S: Store> View<S> {
     ) -> Result<(), StoreError> {
         let prefix = key::route(route);
         let from = key::name(route, after.unwrap_or_default());
-        let mut result = Ok(());
-        self.store.scan(Space::Names, &from, &mut |key, value| {
+        scan(&*self.store, Space::Names, &from, |key, value| {
             let Some(id) = key.strip_prefix(&*prefix) else {
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             };
-            let read = std::str::from_utf8(id)
-                .map_err(|error| StoreError::damage("read a key", error))
-                .and_then(|id| Ok((id, record::decode(value)?)));
-            match read {
-                Ok((id, _)) if after == Some(id) => ControlFlow::Continue(()),
-                Ok((id, name)) => visit(id, name),
-                Err(error) => {
-                    result = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        result
+            let (id, name) = (key::text_of(id)?, record::decode(value)?);
+            Ok(match after == Some(id) {
+                true => ControlFlow::Continue(()),
+                false => visit(id, name),
+            })
+        })
     }
 
     /// Calls `read` with the content of a revision and returns its result. `None` if the revision
@@ -260,28 +253,17 @@ impl<S: Store> View<S> {
         after: &str,
         mut visit: impl FnMut(&str, Counts) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let mut result = Ok(());
         let after = key::route(after);
         let from: &[u8] = match after.len() {
             1 => &[1],
             _ => &after,
         };
-        self.store.scan(Space::Counts, from, &mut |key, value| {
+        scan(&*self.store, Space::Counts, from, |key, value| {
             if key == &*after {
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
-            let counts = std::str::from_utf8(&key[1..])
-                .map_err(|error| StoreError::damage("read a key", error))
-                .and_then(|name| Ok((name, record::decode(value)?)));
-            match counts {
-                Ok((name, counts)) => visit(name, counts),
-                Err(error) => {
-                    result = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        result
+            Ok(visit(key::text_of(&key[1..])?, record::decode(value)?))
+        })
     }
 
     /// Returns the bulk operations, in the order in which they began.
@@ -319,40 +301,14 @@ impl<S: Store> View<S> {
         prefix: &[u8],
         mut visit: impl FnMut(Position, &[u8]) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<(), StoreError> {
-        let mut result = Ok(());
-        self.store.scan(space, from, &mut |key, value| {
+        scan(&*self.store, space, from, |key, value| {
             if !key.starts_with(prefix) {
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
-            let visited =
-                key::time_of(key).and_then(|(at, seq)| visit(Position { at, seq }, value));
-            visited.unwrap_or_else(|error| {
-                result = Err(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        result
+            let (at, seq) = key::time_of(key)?;
+            visit(Position { at, seq }, value)
+        })
     }
-}
-
-/// Visits the rows of `meta` whose keys begin with `prefix`, with the rest of the key.
-pub(super) fn scan_meta(
-    store: &impl Store,
-    prefix: &[u8],
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut result = Ok(());
-    store.scan(Space::Meta, prefix, &mut |key, value| {
-        let Some(rest) = key.strip_prefix(prefix) else {
-            return ControlFlow::Break(());
-        };
-        result = visit(rest, value);
-        match result {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        }
-    })?;
-    result
 }
 
 fn listed(position: Position, route: Arc<str>, entry: Entry<'_>) -> Listed {

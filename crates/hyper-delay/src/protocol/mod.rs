@@ -35,6 +35,7 @@ mod parse;
 
 mod object;
 
+mod dead;
 mod delivery;
 mod look;
 mod operate;
@@ -48,6 +49,7 @@ mod terms;
 pub use accept::Accept;
 pub use compression::Compression;
 pub use credential::Credential;
+pub use dead::DeadTask;
 pub use delivery::Delivery;
 pub use headers::Headers;
 pub use lines::{Lines, TooLong};
@@ -55,7 +57,7 @@ pub use look::{Content, Filter, Future, List, Seen, Spans, State};
 pub use operate::{AuditRow, BulkAct, BulkRequest, JobRow, ReasonRow};
 pub use parse::parse;
 pub use refusal::{Code, Refusal};
-pub use reply::{DeadTask, Reason, Reply};
+pub use reply::{Reason, Reply};
 pub use request::{Line, Mode, Named, Request, Schedule};
 pub use stats::{Counts, RouteStats, Stats};
 pub use terms::Terms;

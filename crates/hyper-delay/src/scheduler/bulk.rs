@@ -8,7 +8,7 @@
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
-use super::{Scheduler, Token, reading::PARKS, task::Task, tasks::Left};
+use super::{Scheduler, Token, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
     protocol::Filter,
@@ -224,7 +224,7 @@ impl<S: Store> Scheduler<S> {
                 self.added(kicked.seq, Task::kicked(sweep.route, sweep.id, at, kicked));
             }
             (_, Outcome::Cancelled(Some(seq))) => {
-                let _: Option<(Task, Left)> = self.remove(seq);
+                self.remove(seq);
             }
             _ => {}
         }

@@ -2,12 +2,14 @@
 
 use super::{
     Committed, Scheduler, Token,
+    scheduling::refusal_of,
     task::{Change, Due, Task},
     tasks::Left,
 };
 use crate::{
+    config::Quota,
     ledger::{Op, Order, Outcome, Subject},
-    protocol::{Code, Refusal, Reply},
+    protocol::{Code, Reply},
     store::Store,
 };
 
@@ -26,7 +28,7 @@ impl<S: Store> Scheduler<S> {
         self.requests.committed(&op);
         let op = match op {
             Op::Audited(audited) => {
-                self.asked.committed(&audited.op);
+                self.unwritten.remove(&audited.op);
                 self.log_audit(&audited, &outcome);
                 audited.op
             }
@@ -140,65 +142,62 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
-        if outcome == Outcome::Same {
+        let reply = if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
-        }
-        let quota = self.settings.quota_of(&order.route, |quota| match outcome {
-            Outcome::OverBytes => quota.pending_bytes,
-            _ => quota.pending,
-        });
-        let quota = quota.map(|(key, most)| (key.to_owned(), most));
-        self.answer(token, || match outcome {
-            Outcome::Same => Reply::Scheduled {
+            Reply::Scheduled {
                 id: order.id,
                 route: order.route,
                 fire_at: order.fire_at,
-            },
-            Outcome::OverQuota
-            | Outcome::OverBytes
-            | Outcome::OverTokenQuota(_)
-            | Outcome::OverTokenBytes(_) => {
-                let message = match outcome {
-                    Outcome::OverTokenQuota(most) => format!(
-                        "pending of the token is {most}, and its routes have as many tasks: wait \
-                         until some are done"
-                    ),
-                    Outcome::OverTokenBytes(most) => format!(
-                        "pending_bytes of the token is {most}, and with this payload the tasks of \
-                         its routes would have more: wait until some are done, or send a reference \
-                         to the payload"
-                    ),
-                    Outcome::OverBytes => over_bytes(quota, &order.route),
-                    _ => over_quota(quota, &order.route),
-                };
-                Reply::Error(Refusal {
-                    id: Some(order.id),
-                    route: Some(order.route),
-                    ..Refusal::new(Code::Quota, message)
-                })
             }
-            Outcome::DiskFull => Reply::Error(Refusal {
-                id: Some(order.id),
-                route: Some(order.route),
-                ..Refusal::new(
-                    Code::DiskFull,
-                    "the disk of data_dir has no room for new tasks: free some; deliveries and \
-                     acks go on",
-                )
-            }),
-            _ => Reply::Error(Refusal {
-                code: Code::DuplicateId,
-                message: format!(
-                    "route {:?} has or had a task with id {:?} and other content: choose another \
-                     id, or replace it with \"replace\":true",
-                    order.route, order.id
+        } else {
+            let (code, message) = self.why_not_scheduled(&order, &outcome);
+            Reply::Error(refusal_of(&order, code, message))
+        };
+        self.answer(token, || reply);
+    }
+
+    fn why_not_scheduled(&self, order: &Order, outcome: &Outcome) -> (Code, String) {
+        let route = &*order.route;
+        let quota = |quota: fn(&Quota) -> Option<u64>| self.settings.quota_of(route, quota);
+        match outcome {
+            Outcome::OverQuota => (
+                Code::Quota,
+                over_quota(quota(|quota| quota.pending), route),
+            ),
+            Outcome::OverBytes => (
+                Code::Quota,
+                over_bytes(quota(|quota| quota.pending_bytes), route),
+            ),
+            Outcome::OverTokenQuota(most) => (
+                Code::Quota,
+                format!(
+                    "pending of the token is {most}, and its routes have as many tasks: wait until \
+                     some are done"
                 ),
-                id: Some(order.id),
-                route: Some(order.route),
-                tag: None,
-                line: None,
-            }),
-        });
+            ),
+            Outcome::OverTokenBytes(most) => (
+                Code::Quota,
+                format!(
+                    "pending_bytes of the token is {most}, and with this payload the tasks of its \
+                     routes would have more: wait until some are done, or send a reference to the \
+                     payload"
+                ),
+            ),
+            Outcome::DiskFull => (
+                Code::DiskFull,
+                "the disk of data_dir has no room for new tasks: free some; deliveries and acks go \
+                 on"
+                    .to_owned(),
+            ),
+            _ => (
+                Code::DuplicateId,
+                format!(
+                    "route {route:?} has or had a task with id {:?} and other content: choose \
+                     another id, or replace it with \"replace\":true",
+                    order.id
+                ),
+            ),
+        }
     }
 
     fn finished(&mut self, subject: Subject, outcome: Outcome, token: Token) {
@@ -298,7 +297,7 @@ impl<S: Store> Scheduler<S> {
 }
 
 /// Names the quota of pending tasks that a route has reached. It can have changed since.
-fn over_quota(quota: Option<(String, u64)>, route: &str) -> String {
+fn over_quota(quota: Option<(&str, u64)>, route: &str) -> String {
     match quota {
         Some((key, most)) => format!(
             "pending of route {route:?} is {most} (quotas, key {key:?}), and it has as many tasks: \
@@ -309,7 +308,7 @@ fn over_quota(quota: Option<(String, u64)>, route: &str) -> String {
 }
 
 /// Names the quota of bytes that the payloads of a route would exceed. It can have changed since.
-fn over_bytes(quota: Option<(String, u64)>, route: &str) -> String {
+fn over_bytes(quota: Option<(&str, u64)>, route: &str) -> String {
     match quota {
         Some((key, most)) => format!(
             "pending_bytes of route {route:?} is {most} (quotas, key {key:?}), and with this payload \

@@ -153,7 +153,7 @@ impl Consumer {
         self.in_flight.len() < usize::from(self.credit)
     }
 
-    /// Whether it has a copy of a task with that id, whatever its route.
+    /// Whether it has a copy of a task with that id, on any route.
     pub(super) fn holds(&self, id: &str) -> bool {
         self.in_flight.contains_key(id) || !self.lost.is_empty() && self.lost.contains_key(id)
     }
@@ -163,7 +163,7 @@ impl Consumer {
         self.suspect_until.is_some_and(|until| now < until)
     }
 
-    /// The latest round of a task, of whatever revision, of which it left a copy unanswered.
+    /// The latest round of a task, over all revisions, of which it left a copy unanswered.
     pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
         self.late.latest_attempt(route, id)
     }

@@ -53,7 +53,7 @@ impl LateCopies {
         forgotten.map(|copy| copy.seq)
     }
 
-    /// Returns the latest round of a task, of whatever revision, among the copies.
+    /// Returns the latest round of a task among the copies, over all revisions.
     pub(super) fn latest_attempt(&self, route: &str, id: &str) -> Option<u32> {
         let copies = self.of(id).map(|(_, copy)| copy);
         let of_route = copies.filter(|copy| *copy.route == *route);

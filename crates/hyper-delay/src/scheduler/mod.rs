@@ -57,7 +57,7 @@ pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
     SeenTasks, Token,
 };
-use operating::Asked;
+use operating::Unwritten;
 pub(crate) use operating::{Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
@@ -107,7 +107,7 @@ pub(crate) struct Scheduler<S> {
     retention: Retention,
     /// Routes of which nothing is delivered.
     paused: FxHashSet<Arc<str>>,
-    asked: Asked,
+    unwritten: Unwritten,
     bulk: Bulk,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
@@ -140,7 +140,7 @@ impl<S: Store> Scheduler<S> {
             expiry: Expiry::default(),
             retention: Retention::default(),
             paused: FxHashSet::default(),
-            asked: Asked::default(),
+            unwritten: Unwritten::default(),
             bulk: Bulk::default(),
             messages: Vec::new(),
             failed: None,

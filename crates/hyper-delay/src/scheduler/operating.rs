@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ReplyTo, Scheduler, Token, bulk::Running};
 use crate::{
-    ledger::{Actor, Audited, Bulk, Op, Outcome, audit_of},
+    ledger::{Actor, Audited, Bulk, Changed, Op, Outcome},
     protocol::{BulkAct, BulkRequest, Code, Filter, Refusal, Reply, Request},
     record::Act,
     store::Store,
@@ -40,15 +40,15 @@ pub(crate) struct Standing {
 
 /// Operations that are on their way to the disk, and count for the limits.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Unwritten {
     /// Bulk operations.
     jobs: usize,
     /// The number of pauses of each route.
     pauses: FxHashMap<Arc<str>, usize>,
 }
 
-impl Asked {
-    fn submitted(&mut self, op: &Op) {
+impl Unwritten {
+    fn add(&mut self, op: &Op) {
         match op {
             Op::Begin(_) => self.jobs += 1,
             Op::Pause(route) => *self.pauses.entry(route.clone()).or_default() += 1,
@@ -56,8 +56,8 @@ impl Asked {
         }
     }
 
-    /// An operation is on disk.
-    pub(super) fn committed(&mut self, op: &Op) {
+    /// Removes an operation that is on disk.
+    pub(super) fn remove(&mut self, op: &Op) {
         match op {
             Op::Begin(_) => self.jobs -= 1,
             Op::Pause(route) => {
@@ -95,7 +95,8 @@ impl<S: Store> Scheduler<S> {
             Request::Kick { route, id } => Op::Kick { route, id, at },
             Request::Delete { route, id } => Op::Delete { route, id },
             Request::Pause { route } => {
-                let is_paused = self.is_paused(&route) || self.asked.pauses.contains_key(&route);
+                let is_paused =
+                    self.is_paused(&route) || self.unwritten.pauses.contains_key(&route);
                 if !is_paused && self.pauses() >= PAUSED {
                     let message = format!("{PAUSED} routes are paused: resume some");
                     return self.refuse(reply_to, Some(route), Code::TooManyRoutes, message);
@@ -104,7 +105,7 @@ impl<S: Store> Scheduler<S> {
             }
             Request::Resume { route } => Op::Resume(route),
             Request::Bulk(asked) => {
-                if self.bulk.len() + self.asked.jobs >= JOBS {
+                if self.bulk.len() + self.unwritten.jobs >= JOBS {
                     let message = format!("{JOBS} jobs are not done: wait, or stop some");
                     return self.refuse(reply_to, Some(asked.route), Code::Busy, message);
                 }
@@ -119,7 +120,7 @@ impl<S: Store> Scheduler<S> {
                 return;
             }
         };
-        self.asked.submitted(&op);
+        self.unwritten.add(&op);
         let audited = Box::new(Audited { op, actor });
         self.submit(Op::Audited(audited), Token::Reply(reply_to));
     }
@@ -157,13 +158,14 @@ impl<S: Store> Scheduler<S> {
 
     /// Logs an operation of an operator that has changed something.
     pub(super) fn log_audit(&self, audited: &Audited, outcome: &Outcome) {
-        let Some((act, route, id)) = audit_of(&audited.op) else {
+        let Some(Changed {
+            act,
+            route,
+            id,
+            job,
+        }) = Changed::by(&audited.op, outcome)
+        else {
             return;
-        };
-        let job = match outcome {
-            Outcome::Began(job) => Some(*job),
-            Outcome::Moved(true) | Outcome::Cancelled(Some(_)) | Outcome::Kicked(Some(_)) => None,
-            _ => return,
         };
         let (by, address) = (audited.actor.by.as_deref(), audited.actor.address);
         let address = address.map(tracing::field::display);
@@ -196,8 +198,8 @@ impl<S: Store> Scheduler<S> {
 
     /// The number of routes that are paused, or will be when all that was asked for is on disk.
     fn pauses(&self) -> usize {
-        let asked = self.asked.pauses.keys();
-        self.paused.len() + asked.filter(|route| !self.is_paused(route)).count()
+        let unwritten = self.unwritten.pauses.keys();
+        self.paused.len() + unwritten.filter(|route| !self.is_paused(route)).count()
     }
 
     /// Whether nothing of a route is delivered.

@@ -18,6 +18,9 @@ use crate::{
 /// The most keys that are read at a time, so that other work is not delayed.
 const KEYS: usize = if cfg!(test) { 3 } else { 512 };
 
+/// The longest time between two passes that have something to do.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// How far the dead letters have been looked through.
 #[derive(Debug, Default)]
 pub(super) struct Retention {
@@ -107,6 +110,14 @@ impl<S: Store> Scheduler<S> {
         };
         let page = match self.view.outdated(&from, before, KEYS) {
             Ok(page) => page,
+            Err(error) if error.is_damage() => {
+                tracing::error!(%error, "dead letters cannot be read, and stay");
+                self.retention.state = State::Rests {
+                    until: now,
+                    at_least: self.now.after(LONGEST_PAUSE),
+                };
+                return;
+            }
             Err(error) => return self.fail(error),
         };
         let left = [self.retention.oldest_left, page.oldest_left];
@@ -172,5 +183,5 @@ impl<S: Store> Scheduler<S> {
 /// The shortest time between two passes: a tenth of the retention, but at least a second and at most
 /// a minute.
 fn pause(retention_millis: u64) -> Duration {
-    Duration::from_millis((retention_millis / 10).clamp(1_000, 60_000))
+    Duration::from_millis(retention_millis / 10).clamp(Duration::from_secs(1), LONGEST_PAUSE)
 }

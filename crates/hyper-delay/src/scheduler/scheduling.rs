@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    Ask, ConsumerId, Message, Operated, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack,
-};
+use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack};
 use crate::{
     access::{Denial, Grant, Right},
-    ledger::{Actor, Op, Order},
+    ledger::{Op, Order},
     protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
     trace_context,
@@ -55,16 +53,6 @@ impl<S: Store> Scheduler<S> {
                 self.submit(Op::Cancel { route, id }, Token::Reply(to));
             }
             Request::Ping => self.reply(to, Reply::Pong),
-            request @ (Request::Kick { .. }
-            | Request::Delete { .. }
-            | Request::Bulk(_)
-            | Request::Pause { .. }
-            | Request::Resume { .. }
-            | Request::Stop { .. }) => self.operated(Operated {
-                request,
-                actor: Actor::default(),
-                reply_to: to,
-            }),
             Request::Hello { .. }
             | Request::Auth
             | Request::Stats { .. }
@@ -75,8 +63,17 @@ impl<S: Store> Scheduler<S> {
             | Request::Reasons { .. }
             | Request::Jobs
             | Request::Audit { .. }
-            | Request::Backup { .. } => {
-                debug_assert!(false, "the connection answers these itself");
+            | Request::Backup { .. }
+            | Request::Kick { .. }
+            | Request::Delete { .. }
+            | Request::Bulk(_)
+            | Request::Pause { .. }
+            | Request::Resume { .. }
+            | Request::Stop { .. } => {
+                debug_assert!(
+                    false,
+                    "the connection answers these, or sends them as Operated"
+                );
                 self.done(&to);
             }
         }
@@ -163,11 +160,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
     fn too_fast(&mut self, order: &Order, grant: Option<&Grant>) -> Option<Refusal> {
-        let refusal = |message| Refusal {
-            id: Some(order.id.clone()),
-            route: Some(order.route.clone()),
-            ..Refusal::new(Code::Quota, message)
-        };
+        let refusal = |message| refusal_of(order, Code::Quota, message);
         let now = self.now.monotonic;
         if let Some(grant) = grant
             && let Some(most) = grant.schedules_per_second
@@ -194,11 +187,6 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn refusal(&self, order: &Order) -> Option<Refusal> {
-        let refusal = |code, message| Refusal {
-            id: Some(order.id.clone()),
-            route: Some(order.route.clone()),
-            ..Refusal::new(code, message)
-        };
         let now = self.now.wall_millis();
         let latest = now.saturating_add(self.settings.max_delay_millis);
         if order.fire_at > latest {
@@ -206,12 +194,12 @@ impl<S: Store> Scheduler<S> {
                 "fire_at is {}, more than max_delay_days ahead: give at most {latest}",
                 order.fire_at
             );
-            return Some(refusal(Code::BadField, message));
+            return Some(refusal_of(order, Code::BadField, message));
         }
         let expires_at = order.terms.as_ref().and_then(|terms| terms.expires_at);
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             let message = format!("expires_at is {at}, which has passed: give a time after {now}");
-            return Some(refusal(Code::BadField, message));
+            return Some(refusal_of(order, Code::BadField, message));
         }
         let longest = Delivery {
             id: &order.id,
@@ -230,7 +218,7 @@ impl<S: Store> Scheduler<S> {
                  send {} payload bytes less, or a reference to them",
                 (longest - most).div_ceil(4) * 3
             );
-            return Some(refusal(Code::TooLong, message));
+            return Some(refusal_of(order, Code::TooLong, message));
         }
         None
     }
@@ -245,5 +233,14 @@ impl<S: Store> Scheduler<S> {
         }
         let new_route = || self.own_routes.make();
         Some((state.own_route(new_route).clone(), true))
+    }
+}
+
+/// Returns a refusal that names the task of a schedule.
+pub(super) fn refusal_of(order: &Order, code: Code, message: String) -> Refusal {
+    Refusal {
+        id: Some(order.id.clone()),
+        route: Some(order.route.clone()),
+        ..Refusal::new(code, message)
     }
 }

@@ -62,17 +62,10 @@ impl<S: Store> Scheduler<S> {
         let has_times = expiry.is_some() || outdated.is_some();
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || has_times;
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
-        match next
+        let deadlines = [next, clock_check, expiry, outdated, log]
             .into_iter()
-            .chain(clock_check)
-            .chain(expiry)
-            .chain(outdated)
-            .chain(log)
-            .min()
-        {
-            Some(at) => Next::At(at),
-            None => Next::Never,
-        }
+            .flatten();
+        deadlines.min().map_or(Next::Never, Next::At)
     }
 
     fn fire_timers(&mut self) {

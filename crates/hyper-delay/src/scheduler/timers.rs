@@ -12,7 +12,7 @@ pub(super) type Timers = Wheel<Timer>;
 pub(super) enum Timer {
     /// A waiting task is due.
     Due(u64),
-    /// A round ends, whatever copies are unanswered.
+    /// A round ends, even if copies are unanswered.
     RoundEnd(u64),
     /// The next copy of a hedged round is due.
     NextCopy(u64),

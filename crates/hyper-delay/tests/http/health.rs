@@ -1,12 +1,7 @@
-use std::{
-    fs,
-    process::{Command, Stdio},
-};
-
 use serde_json::json;
-use testkit::{PATIENCE, Process, http, process::lines, server};
+use testkit::http;
 
-use crate::server::Server;
+use crate::{server::Server, starting::Starting};
 
 #[test]
 fn a_server_is_alive_and_ready() {
@@ -65,28 +60,10 @@ fn other_paths_and_methods_are_refused_with_the_cure() {
 
 #[test]
 fn a_server_is_alive_and_not_ready_while_its_store_opens() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    fs::create_dir(&data).unwrap();
-    // Reading the commit record waits for a process that writes to it.
-    let made = Command::new("mkfifo").arg(data.join("commits")).status();
-    assert!(made.unwrap().success());
-    let addr = "127.0.0.1:0";
-    let config = json!({"bind_addr": addr, "http_addr": addr, "data_dir": "data"});
-    fs::write(directory.path().join("config.json"), config.to_string()).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hyper-delay"));
-    server::alone(&mut command, directory.path());
-    let mut process = Process::spawn(command.stderr(Stdio::piped())).unwrap();
-    let log = lines(process.child().stderr.take().unwrap());
-    let address = loop {
-        let line = log.recv_timeout(PATIENCE).expect("the log has the address");
-        if let Some((_, address)) = line.split_once("serving HTTP address=") {
-            break address.split(" ").next().unwrap().parse().unwrap();
-        }
-    };
-    assert_eq!(http::get(address, "/healthz").status, 200);
+    let starting = Starting::start();
+    assert_eq!(http::get(starting.http, "/healthz").status, 200);
     for path in ["/readyz", "/metrics"] {
-        let answer = http::get(address, path);
+        let answer = http::get(starting.http, path);
         assert_eq!(answer.status, 503);
         assert_eq!(answer.body, "the store is being opened: wait\n");
     }

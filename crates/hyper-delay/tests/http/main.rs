@@ -5,6 +5,7 @@
 mod exposition;
 mod guarded;
 mod server;
+mod starting;
 
 mod cardinality;
 mod counters;

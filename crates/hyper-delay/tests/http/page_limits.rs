@@ -12,6 +12,12 @@ fn open(browser: &Browser, server: &Server) {
     browser.until_text("#status", "Live");
 }
 
+fn open_as_operator(browser: &Browser, server: &Guarded) {
+    open(browser, server);
+    sign_in(browser, &server.admin);
+    browser.until_text("#who", "ops (schedule, consume, admin)");
+}
+
 fn sign_in(browser: &Browser, token: &str) {
     browser.write("#token", token);
     browser.press(&[ENTER]);
@@ -68,9 +74,7 @@ fn names_that_are_dots_are_opened() {
     for (route, id) in [(".", ".."), ("..", "."), ("..", "..")] {
         peer.plan(route, id, later());
     }
-    open(&browser, &server);
-    sign_in(&browser, &server.admin);
-    browser.until_text("#who", "ops (schedule, consume, admin)");
+    open_as_operator(&browser, &server);
     for (route, id) in [(".", ".."), ("..", ".")] {
         let values = json!([id, route]);
         browser.run(&format!(
@@ -106,9 +110,7 @@ fn nothing_that_a_token_has_shown_stays_without_it() {
     let task = json!({"kind": "schedule", "route_key": "pay", "id": "order-17",
         "fire_at": later(), "payload_base64": "c2VjcmV0"});
     peer.ask(&task.to_string());
-    open(&browser, &server);
-    sign_in(&browser, &server.admin);
-    browser.until_text("#who", "ops (schedule, consume, admin)");
+    open_as_operator(&browser, &server);
     browser.write("#find-id", "order-17");
     browser.click("#find button");
     browser.until("return document.querySelector('#found pre')?.textContent === 'secret'");
@@ -119,7 +121,7 @@ fn nothing_that_a_token_has_shown_stays_without_it() {
     browser.until("return document.querySelector('#sure').open");
     browser.click("#sure-yes");
     browser.until("return document.querySelectorAll('#audit-rows tr').length > 1");
-    // Whatever is asked for from now on is not answered, so nothing is filled in again.
+    // No request is answered from now on, so nothing is filled in again.
     browser.run("window.fetch = () => new Promise(() => {})");
     browser.click("#forget");
     let left = "return [document.querySelector('main').textContent, \
@@ -145,9 +147,7 @@ fn an_answer_to_a_token_that_was_forgotten_is_not_shown() {
     };
     let server = Guarded::start(json!({}));
     server.known_peer().plan("pay", "order-17", later());
-    open(&browser, &server);
-    sign_in(&browser, &server.admin);
-    browser.until_text("#who", "ops (schedule, consume, admin)");
+    open_as_operator(&browser, &server);
     browser.run(
         "const ask = window.fetch; window.answers = []; window.fetch = (path, options) => \
         path.includes('/tasks/') ? new Promise((resolve) => window.answers.push(() => \
@@ -205,9 +205,7 @@ fn a_token_that_was_revoked_is_forgotten() {
     };
     let server = Guarded::start(json!({}));
     server.known_peer().plan("pay", "order-17", later());
-    open(&browser, &server);
-    sign_in(&browser, &server.admin);
-    browser.until_text("#who", "ops (schedule, consume, admin)");
+    open_as_operator(&browser, &server);
     browser.write("#find-id", "order-17");
     browser.click("#find button");
     browser.until("return document.querySelector('#found dd')?.textContent === 'pay'");
@@ -287,9 +285,7 @@ fn a_search_goes_on_where_it_has_ended() {
     for route in 0..45 {
         peer.plan(&format!("r{route:02}"), "same", later());
     }
-    open(&browser, &server);
-    sign_in(&browser, &server.admin);
-    browser.until_text("#who", "ops (schedule, consume, admin)");
+    open_as_operator(&browser, &server);
     browser.write("#find-id", "same");
     browser.click("#find button");
     let rows = |number: usize| {

@@ -7,7 +7,7 @@ use testkit::{PATIENCE, Peer, request::later};
 
 use crate::guarded::{Guarded, call, error};
 
-/// Makes so many dead letters of the route `mail`.
+/// Makes `number` dead letters on the route `mail`.
 pub(crate) fn kill(server: &Guarded, number: u64) {
     let mut consumer = server.known_peer();
     consumer.register("mail");

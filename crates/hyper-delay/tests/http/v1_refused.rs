@@ -1,16 +1,14 @@
 //! Requests of `/v1` that are refused, with the status, the code and the cure.
 
-use std::{
-    fs,
-    io::Write as _,
-    process::{Command, Stdio},
-    time::Instant,
-};
+use std::{io::Write as _, time::Instant};
 
 use serde_json::json;
-use testkit::{PATIENCE, Process, http, process::lines, request::later, server};
+use testkit::{PATIENCE, http, request::later};
 
-use crate::guarded::{Guarded, error, send};
+use crate::{
+    guarded::{Guarded, error, send},
+    starting::Starting,
+};
 
 fn post(server: &Guarded, body: &str) -> http::Answer {
     let headers = format!("authorization: Bearer {}\r\n", server.admin);
@@ -171,31 +169,12 @@ fn a_refusal_is_counted() {
 
 #[test]
 fn requests_wait_for_the_store() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    fs::create_dir(&data).unwrap();
-    // Reading the commit record waits for a process that writes to it.
-    let made = Command::new("mkfifo").arg(data.join("commits")).status();
-    assert!(made.unwrap().success());
-    let addr = "127.0.0.1:0";
-    let config = json!({"bind_addr": addr, "http_addr": addr, "data_dir": "data"});
-    fs::write(directory.path().join("config.json"), config.to_string()).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hyper-delay"));
-    server::alone(&mut command, directory.path());
-    let mut process = Process::spawn(command.stderr(Stdio::piped())).unwrap();
-    let log = lines(process.child().stderr.take().unwrap());
-    let address = loop {
-        let line = log.recv_timeout(PATIENCE).expect("the log has the address");
-        if let Some((_, address)) = line.split_once("serving HTTP address=") {
-            let address = address.split_whitespace().next().unwrap();
-            break address.parse().unwrap();
-        }
-    };
-    let answer = http::get(address, "/v1/tasks");
+    let starting = Starting::start();
+    let answer = http::get(starting.http, "/v1/tasks");
     assert_eq!(error(&answer), (503, "starting".to_owned()));
     assert_eq!(answer.header("retry-after"), Some("5"));
     assert_eq!(
-        http::get(address, "/").status,
+        http::get(starting.http, "/").status,
         200,
         "the page shows that it waits"
     );

@@ -1,4 +1,4 @@
-//! The requests of the protocol over HTTP, for those who have only `curl`.
+//! The requests of the protocol over HTTP, for clients without a library for the protocol.
 //!
 //! Each operation of the [table](operation) becomes a line of the protocol. The line is parsed,
 //! checked and answered as one that came over TCP, and the body of the answer is the reply's line.

@@ -104,7 +104,7 @@ mod tests {
         store::{Durability, fake::Fake},
     };
 
-    /// A store with a task with this id on each of so many routes.
+    /// Returns a store that has a task with this id on each of `routes` routes.
     fn store(routes: usize, id: &str) -> Arc<Fake> {
         let store = Arc::new(Fake::default());
         let mut ledger = Ledger::open(store.clone(), 0).unwrap();

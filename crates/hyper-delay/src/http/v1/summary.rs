@@ -47,7 +47,7 @@ pub(super) async fn access(
     answer(own_rights(&state, ends, request).await)
 }
 
-/// The tasks with an id, on whatever route.
+/// Answers with the tasks that have an id, on any route.
 pub(super) async fn search(
     State(state): State<Arc<state::State>>,
     Extension(ends): Extension<Ends>,

@@ -2,7 +2,7 @@ use std::{iter, ops::ControlFlow};
 
 use super::{Mending, draft};
 use crate::{
-    ledger::keep_lowest,
+    ledger::{keep_lowest, scan::scan},
     record::{self, Name, key},
     store::{Durability, Space, Store, StoreError},
 };
@@ -35,26 +35,16 @@ impl<S: Store> Mending<'_, S> {
     fn numbers(&self, from: u64) -> Result<(Vec<u64>, Option<u64>), StoreError> {
         let mut numbers: Vec<u64> = Vec::new();
         let mut end = None;
-        let mut result = Ok(());
-        self.store.scan(Space::Names, &[], &mut |_, value| {
-            match record::decode::<Name>(value) {
-                Ok(name) => {
-                    let seq = name.seq;
-                    if seq >= from && end.is_none_or(|end| seq < end) {
-                        numbers.push(seq);
-                    }
-                }
-                Err(error) => {
-                    result = Err(error);
-                    return ControlFlow::Break(());
-                }
+        scan(self.store, Space::Names, &[], |_, value| {
+            let Name { seq, .. } = record::decode(value)?;
+            if seq >= from && end.is_none_or(|end| seq < end) {
+                numbers.push(seq);
             }
             if numbers.len() > WINDOW + WINDOW / 4 {
                 end = Some(keep_lowest(&mut numbers, WINDOW, |seq| *seq));
             }
-            ControlFlow::Continue(())
+            Ok(ControlFlow::Continue(()))
         })?;
-        result?;
         numbers.sort_unstable();
         Ok((numbers, end))
     }

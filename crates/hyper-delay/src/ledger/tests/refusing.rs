@@ -16,7 +16,7 @@ fn order(id: &str, payload: &[u8], replace: bool) -> Order {
     }
 }
 
-/// What a schedule is refused for if the route may have so many tasks and bytes.
+/// Returns the refusal of a schedule if the route may have `tasks` tasks and `bytes` bytes.
 fn refused(world: &mut World, order: &Order, tasks: u64, bytes: u64) -> Option<Outcome> {
     let most = PendingLimits {
         tasks: Some(tasks),
@@ -64,7 +64,7 @@ fn bytes_count_what_a_schedule_adds() {
     assert_eq!(refused(&mut world, &order("c", b"12", false), 3, 4), bytes);
 }
 
-/// A token that may have so many tasks and bytes pending on these routes.
+/// Returns a token that may have `tasks` tasks and `bytes` bytes pending on these routes.
 fn token(routes: &[&str], tasks: u64, bytes: u64) -> Arc<Grant> {
     let routes = routes.iter().map(|route| (*route).to_owned()).collect();
     let (entry, _) = Entry::new("t".to_owned(), vec![Right::Schedule], routes).unwrap();

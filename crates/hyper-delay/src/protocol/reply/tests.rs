@@ -1,5 +1,7 @@
 use super::*;
-use crate::protocol::{Code, Compression, Counts, Headers, RouteStats, Spans, State, Terms};
+use crate::protocol::{
+    Code, Compression, Content, Counts, Headers, RouteStats, Spans, State, Terms,
+};
 
 mod operate;
 

@@ -1,5 +1,6 @@
 //! The scheduler over the ledger and a disk that loses its power, on a clock that stands still.
 
+mod asking;
 mod cancel;
 mod client;
 mod clock;

@@ -6,7 +6,7 @@ use super::{World, invariants, world::START};
 use crate::{
     config::Config,
     scheduler::{Input, Next, Settings},
-    store::Space,
+    store::{Batch, Durability, Space, Store as _},
 };
 
 fn config(dead_retention_seconds: Option<u64>) -> Config {
@@ -140,4 +140,22 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
     world.ask(0, kick);
     world.run(20_000);
     assert_eq!(world.on_disk(Space::Names), 1, "it is in flight");
+}
+
+#[test]
+fn damage_among_the_dead_letters_ends_nothing_and_is_tried_again() {
+    let mut world = world(Some(100));
+    dies(&mut world, "a", "task");
+    let (key, value) = world.store.all(Space::Dead).remove(0);
+    let replace = |world: &World, value: &[u8]| {
+        let mut batch = Batch::new();
+        batch.put(Space::Dead, key.clone(), value);
+        world.store.commit(batch, Durability::Synced).unwrap();
+    };
+    replace(&world, b"\x01");
+    world.run(200_000);
+    assert_eq!(world.on_disk(Space::Dead), 1);
+    replace(&world, &value);
+    world.run(60_000);
+    assert_eq!(dead(&world), 0);
 }

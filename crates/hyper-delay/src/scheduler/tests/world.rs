@@ -7,8 +7,9 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::super::{Ask, ConsumerId, CopyOf, Effects, Input, Message, Next, Scheduler, Settings};
+use super::super::{ConsumerId, CopyOf, Effects, Input, Message, Next, Scheduler, Settings};
 use super::{
+    asking::as_input,
     committer::Committer,
     sockets::{Queued, Sockets},
 };
@@ -17,8 +18,8 @@ use crate::{
     config::Config,
     ledger::{Op, Sweep, SweepAct},
     protocol::{
-        BulkAct, BulkRequest, Compression, Filter, Headers, Line, Mode, Named, Reply, Request,
-        Schedule, Terms,
+        BulkAct, BulkRequest, Compression, Filter, Headers, Mode, Named, Reply, Request, Schedule,
+        Terms,
     },
     record::{self, Place, Task},
     store::{Space, Store, fake::Fake},
@@ -227,17 +228,7 @@ impl World {
     }
 
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
-        let line = Line {
-            tag: None,
-            token: None,
-            request,
-        };
-        let ask = Ask {
-            line,
-            weight: 1,
-            grant: None,
-        };
-        self.input(Input::Asked(consumer, vec![ask]));
+        self.input(as_input(consumer, request));
     }
 
     pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {

@@ -1,0 +1,132 @@
+//! The fields of a schedule.
+
+use super::*;
+
+#[test]
+fn a_schedule_is_read_with_all_its_fields() {
+    let line = r#"{"kind":"schedule","id":"order-17","route_key":"service-A","fire_at":1732616400000,"compression":"zstd","payload_base64":"aGVsbG8=","replace":true,"tag":"7"}"#;
+    let Line { tag, request, .. } = parse(line.as_bytes()).unwrap();
+    assert_eq!(tag.as_deref(), Some("7"));
+    let schedule = Schedule {
+        id: Some("order-17".into()),
+        route: Some("service-A".into()),
+        fire_at: 1_732_616_400_000,
+        compression: Compression::Zstd,
+        payload: (*b"hello").into(),
+        replace: true,
+        headers: Headers::default(),
+        terms: None,
+    };
+    assert_eq!(request, Request::Schedule(schedule));
+}
+
+#[test]
+fn a_schedule_needs_only_its_time() {
+    let schedule = Schedule {
+        id: None,
+        route: None,
+        fire_at: 5,
+        compression: Compression::None,
+        payload: Box::default(),
+        replace: false,
+        headers: Headers::default(),
+        terms: None,
+    };
+    assert_eq!(
+        request_of(r#"{"kind":"schedule","fire_at":5}"#),
+        Request::Schedule(schedule)
+    );
+    let refusal = refusal_of(r#"{"kind":"schedule"}"#);
+    assert_eq!(refusal.code, Code::MissingField);
+    assert_eq!(
+        refusal.message,
+        "fire_at is missing: give Unix milliseconds"
+    );
+}
+
+#[test]
+fn a_time_is_a_whole_number_or_its_digits_in_a_string() {
+    for (value, time) in [
+        ("0", 0),
+        ("\"0\"", 0),
+        ("\"1732616400000\"", 1_732_616_400_000),
+        ("\"\\u0031\"", 1),
+        ("9007199254740992", 1 << 53),
+    ] {
+        let request = request_of(&format!(r#"{{"kind":"schedule","fire_at":{value}}}"#));
+        assert!(matches!(request, Request::Schedule(Schedule { fire_at, .. }) if fire_at == time));
+    }
+    refused_values(
+        r#""kind":"schedule""#,
+        "fire_at",
+        &[
+            "-5",
+            "-0",
+            "1e3",
+            "5.0",
+            "5.5",
+            "9007199254740993",
+            "99999999999999999999",
+            "\"\"",
+            "\"+5\"",
+            "\" 5\"",
+            "\"-5\"",
+            "\"5.0\"",
+            "\"soon\"",
+            "true",
+            "[5]",
+            "{}",
+        ],
+        "give Unix milliseconds from 0 to 2^53, as a whole number",
+    );
+}
+
+#[test]
+fn unix_seconds_are_refused_with_the_cure() {
+    for value in ["100000000", "1732616400", "99999999999"] {
+        for shown in [value.to_owned(), format!("\"{value}\"")] {
+            let refusal = refusal_of(format!(
+                r#"{{"kind":"schedule","id":"x","fire_at":{shown}}}"#
+            ));
+            assert_eq!(refusal.code, Code::BadField, "{refusal}");
+            assert_eq!(refusal.id.as_deref(), Some("x"));
+            assert_eq!(
+                refusal.message,
+                format!(
+                    "fire_at is {value}: this looks like Unix seconds; multiply it by 1000 to give Unix milliseconds"
+                )
+            );
+        }
+    }
+    for time in [0, 1, 99_999_999, 100_000_000_000] {
+        let request = request_of(&format!(r#"{{"kind":"schedule","fire_at":{time}}}"#));
+        assert!(matches!(request, Request::Schedule(Schedule { fire_at, .. }) if fire_at == time));
+    }
+}
+
+#[test]
+fn a_payload_is_base64() {
+    let line = |payload: &str| {
+        format!(r#"{{"kind":"schedule","id":"x","fire_at":1,"payload_base64":{payload}}}"#)
+    };
+    for payload in ["\"aGVsbG8/\"", "\"aGVsbG8\\/\""] {
+        let Request::Schedule(schedule) = request_of(&line(payload)) else {
+            panic!()
+        };
+        assert_eq!(*schedule.payload, *b"hello?");
+    }
+    let refusal = refusal_of(line("\"a-b_\""));
+    assert_eq!(refusal.code, Code::BadBase64);
+    assert_eq!(refusal.id.as_deref(), Some("x"));
+    assert!(
+        refusal.message.starts_with("payload_base64 is \"a-b_\", "),
+        "{refusal}"
+    );
+    assert!(
+        refusal
+            .message
+            .ends_with(": give base64 with the standard alphabet"),
+        "{refusal}"
+    );
+    assert_eq!(refusal_of(line("7")).code, Code::BadField);
+}
