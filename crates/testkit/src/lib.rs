@@ -17,6 +17,7 @@ pub mod peer;
 pub mod process;
 pub mod request;
 pub mod server;
+pub mod terms;
 pub mod wire;
 
 use std::time::Duration;

@@ -36,25 +36,25 @@ pub(super) struct Schedule {
     #[arg(long, requires = "id")]
     replace: bool,
     /// A header for the consumer, such as traceparent=00-0af7; can be given several times.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header, allow_hyphen_values = true)]
     header: Vec<(String, String)>,
     /// Time from now after which the task is removed if it is not done. Default: never.
-    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "expires_at")]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "expires_at", allow_hyphen_values = true)]
     expires_in: Option<Duration>,
     /// Time at which the task is removed if it is not done: RFC 3339 or Unix milliseconds.
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    #[arg(long, value_name = "TIME", value_parser = value::moment, allow_hyphen_values = true)]
     expires_at: Option<u64>,
     /// The time that a consumer has for its ack, 1ms to 1day. Default: the server's setting.
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     ack_timeout: Option<Duration>,
     /// The failed rounds after which the task is a dead letter. Default: the server's setting.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     max_attempts: Option<u32>,
     /// The wait after the first failed round, which doubles. Default: the server's setting.
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     retry_delay: Option<Duration>,
     /// The longest wait after a failed round. Default: the server's setting.
-    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     max_retry_delay: Option<Duration>,
     #[command(flatten)]
     remote: Remote,

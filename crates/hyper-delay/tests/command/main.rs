@@ -21,3 +21,4 @@ mod round_trip;
 mod salvage;
 #[cfg(target_os = "linux")]
 mod service_manager;
+mod terms;

@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
+use crate::content::{Content, difference};
+
 /// The id and the content of a task. Every content starts with a unique word.
-type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 /// The number of kills before a run of the server.
 pub(crate) type Life = u64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    /// The due time of each content that was sent.
-    sent: HashMap<String, u64>,
+    sent: HashMap<String, Content>,
+    /// When each life began, in Unix milliseconds, or a little earlier.
+    lives: Vec<u64>,
     revisions: HashMap<Key, Revision>,
     pub(crate) figures: Figures,
     /// Violations of the promises.
@@ -31,6 +36,8 @@ struct Revision {
     answered: bool,
     /// The life in which the server confirmed the ack: another delivery is not allowed.
     removed: Option<Life>,
+    /// The life in which the expired task was found to be gone.
+    expired: Option<Life>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -41,14 +48,20 @@ pub(crate) struct Figures {
     pub(crate) deliveries: u64,
     pub(crate) redeliveries: u64,
     pub(crate) removed: u64,
+    pub(crate) expired: u64,
     pub(crate) early: u64,
     pub(crate) again: u64,
     pub(crate) unknown: u64,
 }
 
 impl Book {
-    pub(crate) fn sent(&mut self, content: &str, fire_at: u64) {
-        self.sent.insert(content.to_owned(), fire_at);
+    pub(crate) fn sent(&mut self, word: &str, content: Content) {
+        self.sent.insert(word.to_owned(), content);
+    }
+
+    /// Records that the next life begins at `now` (Unix milliseconds).
+    pub(crate) fn begins(&mut self, now: u64) {
+        self.lives.push(now);
     }
 
     pub(crate) fn acknowledged(&mut self, id: &str, content: &str) {
@@ -69,14 +82,59 @@ impl Book {
         self.revision(id, content).superseded = Some(life);
     }
 
-    /// Records that a cancel, sent once, found no task: the task is lost unless a consumer has sent
-    /// an ack.
-    pub(crate) fn not_found(&mut self, id: &str, content: &str) {
-        let answered = self.revision(id, content).answered;
-        if !answered {
-            self.faults
-                .push(format!("lost: the cancel of {content} found no task"));
+    /// Records that an acknowledged task was not found at `now` or earlier. It is lost unless it has
+    /// expired, or a consumer has sent an ack.
+    pub(crate) fn not_found(&mut self, id: &str, content: &str, now: u64, life: Life) {
+        let has_expired = self.sent[content].has_expired(now);
+        let revision = self.revision(id, content);
+        if revision.answered {
+            return;
         }
+        if has_expired {
+            revision.expired.get_or_insert(life);
+            self.figures.expired += 1;
+        } else {
+            let fault = format!("lost: {content} is not found: {revision:?}");
+            self.faults.push(fault);
+        }
+    }
+
+    /// Like [`not_found`](Self::not_found), of a request that does not remove the task itself.
+    pub(crate) fn seen_gone(&mut self, id: &str, content: &str, now: u64, life: Life) {
+        if !self.revision(id, content).withdrawn {
+            self.not_found(id, content, now, life);
+        }
+    }
+
+    /// Compares a stored task with its schedule.
+    pub(crate) fn stored(&mut self, content: &str, task: &Value) {
+        let difference = match self.sent.get(content) {
+            Some(sent) => difference(task, sent),
+            None => Some("it was never sent".to_owned()),
+        };
+        let fault = difference.map(|difference| format!("{content} is stored with {difference}"));
+        self.faults.extend(fault);
+    }
+
+    /// Compares all stored tasks, by id and content, with what must be there while no server runs.
+    pub(crate) fn audit(&mut self, stored: &HashMap<Key, Value>, now: u64) {
+        for ((_, content), task) in stored {
+            self.stored(content, task);
+        }
+        let sent = &self.sent;
+        let wrong = self.revisions.iter().filter_map(|(key, revision)| {
+            let is_gone = revision
+                .removed
+                .or(revision.superseded)
+                .or(revision.expired);
+            let is_owed = revision.is_owed() && !sent[&key.1].has_expired(now);
+            match stored.contains_key(key) {
+                true if is_gone.is_some() => Some(format!("{key:?} is back: {revision:?}")),
+                false if is_owed => Some(format!("{key:?} is lost: {revision:?}")),
+                _ => None,
+            }
+        });
+        self.faults.extend(wrong);
     }
 
     /// Records a delivery that was read at `now` (Unix milliseconds) from a connection of `life`.
@@ -84,23 +142,32 @@ impl Book {
     pub(crate) fn delivered(
         &mut self,
         id: &str,
-        content: &str,
+        (content, delivery): (&str, &Value),
         now: u64,
         life: Life,
         is_hedged: bool,
     ) {
         self.figures.deliveries += 1;
-        match self.sent.get(content) {
-            None => {
-                self.figures.unknown += 1;
-                self.faults.push(format!("never sent: {content}"));
-            }
-            Some(fire_at) if now < *fire_at => {
-                let early = fire_at - now;
-                self.figures.early += 1;
-                self.faults.push(format!("early by {early} ms: {content}"));
-            }
-            Some(_) => {}
+        let Some(sent) = self.sent.get(content) else {
+            self.figures.unknown += 1;
+            return self.faults.push(format!("never sent: {content}"));
+        };
+        if now < sent.fire_at {
+            let early = sent.fire_at - now;
+            self.figures.early += 1;
+            self.faults.push(format!("early by {early} ms: {content}"));
+        }
+        let headers = delivery.get("headers");
+        if headers != sent.fields.get("headers") {
+            let fault = format!("{content} is delivered with {headers:?}, and not {sent:?}");
+            self.faults.push(fault);
+        }
+        let begun = self.lives[usize::try_from(life).expect("a number of kills")];
+        let had_expired = sent.has_expired(begun);
+        if had_expired {
+            let fault =
+                format!("delivered in life {life}, and it had expired: {content}: {sent:?}");
+            self.faults.push(fault);
         }
         let revision = self.revision(id, content);
         revision.deliveries += 1;
@@ -109,8 +176,8 @@ impl Book {
         // task was cancelled or replaced.
         let is_past = |then: Life| then < life;
         let is_removed = |then: Life| !is_hedged || is_past(then);
-        let again =
-            revision.removed.is_some_and(is_removed) || revision.superseded.is_some_and(is_past);
+        let gone = revision.superseded.or(revision.expired);
+        let again = revision.removed.is_some_and(is_removed) || gone.is_some_and(is_past);
         let fault = format!("delivered after its removal in life {life}: {content}: {revision:?}");
         self.figures.redeliveries += u64::from(redelivered);
         if again {
@@ -130,20 +197,25 @@ impl Book {
     }
 
     /// Returns the contents that the server acknowledged, and that were neither withdrawn nor
-    /// answered.
+    /// answered. Those that can expire are left out: when they were looked for, they were compared.
     pub(crate) fn lost(&self) -> Vec<&str> {
-        let is_lost = |revision: &Revision| {
-            revision.acknowledged && !revision.withdrawn && !revision.answered
-        };
+        let is_endless = |content: &str| self.sent[content].expires_at().is_none();
         let lost = self
             .revisions
             .iter()
-            .filter(|(_, revision)| is_lost(revision));
+            .filter(|((_, content), revision)| revision.is_owed() && is_endless(content));
         lost.map(|((_, content), _)| content.as_str()).collect()
     }
 
     fn revision(&mut self, id: &str, content: &str) -> &mut Revision {
         let key = (id.to_owned(), content.to_owned());
         self.revisions.entry(key).or_default()
+    }
+}
+
+impl Revision {
+    /// Whether the server must have it, unless it has expired.
+    const fn is_owed(&self) -> bool {
+        self.acknowledged && !self.withdrawn && !self.answered
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use testkit::{
@@ -13,6 +12,7 @@ use testkit::{
 
 use crate::{
     book::Life,
+    content::word,
     world::{HEDGED, World},
 };
 
@@ -71,7 +71,7 @@ impl Consumer {
                             self.world.book().removed(id, content, life);
                         }
                     }
-                    "registered" => {}
+                    "registered" | "touched" => {}
                     // Another consumer took the route: a new connection takes it back.
                     "unregistered" => return Ok(()),
                     other => panic!("unexpected kind {other}: {message}"),
@@ -89,30 +89,35 @@ impl Consumer {
         unconfirmed: &mut HashMap<String, (String, String)>,
     ) -> Vec<u8> {
         let now = now();
-        let payload = STANDARD.decode(text(delivery, "payload_base64")).unwrap();
-        let payload = String::from_utf8(payload).unwrap();
-        let (content, _) = payload.split_once(' ').unwrap();
+        let content = &word(delivery);
         let id = text(delivery, "id");
         let is_hedged = HEDGED.contains(&text(delivery, "route_key"));
         let mut book = self.world.book();
-        book.delivered(id, content, now, life, is_hedged);
+        book.delivered(id, (content, delivery), now, life, is_hedged);
         drop(book);
+        let mut lines = Vec::new();
+        if self.random.u8(0..20) == 0 {
+            let mut touch = answer("touch", delivery);
+            if self.random.bool() {
+                touch["extend_ms"] = self.random.u64(1..3_000).into();
+            }
+            lines = line(&touch);
+        }
         let kind = match self.random.u8(0..100) {
             0..10 if !self.world.is_draining() => "nack",
-            10..14 if !self.world.is_draining() => return Vec::new(),
+            10..14 if !self.world.is_draining() => return lines,
             _ => "ack",
         };
-        let mut answer = json!({
-            "kind": kind,
-            "id": id,
-            "route_key": delivery["route_key"],
-            "attempt": delivery["attempt"],
-        });
+        let mut answer = answer(kind, delivery);
         if kind == "nack" {
             if self.random.bool() {
                 answer["delay_ms"] = self.random.u64(0..300).into();
             }
-            return line(&answer);
+            if self.random.bool() {
+                answer["reason"] = "no disk".into();
+            }
+            lines.extend(line(&answer));
+            return lines;
         }
         self.world.book().answered(id, content);
         if self.random.u8(0..10) > 0 {
@@ -121,6 +126,17 @@ impl Consumer {
             answer["tag"] = tag.clone().into();
             unconfirmed.insert(tag, (id.to_owned(), content.to_owned()));
         }
-        line(&answer)
+        lines.extend(line(&answer));
+        lines
     }
+}
+
+/// An answer to a delivery, or a request for more time.
+fn answer(kind: &str, delivery: &Value) -> Value {
+    json!({
+        "kind": kind,
+        "id": delivery["id"],
+        "route_key": delivery["route_key"],
+        "attempt": delivery["attempt"],
+    })
 }

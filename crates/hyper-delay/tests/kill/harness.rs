@@ -14,10 +14,10 @@ use std::{
 
 use fastrand::Rng;
 use serde_json::{Value, json};
-use testkit::{PATIENCE, Server, Wire, wire::line};
+use testkit::{PATIENCE, Server, Wire, request::now, wire::line};
 
 use crate::{
-    audit::audit,
+    audit::{audit, back_up},
     consumer::Consumer,
     producer::Producer,
     world::{ROUTES, World},
@@ -38,6 +38,7 @@ fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
     let mut random = Rng::with_seed(seed);
     let directory = tempfile::tempdir().unwrap();
     let world = Arc::new(World::default());
+    world.book().begins(now());
     let mut server = start(directory.path(), &mut random);
     world.server(Some((0, server.address)));
 
@@ -66,9 +67,13 @@ fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
         world.server(None);
         server.kill();
         if random.u8(0..8) == 0 {
-            audited += audit(&directory.path().join("data"));
+            audited += audit(directory.path(), &mut world.book());
         }
+        world.book().begins(now());
         server = start(directory.path(), &mut random);
+        if random.u8(0..8) == 0 {
+            back_up(directory.path(), &server);
+        }
         world.server(Some((life, server.address)));
     }
 
@@ -88,12 +93,13 @@ fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
     let lost = book.lost();
     println!("{audited} tasks audited between lives");
     println!(
-        "{kills} kills; {} schedules acknowledged, {} replacements; {} cancelled; {} deliveries, \
-         {} of them redeliveries; {} acks confirmed; {} lost, {} early, {} delivered after \
+        "{kills} kills; {} schedules acknowledged, {} replacements; {} cancelled; {} expired; \
+         {} deliveries, {} of them redeliveries; {} acks confirmed; {} lost, {} early, {} delivered after \
          removal, {} never sent",
         figures.acknowledged,
         figures.replaced,
         figures.cancelled,
+        figures.expired,
         figures.deliveries,
         figures.redeliveries,
         figures.removed,
@@ -106,6 +112,7 @@ fn no_acknowledged_task_is_lost_early_or_repeated_after_kills() {
     assert!(faults.is_empty(), "{faults:#?}");
     assert!(lost.is_empty(), "{:#?}", &lost[..lost.len().min(20)]);
     assert!(figures.acknowledged > kills && figures.removed > kills);
+    assert!(figures.expired > 0 || kills < 20);
     for state in ["waiting", "parked", "in_flight", "dead"] {
         assert_eq!(stats[state], 0, "{stats}");
     }
@@ -133,8 +140,17 @@ fn drained(server: &Server) -> Value {
             }
         };
         let left = |state: &str| stats[state].as_u64().unwrap();
-        if left("waiting") + left("parked") + left("in_flight") + left("dead") == 0 {
+        let pending = left("waiting") + left("parked") + left("in_flight");
+        if pending + left("dead") == 0 {
             return stats;
+        }
+        if pending == 0 {
+            // Tasks whose `max_attempts` rounds have failed.
+            for route in ROUTES {
+                let kick = json!({"kind": "kick_all", "route_key": route});
+                wire.send(&line(&kick)).unwrap();
+                while wire.receive(PATIENCE).unwrap().is_empty() {}
+            }
         }
         if stats != last {
             last = stats;

@@ -6,6 +6,7 @@ mod audit;
 mod book;
 mod bulk;
 mod consumer;
+mod content;
 mod harness;
 mod producer;
 mod signals;

@@ -17,6 +17,7 @@ use testkit::{
 
 use crate::{
     book::Life,
+    content::{Content, headers, word},
     world::{ROUTES, World},
 };
 
@@ -57,6 +58,8 @@ enum Request {
     Cancel(Task),
     /// Repeats an acknowledged schedule; its task may be done.
     Repeat,
+    /// Looks at an acknowledged task.
+    Look(Task),
 }
 
 impl Producer {
@@ -125,6 +128,11 @@ impl Producer {
                 Some(task) => self.repeat(&task),
                 None => self.schedule(None),
             },
+            24..32 if !self.own.is_empty() => {
+                let task = self.random.usize(..self.own.len());
+                let task = self.own[task].clone();
+                self.look(task)
+            }
             _ => self.schedule(None),
         }
     }
@@ -134,7 +142,24 @@ impl Producer {
         let mut request: Value = serde_json::from_slice(&task.line).unwrap();
         request["tag"] = tag.clone().into();
         request["id"] = task.id.clone().into();
+        if self.random.bool() {
+            // Headers are not content: the first ones stay.
+            request["headers"] = headers(&mut self.random);
+        }
         self.remember(tag, line(&request), Request::Repeat)
+    }
+
+    fn look(&mut self, task: Task) -> Vec<u8> {
+        self.count += 1;
+        let tag = format!("look-{}", self.count);
+        let request = json!({
+            "kind": "get",
+            "tag": tag,
+            "route_key": task.route,
+            "id": task.id,
+            "payload": true,
+        });
+        self.remember(tag, line(&request), Request::Look(task))
     }
 
     fn schedule(&mut self, replaces: Option<Task>) -> Vec<u8> {
@@ -154,6 +179,7 @@ impl Producer {
             Some(task) => task.route,
             None => ROUTES[self.random.usize(0..ROUTES.len())],
         };
+        let drawn = Content::draw(fire_at, now, &mut self.random);
         let mut request = json!({
             "kind": "schedule",
             "tag": content,
@@ -161,6 +187,10 @@ impl Producer {
             "fire_at": fire_at,
             "payload_base64": STANDARD.encode(payload),
         });
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(drawn.fields.clone());
         if let Some(task) = &replaces {
             request["id"] = task.id.clone().into();
             request["replace"] = true.into();
@@ -169,7 +199,7 @@ impl Producer {
             request["id"] = format!("id-{content}").into();
         }
         let mut book = self.world.book();
-        book.sent(&content, fire_at);
+        book.sent(&content, drawn);
         if let Some(task) = &replaces {
             book.withdrawn(&task.id, &task.content);
         }
@@ -209,7 +239,12 @@ impl Producer {
             panic!("a reply without a request: {reply}");
         };
         let mut book = self.world.book();
-        match (pending.request, text(reply, "kind")) {
+        let now = now();
+        let kind = text(reply, "kind");
+        if kind == "error" && has_expired(&pending, reply, now) {
+            return;
+        }
+        match (pending.request, kind) {
             (
                 Request::Schedule {
                     route,
@@ -243,10 +278,29 @@ impl Producer {
                 if found {
                     book.superseded(&task.id, &task.content, life);
                 } else if !pending.resent {
-                    book.not_found(&task.id, &task.content);
+                    book.not_found(&task.id, &task.content, now, life);
                 }
+            }
+            (Request::Look(_), "task") if reply["found"] == true => {
+                if reply.get("payload_base64").is_some() {
+                    book.stored(&word(reply), reply);
+                }
+            }
+            (Request::Look(task), "task") => {
+                book.seen_gone(&task.id, &task.content, now, life);
             }
             (_, _) => book.faults.push(format!("unexpected reply: {reply}")),
         }
     }
+}
+
+/// Whether a schedule was refused because its time of expiry had passed.
+fn has_expired(pending: &Pending, reply: &Value, now: u64) -> bool {
+    let is_schedule = matches!(pending.request, Request::Schedule { .. } | Request::Repeat);
+    let request: Value = serde_json::from_slice(&pending.line).unwrap();
+    let at = request["expires_at"].as_u64();
+    let message = at.map(|at| format!("expires_at is {at}, which has passed"));
+    is_schedule
+        && at.is_some_and(|at| at <= now)
+        && message.is_some_and(|message| text(reply, "message").starts_with(&message))
 }

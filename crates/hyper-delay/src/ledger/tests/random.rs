@@ -130,6 +130,8 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             }
             op
         }
+        // The index names the number and the task together: never the number of another one.
+        16 if has_number_of_another(world, &subject) => return None,
         16 => Op::Expire {
             at: expiry(world, &subject).unwrap_or(at),
             subject,
@@ -211,6 +213,12 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
 fn expiry(world: &World, subject: &Subject) -> Option<u64> {
     let task = world.model.tasks.get(&named(&subject.route, &subject.id))?;
     task.terms.as_ref()?.expires_at
+}
+
+fn has_number_of_another(world: &World, subject: &Subject) -> bool {
+    let name = named(&subject.route, &subject.id);
+    let mut tasks = world.model.tasks.iter();
+    tasks.any(|(other, task)| task.seq == subject.seq && *other != name)
 }
 
 fn audited(op: Op) -> Op {
