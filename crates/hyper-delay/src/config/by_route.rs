@@ -2,6 +2,26 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
+/// Reads such a field. `wanted` is the error of what is no object; the errors of `one` are cures.
+pub(super) fn read<T>(
+    value: &Value,
+    wanted: &str,
+    one: impl Fn(&Value) -> Result<T, String>,
+) -> Result<BTreeMap<String, T>, String> {
+    let entry = |(key, value): (&String, &Value)| {
+        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+            return Err(format!(
+                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+            ));
+        }
+        let read = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
+        Ok((key.clone(), read))
+    };
+    value.as_object().ok_or(wanted)?.iter().map(entry).collect()
+}
+
 /// Returns the keys that match a route, with their values: the key that equals it, then its prefixes,
 /// the longest first.
 pub(super) fn matching<'a, T>(

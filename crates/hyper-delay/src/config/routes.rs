@@ -4,27 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::object::number;
+use super::{by_route, object::number, read::DAY_MS};
 use crate::protocol::Terms;
-
-/// The longest time, in milliseconds.
-const DAY_MS: u64 = 86_400_000;
 
 /// Reads the field `routes`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Terms>, String> {
-    let object = value
-        .as_object()
-        .ok_or("give an object of routes or prefixes with their settings")?;
-    let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
-        let terms = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
-        Ok((key.clone(), terms))
-    };
-    object.iter().map(entry).collect()
+    by_route::read(
+        value,
+        "give an object of routes or prefixes with their settings",
+        one,
+    )
 }
 
 fn one(value: &Value) -> Result<Terms, String> {

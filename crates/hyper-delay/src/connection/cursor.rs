@@ -1,28 +1,29 @@
+use std::sync::Arc;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::{
     protocol::{Code, Filter, List, Refusal, State},
     store::Space,
 };
-use std::sync::Arc;
 
 /// Where a list goes on: a state, and a key of its space after which the next task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
-    place: Place,
+    part: Part,
     /// Empty at the start of the space.
     key: Box<[u8]>,
 }
 
-/// The states that are listed, in this order.
+/// A part of a list. The parts follow one another in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Part {
     Parked,
     Waiting,
     Dead,
 }
 
-impl Place {
+impl Part {
     const ALL: [Self; 3] = [Self::Parked, Self::Waiting, Self::Dead];
 
     const fn letter(self) -> u8 {
@@ -45,12 +46,12 @@ impl Place {
 impl Cursor {
     /// Returns where a list begins: at its cursor, or at the first task.
     pub(super) fn begin(asked: &List) -> Result<Self, Refusal> {
-        let is_asked = |place: &Place| asked.state.is_none_or(|state| state == place.state());
+        let is_asked = |part: &Part| asked.state.is_none_or(|state| state == part.state());
         let Some(after) = &asked.after else {
-            let first = Place::ALL.into_iter().find(is_asked);
-            return Ok(Self::start_of(first.unwrap_or(Place::Waiting)));
+            let first = Part::ALL.into_iter().find(is_asked);
+            return Ok(Self::start_of(first.unwrap_or(Part::Waiting)));
         };
-        let cursor = Self::parse(after).filter(|cursor| is_asked(&cursor.place));
+        let cursor = Self::parse(after).filter(|cursor| is_asked(&cursor.part));
         cursor.ok_or_else(|| Refusal {
             route: asked.route.clone(),
             ..Refusal::new(
@@ -81,35 +82,35 @@ impl Cursor {
     fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (letter, key) = bytes.split_first()?;
-        let place = Place::ALL.into_iter().find(|it| it.letter() == *letter)?;
+        let part = Part::ALL.into_iter().find(|it| it.letter() == *letter)?;
         let is_key = key.is_empty()
-            || match place {
-                Place::Waiting => key.len() == 16,
-                Place::Parked | Place::Dead => key.len() == 17 + usize::from(key[0]),
+            || match part {
+                Part::Waiting => key.len() == 16,
+                Part::Parked | Part::Dead => key.len() == 17 + usize::from(key[0]),
             };
         is_key.then(|| Self {
-            place,
+            part,
             key: key.into(),
         })
     }
 
     /// The cursor on the wire.
     pub(super) fn to_text(&self) -> Arc<str> {
-        let bytes = [&[self.place.letter()], &*self.key].concat();
+        let bytes = [&[self.part.letter()], &*self.key].concat();
         URL_SAFE_NO_PAD.encode(bytes).into()
     }
 
     /// The state of the tasks from here on.
     pub(super) const fn state(&self) -> State {
-        self.place.state()
+        self.part.state()
     }
 
     /// The space of the tasks from here on.
     pub(super) const fn space(&self) -> Space {
-        match self.place {
-            Place::Parked => Space::Parked,
-            Place::Waiting => Space::Waiting,
-            Place::Dead => Space::Dead,
+        match self.part {
+            Part::Parked => Space::Parked,
+            Part::Waiting => Space::Waiting,
+            Part::Dead => Space::Dead,
         }
     }
 
@@ -121,7 +122,7 @@ impl Cursor {
     /// Returns the cursor after a key of the same space.
     pub(super) fn after(&self, key: &[u8]) -> Self {
         Self {
-            place: self.place,
+            part: self.part,
             key: key.into(),
         }
     }
@@ -131,16 +132,16 @@ impl Cursor {
         if asked.state.is_some() {
             return None;
         }
-        match self.place {
-            Place::Parked => Some(Self::start_of(Place::Waiting)),
-            Place::Waiting => Some(Self::start_of(Place::Dead)),
-            Place::Dead => None,
+        match self.part {
+            Part::Parked => Some(Self::start_of(Part::Waiting)),
+            Part::Waiting => Some(Self::start_of(Part::Dead)),
+            Part::Dead => None,
         }
     }
 
-    fn start_of(place: Place) -> Self {
+    fn start_of(part: Part) -> Self {
         Self {
-            place,
+            part,
             key: Box::default(),
         }
     }

@@ -16,7 +16,6 @@ use crate::{
     ledger::{Listing, Position, Row, View},
     outbox::Outbox,
     protocol::{Content, Headers, List, Reply, Seen, State},
-    record::Place,
     scheduler::{Input, ReplyTo, SeenTasks},
     store::{Store, StoreError},
 };
@@ -98,11 +97,7 @@ fn task<S: Store>(
     let Some(name) = view.name(route, id)? else {
         return Ok(None);
     };
-    let (state, at) = match name.place {
-        Place::Waiting(at) => (State::Waiting, at),
-        Place::Parked(at) => (State::Parked, at),
-        Place::Dead(at) => (State::Dead, at),
-    };
+    let (state, at) = (name.place.state(), name.place.at());
     let died = Position { at, seq: name.seq };
     let mut task = Seen {
         route: route.clone(),

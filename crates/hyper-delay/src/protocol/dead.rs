@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{
     Content,
     look::ContentSink,
-    object::{Count, Object},
+    object::{self, Object},
 };
 
 /// A dead letter, or an orphaned task of any state.
@@ -29,9 +29,7 @@ impl DeadTask {
     /// The length of its object in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.write(Object::nested(&mut count));
-        count.0
+        object::length(|object| self.write(object))
     }
 
     pub(super) fn write<W: ContentSink>(&self, object: Object<'_, W>) {

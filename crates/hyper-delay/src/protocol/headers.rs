@@ -1,6 +1,6 @@
 //! Names and values that a task carries to its consumer.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{collections::HashSet, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -39,10 +39,9 @@ impl Headers {
     /// Returns the value of a header in the JSON object of the headers.
     #[must_use]
     pub fn find(text: &str, name: &str) -> Option<String> {
-        let pairs: Pairs<'_> = serde_json::from_str(text).ok()?;
-        let mut pairs = pairs.0.into_iter();
-        let found = pairs.find(|(key, _)| key == name);
-        found.map(|(_, value)| value.into_owned())
+        let Pairs(pairs) = serde_json::from_str(text).ok()?;
+        let found = pairs.into_iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value)
     }
 
     /// Makes headers of the text of a JSON object that was made by [`text`](Self::text).
@@ -54,16 +53,15 @@ impl Headers {
     /// Returns the names and values.
     #[must_use]
     pub fn pairs(&self) -> Vec<(String, String)> {
-        let pairs = serde_json::from_str(&self.text).map(|pairs: Pairs<'_>| pairs.0);
-        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into(), value.into());
-        pairs.unwrap_or_default().into_iter().map(owned).collect()
+        let pairs = serde_json::from_str(&self.text).map(|Pairs(pairs)| pairs);
+        pairs.unwrap_or_default()
     }
 
     pub(super) fn read(field: Field<'_>) -> Result<Self, Fault> {
         let Some(raw) = field.raw.map(serde_json::value::RawValue::get) else {
             return Ok(Self::default());
         };
-        let pairs: Pairs<'_> = serde_json::from_str(raw).map_err(|_| {
+        let pairs: Pairs = serde_json::from_str(raw).map_err(|_| {
             let wanted = "give an object of names and strings";
             field.bad(raw, wanted)
         })?;
@@ -86,9 +84,9 @@ impl Headers {
 }
 
 /// The headers in their order.
-struct Pairs<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+struct Pairs(Vec<(String, String)>);
 
-impl Pairs<'_> {
+impl Pairs {
     /// Returns the cure if there is something wrong with them.
     fn flaw(&self) -> Option<String> {
         let mut names = HashSet::new();
@@ -114,12 +112,12 @@ impl Pairs<'_> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Reader;
 
         impl<'de> Visitor<'de> for Reader {
-            type Value = Pairs<'de>;
+            type Value = Pairs;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of names and strings")
@@ -127,8 +125,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut pairs = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, String>()? {
-                    pairs.push((name.into(), value.into()));
+                while let Some((name, value)) = map.next_entry()? {
+                    pairs.push((name, value));
                 }
                 Ok(Pairs(pairs))
             }
@@ -138,7 +136,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
     }
 }
 
-impl Serialize for Pairs<'_> {
+impl Serialize for Pairs {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {

@@ -6,7 +6,7 @@ use super::{
     Compression, Headers, Terms,
     field::{EXACT, Fault},
     fields::Fields,
-    object::{Count, Object},
+    object::{self, Count, Object},
     payload,
 };
 
@@ -213,9 +213,7 @@ impl Seen {
     /// The length of its object in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.fields(Object::nested(&mut count)).close();
-        count.0
+        object::length(|object| self.fields(object).close())
     }
 
     pub(super) fn fields<'a, W: ContentSink>(&self, object: Object<'a, W>) -> Object<'a, W> {

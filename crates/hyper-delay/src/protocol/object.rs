@@ -100,6 +100,13 @@ fn put<W: io::Write>(out: &mut W, bytes: &[u8]) {
     out.write_all(bytes).expect("writing to memory never fails");
 }
 
+/// Returns the length of a nested object in bytes. `write` writes its fields.
+pub(super) fn length(write: impl FnOnce(Object<'_, Count>)) -> usize {
+    let mut count = Count(0);
+    write(Object::nested(&mut count));
+    count.0
+}
+
 /// A sink that counts bytes.
 pub(super) struct Count(pub(super) usize);
 

@@ -6,7 +6,7 @@ use super::{
     Filter,
     field::{EXACT, Fault},
     fields::Fields,
-    object::{Count, Object},
+    object::{self, Object},
 };
 
 /// What is done with every task that matches.
@@ -99,9 +99,7 @@ impl JobRow {
     /// The length of its object in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.fields(Object::nested(&mut count)).close();
-        count.0
+        object::length(|object| self.fields(object).close())
     }
 
     pub(super) fn fields<'a, W: io::Write>(&self, object: Object<'a, W>) -> Object<'a, W> {
@@ -152,9 +150,7 @@ impl AuditRow {
     /// The length of its object in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.write(Object::nested(&mut count));
-        count.0
+        object::length(|object| self.write(object))
     }
 
     pub(super) fn write<W: io::Write>(&self, object: Object<'_, W>) {
@@ -191,9 +187,7 @@ impl ReasonRow {
     /// The length of its object in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.write(Object::nested(&mut count));
-        count.0
+        object::length(|object| self.write(object))
     }
 
     pub(super) fn write<W: io::Write>(&self, object: Object<'_, W>) {

@@ -121,6 +121,10 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
         },
         "list" => Request::List(Box::new(List::read(fields)?)),
         "future" => Request::Future,
+        "kick" => Request::Kick {
+            route: name(fields.route_key())?,
+            id: name(fields.id())?,
+        },
         "delete" => Request::Delete {
             route: name(fields.route_key())?,
             id: name(fields.id())?,
@@ -151,10 +155,6 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
                 .offset()
                 .number("a position in the backup", 0..=EXACT)?
                 .unwrap_or_default(),
-        },
-        "kick" => Request::Kick {
-            route: name(fields.route_key())?,
-            id: name(fields.id())?,
         },
         other => return Err(unknown(other)),
     })
@@ -243,9 +243,9 @@ fn unknown(kind: &str) -> Fault {
     Fault {
         code: Code::UnknownKind,
         message: format!(
-            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, touch, cancel, ping, stats, get, \
-             list, future, dead, reasons, kick, delete, kick_all, delete_all, purge, pause, resume, \
-             jobs, stop, audit or backup",
+            "kind is \"{}\": give auth, hello, register, unregister, schedule, ack, nack, touch, \
+             cancel, ping, stats, get, list, future, dead, reasons, kick, delete, kick_all, \
+             delete_all, purge, pause, resume, jobs, stop, audit or backup",
             clipped(kind)
         ),
     }

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc};
 
-use super::object::{Count, Object};
+use super::object::{self, Object};
 
 /// The counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -70,9 +70,7 @@ impl RouteStats {
     /// The length of the row in a line, in bytes.
     #[must_use]
     pub fn length(&self) -> usize {
-        let mut count = Count(0);
-        self.write(Object::nested(&mut count));
-        count.0
+        object::length(|object| self.write(object))
     }
 
     fn write<W: io::Write>(&self, object: Object<'_, W>) {

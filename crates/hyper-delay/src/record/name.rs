@@ -4,7 +4,10 @@ use super::{
     Digest, Record, key,
     terms::{append_terms, take_terms},
 };
-use crate::{protocol::Terms, store::StoreError};
+use crate::{
+    protocol::{State, Terms},
+    store::StoreError,
+};
 
 /// The state of a task, stored under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +75,24 @@ pub(crate) enum Place {
     Parked(u64),
     /// The time of death.
     Dead(u64),
+}
+
+impl Place {
+    /// Returns the state of a task that is not in flight.
+    pub(crate) const fn state(self) -> State {
+        match self {
+            Self::Waiting(_) => State::Waiting,
+            Self::Parked(_) => State::Parked,
+            Self::Dead(_) => State::Dead,
+        }
+    }
+
+    /// Returns the time that the task is listed under, in Unix milliseconds.
+    pub(crate) const fn at(self) -> u64 {
+        match self {
+            Self::Waiting(at) | Self::Parked(at) | Self::Dead(at) => at,
+        }
+    }
 }
 
 /// A finished task in the deduplication window.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     protocol::{Compression, Terms},
-    record::{self, Place, Task},
+    record::{self, Task},
     store::StoreError,
 };
 
@@ -92,11 +92,7 @@ fn write(task: &Saved, replace: bool, out: &mut dyn Write) -> Result<(), Salvage
         replace,
         headers: headers(content.headers)?,
         terms: content.terms.map(|terms| *terms),
-        state: match task.name.place {
-            Place::Waiting(_) => "waiting",
-            Place::Parked(_) => "parked",
-            Place::Dead(_) => "dead",
-        },
+        state: task.name.place.state().as_str(),
         attempt: task.name.attempt,
     };
     serde_json::to_writer(&mut *out, &line).map_err(|error| SalvageError::Output(error.into()))?;

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::super::state::Sees;
 use crate::{
     ledger::View,
-    record::Place,
     store::{Store, StoreError},
 };
 
@@ -70,11 +69,7 @@ pub(in crate::http) fn search<S: Store>(
                 found.next = found.tasks.last().map(|(route, ..)| route.clone());
                 break;
             }
-            let state = match name.place {
-                Place::Waiting(_) => "waiting",
-                Place::Parked(_) => "parked",
-                Place::Dead(_) => "dead",
-            };
+            let state = name.place.state().as_str();
             found.tasks.push((route, state, name.fire_at));
         }
     }
