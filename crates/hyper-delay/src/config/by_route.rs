@@ -2,6 +2,31 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
+/// Reads the value of each key. The error is the cure.
+pub(super) fn read<T>(
+    object: &Map<String, Value>,
+    one: impl Fn(&Value) -> Result<T, String>,
+) -> Result<BTreeMap<String, T>, String> {
+    let entry = |(key, value): (&String, &Value)| {
+        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+            return Err(format!(
+                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+            ));
+        }
+        if key.strip_suffix('*').unwrap_or(key).contains('*') {
+            return Err(format!(
+                "{key:?} in it has a * that is not its end: give a route, or the beginning of one \
+                 and *"
+            ));
+        }
+        let read = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
+        Ok((key.clone(), read))
+    };
+    object.iter().map(entry).collect()
+}
+
 /// Returns the keys that match a route, with their values: the key that equals it, then its prefixes,
 /// the longest first.
 pub(super) fn matching<'a, T>(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{by_route::matching, object::number};
+use super::{by_route, object::number};
 
 /// The quotas of a route. `None`: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -31,7 +31,7 @@ pub(super) fn find<'a, T>(
     route: &str,
     quota: impl Fn(&Quota) -> Option<T>,
 ) -> Option<(&'a str, T)> {
-    matching(quotas, route).find_map(|(key, row)| Some((key, quota(row)?)))
+    by_route::matching(quotas, route).find_map(|(key, row)| Some((key, quota(row)?)))
 }
 
 /// Reads the field `quotas`. The error is the cure.
@@ -39,22 +39,7 @@ pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Quota>, String> {
     let object = value
         .as_object()
         .ok_or("give an object of routes or prefixes with their quotas")?;
-    let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
-        if key.strip_suffix('*').unwrap_or(key).contains('*') {
-            return Err(format!(
-                "{key:?} in it has a * that is not its end: give a route, or the beginning of one \
-                 and *"
-            ));
-        }
-        let quota = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
-        Ok((key.clone(), quota))
-    };
-    object.iter().map(entry).collect()
+    by_route::read(object, one)
 }
 
 fn one(value: &Value) -> Result<Quota, String> {

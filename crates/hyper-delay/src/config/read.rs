@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 use serde_json::{Value, json};
 
 use super::{
-    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync,
+    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route,
     hosts::Host,
     http_hosts::HttpHost,
     object::{Fields, number},
@@ -301,17 +301,7 @@ fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {
     let object = value
         .as_object()
         .ok_or("give an object of routes or prefixes with their delays")?;
-    let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
-        let delay = number(value, "milliseconds", 1..=DAY_MS);
-        let delay = delay.map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
-        Ok((key.clone(), delay))
-    };
-    object.iter().map(entry).collect()
+    by_route::read(object, |value| number(value, "milliseconds", 1..=DAY_MS))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::object::number;
+use super::{by_route, object::number};
 use crate::protocol::Terms;
 
 /// The longest time, in milliseconds.
@@ -15,16 +15,7 @@ pub(super) fn read(value: &Value) -> Result<BTreeMap<String, Terms>, String> {
     let object = value
         .as_object()
         .ok_or("give an object of routes or prefixes with their settings")?;
-    let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
-        let terms = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
-        Ok((key.clone(), terms))
-    };
-    object.iter().map(entry).collect()
+    by_route::read(object, one)
 }
 
 fn one(value: &Value) -> Result<Terms, String> {
@@ -111,6 +102,7 @@ mod tests {
         for (routes, part) in [
             ("5", "f: routes is 5: give an object of routes"),
             (r#"{"":{}}"#, "give a route of 1 to 128 bytes"),
+            (r#"{"a*b":{}}"#, "\"a*b\" in it has a * that is not its end"),
             (
                 r#"{"a":5}"#,
                 "5 for \"a\" in it: give an object with ack_timeout_ms",
