@@ -1,6 +1,9 @@
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
+use std::any::Any;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument;
@@ -89,7 +92,7 @@ where
     }
 }
 
-/// If the handler panics, the answer is dropped, which gives the delivery back.
+/// Runs the handler and answers as it says. A panic gives the delivery back, too.
 async fn handle<H, F, E>(handler: Arc<H>, delivery: Delivery, answer: Answer, confirm: bool)
 where
     H: Fn(Delivery) -> F,
@@ -99,8 +102,21 @@ where
     let (route, id) = (delivery.route(), delivery.id());
     let (attempt, traceparent) = (delivery.attempt(), delivery.header("traceparent"));
     let span = tracing::info_span!("delivery", route, id, attempt, traceparent);
-    let handled = handler(delivery.clone()).instrument(span).await;
-    let handled = handled.map_err(Into::into);
+    let run = async { handler(delivery.clone()).await }.instrument(span);
+    let handled = match caught(run).await {
+        Ok(handled) => handled.map_err(Into::into),
+        Err(panic) => {
+            tracing::error!(
+                route,
+                id,
+                panic,
+                "the handler panicked; the delivery is given back"
+            );
+            // The message of a panic can have parts of a payload, so it stays in this process.
+            answer.nack(&Nack::backoff().because("the handler panicked"));
+            return;
+        }
+    };
     match handled {
         Ok(()) if confirm => match answer.ack_confirmed().await {
             Ok(true) => {}
@@ -118,6 +134,25 @@ where
             answer.nack(&nack);
         }
     }
+}
+
+/// Runs a future until it is ready, or panics: then the error is the message of the panic.
+async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        // After a panic the future is not polled again.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(text_of(&*panic))),
+        }
+    })
+    .await
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("it has no message").to_owned()
 }
 
 fn note(ended: Result<(), JoinError>) {

@@ -26,8 +26,8 @@ type Dialer struct {
 	// TLS encrypts the connection. Default: it is plain.
 	TLS *TLS
 	// TokenFile is a file with the token of this client. It is read for each connection, so that the
-	// token can be renewed. Default: the file in the environment variable HYPER_DELAY_TOKEN_FILE, or the
-	// token in HYPER_DELAY_TOKEN, or no token. A token is sent over TLS, or to the same machine.
+	// token can be renewed. Default: the token in the environment variable HYPER_DELAY_TOKEN, or else in the
+	// file that HYPER_DELAY_TOKEN_FILE names, or no token. A token is sent over TLS, or to the same machine.
 	TokenFile string
 	// Compress is how the payloads of scheduled tasks are compressed: LZ4 or Zstd. Payloads under 256
 	// bytes are not, nor those that would not become smaller, nor those of a task with a Compression of

@@ -13,25 +13,28 @@ const (
 	tokenVariable     = "HYPER_DELAY_TOKEN"
 )
 
-// token reads the token: from the file of the dialer, or that of the environment, or the environment
-// itself. It is "" if there is none.
+// token reads the token: from the file of the dialer, or the environment, or the file that the
+// environment names, as the other clients do. It is "" if there is none.
 func (d *Dialer) token() (string, error) {
-	from, file := "TokenFile", d.TokenFile
-	if file == "" {
-		from, file = tokenFileVariable, os.Getenv(tokenFileVariable)
+	if d.TokenFile != "" {
+		return tokenIn(d.TokenFile, "TokenFile")
 	}
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", from, err)
-		}
-		return nonEmpty(string(text), fmt.Sprintf("%s is %q, which", from, file))
+	if text := os.Getenv(tokenVariable); text != "" {
+		return nonEmpty(text, tokenVariable)
 	}
-	text, isSet := os.LookupEnv(tokenVariable)
-	if !isSet || text == "" {
-		return "", nil
+	if file := os.Getenv(tokenFileVariable); file != "" {
+		return tokenIn(file, tokenFileVariable)
 	}
-	return nonEmpty(text, tokenVariable)
+	return "", nil
+}
+
+// tokenIn reads the token in a file, which from names.
+func tokenIn(file, from string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", from, err)
+	}
+	return nonEmpty(string(text), fmt.Sprintf("%s is %q, which", from, file))
 }
 
 // nonEmpty returns a token without the space around it.

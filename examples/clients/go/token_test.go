@@ -65,10 +65,10 @@ func TestTheTokenIsReadForEachConnectionAndPrecedesTheHello(t *testing.T) {
 
 func TestTheTokenComesFromTheEnvironmentUnlessAFileIsNamed(t *testing.T) {
 	fake := newFake(t)
-	t.Setenv(tokenVariable, "of the environment")
-	fake.dialWithToken(Dialer{}, "of the environment")
 	t.Setenv(tokenFileVariable, tokenFile(t, "of its file"))
 	fake.dialWithToken(Dialer{}, "of its file")
+	t.Setenv(tokenVariable, "of the environment")
+	fake.dialWithToken(Dialer{}, "of the environment")
 	fake.dialWithToken(Dialer{TokenFile: tokenFile(t, "of the dialer")}, "of the dialer")
 }
 

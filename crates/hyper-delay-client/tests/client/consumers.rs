@@ -121,7 +121,9 @@ async fn a_failed_delivery_is_given_back_with_its_delay() {
 async fn a_delivery_is_given_back_after_a_panic_and_others_continue() {
     let (_fake, mut peer, _client, listening) = listening().await;
     peer.deliver("panic", 1).await;
-    assert_eq!(peer.expect("nack").await["id"], "panic");
+    let nack = peer.expect("nack").await;
+    assert_eq!(nack["id"], "panic");
+    assert_eq!(nack["reason"], "the handler panicked");
     peer.deliver("a", 1).await;
     assert_eq!(peer.expect("ack").await["id"], "a");
     assert!(!listening.is_finished());

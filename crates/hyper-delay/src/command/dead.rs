@@ -30,7 +30,7 @@ pub(super) struct Dead {
     /// Only tasks that died before this time.
     #[arg(long, value_name = "TIME", value_parser = value::moment, conflicts_with = "one")]
     until: Option<u64>,
-    /// Also print the payloads.
+    /// Also print the headers and payloads.
     #[arg(long, conflicts_with = "act")]
     payload: bool,
     /// Make this task due now and restore all its attempts; fail if it is not dead.

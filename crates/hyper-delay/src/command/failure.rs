@@ -69,8 +69,8 @@ pub(crate) enum Failure {
     #[error("task {id:?}: {error}; leave out --decompress to print the payload as it is stored")]
     Decompress { id: String, error: DecompressError },
     #[error(
-        "route {route:?} has no task {id:?}: it is done or was never scheduled; \
-         check the route and the id"
+        "route {route:?} has no task {id:?}: it is done, removed or expired, or was never \
+         scheduled; check the route and the id"
     )]
     NoTask { route: String, id: String },
     #[error("route {route:?} has no dead letter {id:?}: list them with `hyper-delay dead {route}`")]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{inflate::inflate, protocol::Compression};
 
-/// Print the state, times and attempts of a task; fail if it does not exist.
+/// Print the state, times, attempts and terms of a task; fail if it does not exist.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay get service-A order-17 --payload --decompress")]
 pub(super) struct Get {
@@ -18,7 +18,8 @@ pub(super) struct Get {
     route: String,
     /// The id of the task on the route.
     id: String,
-    /// Also print the payload on the next line: as text, or in base64 if it is not text.
+    /// Also print the headers and the payload on the next lines: as text, or in base64 if it is not
+    /// text.
     #[arg(long)]
     payload: bool,
     /// Print the payload decompressed. Default: print it as it is stored.

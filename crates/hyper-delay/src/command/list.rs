@@ -31,7 +31,7 @@ pub(super) struct List {
     /// Maximum number of tasks to print. Default: all.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Also print the payloads.
+    /// Also print the headers and payloads.
     #[arg(long)]
     payload: bool,
     /// Print a line of JSON for each task, with the fields of the protocol.

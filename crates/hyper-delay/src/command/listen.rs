@@ -123,6 +123,13 @@ fn in_json(delivery: &Delivery, text: Option<&str>, late: Duration) -> serde_jso
         "attempt": delivery.attempt(),
         "late_ms": late.as_secs_f64() * 1_000.0,
     });
+    let headers: serde_json::Map<_, _> = delivery
+        .headers()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    if !headers.is_empty() {
+        line["headers"] = headers.into();
+    }
     match text {
         Some(text) => line["payload"] = text.into(),
         None => line["payload_base64"] = STANDARD.encode(delivery.payload()).into(),

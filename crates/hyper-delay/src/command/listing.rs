@@ -31,14 +31,30 @@ pub(super) fn described(task: &TaskInfo) -> String {
     if let Some(at) = task.expires_at_millis {
         text += &format!("; expires at {}", value::rfc_3339(at));
     }
+    for (term, millis) in [
+        ("ack timeout", task.ack_timeout_millis),
+        ("retry delay", task.retry_delay_millis),
+        ("max retry delay", task.max_retry_delay_millis),
+    ] {
+        if let Some(millis) = millis {
+            text += &format!("; {term} {}", value::span(millis));
+        }
+    }
+    if let Some(attempts) = task.max_attempts {
+        text += &format!("; max attempts {attempts}");
+    }
     if let Some(reason) = &task.reason {
         text += &format!("; reason: {reason}");
     }
     text
 }
 
-/// Prints a payload, if there is one: as text, or in base64 if it is none.
+/// Prints the headers, one on each line, and the payload, if there is one: as text, or in base64 if
+/// it is none.
 pub(super) fn print_payload(content: &Content) -> Result<(), Failure> {
+    for (name, value) in &content.headers {
+        print(&format!("  {name}: {value}"))?;
+    }
     if let Some(length) = content.payload_bytes {
         return print(&format!(
             "  its payload of {length} bytes does not fit into a line"
@@ -96,6 +112,13 @@ mod tests {
                 r#"{"id":"a","route_key":"r","state":"in_flight","fire_at":0,"due":0,"attempt":2}"#
             ),
             "a on r is in flight, attempt 2"
+        );
+        assert_eq!(
+            line(
+                r#"{"id":"a","route_key":"r","state":"in_flight","fire_at":0,"due":0,"attempt":2,"ack_timeout_ms":90000,"max_attempts":3,"retry_delay_ms":50,"max_retry_delay_ms":3600000}"#
+            ),
+            "a on r is in flight, attempt 2; ack timeout 1m 30s; retry delay 50ms; max retry delay 1h; \
+             max attempts 3"
         );
     }
 }

@@ -44,16 +44,19 @@ pub(super) struct Schedule {
     /// Time at which the task is removed if it is not done: RFC 3339 or Unix milliseconds.
     #[arg(long, value_name = "TIME", value_parser = value::moment, allow_hyphen_values = true)]
     expires_at: Option<u64>,
-    /// The time that a consumer has for its ack, 1ms to 1day. Default: the server's setting.
+    /// The time that a consumer has for its ack, 1ms to 1day. Default: the setting of the route or
+    /// the server.
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     ack_timeout: Option<Duration>,
-    /// The failed rounds after which the task is a dead letter. Default: the server's setting.
+    /// The failed rounds after which the task is a dead letter. Default: the setting of the
+    /// route or the server.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_hyphen_values = true)]
     max_attempts: Option<u32>,
-    /// The wait after the first failed round, which doubles. Default: the server's setting.
+    /// The wait after the first failed round, which doubles. Default: the setting of the route
+    /// or the server.
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     retry_delay: Option<Duration>,
-    /// The longest wait after a failed round. Default: the server's setting.
+    /// The longest wait after a failed round. Default: the setting of the route or the server.
     #[arg(long, value_name = "TIME", value_parser = value::duration, allow_hyphen_values = true)]
     max_retry_delay: Option<Duration>,
     #[command(flatten)]

@@ -53,6 +53,11 @@ pub(super) fn rfc_3339(millis: u64) -> String {
     time.map_or_else(|| millis.to_string(), |time| format!("{time:.3}"))
 }
 
+/// Formats a number of milliseconds as a span that [`duration`] reads.
+pub(super) fn span(millis: u64) -> String {
+    humantime::format_duration(Duration::from_millis(millis)).to_string()
+}
+
 /// Formats milliseconds with three significant digits.
 pub(super) fn millis(time: Duration) -> String {
     let millis = time.as_secs_f64() * 1_000.0;

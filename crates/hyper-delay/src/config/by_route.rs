@@ -16,6 +16,12 @@ pub(super) fn read<T>(
                 "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
             ));
         }
+        if key.strip_suffix('*').unwrap_or(key).contains('*') {
+            return Err(format!(
+                "{key:?} in it has a * that is not its end: give a route, or the beginning of one \
+                 and *"
+            ));
+        }
         let read = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
         Ok((key.clone(), read))
     };

@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error as _, MapAccess, Visitor},
+    de::{Error as _, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::Value;
 
 use super::ConfigError;
 
-/// The entries of an object. A name that is given twice is an error, unlike in `serde_json::Map`.
+/// The entries of an object. A name that is given twice, at any depth, is an error, unlike in
+/// `serde_json::Map`.
 pub(super) struct Object(BTreeMap<String, Value>);
 
 /// The fields of a file that have not been taken yet.
@@ -125,7 +126,7 @@ impl<'de> Visitor<'de> for Entries {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = BTreeMap::new();
-        while let Some((field, value)) = map.next_entry::<String, Value>()? {
+        while let Some((field, Once(value))) = map.next_entry::<String, Once>()? {
             if entries.contains_key(&field) {
                 return Err(A::Error::custom(format_args!(
                     "{field} is given twice: give it once"
@@ -134,5 +135,61 @@ impl<'de> Visitor<'de> for Entries {
             entries.insert(field, value);
         }
         Ok(entries)
+    }
+}
+
+/// A value whose objects have each field once, at any depth.
+struct Once(Value);
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyValue).map(Self)
+    }
+}
+
+struct AnyValue;
+
+impl<'de> Visitor<'de> for AnyValue {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Once(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Value, A::Error> {
+        let entries = Entries.visit_map(map)?;
+        Ok(Value::Object(entries.into_iter().collect()))
     }
 }

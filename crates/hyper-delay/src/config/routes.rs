@@ -100,6 +100,7 @@ mod tests {
         for (routes, part) in [
             ("5", "f: routes is 5: give an object of routes"),
             (r#"{"":{}}"#, "give a route of 1 to 128 bytes"),
+            (r#"{"a*b":{}}"#, "\"a*b\" in it has a * that is not its end"),
             (
                 r#"{"a":5}"#,
                 "5 for \"a\" in it: give an object with ack_timeout_ms",

@@ -61,12 +61,12 @@ impl Headers {
         let Some(raw) = field.raw.map(serde_json::value::RawValue::get) else {
             return Ok(Self::default());
         };
-        let pairs: Pairs = serde_json::from_str(raw).map_err(|_| {
-            let wanted = "give an object of names and strings";
-            field.bad(raw, wanted)
-        })?;
+        // A value can be a secret, so errors have the names and the sizes only.
+        let pairs: Pairs = serde_json::from_str(raw)
+            .map_err(|_| field.bad(kind_of(raw), "give an object of names and strings"))?;
+        let shown = format!("an object of {}", pairs.0.len());
         if let Some(why) = pairs.flaw() {
-            return Err(field.bad(raw, &why));
+            return Err(field.bad(&shown, &why));
         }
         let text = match pairs.0.is_empty() {
             true => String::new(),
@@ -77,9 +77,20 @@ impl Headers {
                 "give at most {TEXT} bytes of JSON; these are {}",
                 text.len()
             );
-            return Err(field.bad(raw, &wanted));
+            return Err(field.bad(&shown, &wanted));
         }
         Ok(Self { text: text.into() })
+    }
+}
+
+/// Names the kind of a JSON value that is no headers.
+fn kind_of(raw: &str) -> &'static str {
+    match raw.as_bytes().first() {
+        Some(b'{') => "an object with a value that is no string",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        _ => "a number",
     }
 }
 
@@ -98,7 +109,8 @@ impl Pairs {
         }
         self.0.iter().find_map(|(name, value)| {
             if !(1..=NAME).contains(&name.len()) {
-                Some(format!("give names of 1 to {NAME} bytes"))
+                let length = name.len();
+                Some(format!("give names of 1 to {NAME} bytes; one has {length}"))
             } else if value.len() > VALUE {
                 Some(format!(
                     "give values of at most {VALUE} bytes, as not that of {name:?}"
@@ -178,15 +190,18 @@ mod tests {
         for (value, part) in [
             (
                 "5".to_owned(),
-                "headers is 5: give an object of names and strings",
+                "headers is a number: give an object of names and strings",
             ),
-            (r#"["a"]"#.to_owned(), "give an object of names and strings"),
+            (r#"["a"]"#.to_owned(), "headers is a list: give an object"),
             (
                 r#"{"a":1}"#.to_owned(),
-                "give an object of names and strings",
+                "headers is an object with a value that is no string: give an object",
             ),
-            (r#"{"":"a"}"#.to_owned(), "give names of 1 to 64 bytes"),
-            (object(1, 65, 1), "give names of 1 to 64 bytes"),
+            (
+                r#"{"":"a"}"#.to_owned(),
+                "headers is an object of 1: give names of 1 to 64 bytes; one has 0",
+            ),
+            (object(1, 65, 1), "give names of 1 to 64 bytes; one has 65"),
             (
                 object(1, 1, 1_025),
                 "give values of at most 1024 bytes, as not that of \"0\"",
@@ -206,6 +221,21 @@ mod tests {
         }
         for most in [object(32, 64, 56), object(3, 1, 1_024)] {
             assert_eq!(headers(&most).unwrap(), most);
+        }
+    }
+
+    #[test]
+    fn no_value_of_a_header_is_in_an_error() {
+        let long = "secret".repeat(171);
+        for value in [
+            r#""secret""#.to_owned(),
+            r#"{"a":"secret","b":1}"#.to_owned(),
+            r#"{"":"secret"}"#.to_owned(),
+            r#"{"a":"secret","a":"secret"}"#.to_owned(),
+            format!(r#"{{"a":"{long}"}}"#),
+        ] {
+            let message = headers(&value).unwrap_err();
+            assert!(!message.contains("secret"), "{message}");
         }
     }
 }

@@ -51,6 +51,21 @@ fn payloads_are_read_as_bytes_from_standard_input() {
 }
 
 #[test]
+fn headers_are_printed_with_the_payload() {
+    let server = Server::start(json!({}));
+    let line = ["schedule", "hello", "--route", "a", "--id", "1"];
+    let headers = ["--header", "b=2", "--header", "a=x=y"];
+    server.run(&[&line[..], &headers].concat()).done();
+    let shown = server.run(&["get", "a", "1", "--payload"]).done();
+    assert!(shown.ends_with("\n  a: x=y\n  b: 2\n  hello\n"), "{shown}");
+    let heard = server.run(&["listen", "a", "--count", "1", "--json"]);
+    assert_eq!(
+        json(&heard.done())["headers"],
+        json!({"a": "x=y", "b": "2"})
+    );
+}
+
+#[test]
 fn listen_with_a_count_takes_no_other_tasks() {
     let server = Server::start(json!({}));
     for at in ["1000", "2000", "3000"] {

@@ -274,11 +274,18 @@ fn a_file_is_one_object_with_each_field_once() {
             "{json}"
         );
     }
-    let text = error(r#"{"credit":1,"credit":2}"#);
-    assert!(
-        text.contains("credit is given twice: give it once"),
-        "{text}"
-    );
+    for (json, twice) in [
+        (r#"{"credit":1,"credit":2}"#, "credit"),
+        (r#"{"hedge":{"a":1,"a":2}}"#, "a"),
+        (r#"{"routes":{"a*":{},"a*":{"max_attempts":1}}}"#, "a*"),
+        (r#"{"quotas":{"b":{"pending":1,"pending":2}}}"#, "pending"),
+        (r#"{"tls":{"cert":"a","cert":"b","key":"c"}}"#, "cert"),
+        (r#"{"hosts":[{"c":1,"c":1}]}"#, "c"),
+    ] {
+        let text = error(json);
+        let wanted = format!("{twice} is given twice: give it once");
+        assert!(text.contains(&wanted), "{text}");
+    }
 }
 
 #[test]

@@ -23,8 +23,8 @@ const usage = `Usage:
 produce schedules N tasks (10), each to be due after the delay (1s), with payloads of BYTES or more. consume prints
 the deliveries of the route and acknowledges them; after N it ends, and without -count it goes on.
 
-TLS is -tls, or one or more of -tls-ca FILE, -tls-cert FILE and -tls-key FILE, -tls-name NAME. A token is read from the
-file in HYPER_DELAY_TOKEN_FILE, or from HYPER_DELAY_TOKEN.
+TLS is -tls, or one or more of -tls-ca FILE, -tls-cert FILE and -tls-key FILE, -tls-name NAME. A token is read from
+HYPER_DELAY_TOKEN, or else from the file that HYPER_DELAY_TOKEN_FILE names.
 `
 
 // options are those of both subcommands.

@@ -107,8 +107,9 @@ public final class ClientOptions {
 
     /**
      * Sets a file with the token of this client, which is read for each connection. Default, and
-     * null: the file in the environment variable {@code HYPER_DELAY_TOKEN_FILE}, or the token in
-     * {@code HYPER_DELAY_TOKEN}, or no token. A token is sent over TLS, or to the same machine.
+     * null: the token in the environment variable {@code HYPER_DELAY_TOKEN}, or else in the file that
+     * {@code HYPER_DELAY_TOKEN_FILE} names, or no token. A token is sent over TLS, or to the same
+     * machine.
      */
     public ClientOptions tokenFile(Path file) {
         tokenFile = file;

@@ -15,25 +15,28 @@ final class Token {
     private Token() {}
 
     /**
-     * Returns the token in the file, or in the file of the environment, or in the environment
-     * itself; null if there is none.
+     * Returns the token in the file, or in the environment, or in the file that the environment
+     * names, as the other clients do; null if there is none.
      */
     static String read(Path file, Map<String, String> environment) {
-        String from = "tokenFile";
-        String named = environment.getOrDefault(FILE, "");
-        if (file == null && !named.isEmpty()) {
-            from = FILE;
-            file = Path.of(named);
-        }
         if (file != null) {
-            try {
-                return nonEmpty(Files.readString(file), from + " is '" + file + "', which");
-            } catch (IOException e) {
-                throw new HyperDelayException(from + " is '" + file + "', which cannot be read: " + e, e);
-            }
+            return in(file, "tokenFile");
         }
         String value = environment.getOrDefault(VALUE, "");
-        return value.isEmpty() ? null : nonEmpty(value, VALUE);
+        if (!value.isEmpty()) {
+            return nonEmpty(value, VALUE);
+        }
+        String named = environment.getOrDefault(FILE, "");
+        return named.isEmpty() ? null : in(Path.of(named), FILE);
+    }
+
+    /** Reads the token in a file, which {@code from} names. */
+    private static String in(Path file, String from) {
+        try {
+            return nonEmpty(Files.readString(file), from + " is '" + file + "', which");
+        } catch (IOException e) {
+            throw new HyperDelayException(from + " is '" + file + "', which cannot be read: " + e, e);
+        }
     }
 
     /** Throws if a token would be readable on its way. */

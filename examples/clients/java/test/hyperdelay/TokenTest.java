@@ -59,13 +59,13 @@ final class TokenTest {
         Map<String, String> environment =
             Map.of(Token.VALUE, "of the environment", Token.FILE, file("of its file").toString());
         equal(Token.read(file("of the options"), environment), "of the options");
-        equal(Token.read(null, environment), "of its file");
-        equal(Token.read(null, Map.of(Token.VALUE, "of the environment")), "of the environment");
+        equal(Token.read(null, environment), "of the environment");
+        equal(Token.read(null, Map.of(Token.FILE, file("of its file").toString())), "of its file");
         equal(Token.read(null, Map.of()) == null, true);
         try (Fake fake = new Fake()) {
             ClientOptions options = new ClientOptions();
             options.environment = environment;
-            fake.connect(options, () -> authenticate(fake, "of its file"));
+            fake.connect(options, () -> authenticate(fake, "of the environment"));
         }
     }
 

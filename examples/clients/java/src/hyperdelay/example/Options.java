@@ -17,7 +17,7 @@ record Options(String command, String address, String route, int count, Duration
         goes on.
 
         TLS is -tls, or one or more of -tls-ca FILE, -tls-cert FILE and -tls-key FILE, -tls-name NAME. A token is read
-        from the file in HYPER_DELAY_TOKEN_FILE, or from HYPER_DELAY_TOKEN.
+        from HYPER_DELAY_TOKEN, or else from the file that HYPER_DELAY_TOKEN_FILE names.
         """;
 
     static Options parse(String[] args) {
