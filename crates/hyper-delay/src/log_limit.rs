@@ -28,10 +28,14 @@ pub(crate) enum Warning {
     Token,
     /// A payload could not be decompressed for its consumer.
     Payload,
+    /// A client did not read a backup to its end.
+    Backup,
+    /// The content of a task cannot be read.
+    Unreadable,
 }
 
 impl Warning {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Host,
         Self::Full,
         Self::Accept,
@@ -40,7 +44,14 @@ impl Warning {
         Self::Tls,
         Self::Token,
         Self::Payload,
+        Self::Backup,
+        Self::Unreadable,
     ];
+
+    /// Whether its cause is on this side.
+    const fn is_error(self) -> bool {
+        matches!(self, Self::Unreadable)
+    }
 
     const fn text(self) -> &'static str {
         match self {
@@ -52,6 +63,8 @@ impl Warning {
             Self::Tls => "closed: the TLS handshake failed",
             Self::Token => "refused: a token is wrong or was revoked",
             Self::Payload => "not delivered: a payload cannot be decompressed for its consumer",
+            Self::Backup => "a backup was broken off before its end",
+            Self::Unreadable => "the content of a task cannot be read",
         }
     }
 }
@@ -76,7 +89,11 @@ impl LogLimit {
     /// Logs a warning, or counts it if a line of its kind was logged less than a second ago.
     pub(crate) fn warn(&self, warning: Warning, cause: impl Display) {
         if let Some(left_out) = self.kind(warning, |kind| kind.admit(Instant::now())) {
-            tracing::warn!(listener = self.listener, %cause, left_out, "{}", warning.text());
+            let listener = self.listener;
+            match warning.is_error() {
+                true => tracing::error!(listener, %cause, left_out, "{}", warning.text()),
+                false => tracing::warn!(listener, %cause, left_out, "{}", warning.text()),
+            }
         }
     }
 
@@ -84,7 +101,11 @@ impl LogLimit {
     pub(crate) fn flush(&self) {
         for warning in Warning::ALL {
             if let Some(left_out) = self.kind(warning, |kind| kind.flush(Instant::now())) {
-                tracing::warn!(listener = self.listener, left_out, "{}", warning.text());
+                let listener = self.listener;
+                match warning.is_error() {
+                    true => tracing::error!(listener, left_out, "{}", warning.text()),
+                    false => tracing::warn!(listener, left_out, "{}", warning.text()),
+                }
             }
         }
     }

@@ -6,9 +6,9 @@ use std::{
     io::{self, IsTerminal as _},
 };
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, filter::Directive};
 
-use crate::config::LogFormat;
+use crate::{config::LogFormat, scheduler::AUDIT};
 
 /// The default filter of the server. Two libraries of the store log only errors that they also
 /// return, and without the name of a file.
@@ -24,6 +24,7 @@ const VARIABLE: &str = "RUST_LOG";
 /// a warning if it is unusable.
 pub(super) fn start(default: &str, format: LogFormat) {
     let (filter, complaint) = filter(env::var_os(VARIABLE), default);
+    let filter = filter.add_directive(audit());
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr);
@@ -47,6 +48,12 @@ pub(super) fn start(default: &str, format: LogFormat) {
 /// Starts logging for a command that is not the server.
 pub(super) fn start_client() {
     start(CLIENT, LogFormat::Text);
+}
+
+/// Keeps the lines of the audit, whatever the filter is.
+fn audit() -> Directive {
+    let directive = format!("{AUDIT}=info");
+    directive.parse().expect("a target and a level")
 }
 
 /// Returns the filter, and a warning if `value` cannot be used.

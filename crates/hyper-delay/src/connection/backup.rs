@@ -15,6 +15,7 @@ use tokio::{
 use super::{Shared, ask_disk::read};
 use crate::{
     backup::Stream,
+    log_limit::{LogLimit, Warning},
     protocol::{Code, Refusal, Reply},
     store::{Store, StoreError},
 };
@@ -127,10 +128,11 @@ async fn begin<S: Store>(
     let store = shared.store.clone();
     let now = shared.clock.now().wall_millis();
     let stream = read(move || Ok(Stream::begin(store.snapshot()?, now))).await?;
-    tracing::info!("a backup was begun");
+    tracing::debug!("a backup was begun");
     let (asks, received) = mpsc::channel(1);
     let most = piece_of(shared.config.max_line_bytes);
-    let kept = keep(stream, most, Asks { received, patience }, permit);
+    let logs = shared.logs.clone();
+    let kept = keep(stream, most, Asks { received, patience }, permit, logs);
     Ok(Keeper {
         asks,
         offset: 0,
@@ -145,7 +147,13 @@ fn piece_of(line: usize) -> usize {
     (line.saturating_sub(LINE) / 4 * 3).clamp(3, PIECE)
 }
 
-async fn keep(mut stream: Stream, most: usize, mut asks: Asks, permit: OwnedSemaphorePermit) {
+async fn keep(
+    mut stream: Stream,
+    most: usize,
+    mut asks: Asks,
+    permit: OwnedSemaphorePermit,
+    logs: Arc<LogLimit>,
+) {
     let mut is_whole = false;
     loop {
         let ask = match timeout(asks.patience, asks.received.recv()).await {
@@ -156,7 +164,7 @@ async fn keep(mut stream: Stream, most: usize, mut asks: Asks, permit: OwnedSema
             }
             Ok(None) => {
                 let bytes = stream.offset();
-                tracing::warn!(bytes, "a backup was broken off before its end");
+                logs.warn(Warning::Backup, format_args!("after {bytes} bytes"));
                 return;
             }
             Err(_) => {

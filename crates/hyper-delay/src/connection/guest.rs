@@ -126,14 +126,10 @@ async fn answer<S: Store>(shared: &Arc<Shared<S>>, id: ConsumerId, asked: Asked)
     requests.flush();
     let messages = outbox.next(Vec::new()).await?;
     let mut replies = messages.into_iter();
-    let reply = replies.find_map(|message| match message {
+    replies.find_map(|message| match message {
         Message::Reply { reply, .. } => Some(reply),
         Message::Quiet(_) | Message::Deliver { .. } => None,
-    })?;
-    if let Reply::Error(refusal) = &reply {
-        shared.metrics.refuse(refusal.code);
-    }
-    Some(reply)
+    })
 }
 
 /// Removes the outbox of a guest, also if the guest does not wait for its reply.

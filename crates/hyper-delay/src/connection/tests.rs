@@ -186,7 +186,7 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
     deliver(&world.outbox, SEQ);
     world.outbox.wake();
     let event = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
-    let Event::Input(Input::Unreadable { copy, reason }) = event else {
+    let Event::Input(Input::Undeliverable { copy, reason }) = event else {
         panic!("{event:?} is no damage");
     };
     assert_eq!((copy.consumer, copy.seq), (1, DAMAGED));

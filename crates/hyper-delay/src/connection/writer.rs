@@ -1,4 +1,5 @@
 use std::{
+    fmt,
     panic::{self, AssertUnwindSafe},
     sync::Arc,
     time::Duration,
@@ -16,7 +17,7 @@ use crate::{
     metrics::Metrics,
     outbox::Outbox,
     protocol::{Accept, Delivery, Encoder, Reply},
-    scheduler::{Input, Message},
+    scheduler::{CopyOf, Input, Message},
     store::{Store, StoreError},
     trace_context,
 };
@@ -174,23 +175,31 @@ impl<S: Store> Writer<'_, S> {
                 self.metrics.deliveries.add(1);
                 return Ok(());
             }
-            Ok(Some(Err(error))) => {
-                let (id, reason) = (&*copy.id, error.to_string());
-                let cause = format!("task {id:?} on route {route:?}: {reason}");
-                self.logs.warn(Warning::Payload, cause);
-                let reason = reason.into();
-                Input::NotInflated { copy, reason }
-            }
+            Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
-            Err(error) if error.is_damage() => Input::Unreadable {
-                copy,
-                reason: error.to_string().into(),
-            },
+            Err(error) if error.is_damage() => {
+                self.undeliverable(Warning::Unreadable, route, copy, &error)
+            }
             Err(error) => return Err(error),
         };
         self.outbox.report(input);
         Ok(())
+    }
+
+    /// Logs that the content of a task cannot be delivered. Returns what the scheduler is told.
+    fn undeliverable(
+        &self,
+        warning: Warning,
+        route: &str,
+        copy: CopyOf,
+        error: &dyn fmt::Display,
+    ) -> Input {
+        let (id, reason) = (&*copy.id, error.to_string());
+        let cause = format!("task {id:?} on route {route:?}: {reason}");
+        self.logs.warn(warning, cause);
+        let reason = reason.into();
+        Input::Undeliverable { copy, reason }
     }
 }
 

@@ -15,7 +15,11 @@ use axum::{
     response::Response,
 };
 
-use super::{listener::Ends, problem::Problem, state, v1};
+use super::{
+    listener::Ends,
+    problem::{Problem, Refused},
+    state, v1,
+};
 use crate::{
     config::{Config, HttpHosts},
     protocol::Code,
@@ -34,6 +38,11 @@ pub(super) async fn guard(
         Err(problem) if v1::has(request.uri().path()) => problem.json(),
         Err(problem) => problem.text(),
     };
+    if let Some(Refused(code)) = response.extensions().get()
+        && let Ok(serving) = state.serving()
+    {
+        serving.metrics.refuse_request(code);
+    }
     let headers = response.headers_mut();
     for (name, value) in [
         (CACHE_CONTROL, "no-store"),

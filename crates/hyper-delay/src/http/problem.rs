@@ -17,7 +17,7 @@ use crate::{
 const RETRY: HeaderValue = HeaderValue::from_static("5");
 
 /// The codes that only requests over HTTP receive.
-pub(super) mod code {
+pub(crate) mod code {
     pub(in crate::http) const UNAUTHENTICATED: &str = "unauthenticated";
     pub(in crate::http) const NOT_FOUND: &str = "not_found";
     pub(in crate::http) const METHOD: &str = "method_not_allowed";
@@ -26,8 +26,8 @@ pub(super) mod code {
     pub(in crate::http) const UNAVAILABLE: &str = "unavailable";
     pub(in crate::http) const TIMEOUT: &str = "timeout";
 
-    #[cfg(test)]
-    pub(in crate::http) const ALL: [&str; 7] = [
+    /// All of them. Their refusals are counted in this order.
+    pub(crate) const ALL: [&str; 7] = [
         UNAUTHENTICATED,
         NOT_FOUND,
         METHOD,
@@ -37,6 +37,10 @@ pub(super) mod code {
         TIMEOUT,
     ];
 }
+
+/// The code of a refusal, as an extension of the response, to be counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Refused(pub(super) &'static str);
 
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +104,7 @@ impl Problem {
 
     fn with_body(self, kind: &'static str, body: String) -> Response {
         let mut response = (self.status, [(CONTENT_TYPE, kind)], body).into_response();
+        response.extensions_mut().insert(Refused(self.code));
         let headers = response.headers_mut();
         match self.status {
             StatusCode::UNAUTHORIZED => {

@@ -1,9 +1,12 @@
-use hyper_delay_client::Token;
+use hyper_delay_client::{Token, TokenError};
 
 use super::{LoadError, Wire, reply::Reply};
 
-/// Shows the token, and waits until it is accepted.
+/// Shows the token, and waits until it is accepted. Does not send it in clear to another machine.
 pub(super) async fn authenticate(wire: &mut Wire, token: &Token) -> Result<(), LoadError> {
+    if !wire.is_private() {
+        return Err(TokenError::Unencrypted.into());
+    }
     // The file is read by each connection, and small.
     let token = token.reveal()?;
     let line = serde_json::json!({"kind": "auth", "token": token});

@@ -4,6 +4,7 @@ use std::{
     error::Error as _,
     fmt,
     future::poll_fn,
+    net::SocketAddr,
     pin::pin,
     task::{Context, Poll},
 };
@@ -28,6 +29,8 @@ pub struct Wire {
     pub out: Vec<u8>,
     /// The number of bytes of `out` that are sent.
     sent: usize,
+    /// Whether it is encrypted or stays on this machine.
+    is_private: bool,
 }
 
 /// A plain or an encrypted connection.
@@ -57,6 +60,8 @@ impl Wire {
             address: address.to_owned(),
             source,
         })?;
+        let is_loopback = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
+        let is_private = tls.is_some() || stream.peer_addr().is_ok_and(is_loopback);
         let stream: Box<dyn Duplex> = match tls {
             None => Box::new(stream),
             Some(tls) => {
@@ -75,7 +80,13 @@ impl Wire {
             lines: Lines::new(LONGEST),
             out: Vec::new(),
             sent: 0,
+            is_private,
         })
+    }
+
+    /// Returns whether a token may be sent: the connection is encrypted or stays on this machine.
+    pub(super) const fn is_private(&self) -> bool {
+        self.is_private
     }
 
     /// Sends `out` as far as the socket accepts it, and waits until bytes are received.

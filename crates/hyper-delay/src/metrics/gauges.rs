@@ -29,6 +29,8 @@ pub(super) struct RouteGauges {
     pub(super) dead: u64,
     /// Connections that have registered it.
     pub(super) consumers: u64,
+    /// The longest wait of a due task without a consumer, in milliseconds. Not of a sum.
+    pub(super) oldest_overdue: u64,
     /// Whether nothing of it is delivered. Not of a sum.
     pub(super) is_paused: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;
 pub(crate) use write_watch::WriteWatch;
 
-use crate::{forecast::Forecast, protocol::Code, store::Room};
+use crate::{forecast::Forecast, http::CODES as HTTP_CODES, protocol::Code, store::Room};
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -62,6 +62,8 @@ pub(crate) struct Metrics {
     /// Dead letters that were removed because of their age.
     pub(crate) outdated: Count,
     refusals: [Count; Code::ALL.len()],
+    /// Refusals with a code that only requests over HTTP receive.
+    http_refusals: [Count; HTTP_CODES.len()],
     /// Connections from hosts that are not allowed.
     pub(crate) refused_hosts: Count,
     /// Tokens that were wrong.
@@ -116,11 +118,27 @@ impl Metrics {
         }
     }
 
+    /// Counts a refusal of a request over HTTP by the text of its code.
+    pub(crate) fn refuse_request(&self, code: &str) {
+        match Code::ALL.into_iter().find(|known| known.as_str() == code) {
+            Some(code) => self.refuse(code),
+            None => {
+                if let Some(place) = HTTP_CODES.into_iter().position(|known| known == code) {
+                    self.http_refusals[place].add(1);
+                }
+            }
+        }
+    }
+
     /// Returns the number of refusals of each kind.
     fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let codes = Code::ALL.into_iter().zip(&self.refusals);
         let codes = codes.map(|(code, count)| (code.as_str(), count.value()));
-        codes.chain([("host_not_allowed", self.refused_hosts.value())])
+        let of_http = HTTP_CODES.into_iter().zip(&self.http_refusals);
+        let of_http = of_http.map(|(code, count)| (code, count.value()));
+        codes
+            .chain(of_http)
+            .chain([("host_not_allowed", self.refused_hosts.value())])
     }
 }
 
@@ -139,6 +157,7 @@ impl Default for Metrics {
             unknown_answers: Count::default(),
             dead_letters: Count::default(),
             refusals: Default::default(),
+            http_refusals: Default::default(),
             refused_hosts: Count::default(),
             wrong_tokens: Count::default(),
             failed_handshakes: Count::default(),

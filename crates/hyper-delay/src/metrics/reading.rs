@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 
 use super::{Gauges, SOON, gauges::RouteGauges, top::Top};
 use crate::{
-    ledger::{Position, View},
+    ledger::View,
     record::Counts,
-    scheduler::{InMemory, RouteInMemory},
+    scheduler::{InMemory, RouteInMemory, earlier},
     store::{Store, StoreError},
 };
 
@@ -63,7 +63,7 @@ pub(crate) fn read<S: Store>(
     let view = View::new(store.clone());
     let (shown, looked_up) = routes(&view, memory, limits)?;
     let soon = Soon::read(&view, memory, limits.beyond)?;
-    let oldest = oldest(&view, memory, looked_up)?;
+    let oldest = Oldest::read(&view, memory, &shown, looked_up)?;
     let consumers: FxHashMap<&str, u64> = memory
         .consumers
         .iter()
@@ -81,6 +81,7 @@ pub(crate) fn read<S: Store>(
             let row = RouteGauges {
                 due_soon: soon.of(&route),
                 consumers: consumers.get(&*route).copied().unwrap_or_default(),
+                oldest_overdue: oldest.wait(oldest.of(&route)),
                 is_paused: memory.paused.contains(&route),
                 ..gauges(counts, in_memory)
             };
@@ -95,7 +96,7 @@ pub(crate) fn read<S: Store>(
         routes,
         other,
         is_due_soon_exact: soon.is_exact,
-        oldest_overdue: oldest.map_or(0, |at| memory.now.saturating_sub(at)),
+        oldest_overdue: oldest.wait(oldest.of_all),
         store_bytes: store.size()?,
         connections: memory.connections,
     })
@@ -144,6 +145,7 @@ fn gauges(counts: Counts, memory: RouteInMemory) -> RouteGauges {
         pending: counts.waiting + counts.parked,
         due_soon: 0,
         consumers: 0,
+        oldest_overdue: 0,
         is_paused: false,
         ready: parked + memory.ready,
         in_flight: memory.in_flight,
@@ -210,37 +212,66 @@ impl<'a> Soon<'a> {
     }
 }
 
-/// Returns when the oldest task became due that is due and with no consumer, in Unix milliseconds.
-fn oldest<S: Store>(
-    view: &View<S>,
-    memory: &InMemory,
-    parked: Top,
-) -> Result<Option<u64>, StoreError> {
-    let mut oldest = memory.oldest_ready;
-    let mut found = |position: Position| {
-        oldest = Some(oldest.map_or(position.at, |oldest| oldest.min(position.at)));
-    };
-    if let Some((from, to)) = memory.overdue {
-        view.waiting(from, |listed| {
-            if listed.position < to {
-                found(listed.position);
-            }
-            ControlFlow::Break(())
-        })?;
-    }
-    // Tasks that a consumer has, or that wait in memory for one, come before the backlog.
-    let in_memory: HashSet<&Arc<str>> = memory.without_backlog.iter().collect();
-    for (route, _) in parked.into_routes() {
-        if in_memory.contains(&route) {
-            continue;
+/// When the oldest tasks became due that are due and with no consumer, in Unix milliseconds.
+struct Oldest<'a> {
+    /// What is on disk only, of the routes that were looked up.
+    on_disk: FxHashMap<Arc<str>, u64>,
+    of_all: Option<u64>,
+    memory: &'a InMemory,
+}
+
+impl<'a> Oldest<'a> {
+    fn read<S: Store>(
+        view: &View<S>,
+        memory: &'a InMemory,
+        shown: &Top,
+        parked: Top,
+    ) -> Result<Self, StoreError> {
+        let mut on_disk: FxHashMap<Arc<str>, u64> = FxHashMap::default();
+        if let Some((from, to)) = memory.overdue {
+            view.waiting(from, |listed| {
+                if listed.position < to {
+                    on_disk.insert(listed.route, listed.position.at);
+                }
+                ControlFlow::Break(())
+            })?;
         }
-        let from = memory.backlogs.get(&route).copied().unwrap_or_default();
-        view.parked(&route, from, |listed| {
-            found(listed.position);
-            ControlFlow::Break(())
-        })?;
+        let shown = shown.routes().filter(|(_, counts)| counts.parked > 0);
+        let mut looked_up: HashSet<Arc<str>> = shown.map(|(route, _)| route.clone()).collect();
+        looked_up.extend(parked.into_routes().map(|(route, _)| route));
+        // Tasks that a consumer has, or that wait in memory for one, come before the backlog.
+        for route in &memory.without_backlog {
+            looked_up.remove(route);
+        }
+        for route in looked_up {
+            let from = memory.backlogs.get(&route).copied().unwrap_or_default();
+            let mut first = None;
+            view.parked(&route, from, |listed| {
+                first = Some(listed.position.at);
+                ControlFlow::Break(())
+            })?;
+            if let Some(first) = earlier(first, on_disk.get(&route).copied()) {
+                on_disk.insert(route, first);
+            }
+        }
+        let of_disk = on_disk.values().copied().min();
+        Ok(Self {
+            of_all: earlier(memory.sum().oldest_ready, of_disk),
+            on_disk,
+            memory,
+        })
     }
-    Ok(oldest.filter(|at| *at <= memory.now))
+
+    fn of(&self, route: &str) -> Option<u64> {
+        let memory = self.memory.routes.get(route);
+        let ready = memory.and_then(|memory| memory.oldest_ready);
+        earlier(ready, self.on_disk.get(route).copied())
+    }
+
+    /// How long a task has waited that is due since then, in milliseconds.
+    fn wait(&self, since: Option<u64>) -> u64 {
+        since.map_or(0, |at| self.memory.now.saturating_sub(at))
+    }
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub(crate) fn summary(
     let rows = rows.into_iter().map(|(route, row)| {
         let mut fields = fields(row);
         fields["route_key"] = json!(**route);
+        fields["oldest_overdue_ms"] = json!(row.oldest_overdue);
         fields["paused"] = json!(row.is_paused);
         fields
     });
@@ -69,6 +70,7 @@ mod tests {
         in_flight: 2,
         dead: 5,
         consumers: 1,
+        oldest_overdue: 6,
         is_paused: true,
     };
 

@@ -35,6 +35,12 @@ impl Top {
     }
 
     /// Returns the routes, the smallest first.
+    pub(super) fn routes(&self) -> impl Iterator<Item = (&Arc<str>, &Counts)> {
+        let kept = self.kept.iter();
+        kept.map(|((_, Reverse(route)), counts)| (route, counts))
+    }
+
+    /// The same, and ends this.
     pub(super) fn into_routes(self) -> impl Iterator<Item = (Arc<str>, Counts)> {
         let kept = self.kept.into_iter();
         kept.map(|((_, Reverse(route)), counts)| (route, counts))

@@ -170,14 +170,6 @@ impl<S: Store> Scheduler<S> {
         self.overdue(*consumer, id, *seq, timeout);
     }
 
-    /// A copy was not sent, as the content of the task cannot be read.
-    pub(super) fn unreadable(&mut self, copy: &CopyOf, reason: &str) {
-        let route = self.tasks.get(copy.seq).map(|task| task.route.clone());
-        let route = route.as_deref().unwrap_or_default();
-        tracing::error!(route, id = %copy.id, %reason, "the content of a task cannot be read");
-        self.undeliverable(copy, reason);
-    }
-
     /// A copy was not sent because of the content of the task: the task is dead, unless another
     /// consumer has a copy of the round, which can have been sent before.
     pub(super) fn undeliverable(&mut self, copy: &CopyOf, reason: &str) {

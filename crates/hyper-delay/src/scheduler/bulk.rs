@@ -8,7 +8,7 @@
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
-use super::{Scheduler, Token, reading::PARKS, task::Task};
+use super::{Scheduler, Token, operating::AUDIT, reading::PARKS, task::Task};
 use crate::{
     ledger::{Actor, Advance, Listing, Op, Outcome, Sweep, SweepAct},
     protocol::Filter,
@@ -240,6 +240,7 @@ impl<S: Store> Scheduler<S> {
                 let address = address.map(tracing::field::display);
                 let filter = &running.filter;
                 tracing::info!(
+                    target: AUDIT,
                     act,
                     route,
                     job,

@@ -16,8 +16,6 @@ pub(crate) struct InMemory {
     pub connections: u64,
     /// The routes that have tasks in memory.
     pub routes: FxHashMap<Arc<str>, RouteInMemory>,
-    /// The earliest time of a task that waits for a consumer to have room, in Unix milliseconds.
-    pub oldest_ready: Option<u64>,
     /// The position from which on tasks can wait on disk that are not in memory.
     pub unread: Option<Position>,
     /// The rest of what was overdue at the start: its first position, and the one after it.
@@ -41,6 +39,8 @@ pub(crate) struct RouteInMemory {
     pub soon_unread: u64,
     /// Due, with no consumer, and not parked on disk.
     pub ready: u64,
+    /// The earliest time of a task that waits for a consumer to have room, in Unix milliseconds.
+    pub oldest_ready: Option<u64>,
     pub in_flight: u64,
     /// In flight, and parked on disk.
     pub in_flight_and_parked: u64,
@@ -55,10 +55,16 @@ impl InMemory {
             soon: sum.soon + row.soon,
             soon_unread: sum.soon_unread + row.soon_unread,
             ready: sum.ready + row.ready,
+            oldest_ready: earlier(sum.oldest_ready, row.oldest_ready),
             in_flight: sum.in_flight + row.in_flight,
             in_flight_and_parked: sum.in_flight_and_parked + row.in_flight_and_parked,
         })
     }
+}
+
+/// Returns the earlier of two times.
+pub(crate) fn earlier(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    a.into_iter().chain(b).min()
 }
 
 impl<S: Store> Scheduler<S> {
@@ -92,8 +98,7 @@ impl<S: Store> Scheduler<S> {
                 }
                 State::Ready => {
                     row.ready += u64::from(!task.is_parked);
-                    let oldest = memory.oldest_ready.unwrap_or(task.at);
-                    memory.oldest_ready = Some(oldest.min(task.at));
+                    row.oldest_ready = earlier(row.oldest_ready, Some(task.at));
                 }
                 State::InFlight(_) => {
                     row.in_flight += 1;

@@ -42,18 +42,12 @@ pub(crate) enum Input {
         /// The number of its round.
         attempt: u32,
     },
-    /// A delivery was not sent, because the content of its revision cannot be read.
-    Unreadable {
+    /// A delivery was not sent, because the content of its revision cannot be read, or its payload
+    /// cannot be decompressed for its consumer.
+    Undeliverable {
         /// Which copy.
         copy: CopyOf,
-        /// Why it cannot be read.
-        reason: Arc<str>,
-    },
-    /// A delivery was not sent, because its payload cannot be decompressed for its consumer.
-    NotInflated {
-        /// Which copy.
-        copy: CopyOf,
-        /// Why it cannot be decompressed.
+        /// Why.
         reason: Arc<str>,
     },
     /// The server is about to end.

@@ -52,13 +52,13 @@ mod tick;
 use std::{sync::Arc, time::Duration};
 
 pub(crate) use bulk::Running;
-pub(crate) use in_memory::{InMemory, RouteInMemory};
+pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
     SeenTasks, Token,
 };
 use operating::Unwritten;
-pub(crate) use operating::{Operated, Standing};
+pub(crate) use operating::{AUDIT, Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
@@ -167,8 +167,7 @@ impl<S: Store> Scheduler<S> {
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
             Input::SentTooLate { copy, attempt } => self.sent_too_late(&copy, attempt),
-            Input::Unreadable { copy, reason } => self.unreadable(&copy, &reason),
-            Input::NotInflated { copy, reason } => self.undeliverable(&copy, &reason),
+            Input::Undeliverable { copy, reason } => self.undeliverable(&copy, &reason),
             Input::Ending => self.is_ending = true,
             Input::Settings(settings) => self.set_settings(*settings),
         }

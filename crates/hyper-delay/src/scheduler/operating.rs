@@ -18,6 +18,9 @@ const PAUSED: usize = if cfg!(test) { 5 } else { 1_000 };
 /// The most bulk operations that are not done.
 const JOBS: usize = 16;
 
+/// The target of the lines of the audit in the log. No filter of the command leaves them out.
+pub(crate) const AUDIT: &str = "hyper_delay::audit";
+
 /// A request of an operator.
 #[derive(Debug)]
 pub(crate) struct Operated {
@@ -175,6 +178,7 @@ impl<S: Store> Scheduler<S> {
         };
         let filter = bulk.map(|bulk| &bulk.filter);
         tracing::info!(
+            target: AUDIT,
             act,
             route,
             id,

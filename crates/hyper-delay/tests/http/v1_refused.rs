@@ -164,7 +164,22 @@ fn a_refusal_is_counted() {
         |payload| json!({"route_key": "m", "id": "1", "fire_at": 0, "payload_base64": payload});
     server.call("POST", "/v1/tasks", Some(task("")));
     server.call("POST", "/v1/tasks", Some(task("AAAA")));
-    server.until(&[(r#"refusals_total{reason="duplicate_id"}"#, 1.0)]);
+    server.call("POST", "/v1/tasks", Some(json!({"route_key": "m", "fire_at": "soon"})));
+    server.call("GET", "/v1/tasks/mail/none", None);
+    server.call("PUT", "/v1/tasks", None);
+    for target in ["/v1/tasks", "/metrics/none"] {
+        let _ = http::get(server.http, target);
+    }
+    let foreign = "GET /healthz HTTP/1.1\r\nhost: example.com\r\n\r\n";
+    let _ = http::ask(server.http, foreign);
+    server.until(&[
+        (r#"refusals_total{reason="duplicate_id"}"#, 1.0),
+        (r#"refusals_total{reason="bad_field"}"#, 1.0),
+        (r#"refusals_total{reason="unauthenticated"}"#, 1.0),
+        (r#"refusals_total{reason="method_not_allowed"}"#, 1.0),
+        (r#"refusals_total{reason="not_found"}"#, 2.0),
+        (r#"refusals_total{reason="forbidden"}"#, 1.0),
+    ]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // The routes with the most tasks. Rows stay where they are while one of them is in use.
 const routes = (() => {
   const HISTORY = 90;
-  const KEYS = ['waiting', 'due_within_minute', 'ready', 'in_flight', 'dead', 'consumers'];
+  const KEYS = ['waiting', 'due_within_minute', 'ready', 'oldest_overdue_ms', 'in_flight', 'dead', 'consumers'];
   const table = at('routes');
   const body = table.tBodies[0];
   const rows = new Map();
@@ -46,6 +46,9 @@ const routes = (() => {
         say(row.letters, count(data.dead));
         row.letters.setAttribute('aria-label', `Show ${many(data.dead, 'dead letter', 'dead letters')} of ${data.route_key}`);
         if (!row.letters.isConnected) cell.replaceChildren(row.letters);
+      } else if (key === 'oldest_overdue_ms') {
+        say(cell, data[key] ? duration(data[key]) : '–');
+        cell.classList.toggle('warn', data[key] > 60000);
       } else say(cell, count(data[key]));
     }
     row.tag.hidden = !data.paused;
@@ -79,7 +82,7 @@ const routes = (() => {
     if (nodes.some((node, index) => body.rows[index] !== node) || body.rows.length !== nodes.length) {
       body.replaceChildren(...nodes);
     }
-    if (!nodes.length) body.replaceChildren(make('tr', {}, make('td', { colspan: 9, class: 'none' }, 'No route has tasks or consumers.')));
+    if (!nodes.length) body.replaceChildren(make('tr', {}, make('td', { colspan: 10, class: 'none' }, 'No route has tasks or consumers.')));
   };
 
   table.tHead.addEventListener('click', (event) => {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    ledger::{Ledger, Op, Order, Subject},
+    ledger::{Ledger, Op, Order, Position, Subject},
     protocol::Compression,
     store::{Durability, fake::Fake},
 };
@@ -101,8 +101,21 @@ fn parked_tasks_are_overdue_unless_they_are_in_memory() {
     assert_eq!(oldest(&memory), 50_000, "the first of b");
     memory.without_backlog.push("b".into());
     assert_eq!(oldest(&memory), 40_000, "the second of a");
-    memory.oldest_ready = Some(10_000);
+    let row = RouteInMemory {
+        oldest_ready: Some(10_000),
+        ..RouteInMemory::default()
+    };
+    memory.routes.insert("c".into(), row);
     assert_eq!(oldest(&memory), 90_000);
+    let row = RouteInMemory {
+        oldest_ready: Some(50_000),
+        ..RouteInMemory::default()
+    };
+    memory.routes.insert("a".into(), row);
+    let gauges = read(&store, &memory).unwrap();
+    let rows = gauges.routes.iter();
+    let overdue: Vec<_> = rows.map(|(_, row)| row.oldest_overdue).collect();
+    assert_eq!(overdue, [50_000, 0], "of a, in memory; b has none");
 }
 
 #[test]

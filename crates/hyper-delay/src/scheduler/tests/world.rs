@@ -364,7 +364,7 @@ impl World {
         }
         if self.unreadable.contains(&seq) {
             let reason = "a flipped bit".into();
-            return Some(Input::Unreadable { copy, reason });
+            return Some(Input::Undeliverable { copy, reason });
         }
         let at = self.now.wall_millis();
         self.deliveries.push(Delivered { at, ..delivery });
