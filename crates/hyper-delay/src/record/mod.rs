@@ -22,6 +22,8 @@ pub(crate) use job::{Act, Job, Progress};
 pub(crate) use name::{Done, Expiring, Name, Place};
 pub(crate) use placed::Placed;
 pub(crate) use task::{Digest, Task};
+#[cfg(any(feature = "cli", test))]
+pub(crate) use terms::stored_terms;
 
 use crate::store::{Bytes, StoreError};
 
