@@ -15,7 +15,9 @@ mod operating;
 mod random;
 mod reload;
 mod rounds;
+mod schedule_rates;
 mod selection;
+mod terms;
 mod touch;
 mod world;
 
