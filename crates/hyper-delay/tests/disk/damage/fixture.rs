@@ -178,7 +178,7 @@ fn payload((route, id): &Name, revision: usize) -> String {
 
 /// The headers and terms of a task, which follow from its name. Each is there or not, whatever the
 /// others are; none ends a task while it is tested.
-fn fields(name: &Name, revision: usize) -> Map<String, Value> {
+pub(crate) fn fields(name: &Name, revision: usize) -> Map<String, Value> {
     let mut hasher = DefaultHasher::new();
     (name, revision).hash(&mut hasher);
     let mut random = Rng::with_seed(hasher.finish());
