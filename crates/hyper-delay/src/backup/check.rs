@@ -141,7 +141,8 @@ impl Census {
             .try_into()
             .map_err(|_| StoreError::damage("read a key", "the key is no sequence number"))?;
         let task: Task<'_> = record::decode(value)?;
-        let revision = (u64::from_be_bytes(seq), task.fire_at, task.digest());
+        let terms = record::stored_terms(task.terms.as_deref());
+        let revision = (u64::from_be_bytes(seq), task.fire_at, task.digest(), terms);
         self.contents.add(&revision);
         Ok(())
     }
@@ -150,11 +151,13 @@ impl Census {
         let name: Name = record::decode(value)?;
         let (route, id) = key::name_of(key)
             .ok_or_else(|| StoreError::damage("read a name", "the key is malformed"))?;
-        self.named.add(&(name.seq, name.fire_at, name.digest));
+        let terms = record::stored_terms(name.terms.as_deref());
+        let revision = (name.seq, name.fire_at, name.digest, &terms);
+        self.named.add(&revision);
         let state = (
             (name.seq, name.place),
             (route, id),
-            (name.attempt, name.failures, &name.terms),
+            (name.attempt, name.failures, &terms),
         );
         self.states.add(&state);
         if let Some(key) = name.expiry_key() {
@@ -175,10 +178,11 @@ impl Census {
         let Placed {
             seq, place, entry, ..
         } = Placed::read(space, key, value)?;
+        let terms = record::stored_terms(entry.terms.as_deref());
         let state = (
             (seq, place),
             (entry.route, entry.id),
-            (entry.attempt, entry.failures, &entry.terms),
+            (entry.attempt, entry.failures, terms),
         );
         self.entries.add(&state);
         Ok(())

@@ -24,6 +24,8 @@ pub(crate) use name::{Done, Expiring, Name, Place};
 pub(crate) use placed::Placed;
 pub(crate) use set_sum::SetSum;
 pub(crate) use task::{Digest, Task};
+#[cfg(any(feature = "cli", test))]
+pub(crate) use terms::stored_terms;
 
 use crate::store::{Bytes, StoreError};
 

@@ -34,6 +34,13 @@ pub(super) fn append_terms(terms: Option<&Terms>, bytes: Vec<u8>) -> Vec<u8> {
     append(&stored, bytes)
 }
 
+/// Returns terms as they are stored. Serializing [`Terms`] leaves out absent terms, so that in a
+/// format without names a value could be of any of them.
+#[cfg(any(feature = "cli", test))]
+pub(crate) fn stored_terms(terms: Option<&Terms>) -> Vec<u8> {
+    append_terms(terms, Vec::new())
+}
+
 /// Takes terms from the start of the bytes, and returns the rest.
 pub(super) fn take_terms(bytes: &[u8]) -> Result<(Option<Box<Terms>>, &[u8]), StoreError> {
     let (stored, rest): (Option<Stored>, _) = take(bytes)?;

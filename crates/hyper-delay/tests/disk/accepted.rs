@@ -8,7 +8,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use testkit::{
     PATIENCE, Wire,
     request::now,
@@ -25,24 +25,31 @@ fn payload(id: &str) -> String {
     BASE64.encode(id.repeat(200 / id.len()))
 }
 
+/// The headers and terms of a task, which follow from its id.
+fn fields(id: &str) -> Map<String, Value> {
+    super::damage::fields(&("r".to_owned(), id.to_owned()), 0)
+}
+
 fn schedule_all(wire: &mut Wire, ids: &[String], fire_at: u64) {
     for ids in ids.chunks(500) {
         let lines = ids.iter().flat_map(|id| {
-            line(&json!({
+            let mut request = json!({
                 "kind": "schedule",
                 "id": id,
                 "route_key": "r",
                 "fire_at": fire_at,
                 "payload_base64": payload(id),
-            }))
+            });
+            request.as_object_mut().unwrap().extend(fields(id));
+            line(&request)
         });
         wire.send(&lines.collect::<Vec<u8>>()).unwrap();
         super::acks(wire, ids.len()).unwrap();
     }
 }
 
-/// Takes and acknowledges all tasks. Returns their payloads in base64.
-fn take_all(address: SocketAddr) -> BTreeMap<String, String> {
+/// Takes and acknowledges all tasks. Returns their payloads in base64 and their headers.
+fn take_all(address: SocketAddr) -> BTreeMap<String, (String, Option<Value>)> {
     let mut wire = Wire::to(address).unwrap();
     let register = json!({"kind": "register", "route_key": "r", "credit": 1_000});
     wire.send(&line(&register)).unwrap();
@@ -58,7 +65,8 @@ fn take_all(address: SocketAddr) -> BTreeMap<String, String> {
                     let id = text(&message, "id").to_owned();
                     let ack = json!({"kind": "ack", "id": id, "route_key": "r"});
                     requests.extend(line(&ack));
-                    delivered.insert(id, text(&message, "payload_base64").to_owned());
+                    let payload = text(&message, "payload_base64").to_owned();
+                    delivered.insert(id, (payload, message.get("headers").cloned()));
                 }
                 "stats" => {
                     let left = ["waiting", "parked", "in_flight"];
@@ -111,7 +119,8 @@ fn surviving_and_new_tasks_are_delivered_with_their_own_payloads() {
     });
     delivered.extend(take_all(address));
     for (id, found) in &delivered {
-        assert_eq!(*found, payload(id), "{id}");
+        let headers = fields(id).remove("headers");
+        assert_eq!(*found, (payload(id), headers), "{id}");
     }
     let count = |prefix| delivered.keys().filter(|id| id.starts_with(prefix)).count();
     let counts = ["old", "new", "later"].map(count);

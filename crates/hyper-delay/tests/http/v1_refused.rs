@@ -164,7 +164,11 @@ fn a_refusal_is_counted() {
         |payload| json!({"route_key": "m", "id": "1", "fire_at": 0, "payload_base64": payload});
     server.call("POST", "/v1/tasks", Some(task("")));
     server.call("POST", "/v1/tasks", Some(task("AAAA")));
-    server.call("POST", "/v1/tasks", Some(json!({"route_key": "m", "fire_at": "soon"})));
+    server.call(
+        "POST",
+        "/v1/tasks",
+        Some(json!({"route_key": "m", "fire_at": "soon"})),
+    );
     server.call("GET", "/v1/tasks/mail/none", None);
     server.call("PUT", "/v1/tasks", None);
     for target in ["/v1/tasks", "/metrics/none"] {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use testkit::request::later;
 
-use crate::process::{exported, names, program, run, run_with, start, stop};
+use crate::process::{back_up, exported, names, program, run, run_with, start, stop};
 
 /// An export with two waiting tasks, one of them of other content than usual.
 fn export() -> Vec<String> {
@@ -237,4 +237,53 @@ fn terms_and_headers_survive_an_export_and_expired_tasks_are_left_out() {
     let backup = backup.to_str().unwrap();
     run(path, &["restore", backup, "--to", "restored"]).done();
     assert_eq!(run(path, &["export", "restored"]).done(), first);
+}
+
+#[test]
+fn every_combination_of_headers_and_terms_survives_imports_exports_and_repairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let all = [
+        ("headers", json!({"a": "\"", "b": ""})),
+        ("expires_at", json!(4_000_000_000_000_u64)),
+        ("ack_timeout_ms", json!(1)),
+        ("max_attempts", json!(1)),
+        ("retry_delay_ms", json!(1)),
+        ("max_retry_delay_ms", json!(1)),
+    ];
+    let given = |number: u32| {
+        let is_given = move |field: &usize| number >> field & 1 == 1;
+        let fields = (0..all.len()).filter(is_given).map(|field| &all[field]);
+        fields.map(|(field, value)| ((*field).to_owned(), value.clone()))
+    };
+    let numbers = 0..1 << all.len();
+    let mut lines = String::new();
+    for number in numbers.clone() {
+        let mut line = json!({"kind": "schedule", "id": number.to_string(), "route_key": "r",
+            "fire_at": 2_000_000_000_000_u64});
+        line.as_object_mut().unwrap().extend(given(number));
+        lines += &(line.to_string() + "\n");
+    }
+    let server = start(path, "served").run();
+    let address = server.address.to_string();
+    run_with(path, &["import", "-", "--addr", &address], lines.as_bytes()).done();
+    stop(server);
+    run_with(path, &["import", "-", "--to", "written"], lines.as_bytes()).done();
+    run(path, &["repair", "served", "--to", "repaired"]).done();
+    for data in ["served", "written", "repaired"] {
+        let tasks = exported(path, data);
+        assert_eq!(tasks.len(), numbers.len());
+        for number in numbers.clone() {
+            let expected: serde_json::Map<_, _> = given(number).collect();
+            assert_eq!(
+                testkit::terms::of(&tasks[&number.to_string()]),
+                expected,
+                "{data}"
+            );
+        }
+        let server = start(path, data).run();
+        let backup = back_up(path, &server);
+        stop(server);
+        run(path, &["verify", backup.to_str().unwrap()]).done();
+    }
 }

@@ -4,7 +4,8 @@ use tempfile::TempDir;
 
 use super::{backup, check, entries, filled, restore};
 use crate::{
-    record::{self, Expiring, key},
+    protocol::Terms,
+    record::{self, Entry, Expiring, Name, Place, Task, key},
     store::{Batch, Bytes, Durability, Space, Store as _, data_directory::RESTORING, fake::Fake},
 };
 
@@ -108,40 +109,59 @@ fn missing_stray_and_wrong_rows_of_the_index_of_expiry_are_refused() {
     assert!(found.contains("in space meta"), "{found}");
 }
 
+/// Changes the terms of the waiting task in some of its rows, and returns why the backup is refused.
+fn refusal_of_terms(spaces: &[Space], change: fn(&mut Terms)) -> String {
+    refusal(|batch, store| {
+        let names = store.all(Space::Names).into_iter();
+        let mut names = names.map(|(key, value)| (key, record::decode::<Name>(&value).unwrap()));
+        let is_waiting = |name: &Name| matches!(name.place, Place::Waiting(_));
+        let (key, mut name) = names.find(|(_, name)| is_waiting(name)).unwrap();
+        if spaces.contains(&Space::Names) {
+            change(name.terms.as_mut().unwrap());
+            batch.put(Space::Names, key, record::encode(&name));
+        }
+        if spaces.contains(&Space::Waiting) {
+            let (key, value) = store.all(Space::Waiting).swap_remove(0);
+            let mut entry: Entry<'_> = record::decode(&value).unwrap();
+            change(entry.terms.as_mut().unwrap());
+            batch.put(Space::Waiting, key, record::encode(&entry));
+        }
+        if spaces.contains(&Space::Tasks) {
+            let key = key::task(name.seq);
+            let value = store.get(Space::Tasks, &key).unwrap().unwrap();
+            let mut content: Task<'_> = record::decode(&value).unwrap();
+            change(content.terms.as_mut().unwrap());
+            batch.put(Space::Tasks, key, record::encode(&content));
+        }
+    })
+}
+
 #[test]
 fn terms_that_differ_between_the_rows_of_a_task_are_refused() {
-    use crate::record::{Entry, Name, Task};
-
-    let names = |store: &Fake| store.all(Space::Names).swap_remove(0);
-    for what in 0..3 {
-        let found = refusal(|batch, store| {
-            let (key, value) = names(store);
-            let mut name: Name = record::decode(&value).unwrap();
-            match what {
-                0 => {
-                    name.terms.as_mut().unwrap().ack_timeout_ms = Some(8);
-                    batch.put(Space::Names, key, record::encode(&name));
-                }
-                1 => {
-                    let entry = store.all(Space::Waiting).swap_remove(0);
-                    let (key, value) = entry;
-                    let mut entry: Entry<'_> = record::decode(&value).unwrap();
-                    entry.terms = None;
-                    batch.put(Space::Waiting, key, record::encode(&entry));
-                }
-                _ => {
-                    let key = key::task(name.seq);
-                    let value = store.get(Space::Tasks, &key).unwrap().unwrap();
-                    let mut content: Task<'_> = record::decode(&value).unwrap();
-                    content.terms.as_mut().unwrap().max_attempts = Some(9);
-                    batch.put(Space::Tasks, key, record::encode(&content));
-                }
-            }
-        });
-        let expected = match what {
-            2 => "its contents are not those of its names",
-            _ => "its names and its entries by time differ",
-        };
-        assert!(found.contains(expected), "{what}: {found}");
+    let changes: [fn(&mut Terms); 3] = [
+        |terms| terms.ack_timeout_ms = None,
+        |terms| terms.max_attempts = Some(9),
+        // The value of one term is that of another one.
+        |terms| terms.retry_delay_ms = terms.ack_timeout_ms.take(),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        for (spaces, expected) in [
+            (
+                &[Space::Names][..],
+                "its contents are not those of its names",
+            ),
+            (
+                &[Space::Waiting],
+                "its names and its entries by time differ",
+            ),
+            (&[Space::Tasks], "its contents are not those of its names"),
+            (
+                &[Space::Names, Space::Waiting],
+                "its contents are not those of its names",
+            ),
+        ] {
+            let found = refusal_of_terms(spaces, change);
+            assert!(found.contains(expected), "{number} of {spaces:?}: {found}");
+        }
     }
 }

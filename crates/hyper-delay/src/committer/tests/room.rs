@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{ledger::Subject, store::Room};
+use crate::{ledger::Subject, protocol::Headers, store::Room};
 
 fn schedule(id: &str, payload: &[u8], replace: bool) -> Job {
     let mut job = job(0);
@@ -115,6 +115,24 @@ fn a_group_gets_the_tasks_that_the_room_is_for() {
     assert_eq!(outcomes.iter().position(is_full), Some(3));
     assert!(is_full(&outcomes[4]));
     assert_eq!(store.all(Space::Tasks).len(), 3);
+}
+
+#[test]
+fn headers_and_terms_of_a_new_task_take_room() {
+    let room = Room::for_new_tasks(Room::cost(0, 2));
+    let admits = |change: fn(&mut Order)| {
+        let mut job = schedule("a", b"", false);
+        if let Op::Schedule(order) = &mut job.op {
+            change(order);
+        }
+        let outcomes = with_room(&Arc::default(), room, vec![vec![job]]);
+        outcomes[..] != [Outcome::DiskFull]
+    };
+    assert!(admits(|_| ()));
+    assert!(!admits(
+        |order| order.headers = Headers::of_text(r#"{"a":"b"}"#)
+    ));
+    assert!(!admits(|order| order.terms = Some(Box::default())));
 }
 
 #[test]

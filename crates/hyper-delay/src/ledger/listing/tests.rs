@@ -82,6 +82,36 @@ fn waiting_tasks_are_listed_by_time_over_all_routes_or_of_one() {
 }
 
 #[test]
+fn listed_tasks_have_their_terms() {
+    let terms = Terms {
+        expires_at: Some(99),
+        max_attempts: Some(3),
+        ..Terms::default()
+    };
+    let mut ops = [order("a", 1, 10), order("a", 2, 20), order("a", 3, 30)];
+    for op in &mut ops[1..] {
+        if let Op::Schedule(order) = op {
+            order.terms = Some(Box::new(terms));
+        }
+    }
+    let [one, two, three] = ops;
+    let view = view(&[one, two, three, dead("a", 3, 3, 40, Some("no disk"))]);
+    let listed = |space| {
+        let listing = Listing {
+            space,
+            route: Some("a"),
+            filter: &Filter::default(),
+            after: None,
+        };
+        let rows = view.list(&listing, 100, KEYS).unwrap().rows;
+        rows.into_iter().map(|row| row.terms).collect::<Vec<_>>()
+    };
+    let given = Some(Box::new(terms));
+    assert_eq!(listed(Space::Waiting), [None, given.clone()]);
+    assert_eq!(listed(Space::Dead), [given]);
+}
+
+#[test]
 fn pages_follow_each_other_and_read_a_bounded_number_of_keys() {
     let rare = |id| if id % 100 == 99 { "rare" } else { "usual" };
     let tasks: Vec<Op> = (0..1_000).map(|id| order(rare(id), id, 10 + id)).collect();

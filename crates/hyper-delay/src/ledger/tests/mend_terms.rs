@@ -1,13 +1,14 @@
 //! Stores with tasks that have terms and headers, which lost rows and are mended.
 
 use super::{
+    audit::audit,
     mend::{ENTRIES, Rows, mended, rows_after, rows_with_old, task},
     world::{World, expiring, schedule},
 };
 use crate::{
-    ledger::Op,
+    ledger::{Ledger, Op, Outcome, Subject},
     record::{self, Expiring, Place, key},
-    store::Space,
+    store::{Batch, Durability, Space, Store as _},
 };
 
 fn a(_: &World) -> Op {
@@ -135,4 +136,26 @@ fn renumbered_task_keeps_its_terms_and_its_row_in_the_index() {
             assert_eq!(a.headers, b.headers);
         });
     }
+}
+
+#[test]
+fn stray_row_of_the_index_is_removed_when_its_time_comes() {
+    let world = World::new();
+    let (route, id) = ("r", "a");
+    let mut batch = Batch::new();
+    let row = record::encode(&Expiring { route, id });
+    batch.put(Space::Meta, key::expiry(40_000, 9), row);
+    world.store.commit(batch, Durability::Synced).unwrap();
+    let mut ledger = Ledger::open(world.store.clone(), 0).unwrap();
+    let subject = Subject {
+        route: route.into(),
+        id: id.into(),
+        seq: 9,
+        attempt: 0,
+    };
+    let at = 40_000;
+    let outcome = ledger.apply(&Op::Expire { subject, at }, at).unwrap();
+    assert_eq!(outcome, Outcome::Moved(false));
+    ledger.commit(Durability::Synced, at).unwrap();
+    assert!(audit(&world.store).is_empty());
 }

@@ -149,7 +149,7 @@ pub(super) fn op(world: &World, step: &Step) -> Option<Op> {
             subject,
             at,
             failures: small,
-            reason: None,
+            reason: (at % 2 == 0).then(|| "no disk".into()),
         },
         9 => Op::Count {
             attempt: subject.attempt + small,

@@ -18,8 +18,10 @@ mod random;
 mod reload;
 mod retention;
 mod rounds;
+mod schedule_rates;
 mod selection;
 mod sockets;
+mod terms;
 mod touch;
 mod world;
 

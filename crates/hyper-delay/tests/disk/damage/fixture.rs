@@ -3,13 +3,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
-use serde_json::{Value, json};
+use fastrand::Rng;
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use testkit::{
     PATIENCE, Server, Start, Wire,
@@ -17,7 +19,7 @@ use testkit::{
     wire::{line, text},
 };
 
-use super::fault::Files;
+use super::{fault::Files, judge::name};
 
 pub(super) const ROUTES: [&str; 3] = ["north", "east", "south"];
 
@@ -26,6 +28,7 @@ pub(super) const ROUTES: [&str; 3] = ["north", "east", "south"];
 const RUNS: usize = 3;
 
 /// Tasks of each state, route and run.
+const EXPIRED: usize = 10;
 const WAITING: usize = 150;
 const PARKED: usize = 100;
 const DEAD: usize = 40;
@@ -44,16 +47,33 @@ pub(super) enum Stop {
     Kill,
 }
 
+/// What the consumer of a task receives: the payload in base64, and the headers.
+pub(super) type Received = (String, Option<Value>);
+
 /// The tasks that a store must have.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Expected {
-    /// Waiting or parked tasks and their payloads in base64.
-    pub(super) due: BTreeMap<Name, String>,
+    /// Waiting or parked tasks and their revisions.
+    pub(super) due: BTreeMap<Name, usize>,
     pub(super) dead: BTreeSet<Name>,
-    /// Acknowledged or cancelled tasks.
+    /// Acknowledged tasks, and expired ones whose removal was seen.
     pub(super) finished: BTreeSet<Name>,
     /// Unix milliseconds from which every waiting task is due.
     pub(super) all_due: u64,
+}
+
+impl Expected {
+    /// Returns what the consumer of a task receives that is waiting or parked.
+    pub(super) fn received(&self, name: &Name) -> Option<Received> {
+        let revision = *self.due.get(name)?;
+        let headers = fields(name, revision).remove("headers");
+        Some((payload(name, revision), headers))
+    }
+
+    /// Returns the headers and terms of a task that is waiting, parked or dead.
+    pub(super) fn fields(&self, name: &Name) -> Map<String, Value> {
+        fields(name, self.due.get(name).copied().unwrap_or_default())
+    }
 }
 
 /// A store and what it must have. The data directory is `data`.
@@ -70,7 +90,7 @@ impl Fixture {
         assert!((1..RUNS).contains(&flushes));
         // Waiting tasks must not become due before the last server has stopped: a slow machine gets
         // more time.
-        let mut margin = 5_000;
+        let mut margin = 7_000;
         loop {
             let fixture = Self::write(stop, flushes, now() + margin);
             let all_due = fixture.expected.all_due;
@@ -156,15 +176,46 @@ fn payload((route, id): &Name, revision: usize) -> String {
     BASE64.encode(one.repeat(times))
 }
 
-fn schedule((route, id): &Name, fire_at: u64, payload: &str) -> Value {
-    json!({
+/// The headers and terms of a task, which follow from its name. Each is there or not, whatever the
+/// others are; none ends a task while it is tested.
+pub(crate) fn fields(name: &Name, revision: usize) -> Map<String, Value> {
+    let mut hasher = DefaultHasher::new();
+    (name, revision).hash(&mut hasher);
+    let mut random = Rng::with_seed(hasher.finish());
+    let most_attempts = if name.1.starts_with("dead") { 1 } else { 5 };
+    let all = [
+        ("headers", json!({"traceparent": name.1, "quote": "\"\\"})),
+        (
+            "expires_at",
+            json!(random.u64(4_000_000_000_000..5_000_000_000_000)),
+        ),
+        ("ack_timeout_ms", json!(random.u64(60_000..=86_400_000))),
+        ("max_attempts", json!(random.u32(1..=most_attempts))),
+        ("retry_delay_ms", json!(random.u64(1..1_000))),
+        ("max_retry_delay_ms", json!(random.u64(1_000..=86_400_000))),
+    ];
+    let given = all.into_iter().filter(|_| random.u8(0..3) == 0);
+    given
+        .map(|(field, value)| (field.to_owned(), value))
+        .collect()
+}
+
+/// Schedules a revision of a task.
+fn schedule(name: &Name, fire_at: u64, revision: usize) -> Value {
+    let (route, id) = name;
+    let mut request = json!({
         "kind": "schedule",
         "id": id,
         "route_key": route,
         "fire_at": fire_at,
-        "payload_base64": payload,
+        "payload_base64": payload(name, revision),
         "replace": true,
-    })
+    });
+    request
+        .as_object_mut()
+        .unwrap()
+        .extend(fields(name, revision));
+    request
 }
 
 /// Sends requests and waits for as many replies of this kind.
@@ -194,10 +245,7 @@ fn load(server: &Server, run: usize, expected: &mut Expected) {
     // Consumers take and end these tasks before any task is parked on their routes.
     let answer = |state: &str, count: usize, request: &Value, wire: &mut Wire| {
         let names = names(state, count);
-        let requests: Vec<Value> = names
-            .iter()
-            .map(|name| schedule(name, 1, &payload(name, 0)))
-            .collect();
+        let requests: Vec<Value> = names.iter().map(|name| schedule(name, 1, 0)).collect();
         ask(wire, &requests, "ack");
         let mut consumer = Wire::to(server.address).unwrap();
         for route in ROUTES {
@@ -231,32 +279,75 @@ fn load(server: &Server, run: usize, expected: &mut Expected) {
             .collect();
         let requests: Vec<Value> = parked
             .iter()
-            .map(|name| schedule(name, expected.all_due, &payload(name, run)))
+            .map(|name| schedule(name, expected.all_due, run))
             .collect();
         ask(&mut wire, &requests, "ack");
-        for name in parked {
-            let payload = payload(&name, run);
-            expected.due.insert(name, payload);
-        }
+        expected
+            .due
+            .extend(parked.into_iter().map(|name| (name, run)));
     }
     let dead = answer("dead", DEAD, &json!({"kind": "nack"}), &mut wire);
     expected.dead.extend(dead);
     let finished = answer("finished", FINISHED, &json!({"kind": "ack"}), &mut wire);
     expected.finished.extend(finished);
 
+    let expiring = expiring(&mut wire, &names("expired", EXPIRED));
     let waiting = names("waiting", WAITING);
     let parked = names("parked", PARKED);
     for (names, fire_at) in [(waiting, expected.all_due), (parked, 1)] {
         let requests: Vec<Value> = names
             .iter()
-            .map(|name| schedule(name, fire_at, &payload(name, 0)))
+            .map(|name| schedule(name, fire_at, 0))
             .collect();
         ask(&mut wire, &requests, "ack");
-        let payloads = names.into_iter().map(|name| {
-            let payload = payload(&name, 0);
-            (name, payload)
-        });
-        expected.due.extend(payloads);
+        expected.due.extend(names.into_iter().map(|name| (name, 0)));
+    }
+    for name in expiring {
+        see_gone(&mut wire, &name);
+        expected.finished.insert(name);
+    }
+}
+
+/// Schedules tasks that expire soon, waiting and parked ones. Returns those that the server has
+/// taken: on a slow machine, the time of the others has passed.
+fn expiring(wire: &mut Wire, names: &[Name]) -> Vec<Name> {
+    let now = now();
+    let requests = names.iter().zip([1, now + 300].into_iter().cycle());
+    let lines: Vec<Vec<u8>> = requests
+        .map(|(name, fire_at)| {
+            let mut request = schedule(name, fire_at, 0);
+            request["expires_at"] = (now + 500).into();
+            line(&request)
+        })
+        .collect();
+    wire.send(&lines.concat()).unwrap();
+    let mut taken = Vec::new();
+    let mut replies = 0;
+    while replies < names.len() {
+        for reply in wire.receive(PATIENCE).unwrap() {
+            replies += 1;
+            if text(&reply, "kind") == "ack" {
+                taken.push(name(&reply));
+            } else {
+                assert!(text(&reply, "message").contains("has passed"), "{reply}");
+            }
+        }
+    }
+    taken
+}
+
+/// Waits until an expired task is gone.
+fn see_gone(wire: &mut Wire, (route, id): &Name) {
+    let begun = Instant::now();
+    let get = line(&json!({"kind": "get", "route_key": route, "id": id}));
+    loop {
+        wire.send(&get).unwrap();
+        let reply = wire.receive(PATIENCE).unwrap().pop().unwrap();
+        if reply["found"] == false {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{reply}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -271,7 +362,9 @@ fn flush(server: &Server, directory: &Path, run: usize, fire_at: u64) {
         let name = (ROUTES[0].to_owned(), format!("ballast-{run}-{number}"));
         let (route, id) = &name;
         let cancel = json!({"kind": "cancel", "id": id, "route_key": route});
-        ask(&mut wire, &[schedule(&name, fire_at, &heavy)], "ack");
+        let mut heavy_task = schedule(&name, fire_at, 0);
+        heavy_task["payload_base64"] = heavy.clone().into();
+        ask(&mut wire, &[heavy_task], "ack");
         ask(&mut wire, &[cancel], "cancelled");
         let now = journals(directory);
         if before.iter().all(|journal| !now.contains(journal)) {

@@ -12,7 +12,7 @@ use testkit::{
     wire::{Disconnected, line, text},
 };
 
-use super::fixture::{Expected, Name, ROUTES, start};
+use super::fixture::{Expected, Name, ROUTES, Received, start};
 
 /// Without a delivery for this long a server has nothing more to deliver, whatever its counts say.
 /// If that would make it guilty, it gets `PATIENCE`: the machine may be slow.
@@ -72,8 +72,7 @@ impl Verdict {
 /// What a server delivered and listed.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Payloads in base64.
-    pub(super) delivered: BTreeMap<Name, String>,
+    pub(super) delivered: BTreeMap<Name, Received>,
     /// Dead letters; whether the server gives a reason.
     pub(super) dead: BTreeMap<Name, bool>,
     /// Whether a request for dead letters was answered with the error `damaged`.
@@ -138,8 +137,8 @@ fn compare(found: &Found, expected: &Expected) -> Verdict {
     let named = |name: &Name| found.dead.get(name).is_some_and(|reason| *reason);
     let mut missing: BTreeSet<&Name> = BTreeSet::new();
     let mut is_whole = true;
-    for (name, payload) in &expected.due {
-        if found.delivered.get(name) != Some(payload) {
+    for name in expected.due.keys() {
+        if found.delivered.get(name) != expected.received(name).as_ref() {
             is_whole = false;
             if !named(name) {
                 missing.insert(name);
@@ -177,10 +176,7 @@ pub(super) fn take_all(server: &Server, expected: &Expected) -> Result<Found, Di
             match text(&message, "kind") {
                 "delivery" => {
                     heard = Instant::now();
-                    let payload = text(&message, "payload_base64").to_owned();
-                    found.delivered.insert(name(&message), payload);
-                    let [id, route] = ["id", "route_key"].map(|field| &message[field]);
-                    acks.extend(line(&json!({"kind": "ack", "id": id, "route_key": route})));
+                    acks.extend(take(&message, &mut found));
                 }
                 "stats" => stats = Some(message),
                 _ => {}
@@ -241,10 +237,7 @@ fn reply(wire: &mut Wire, kind: &str, found: &mut Found) -> Result<Value, Discon
         let mut reply = None;
         for message in wire.receive(Duration::from_secs(1))? {
             match text(&message, "kind") {
-                "delivery" => {
-                    let payload = text(&message, "payload_base64").to_owned();
-                    found.delivered.insert(name(&message), payload);
-                }
+                "delivery" => wire.send(&take(&message, found))?,
                 found if found == kind => reply = Some(message),
                 "error" if text(&message, "code") == "damaged" => {
                     assert!(text(&message, "message").contains("store/"), "{message}");
@@ -260,7 +253,17 @@ fn reply(wire: &mut Wire, kind: &str, found: &mut Found) -> Result<Value, Discon
     panic!("no {kind} within {PATIENCE:?}");
 }
 
-fn name(message: &Value) -> Name {
+/// Notes a delivery and returns its ack. Without one, no task of this id comes before the ack
+/// timeout, which can be a day.
+fn take(delivery: &Value, found: &mut Found) -> Vec<u8> {
+    let payload = text(delivery, "payload_base64").to_owned();
+    let received = (payload, delivery.get("headers").cloned());
+    found.delivered.insert(name(delivery), received);
+    let [id, route] = ["id", "route_key"].map(|field| &delivery[field]);
+    line(&json!({"kind": "ack", "id": id, "route_key": route}))
+}
+
+pub(super) fn name(message: &Value) -> Name {
     (
         text(message, "route_key").to_owned(),
         text(message, "id").to_owned(),

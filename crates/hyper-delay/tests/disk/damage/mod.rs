@@ -15,6 +15,7 @@ use fastrand::Rng;
 use tempfile::TempDir;
 
 use fault::{Case, Draw, Fault};
+pub(crate) use fixture::fields;
 use fixture::{Fixture, Stop};
 use judge::{Verdict, judge};
 use salvage::salvage;

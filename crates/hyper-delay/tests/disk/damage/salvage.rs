@@ -7,16 +7,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use testkit::{
     process::{self, Ended},
-    server,
+    server, terms,
     wire::text,
 };
 
 use super::{
     fault::{Case, Fault},
     fixture::{Expected, Name},
+    judge::name,
 };
 
 fn run(directory: &Path, line: &[&str]) -> Ended {
@@ -45,7 +46,11 @@ pub(super) fn salvage(directory: &Path, case: &Case, expected: &Expected) -> Opt
         return Some(format!("the repaired store is damaged: {again:?}"));
     }
     let lost = lost(&directory.join("repaired/lost.jsonl"));
-    let saved = exported(&run(directory, &["export", "repaired"]).done());
+    let exported_lines = run(directory, &["export", "repaired"]).done();
+    if let Some(what) = inconsistent(directory) {
+        return Some(what);
+    }
+    let saved = exported(&exported_lines);
     let missing = missing(expected, &saved, &lost);
     let whole_files = verified.code == Some(0);
     let most = match case.fault {
@@ -77,6 +82,19 @@ pub(super) fn salvage(directory: &Path, case: &Case, expected: &Expected) -> Opt
         .map(|name| format!("{name:?} is finished and was saved"))
 }
 
+/// Returns why a backup of the repaired store is no whole one. It compares all rows, the index of
+/// expiry among them.
+fn inconsistent(directory: &Path) -> Option<String> {
+    let server = super::fixture::start(directory)
+        .config(json!({"data_dir": "repaired"}))
+        .run();
+    let address = server.address.to_string();
+    let path = run(directory, &["backup", "backups", "--addr", &address]).done();
+    let verified = run(directory, &["verify", path.trim_end()]);
+    let is_whole = verified.code == Some(0);
+    (!is_whole).then(|| format!("the backup of the repaired store: {verified:?}"))
+}
+
 /// The exit code of a repair that could not save everything.
 const LOST: i32 = 3;
 
@@ -92,45 +110,53 @@ fn lost(list: &Path) -> BTreeSet<Name> {
         .collect()
 }
 
-/// The state and the payload of each task.
-fn exported(lines: &str) -> BTreeMap<Name, (String, String)> {
+/// A task in an export.
+struct Saved {
+    state: String,
+    payload: String,
+    /// The headers and terms.
+    fields: Map<String, Value>,
+}
+
+fn exported(lines: &str) -> BTreeMap<Name, Saved> {
     let lines = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
     lines
         .map(|line: Value| {
-            let fields = ["state", "payload_base64"].map(|field| text(&line, field).to_owned());
-            (name(&line), fields.into())
+            let [state, payload] =
+                ["state", "payload_base64"].map(|field| text(&line, field).to_owned());
+            let fields = terms::of(&line);
+            (
+                name(&line),
+                Saved {
+                    state,
+                    payload,
+                    fields,
+                },
+            )
         })
         .collect()
 }
 
 /// Returns tasks that are not as they must be and that the repair does not list.
-fn missing(
-    expected: &Expected,
-    saved: &BTreeMap<Name, (String, String)>,
-    lost: &BTreeSet<Name>,
-) -> Vec<Name> {
-    let due = expected.due.iter().filter(|(name, payload)| {
-        !saved
-            .get(*name)
-            .is_some_and(|(state, saved)| state != "dead" && saved == *payload)
+fn missing(expected: &Expected, saved: &BTreeMap<Name, Saved>, lost: &BTreeSet<Name>) -> Vec<Name> {
+    let due = expected.due.keys().filter(|name| {
+        let (payload, _) = expected.received(name).unwrap();
+        let is_as_expected = |saved: &Saved| {
+            saved.state != "dead"
+                && saved.payload == payload
+                && saved.fields == expected.fields(name)
+        };
+        !saved.get(*name).is_some_and(is_as_expected)
     });
     // A dead letter can be alive again.
-    let dead = expected
-        .dead
-        .iter()
-        .filter(|name| !saved.contains_key(*name));
-    due.map(|(name, _)| name)
-        .chain(dead)
+    let dead = expected.dead.iter().filter(|name| {
+        let is_as_expected = |saved: &Saved| saved.fields == expected.fields(name);
+        !saved.get(*name).is_some_and(is_as_expected)
+    });
+    due.chain(dead)
         .filter(|name| !lost.contains(*name))
         .cloned()
         .collect()
-}
-
-fn name(line: &Value) -> Name {
-    (
-        text(line, "route_key").to_owned(),
-        text(line, "id").to_owned(),
-    )
 }
