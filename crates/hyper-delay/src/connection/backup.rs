@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Shared, ask_disk::read};
+use super::{Shared, asker::read};
 use crate::{
     backup::Stream,
     protocol::{Code, Refusal, Reply},
