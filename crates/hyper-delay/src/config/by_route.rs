@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::access::check_key;
+
 /// Reads such a field. `wanted` is the error of what is no object; the errors of `one` are cures.
 pub(super) fn read<T>(
     value: &Value,
@@ -11,11 +13,7 @@ pub(super) fn read<T>(
     one: impl Fn(&Value) -> Result<T, String>,
 ) -> Result<BTreeMap<String, T>, String> {
     let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
+        check_key(key)?;
         let read = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
         Ok((key.clone(), read))
     };
