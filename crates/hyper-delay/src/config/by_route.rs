@@ -20,8 +20,8 @@ pub(super) fn read<T>(
     value.as_object().ok_or(wanted)?.iter().map(entry).collect()
 }
 
-/// Returns the keys that match a route, with their values: the key that equals it, then its prefixes,
-/// the longest first.
+/// Returns the keys that match a route, with their values: the key that equals it, then its
+/// prefixes, the longest first.
 pub(super) fn matching<'a, T>(
     keys: &'a BTreeMap<String, T>,
     route: &str,

@@ -211,8 +211,8 @@ pub(super) fn details<S: Store>(
     Ok(name.map(|name| (name.fire_at, None)))
 }
 
-/// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or cannot
-/// be read.
+/// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or
+/// cannot be read.
 pub(super) fn content<S: Store>(
     view: &View<S>,
     seq: u64,

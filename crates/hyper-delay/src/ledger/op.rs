@@ -144,8 +144,8 @@ pub(crate) struct PendingLimits {
 }
 
 impl Order {
-    /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and `id`
-    /// are those of the schedule, or what stands for them.
+    /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
+    /// `id` are those of the schedule, or what stands for them.
     #[must_use]
     pub(crate) fn of(schedule: Schedule, (route, id): (Arc<str>, Arc<str>), now: u64) -> Self {
         Self {
@@ -220,10 +220,11 @@ pub(crate) enum Outcome {
     /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
     /// changed.
     OverBytes,
-    /// The routes of the token have this many pending tasks, as many as they may. Nothing has changed.
+    /// The routes of the token have this many pending tasks, as many as they may. Nothing has
+    /// changed.
     OverTokenQuota(u64),
-    /// The payloads of the pending tasks on the routes of the token would have more bytes than this.
-    /// Nothing has changed.
+    /// The payloads of the pending tasks on the routes of the token would have more bytes than
+    /// this. Nothing has changed.
     OverTokenBytes(u64),
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),
