@@ -27,7 +27,7 @@ fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreE
     let (tasks, more) = if act == BulkAct::Purge || filter == Filter::default() {
         let counts = view.counts(&route)?;
         match act {
-            BulkAct::Purge => (counts.waiting + counts.parked + counts.dead, false),
+            BulkAct::Purge => (counts.total(), false),
             BulkAct::Kick | BulkAct::Delete => (counts.dead, false),
         }
     } else {

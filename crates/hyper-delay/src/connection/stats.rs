@@ -67,7 +67,7 @@ fn counts<S: Store>(
         }
         let orphaned = own_routes.is_orphaned(name);
         if orphaned {
-            stats.orphaned += counts.waiting + counts.parked + counts.dead;
+            stats.orphaned += counts.total();
         }
         if is_listed(name) {
             let row = RouteStats {
