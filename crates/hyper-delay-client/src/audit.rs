@@ -40,7 +40,8 @@ pub struct AuditLine {
     /// Number of tasks that the bulk operation has changed, at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
-    /// The bulk operation is for dead letters with this reason; an empty one means those without one.
+    /// The bulk operation is for dead letters with this reason; an empty one means those without
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The bulk operation is for dead letters from this time on, in Unix milliseconds.

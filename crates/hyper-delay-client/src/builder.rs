@@ -83,8 +83,8 @@ impl Builder {
     /// Compresses the payloads of scheduled tasks. Default: they are sent as they are.
     ///
     /// Payloads under 256 bytes are not compressed, nor those that would not become smaller, nor
-    /// those of a task that names [its own compression](crate::Task::compression). Compressing takes
-    /// place in [`schedule`](Client::schedule).
+    /// those of a task that names [its own compression](crate::Task::compression). Compressing
+    /// takes place in [`schedule`](Client::schedule).
     #[cfg(any(feature = "lz4", feature = "zstd"))]
     pub fn compress(mut self, codec: crate::Codec) -> Self {
         self.settings.payloads.compress(codec);

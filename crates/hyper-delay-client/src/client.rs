@@ -191,7 +191,7 @@ impl Client {
             route_key: Some(route),
             ..Request::of("cancel")
         };
-        self.handle.request(request, Sending::Once).await
+        self.ask_once(request).await
     }
 
     /// Requests the number of tasks: `.await` sends it. See [`StatsQuery`] for options.
@@ -204,26 +204,12 @@ impl Client {
         DeadQuery::new(self.clone(), route.into())
     }
 
-    /// Returns a backup of the server, which is made piece by piece. The server accepts the request
-    /// from its own machine only.
+    /// Returns a backup of the server, which is made piece by piece. If the server has tokens, it
+    /// needs the right `admin` on every route; otherwise the server accepts the request from its own
+    /// machine only.
     #[must_use]
     pub fn backup(&self) -> Backup {
         Backup::new(self.clone())
-    }
-
-    /// Sends a request that is not repeated over a reconnect.
-    pub(crate) async fn ask_once<R: Reply>(&self, request: Request<'_>) -> Result<R, RequestError> {
-        self.handle.request(request, Sending::Once).await
-    }
-
-    /// Sends a request that is bound to a connection. Returns the connection of the reply, too.
-    pub(crate) async fn ask_on<R: Reply>(
-        &self,
-        request: Request<'_>,
-        connection: Option<u64>,
-    ) -> Result<(R, u64), RequestError> {
-        let sending = connection.map_or(Sending::Once, Sending::Next);
-        self.handle.request_by(request, sending).await
     }
 
     /// Makes a dead task due now, with all its attempts. Returns false if the task is not dead.
@@ -244,8 +230,8 @@ impl Client {
             route_key: Some(route),
             ..Request::of("kick")
         };
-        let kicked: Kicked = self.handle.request(request, Sending::Once).await?;
-        Ok(kicked.found)
+        let Kicked { found } = self.ask_once(request).await?;
+        Ok(found)
     }
 
     /// Waits until the server replies to a ping, over reconnects.
@@ -297,6 +283,21 @@ impl Client {
     /// Sends a request that changes nothing.
     pub(crate) async fn ask<R: Reply>(&self, request: Request<'_>) -> Result<R, RequestError> {
         self.handle.request(request, Sending::Again).await
+    }
+
+    /// Sends a request that is not repeated over a reconnect.
+    pub(crate) async fn ask_once<R: Reply>(&self, request: Request<'_>) -> Result<R, RequestError> {
+        self.handle.request(request, Sending::Once).await
+    }
+
+    /// Sends a request that is bound to a connection. Returns the connection of the reply, too.
+    pub(crate) async fn ask_on<R: Reply>(
+        &self,
+        request: Request<'_>,
+        connection: Option<u64>,
+    ) -> Result<(R, u64), RequestError> {
+        let sending = connection.map_or(Sending::Once, Sending::Next);
+        self.handle.request_by(request, sending).await
     }
 
     pub(crate) fn request_timeout(&self) -> Option<Duration> {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::{or_default, payload};
 
-/// The content of a task in a reply. Everything is `None` if it was not asked for or cannot be read.
-/// Serialized with the field names of the protocol.
+/// The content of a task in a reply. Everything is `None` if it was not asked for or cannot be
+/// read. Serialized with the field names of the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Content {

@@ -136,8 +136,8 @@ impl Delivery {
     }
 
     /// Extends the time to answer: it ends this long after now, and not earlier than it would have.
-    /// 1 ms to a day, rounded up to a millisecond. A handler that may take longer than the ack timeout
-    /// calls this from time to time.
+    /// 1 ms to a day, rounded up to a millisecond. A handler that may take longer than the ack
+    /// timeout calls this from time to time.
     ///
     /// Returns when the time is over, by the server's clock. `None`: too late; the delivery is
     /// answered, its time is over, or its task was cancelled or replaced.
@@ -145,8 +145,8 @@ impl Delivery {
     /// # Errors
     ///
     /// [`Disconnected`](RequestError::Disconnected) if the connection of the delivery is lost: the
-    /// server has taken the delivery back. [`Closed`](RequestError::Closed) if the client is closed.
-    /// [`Refused`](RequestError::Refused) if the time is out of its range.
+    /// server has taken the delivery back. [`Closed`](RequestError::Closed) if the client is
+    /// closed. [`Refused`](RequestError::Refused) if the time is out of its range.
     ///
     /// # Cancel safety
     ///

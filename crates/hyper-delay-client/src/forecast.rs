@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::Reply;
 
-/// How many tasks wait for the minutes, hours and days ahead. Serialized with the field names of the
-/// protocol.
+/// How many tasks wait for the minutes, hours and days ahead. Serialized with the field names of
+/// the protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -14,8 +14,8 @@ use crate::{Delivery, ListenError, Nack, Subscribe};
 /// A handler for a route: `.await` registers the route and runs the handler. See
 /// [`Client::listen`](crate::Client::listen).
 ///
-/// Each call of the handler is in a `tracing` span `delivery` with the fields `route`, `id`, `attempt`
-/// and, if the task has this header, `traceparent`.
+/// Each call of the handler is in a `tracing` span `delivery` with the fields `route`, `id`,
+/// `attempt` and, if the task has this header, `traceparent`.
 #[derive(Clone, Debug)]
 #[must_use = "the handler runs when it is awaited"]
 pub struct Listen<H> {

@@ -103,8 +103,9 @@ impl Client {
         Ok(found)
     }
 
-    /// Pauses a route: nothing of it is delivered until it is [resumed](Self::resume), over restarts
-    /// of the server too. Deliveries in flight go on. Returns false if it was paused already.
+    /// Pauses a route: nothing of it is delivered until it is [resumed](Self::resume), over
+    /// restarts of the server too. Deliveries in flight go on. Returns false if it was paused
+    /// already.
     ///
     /// # Errors
     ///

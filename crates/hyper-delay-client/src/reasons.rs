@@ -17,7 +17,8 @@ pub struct Reasons {
     pub next: Option<String>,
 }
 
-/// The number of dead letters with the same reason. Serialized with the field names of the protocol.
+/// The number of dead letters with the same reason. Serialized with the field names of the
+/// protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reason {

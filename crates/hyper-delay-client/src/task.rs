@@ -120,9 +120,9 @@ impl Task {
     ///
     /// Headers are not content: a schedule of the same content with other headers changes nothing,
     /// and the first headers stay. A task with the header `traceparent` of the [W3C's trace
-    /// context](https://www.w3.org/TR/trace-context/) lets its consumer continue the trace. The spans
-    /// of [`schedule`](crate::Client::schedule) and of [`Listen`](crate::Listen)'s handler have it as
-    /// a field:
+    /// context](https://www.w3.org/TR/trace-context/) lets its consumer continue the trace. The
+    /// spans of [`schedule`](crate::Client::schedule) and of [`Listen`](crate::Listen)'s handler
+    /// have it as a field:
     ///
     /// ```
     /// use hyper_delay_client::{Delivery, Task};

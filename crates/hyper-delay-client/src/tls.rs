@@ -20,9 +20,9 @@ const PROTOCOL: &[u8] = b"hyper-delay";
 
 /// The TLS options of a client, for [`Builder::tls`](crate::Builder::tls).
 ///
-/// By default the client trusts the certificate authorities of the system, has no certificate of its
-/// own, and expects a certificate for the host of the address. Files are in PEM and are read for
-/// each connection attempt, so that renewed files need no restart.
+/// By default the client trusts the certificate authorities of the system, has no certificate of
+/// its own, and expects a certificate for the host of the address. Files are in PEM and are read
+/// for each connection attempt, so that renewed files need no restart.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), hyper_delay_client::ConnectError> {
@@ -49,8 +49,8 @@ impl Tls {
         Self::default()
     }
 
-    /// Trusts only the certificate authorities in this file. A self-signed certificate of the server
-    /// is its own authority.
+    /// Trusts only the certificate authorities in this file. A self-signed certificate of the
+    /// server is its own authority.
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
         self.ca = Some(file.into());
         self

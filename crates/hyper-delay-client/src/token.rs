@@ -50,8 +50,8 @@ impl Token {
         Self(Source::Text(text.into().into()))
     }
 
-    /// Reads the token from a file, again for each connection attempt, so that a renewed one needs no
-    /// restart. White space around it is ignored.
+    /// Reads the token from a file, again for each connection attempt, so that a renewed one needs
+    /// no restart. White space around it is ignored.
     pub fn file(file: impl Into<PathBuf>) -> Self {
         Self(Source::File(file.into()))
     }
@@ -77,7 +77,8 @@ impl Token {
         Ok(set(FILE).map(Self::file))
     }
 
-    /// Returns the text of the token, for a program that speaks the protocol itself. Reads its file.
+    /// Returns the text of the token, for a program that speaks the protocol itself. Reads its
+    /// file.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! How many tasks wait for each minute, hour and day ahead.
 //!
-//! The counts are in memory and follow each committed batch. After the start, the thread that writes
-//! reads the waiting tasks once, in slices between batches and in order of time. Until it has
-//! finished, a change counts only if it is before the position that it has reached: what is behind
-//! it is not read yet. Only that thread writes to the store, so a slice sees exactly the batches
-//! that were counted.
+//! The counts are in memory and follow each committed batch. After the start, the thread that
+//! writes reads the waiting tasks once, in slices between batches and in order of time. Until it
+//! has finished, a change counts only if it is before the position that it has reached: what is
+//! behind it is not read yet. Only that thread writes to the store, so a slice sees exactly the
+//! batches that were counted.
 //!
 //! Nothing of this is on the disk: a schedule costs no byte more, and there is nothing to repair.
 
@@ -148,8 +148,8 @@ impl Forecast {
         state.add_all(counted.map(|due| (due.at, if due.is_new { 1 } else { -1 })));
     }
 
-    /// Counts the next slice of the waiting tasks. No batch may be committed meanwhile, and all that
-    /// are must be counted.
+    /// Counts the next slice of the waiting tasks. No batch may be committed meanwhile, and all
+    /// that are must be counted.
     ///
     /// If a part of them is damaged, those behind it stay uncounted until the next start.
     ///

@@ -1,5 +1,5 @@
-//! Internals that the benchmarks of this package measure, of which its manual is made, and which are
-//! fuzzed. They can change in any release.
+//! Internals that the benchmarks of this package measure, of which its manual is made, and which
+//! are fuzzed. They can change in any release.
 
 use std::{path::Path, sync::Arc};
 

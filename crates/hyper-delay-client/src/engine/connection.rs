@@ -38,9 +38,9 @@ impl Connection {
         })
     }
 
-    /// Sends the token, if there is one, and `hello`, and waits for the replies. They prove that the
-    /// server accepts this client. A server before protocol 2 answers `unknown_kind` to `hello`, and one
-    /// without tokens to `auth`, which proves the same.
+    /// Sends the token, if there is one, and `hello`, and waits for the replies. They prove that
+    /// the server accepts this client. A server before protocol 2 answers `unknown_kind` to
+    /// `hello`, and one without tokens to `auth`, which proves the same.
     async fn try_open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
         let broken = |source| ConnectError::of(address(), source);

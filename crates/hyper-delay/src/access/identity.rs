@@ -12,8 +12,8 @@ pub(crate) struct Identity {
     certificate: Vec<String>,
     /// What its last `auth` or its certificate gives.
     own: Option<Arc<Grant>>,
-    /// What it has used besides: tokens in single lines, and those before its last `auth`. Each once,
-    /// so that there are at most as many as tokens.
+    /// What it has used besides: tokens in single lines, and those before its last `auth`. Each
+    /// once, so that there are at most as many as tokens.
     others: Vec<Arc<Grant>>,
 }
 
@@ -86,8 +86,8 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// If the connection must end: it has used a grant that no longer holds, or it was not asked for
-    /// a token before.
+    /// If the connection must end: it has used a grant that no longer holds, or it was not asked
+    /// for a token before.
     pub(crate) fn update(&mut self, tokens: Option<&Tokens>) -> Result<(), Revoked> {
         let Some(tokens) = tokens else {
             self.is_guarded = false;

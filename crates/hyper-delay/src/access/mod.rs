@@ -42,6 +42,7 @@ pub(crate) use identity::{Identity, Revoked};
 pub(crate) use owner::foreign_owner;
 pub(crate) use permits::Denial;
 pub use routes::Routes;
+pub(crate) use routes::check_key;
 pub use secret::Secret;
 pub(crate) use tokens::TokenStamp;
 pub use tokens::Tokens;

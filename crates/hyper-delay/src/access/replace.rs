@@ -35,7 +35,8 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 }
 
 /// Opens the file that is locked while another one is read and replaced. It is beside the target of
-/// links, and belongs to the owner of the target, so that a change by root does not lock that user out.
+/// links, and belongs to the owner of the target, so that a change by root does not lock that user
+/// out.
 pub(super) fn lock(path: &Path) -> io::Result<File> {
     let path = target(path)?;
     let lock = beside(&path, ".lock");

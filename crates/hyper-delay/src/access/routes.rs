@@ -20,13 +20,7 @@ impl Routes {
         if keys.is_empty() {
             return Err("give at least one route or prefix, such as \"mail*\"".to_owned());
         }
-        for key in &keys {
-            if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-                return Err(format!(
-                    "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-                ));
-            }
-        }
+        keys.iter().try_for_each(|key| check_key(key))?;
         Ok(Self(keys))
     }
 
@@ -51,6 +45,16 @@ impl Routes {
             None => key == route,
         })
     }
+}
+
+/// Checks a route, or a prefix that ends with `*`. The error is the cure.
+pub(crate) fn check_key(key: &str) -> Result<(), String> {
+    if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
+        return Err(format!(
+            "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
+        ));
+    }
+    Ok(())
 }
 
 impl fmt::Display for Routes {

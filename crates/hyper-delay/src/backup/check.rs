@@ -20,7 +20,7 @@ pub(crate) struct Checked {
 impl Checked {
     /// Returns the number of tasks.
     pub(crate) const fn tasks(&self) -> u64 {
-        self.counts.waiting + self.counts.parked + self.counts.dead
+        self.counts.total()
     }
 }
 

@@ -4,7 +4,7 @@ use super::{BackupError, new_store::NewStore};
 use crate::{
     clock::Clock,
     ledger::{Ledger, Op, Order, Outcome},
-    protocol::{Delivery, Schedule},
+    protocol::Schedule,
     store::{Durability, Embedded, Store as _, StoreError},
 };
 
@@ -86,28 +86,8 @@ impl Importer {
         if let Some(at) = expires_at.filter(|at| *at <= now) {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
-        let order = Order {
-            route,
-            id,
-            named: true,
-            at: schedule.fire_at.max(now),
-            fire_at: schedule.fire_at,
-            compression: schedule.compression,
-            payload: schedule.payload,
-            replace: schedule.replace,
-            headers: schedule.headers,
-            terms: schedule.terms,
-        };
-        let longest = Delivery {
-            id: &order.id,
-            route: &order.route,
-            fire_at: order.fire_at,
-            compression: order.compression,
-            payload: &order.payload,
-            attempt: u32::MAX,
-            headers: order.headers.text(),
-        }
-        .longest();
+        let order = Order::of(schedule, (route, id), now);
+        let longest = order.longest_delivery();
         let most = self.limits.line_bytes;
         if longest > most {
             return Ok(Err(format!(

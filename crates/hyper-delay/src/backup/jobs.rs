@@ -6,7 +6,8 @@ use crate::{
 };
 
 /// Returns a row as it is restored: a bulk operation that was running when the backup was made, at
-/// `made_at` in Unix milliseconds, is stopped. What it has not reached may be what the restore is for.
+/// `made_at` in Unix milliseconds, is stopped. What it has not reached may be what the restore is
+/// for.
 pub(super) fn stopped(row: SpaceRow, made_at: u64) -> Result<SpaceRow, StoreError> {
     let (space, key, value) = row;
     if space != Space::Meta || !key.starts_with(key::JOBS) {

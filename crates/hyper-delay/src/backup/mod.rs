@@ -9,11 +9,12 @@
 //! end      = the number of rows of each space                                   (postcard)
 //! ```
 //!
-//! The start and the header frame keep this form in every version, so that a damaged version is told
-//! from a newer one. Numbers are little-endian. A checksum is the XXH3 hash of its frame, seeded with the checksum
-//! before it, so that a frame that is missing, doubled or moved shows as well. Nothing follows the
-//! end frame. The rows are those of the store itself, without its markers: sequence numbers,
-//! revisions, attempts, counts and the deduplication window are the same after a restore.
+//! The start and the header frame keep this form in every version, so that a damaged version is
+//! told from a newer one. Numbers are little-endian. A checksum is the XXH3 hash of its frame,
+//! seeded with the checksum before it, so that a frame that is missing, doubled or moved shows as
+//! well. Nothing follows the end frame. The rows are those of the store itself, without its
+//! markers: sequence numbers, revisions, attempts, counts and the deduplication window are the same
+//! after a restore.
 
 mod format;
 mod stream;

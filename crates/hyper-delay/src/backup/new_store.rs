@@ -23,8 +23,8 @@ pub(super) struct NewStore {
 }
 
 impl NewStore {
-    /// Begins a store in a directory that is empty or does not exist, or has what is left of a store
-    /// that was begun before.
+    /// Begins a store in a directory that is empty or does not exist, or has what is left of a
+    /// store that was begun before.
     pub(super) fn begin(directory: &Path) -> Result<Self, BackupError> {
         let folder = directory.join(data_directory::RESTORING);
         let is_left = folder.exists();

@@ -60,7 +60,8 @@ impl<R: Read> Reader<R> {
         let version = u32::from_le_bytes(version.try_into().expect("it has four bytes"));
         reader.at = START as u64;
         reader.checksum = format::checksum(&start, 0);
-        // The checksum of the header covers the version: a damaged one is not taken for a newer one.
+        // The checksum of the header covers the version: a damaged one is not taken for a newer
+        // one.
         let kind = reader.frame()?;
         if version > VERSION {
             let header: Option<Header> = postcard::from_bytes(&reader.frame).ok();
@@ -85,7 +86,8 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Returns the next row; `None` after the last one, when the whole backup was read and is whole.
+    /// Returns the next row; `None` after the last one, when the whole backup was read and is
+    /// whole.
     pub(super) fn next(&mut self) -> Result<Option<SpaceRow>, BackupError> {
         while self.next >= self.frame.len() {
             if self.is_over {

@@ -19,13 +19,13 @@ use crate::backup;
 /// Back up a running server.
 ///
 /// The backup contains everything that was acknowledged before the command began. Deliveries, acks
-/// and schedules continue. A copy of the folder of a running server is not a backup: its files do not
-/// belong to one moment.
+/// and schedules continue. A copy of the folder of a running server is not a backup: its files do
+/// not belong to one moment.
 ///
-/// In a folder, the backup is a new file that is named after its moment. It gets its name after it was
-/// read back. Only its owner may read it. Standard output has its path, standard error its counts. If
-/// the server has tokens, a backup needs the right admin on every route (`*`); otherwise the command
-/// must run on the server's machine.
+/// In a folder, the backup is a new file that is named after its moment. It gets its name after it
+/// was read back. Only its owner may read it. Standard output has its path, standard error its
+/// counts. If the server has tokens, a backup needs the right admin on every route (`*`); otherwise
+/// the command must run on the server's machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay backup /var/backups/hyper-delay

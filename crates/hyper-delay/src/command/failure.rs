@@ -201,7 +201,8 @@ impl Failure {
         }
     }
 
-    /// Returns the exit code of the process: 3 if a tool did its work and something is lost, else 1.
+    /// Returns the exit code of the process: 3 if a tool did its work and something is lost, else
+    /// 1.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::Incomplete { .. } | Self::LinesRefused { .. } | Self::LinesRefusedTo { .. } => 3,

@@ -33,8 +33,9 @@ const MOST_REFUSED: u32 = 100;
 ///
 /// Each line is a schedule as `hyper-delay export` prints it; id and route_key are required. The
 /// tasks keep their ids and times; state and attempt are ignored, so a dead letter is delivered
-/// again; expired tasks are left out. Bad lines are refused with their numbers, and the others are imported; then the exit code
-/// is 3. An import can be repeated: a task that exists already does not change.
+/// again; expired tasks are left out. Bad lines are refused with their numbers, and the others are
+/// imported; then the exit code is 3. An import can be repeated: a task that exists already does
+/// not change.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay export data/db | hyper-delay import -

@@ -10,16 +10,16 @@ use super::{
 
 /// Count dead letters by route and reason, the most frequent reason first.
 ///
-/// Without --route, the server counts the dead letters of all routes, which needs the right admin on
-/// *.
+/// Without --route, the server counts the dead letters of all routes, which needs the right admin
+/// on *.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay reasons --route service-A")]
 pub(super) struct Reasons {
     /// Count only the dead letters of this route.
     #[arg(long)]
     route: Option<String>,
-    /// Print a line of JSON for each reason, with the fields of the protocol. The reason is empty for
-    /// dead letters without one.
+    /// Print a line of JSON for each reason, with the fields of the protocol. The reason is empty
+    /// for dead letters without one.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -76,8 +76,8 @@ pub(super) struct Remote {
     tls_name: Option<String>,
     /// Authenticate with the token in this file.
     ///
-    /// Default: the token in HYPER_DELAY_TOKEN, or in the file that HYPER_DELAY_TOKEN_FILE names. The
-    /// token itself is not an option, because other users can see a command line.
+    /// Default: the token in HYPER_DELAY_TOKEN, or in the file that HYPER_DELAY_TOKEN_FILE names.
+    /// The token itself is not an option, because other users can see a command line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
@@ -212,8 +212,8 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&line)
 }
 
-/// Replaces the characters that would change how a terminal shows a line, except tabs. The result is
-/// also valid in JSON.
+/// Replaces the characters that would change how a terminal shows a line, except tabs. The result
+/// is also valid in JSON.
 pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     /// Characters that change the direction of the text or end a line.
     const MARKS: [RangeInclusive<char>; 3] = [

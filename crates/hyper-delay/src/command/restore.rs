@@ -10,10 +10,10 @@ use crate::backup;
 
 /// Restore a backup into a new data directory.
 ///
-/// The backup is checked before anything is written; from standard input, while it is written. Tasks
-/// keep their sequence numbers, revisions, states and attempts. A directory that is not empty is
-/// refused. If a restore fails or is interrupted, no server starts in the directory until a restore
-/// into it succeeds or its contents are deleted.
+/// The backup is checked before anything is written; from standard input, while it is written.
+/// Tasks keep their sequence numbers, revisions, states and attempts. A directory that is not empty
+/// is refused. If a restore fails or is interrupted, no server starts in the directory until a
+/// restore into it succeeds or its contents are deleted.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   hyper-delay restore tasks.backup --to data/db

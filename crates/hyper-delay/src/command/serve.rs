@@ -42,14 +42,14 @@ pub(super) struct Serve {
     /// The environment variable is HYPER_DELAY_DATA_DIR.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Check the configuration and the files of TLS and tokens, print the configuration in force, and
-    /// exit.
+    /// Check the configuration and the files of TLS and tokens, print the configuration in force,
+    /// and exit.
     #[arg(long)]
     check_config: bool,
     /// Start with what is left if acknowledged data is missing from the store.
     ///
-    /// First run `hyper-delay verify` and `hyper-delay repair`, which can save more. Files that cannot
-    /// be used are moved to a folder beside the store.
+    /// First run `hyper-delay verify` and `hyper-delay repair`, which can save more. Files that
+    /// cannot be used are moved to a folder beside the store.
     #[arg(long)]
     accept_loss: bool,
 }

@@ -77,8 +77,8 @@ impl ServiceManager {
         self.tell("STOPPING=1\n");
     }
 
-    /// Sends signs of life, at half of the time that is allowed between two, as long as no thread is
-    /// stuck. Returns at once if none are wanted.
+    /// Sends signs of life, at half of the time that is allowed between two, as long as no thread
+    /// is stuck. Returns at once if none are wanted.
     pub(super) async fn watch(&self, progress: &Progress) {
         let Some(allowed) = self.watchdog else {
             return;

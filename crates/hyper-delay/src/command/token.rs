@@ -98,35 +98,28 @@ impl Token {
                 name,
                 rights,
                 routes,
-                certificate: Some(certificate),
+                certificate,
                 quotas,
                 at,
             } => {
-                let entry = Entry::of_certificate(certificate, name, rights, routes);
-                let entry = entry.map_err(Failure::NewToken)?;
+                let (entry, secret) = match certificate {
+                    Some(certificate) => {
+                        let entry = Entry::of_certificate(certificate, name, rights, routes);
+                        (entry.map_err(Failure::NewToken)?, None)
+                    }
+                    None => {
+                        let made = Entry::new(name, rights, routes);
+                        let (entry, secret) = made.map_err(Failure::NewToken)?;
+                        (entry, Some(secret))
+                    }
+                };
                 let entry = quotas.apply(entry);
                 let id = entry.grant().id;
                 let _lock = TokenFile::lock(&at.file)?;
                 let mut file = TokenFile::read_or_new(&at.file)?;
                 file.add(entry)?;
                 file.write()?;
-                print(&id)
-            }
-            Change::New {
-                name,
-                rights,
-                routes,
-                certificate: None,
-                quotas,
-                at,
-            } => {
-                let (entry, secret) =
-                    Entry::new(name, rights, routes).map_err(Failure::NewToken)?;
-                let _lock = TokenFile::lock(&at.file)?;
-                let mut file = TokenFile::read_or_new(&at.file)?;
-                file.add(quotas.apply(entry))?;
-                file.write()?;
-                print(&secret.reveal())
+                print(&secret.map_or(id, |secret| secret.reveal()))
             }
             Change::List { at } => {
                 let file = TokenFile::read(&at.file)?;

@@ -12,8 +12,8 @@ use crate::{backup, salvage};
 /// Check the store of a stopped server, or a backup.
 ///
 /// Reads everything and prints a line for each file, space and task that is damaged, missing or
-/// inconsistent. Writes nothing. The exit code is 0 only if there are no findings. The unreadable end
-/// that a crash leaves in a journal is not damage if nothing that was acknowledged is missing.
+/// inconsistent. Writes nothing. The exit code is 0 only if there are no findings. The unreadable
+/// end that a crash leaves in a journal is not damage if nothing that was acknowledged is missing.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay verify data/db")]
 pub(super) struct Verify {

@@ -67,8 +67,8 @@ impl State {
 }
 
 impl Handover {
-    /// Returns the waiting group, if there is one, and the number of written groups. Waits while the
-    /// group must not grow, because it is full or the writer is about to take it.
+    /// Returns the waiting group, if there is one, and the number of written groups. Waits while
+    /// the group must not grow, because it is full or the writer is about to take it.
     pub(super) fn reopen(&self) -> Result<(Option<Group>, u64), WriterEnded> {
         let mut state = self.wait_for_writer(|state| {
             state.waiting.as_ref().is_some_and(|group| {

@@ -2,8 +2,8 @@
 //!
 //! Two threads work at the same time. The [`Applier`] applies jobs to the ledger and collects their
 //! changes in a group; the [`Writer`] writes the group before it as one batch, syncs once, and then
-//! reports its jobs as committed. So a single client waits for one sync, many clients share one, and
-//! neither the processor nor the disk waits for the other.
+//! reports its jobs as committed. So a single client waits for one sync, many clients share one,
+//! and neither the processor nor the disk waits for the other.
 
 mod admission;
 mod applier;

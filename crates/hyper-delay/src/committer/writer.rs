@@ -56,7 +56,8 @@ impl<S: Store> Writer<S> {
         self
     }
 
-    /// Commits groups and reports each with `tell` until the applier ends, then syncs in every mode.
+    /// Commits groups and reports each with `tell` until the applier ends, then syncs in every
+    /// mode.
     ///
     /// # Errors
     ///

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::access::check_key;
+
 /// Reads such a field. `wanted` is the error of what is no object; the errors of `one` are cures.
 pub(super) fn read<T>(
     value: &Value,
@@ -11,25 +13,15 @@ pub(super) fn read<T>(
     one: impl Fn(&Value) -> Result<T, String>,
 ) -> Result<BTreeMap<String, T>, String> {
     let entry = |(key, value): (&String, &Value)| {
-        if !(1..=129).contains(&key.len()) || (key.len() > 128 && !key.ends_with('*')) {
-            return Err(format!(
-                "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
-            ));
-        }
-        if key.strip_suffix('*').unwrap_or(key).contains('*') {
-            return Err(format!(
-                "{key:?} in it has a * that is not its end: give a route, or the beginning of one \
-                 and *"
-            ));
-        }
+        check_key(key)?;
         let read = one(value).map_err(|cure| format!("{value} for {key:?} in it: {cure}"))?;
         Ok((key.clone(), read))
     };
     value.as_object().ok_or(wanted)?.iter().map(entry).collect()
 }
 
-/// Returns the keys that match a route, with their values: the key that equals it, then its prefixes,
-/// the longest first.
+/// Returns the keys that match a route, with their values: the key that equals it, then its
+/// prefixes, the longest first.
 pub(super) fn matching<'a, T>(
     keys: &'a BTreeMap<String, T>,
     route: &str,

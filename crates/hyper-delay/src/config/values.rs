@@ -51,8 +51,8 @@ pub struct Config {
     /// Relative to the working directory. Default: null.
     #[serde(serialize_with = "shown_if_some")]
     pub tokens: Option<PathBuf>,
-    /// Whether a server that other machines can reach may do without tokens and client certificates.
-    /// Default: false.
+    /// Whether a server that other machines can reach may do without tokens and client
+    /// certificates. Default: false.
     pub open: bool,
     /// The most open connections: 1 to 1,000,000. Default: 10,000.
     pub max_connections: usize,
@@ -125,8 +125,8 @@ pub struct Config {
     /// What a route may take, by route, or by prefix for a key that ends with `*`. See
     /// [`quota_of`](Self::quota_of). Default: none.
     pub quotas: BTreeMap<String, Quota>,
-    /// What applies to the tasks of a route instead of the settings above, by route, or by prefix for
-    /// a key that ends with `*`. See [`terms_of`](Self::terms_of). Default: none.
+    /// What applies to the tasks of a route instead of the settings above, by route, or by prefix
+    /// for a key that ends with `*`. See [`terms_of`](Self::terms_of). Default: none.
     pub routes: BTreeMap<String, Terms>,
     /// The form of the log's lines. Default: `"text"`.
     pub log_format: LogFormat,
@@ -200,8 +200,8 @@ impl Config {
 
     /// Returns what applies to the tasks of a route instead of the settings of the server.
     ///
-    /// Each setting is that of the key that equals the route, or else of the longest prefix that has
-    /// it.
+    /// Each setting is that of the key that equals the route, or else of the longest prefix that
+    /// has it.
     #[must_use]
     pub fn terms_of(&self, route: &str) -> Terms {
         let found = by_route::matching(&self.routes, route);

@@ -155,8 +155,8 @@ impl<'a, S> Authentication<'a, S> {
         Refusal::new(Code::LineTooLong, message)
     }
 
-    /// Waits until the tokens change, and takes that into account, or until the time to authenticate
-    /// is over. Cancel safe.
+    /// Waits until the tokens change, and takes that into account, or until the time to
+    /// authenticate is over. Cancel safe.
     ///
     /// # Errors
     ///

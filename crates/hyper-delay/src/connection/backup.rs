@@ -1,8 +1,8 @@
 //! The backup that a connection asks for, piece by piece.
 //!
-//! A client asks for the next piece when it has stored the one before, so a slow one needs no memory
-//! here. A task of its own keeps the snapshot, and drops it if the client does not ask in time:
-//! tables that were compacted away stay on the disk until then.
+//! A client asks for the next piece when it has stored the one before, so a slow one needs no
+//! memory here. A task of its own keeps the snapshot, and drops it if the client does not ask in
+//! time: tables that were compacted away stay on the disk until then.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Shared, ask_disk::read};
+use super::{Shared, asker::read};
 use crate::{
     backup::Stream,
     log_limit::{LogLimit, Warning},

@@ -83,8 +83,8 @@ struct Reading {
     session: Session,
     /// Whether nothing was read since the handshake.
     is_first: bool,
-    /// Whether the client has ended its side. The end can arrive together with the last bytes, which
-    /// are returned first.
+    /// Whether the client has ended its side. The end can arrive together with the last bytes,
+    /// which are returned first.
     is_over: bool,
 }
 
@@ -94,8 +94,8 @@ impl ReadHalf {
         self.tcp.peer_addr().ok()
     }
 
-    /// Waits for bytes and reads them. Returns 0 at the end of the connection. A buffer is allocated
-    /// after the wait. Cancel safe.
+    /// Waits for bytes and reads them. Returns 0 at the end of the connection. A buffer is
+    /// allocated after the wait. Cancel safe.
     pub(super) async fn read(&mut self, lines: &mut Lines) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else {
             self.tcp.readable().await?;
@@ -195,8 +195,8 @@ pub(super) struct WriteHalf {
 }
 
 impl WriteHalf {
-    /// Writes at least one byte to the socket, unless nothing is left, and removes from `bytes` what
-    /// need not be passed again. Returns whether everything is written.
+    /// Writes at least one byte to the socket, unless nothing is left, and removes from `bytes`
+    /// what need not be passed again. Returns whether everything is written.
     pub(super) async fn write(&mut self, bytes: &mut &[u8]) -> io::Result<bool> {
         let Some(session) = &self.tls else {
             if bytes.is_empty() {

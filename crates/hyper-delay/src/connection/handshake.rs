@@ -89,8 +89,8 @@ impl Handshake<'_> {
     }
 }
 
-/// Completes the handshake if the server has TLS. Returns `None` if the connection has ended: it has
-/// failed, taken too long, or the server shuts down.
+/// Completes the handshake if the server has TLS. Returns `None` if the connection has ended: it
+/// has failed, taken too long, or the server shuts down.
 pub(super) async fn secure<S>(
     shared: &Shared<S>,
     stream: TcpStream,

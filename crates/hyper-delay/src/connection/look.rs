@@ -7,25 +7,19 @@ use std::{
 };
 
 use super::{
-    Shared,
-    ask_disk::{read, reply, unreadable},
+    asker::{AROUND, Asker, read},
     cursor::Cursor,
 };
 use crate::{
-    driver::Event,
     ledger::{Listing, Position, Row, View},
-    outbox::Outbox,
     protocol::{Content, Headers, List, Reply, Seen, State},
-    scheduler::{Input, ReplyTo, SeenTasks},
+    scheduler::{Input, SeenTasks},
     store::{Store, StoreError},
 };
 
 /// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
 /// most 2,000.
 pub(super) const READS: usize = 1_950;
-
-/// The bytes of a line around the tasks, with the longest cursor.
-pub(super) const AROUND: usize = 1_024;
 
 /// The bytes of base64 that a payload needs.
 const fn base64(length: usize) -> usize {
@@ -34,58 +28,51 @@ const fn base64(length: usize) -> usize {
 
 /// Reads one task, and has the scheduler add what it knows.
 pub(super) async fn get<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
+    asker: Asker<'_, S>,
     (route, id, payload): (Arc<str>, Arc<str>, bool),
-    reply_to: ReplyTo,
 ) {
-    let view = View::new(shared.store.clone());
-    let line = shared.config.max_line_bytes;
+    let view = asker.view();
+    let line = asker.shared.config.max_line_bytes;
     let of = (route.clone(), id.clone());
     let task = read(move || task(&view, (&of.0, &of.1), payload, line)).await;
     match task {
         Ok(Some((seq, task))) => {
             let task = Some(Box::new(task));
             let reply = Reply::Task { route, id, task };
-            seen(shared, vec![seq], reply, reply_to);
+            seen(asker, vec![seq], reply);
         }
         Ok(None) => {
             let task = None;
-            reply(outbox, reply_to, Reply::Task { route, id, task });
+            asker.reply(Reply::Task { route, id, task });
         }
-        Err(error) => unreadable(shared, outbox, Some(route), reply_to, error),
+        Err(error) => asker.unreadable(Some(route), error),
     }
 }
 
 /// Lists tasks, and has the scheduler add what it knows.
-pub(super) async fn list<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
-    asked: List,
-    reply_to: ReplyTo,
-) {
+pub(super) async fn list<S: Store>(asker: Asker<'_, S>, asked: List) {
     let cursor = match Cursor::begin(&asked) {
         Ok(cursor) => cursor,
-        Err(refusal) => return reply(outbox, reply_to, Reply::Error(refusal)),
+        Err(refusal) => return asker.reply(Reply::Error(refusal)),
     };
-    let view = View::new(shared.store.clone());
+    let view = asker.view();
     let route = asked.route.clone();
-    let room = shared.config.max_line_bytes.saturating_sub(AROUND);
+    let room = asker.room();
     match read(move || tasks(&view, &asked, cursor, room)).await {
-        Ok((seqs, answer)) => seen(shared, seqs, answer, reply_to),
-        Err(error) => unreadable(shared, outbox, route, reply_to, error),
+        Ok((seqs, answer)) => seen(asker, seqs, answer),
+        Err(error) => asker.unreadable(route, error),
     }
 }
 
 /// Passes what was read to the scheduler, which knows what is in flight.
-fn seen<S>(shared: &Shared<S>, seqs: Vec<u64>, reply: Reply, reply_to: ReplyTo) {
-    let tasks = SeenTasks {
-        seqs,
-        reply,
-        reply_to,
-    };
-    let input = Input::Seen(Box::new(tasks));
-    let _ = shared.events.send(Event::Input(input));
+fn seen<S>(asker: Asker<'_, S>, seqs: Vec<u64>, reply: Reply) {
+    asker.pass(|reply_to| {
+        Input::Seen(Box::new(SeenTasks {
+            seqs,
+            reply,
+            reply_to,
+        }))
+    });
 }
 
 fn task<S: Store>(
@@ -224,8 +211,8 @@ pub(super) fn details<S: Store>(
     Ok(name.map(|name| (name.fire_at, None)))
 }
 
-/// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or cannot
-/// be read.
+/// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or
+/// cannot be read.
 pub(super) fn content<S: Store>(
     view: &View<S>,
     seq: u64,

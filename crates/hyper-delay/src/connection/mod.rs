@@ -1,9 +1,10 @@
 //! One connection: a task that reads its lines, and one that writes to it.
 
-mod ask_disk;
+mod asker;
 mod authentication;
 mod backup;
 mod cursor;
+mod dead;
 mod guest;
 mod halves;
 mod handshake;
@@ -14,6 +15,7 @@ mod reader;
 mod requests;
 mod slots;
 mod socket;
+mod stats;
 mod unfinished;
 mod writer;
 

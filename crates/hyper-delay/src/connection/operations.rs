@@ -4,29 +4,20 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Shared,
-    ask_disk::{answer, read, reply},
+    asker::{Asker, read},
     cursor::Cursor,
-    look::{AROUND, READS},
+    look::READS,
 };
 use crate::{
     ledger::{Listing, View},
-    outbox::Outbox,
     protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply},
-    scheduler::ReplyTo,
     store::{Space, Store, StoreError},
 };
 
 /// Counts the tasks that a bulk operation would change.
-pub(super) async fn count<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
-    asked: BulkRequest,
-    reply_to: ReplyTo,
-) {
-    let view = View::new(shared.store.clone());
-    let counted = read(move || counted(&view, asked)).await;
-    answer(shared, outbox, reply_to, counted);
+pub(super) async fn count<S: Store>(asker: Asker<'_, S>, asked: BulkRequest) {
+    let view = asker.view();
+    asker.answer(read(move || counted(&view, asked)).await);
 }
 
 fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreError> {
@@ -36,7 +27,7 @@ fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreE
     let (tasks, more) = if act == BulkAct::Purge || filter == Filter::default() {
         let counts = view.counts(&route)?;
         match act {
-            BulkAct::Purge => (counts.waiting + counts.parked + counts.dead, false),
+            BulkAct::Purge => (counts.total(), false),
             BulkAct::Kick | BulkAct::Delete => (counts.dead, false),
         }
     } else {
@@ -54,19 +45,15 @@ fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreE
 
 /// Groups dead letters by reason.
 pub(super) async fn reasons<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
+    asker: Asker<'_, S>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
-    reply_to: ReplyTo,
 ) {
     let cursor = match Cursor::of_dead(route.as_ref(), after.as_ref()) {
         Ok(cursor) => cursor,
-        Err(refusal) => return reply(outbox, reply_to, Reply::Error(refusal)),
+        Err(refusal) => return asker.reply(Reply::Error(refusal)),
     };
-    let view = View::new(shared.store.clone());
-    let room = shared.config.max_line_bytes.saturating_sub(AROUND);
-    let grouped = read(move || grouped(&view, route.as_deref(), cursor, room)).await;
-    answer(shared, outbox, reply_to, grouped);
+    let (view, room) = (asker.view(), asker.room());
+    asker.answer(read(move || grouped(&view, route.as_deref(), cursor, room)).await);
 }
 
 fn grouped<S: Store>(
@@ -115,31 +102,20 @@ fn grouped<S: Store>(
 }
 
 /// Lists the bulk operations, the newest first.
-pub(super) async fn jobs<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
-    reply_to: ReplyTo,
-) {
-    let view = View::new(shared.store.clone());
-    let mut room = shared.config.max_line_bytes.saturating_sub(AROUND);
+pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
+    let (view, mut room) = (asker.view(), asker.room());
     let listed = read(move || {
         let jobs = view.jobs()?.into_iter().rev();
         let jobs = jobs.map(|(id, job)| job.row(id));
         let fits = jobs.take_while(|row| fits(&mut room, row.length()));
         Ok(Reply::Jobs(fits.collect()))
     });
-    answer(shared, outbox, reply_to, listed.await);
+    asker.answer(listed.await);
 }
 
 /// Lists the lines of the audit before a number, the newest first.
-pub(super) async fn audit<S: Store>(
-    shared: &Arc<Shared<S>>,
-    outbox: &Arc<Outbox>,
-    (before, limit): (Option<u64>, u16),
-    reply_to: ReplyTo,
-) {
-    let view = View::new(shared.store.clone());
-    let mut room = shared.config.max_line_bytes.saturating_sub(AROUND);
+pub(super) async fn audit<S: Store>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
+    let (view, mut room) = (asker.view(), asker.room());
     let listed = read(move || {
         let mut lines = view.audit()?;
         lines.retain(|line| before.is_none_or(|before| line.number < before));
@@ -152,7 +128,7 @@ pub(super) async fn audit<S: Store>(
         let more = lines.len() < all;
         Ok(Reply::Audit { lines, more })
     });
-    answer(shared, outbox, reply_to, listed.await);
+    asker.answer(listed.await);
 }
 
 /// Takes the room for a row of a list, if there is enough.

@@ -6,10 +6,12 @@ use tokio::sync::oneshot;
 
 use super::{
     Shared, Slot,
-    ask_disk::{self, Letters},
+    asker::Asker,
     authentication::{Authentication, Denied, Over},
     backup::Backup,
+    dead::{Letters, dead},
     look, operations,
+    stats::stats,
 };
 use crate::{
     driver::Event,
@@ -115,9 +117,9 @@ impl<'a, S: Store> Requests<'a, S> {
                 self.reply(Reply::Hello(version), line.tag, weight);
             }
             Request::Stats { route, after } => {
-                let to = self.flush_for(line.tag, weight);
+                let asker = self.asker(line.tag, weight);
                 let of = self.authentication.administers();
-                ask_disk::stats(self.shared, self.outbox, (route, after), of, to).await;
+                stats(asker, (route, after), of).await;
             }
             Request::Dead {
                 route,
@@ -126,7 +128,7 @@ impl<'a, S: Store> Requests<'a, S> {
                 filter,
                 payload,
             } => {
-                let to = self.flush_for(line.tag, weight);
+                let asker = self.asker(line.tag, weight);
                 let asked = Letters {
                     route,
                     after,
@@ -134,15 +136,15 @@ impl<'a, S: Store> Requests<'a, S> {
                     filter,
                     payload,
                 };
-                ask_disk::dead(self.shared, self.outbox, asked, to).await;
+                dead(asker, asked).await;
             }
             Request::Get { route, id, payload } => {
-                let to = self.flush_for(line.tag, weight);
-                look::get(self.shared, self.outbox, (route, id, payload), to).await;
+                let asker = self.asker(line.tag, weight);
+                look::get(asker, (route, id, payload)).await;
             }
             Request::List(list) => {
-                let to = self.flush_for(line.tag, weight);
-                look::list(self.shared, self.outbox, *list, to).await;
+                let asker = self.asker(line.tag, weight);
+                look::list(asker, *list).await;
             }
             Request::Future => {
                 let now = self.shared.clock.now().wall_millis();
@@ -155,27 +157,27 @@ impl<'a, S: Store> Requests<'a, S> {
             | Request::Resume { .. }
             | Request::Stop { .. }) => self.operate(request, line.tag, weight),
             Request::Bulk(bulk) if bulk.dry_run => {
-                let to = self.flush_for(line.tag, weight);
-                operations::count(self.shared, self.outbox, *bulk, to).await;
+                let asker = self.asker(line.tag, weight);
+                operations::count(asker, *bulk).await;
             }
             request @ Request::Bulk(_) => self.operate(request, line.tag, weight),
             Request::Reasons { route, after } => {
-                let to = self.flush_for(line.tag, weight);
-                operations::reasons(self.shared, self.outbox, (route, after), to).await;
+                let asker = self.asker(line.tag, weight);
+                operations::reasons(asker, (route, after)).await;
             }
             Request::Jobs => {
-                let to = self.flush_for(line.tag, weight);
-                operations::jobs(self.shared, self.outbox, to).await;
+                let asker = self.asker(line.tag, weight);
+                operations::jobs(asker).await;
             }
             Request::Audit { before, limit } => {
-                let to = self.flush_for(line.tag, weight);
-                operations::audit(self.shared, self.outbox, (before, limit), to).await;
+                let asker = self.asker(line.tag, weight);
+                operations::audit(asker, (before, limit)).await;
             }
             Request::Backup { offset } => {
-                let to = self.flush_for(line.tag, weight);
+                let asker = self.asker(line.tag, weight);
                 let may = self.is_local || self.authentication.is_guarded();
                 let asked = self.backup.piece(self.shared, may, offset).await;
-                ask_disk::answer(self.shared, self.outbox, to, asked);
+                asker.answer(asked);
             }
             _ => self.asks.push(Ask {
                 line,
@@ -187,22 +189,30 @@ impl<'a, S: Store> Requests<'a, S> {
 
     /// Passes a request of an operator on, with who sent it.
     fn operate(&mut self, request: Request, tag: Option<Arc<str>>, weight: u32) {
-        let reply_to = self.flush_for(tag, weight);
+        self.flush();
         let operated = Operated {
             request,
             actor: Actor {
                 by: self.authentication.name(),
                 address: self.address,
             },
-            reply_to,
+            reply_to: self.reply_to(tag, weight),
         };
         let input = Input::Operated(Box::new(operated));
         let _ = self.shared.events.send(Event::Input(input));
     }
 
-    /// Flushes, so that a request follows those before it. Returns where its reply goes.
-    fn flush_for(&mut self, tag: Option<Arc<str>>, weight: u32) -> ReplyTo {
+    /// Flushes, so that a request follows those before it. Returns its sender.
+    fn asker(&mut self, tag: Option<Arc<str>>, weight: u32) -> Asker<'a, S> {
         self.flush();
+        Asker {
+            shared: self.shared,
+            outbox: self.outbox,
+            reply_to: self.reply_to(tag, weight),
+        }
+    }
+
+    const fn reply_to(&self, tag: Option<Arc<str>>, weight: u32) -> ReplyTo {
         ReplyTo {
             consumer: self.id,
             tag,

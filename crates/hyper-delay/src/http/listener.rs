@@ -168,7 +168,8 @@ impl Acceptor {
     }
 
     /// Tells a peer why its connection is closed, and waits until it has read that, unless many
-    /// others are being refused. With TLS this would take a handshake: the connection is only closed.
+    /// others are being refused. With TLS this would take a handshake: the connection is only
+    /// closed.
     fn refuse(&mut self, mut stream: TcpStream, why: NoShare) {
         if self.state.tls.current().is_some() {
             return;

@@ -70,7 +70,8 @@ impl Http {
         self.state.set(Phase::Stopping);
     }
 
-    /// Closes the listener and all connections, once the answers under way are written. Afterwards nothing here uses the store.
+    /// Closes the listener and all connections, once the answers under way are written. Afterwards
+    /// nothing here uses the store.
     pub(crate) async fn close(mut self) {
         self.stops();
         self.state.closed.send_replace(true);

@@ -42,7 +42,8 @@ pub(super) struct State {
     /// True once the listener is to end.
     pub(super) closed: watch::Sender<bool>,
     phase: Mutex<Phase>,
-    /// Held while the store is read: one request at a time does. Has the gauges that were read last.
+    /// Held while the store is read: one request at a time does. Has the gauges that were read
+    /// last.
     turn: Arc<Turn<Option<Last>>>,
     /// The same for those of the page.
     page_turn: Arc<Turn<Option<Last>>>,

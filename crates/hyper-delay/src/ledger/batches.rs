@@ -15,8 +15,8 @@ impl<S: Store> Ledger<S> {
 
     /// Ends the current batch and returns it.
     ///
-    /// Batches must be committed in the order in which they were taken; no outcome of a batch may be
-    /// reported before that. Operations of the next batch see the changes of this one.
+    /// Batches must be committed in the order in which they were taken; no outcome of a batch may
+    /// be reported before that. Operations of the next batch see the changes of this one.
     ///
     /// # Errors
     ///

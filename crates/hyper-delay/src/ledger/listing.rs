@@ -108,8 +108,8 @@ impl<S: Store> View<S> {
         Ok(page)
     }
 
-    /// Returns the reason for the death of a dead letter, if one is stored. `None` if it is not dead
-    /// any more.
+    /// Returns the reason for the death of a dead letter, if one is stored. `None` if it is not
+    /// dead any more.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{Advance, Audited, Bulk, Sweep};
 use crate::{
     access::Grant,
-    protocol::{Compression, Headers, Terms},
+    protocol::{Compression, Delivery, Headers, Schedule, Terms},
     record::Task,
 };
 
@@ -144,6 +144,39 @@ pub(crate) struct PendingLimits {
 }
 
 impl Order {
+    /// Returns the order of a schedule that arrives at `now`, in Unix milliseconds. `route` and
+    /// `id` are those of the schedule, or what stands for them.
+    #[must_use]
+    pub(crate) fn of(schedule: Schedule, (route, id): (Arc<str>, Arc<str>), now: u64) -> Self {
+        Self {
+            route,
+            id,
+            named: schedule.id.is_some(),
+            at: schedule.fire_at.max(now),
+            fire_at: schedule.fire_at,
+            compression: schedule.compression,
+            payload: schedule.payload,
+            replace: schedule.replace,
+            headers: schedule.headers,
+            terms: schedule.terms,
+        }
+    }
+
+    /// Returns the bytes of the longest line of its deliveries.
+    #[must_use]
+    pub(crate) fn longest_delivery(&self) -> usize {
+        let delivery = Delivery {
+            id: &self.id,
+            route: &self.route,
+            fire_at: self.fire_at,
+            compression: self.compression,
+            payload: &self.payload,
+            attempt: u32::MAX,
+            headers: self.headers.text(),
+        };
+        delivery.longest()
+    }
+
     /// Returns the content of the revision that the order makes.
     pub(super) fn content(&self) -> Task<'_> {
         Task {
@@ -187,10 +220,11 @@ pub(crate) enum Outcome {
     /// The payloads of the pending tasks of the route would be longer than they may. Nothing has
     /// changed.
     OverBytes,
-    /// The routes of the token have this many pending tasks, as many as they may. Nothing has changed.
+    /// The routes of the token have this many pending tasks, as many as they may. Nothing has
+    /// changed.
     OverTokenQuota(u64),
-    /// The payloads of the pending tasks on the routes of the token would have more bytes than this.
-    /// Nothing has changed.
+    /// The payloads of the pending tasks on the routes of the token would have more bytes than
+    /// this. Nothing has changed.
     OverTokenBytes(u64),
     /// Whether the operation was applied: false if the revision is not the current one.
     Moved(bool),

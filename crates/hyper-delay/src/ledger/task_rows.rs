@@ -45,8 +45,7 @@ impl<S: Store> TaskRows<S> {
 
     /// Returns the number of tasks in the store, without the changes of the batch in hand.
     pub(super) fn total(&self) -> Result<u64, StoreError> {
-        let counts = Tally::total(&self.writes)?;
-        Ok(counts.waiting + counts.parked + counts.dead)
+        Ok(Tally::total(&self.writes)?.total())
     }
 
     /// Returns the pending tasks of a route.

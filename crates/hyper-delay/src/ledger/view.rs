@@ -121,8 +121,8 @@ impl<S: Store> View<S> {
         })
     }
 
-    /// Visits the tasks that expire, from a position on, ordered by the time of expiry, until `visit`
-    /// breaks.
+    /// Visits the tasks that expire, from a position on, ordered by the time of expiry, until
+    /// `visit` breaks.
     ///
     /// # Errors
     ///

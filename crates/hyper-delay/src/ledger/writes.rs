@@ -32,8 +32,8 @@ impl<S: Store> Writes<S> {
         }
     }
 
-    /// Visits the keys of a space, some of them twice, and some that were removed. The space must be
-    /// one of [`Recent::SPACES`].
+    /// Visits the keys of a space, some of them twice, and some that were removed. The space must
+    /// be one of [`Recent::SPACES`].
     pub(super) fn keys(
         &self,
         space: Space,

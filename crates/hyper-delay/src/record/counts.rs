@@ -26,6 +26,12 @@ impl Counts {
         *self == Self::default()
     }
 
+    /// Returns the number of tasks.
+    #[must_use]
+    pub(crate) const fn total(&self) -> u64 {
+        self.waiting + self.parked + self.dead
+    }
+
     /// Counts a task.
     pub(crate) const fn add(&mut self, name: &Name) {
         let count = self.of_mut(name.place);
@@ -42,7 +48,7 @@ impl Counts {
         self.bytes = self.bytes.wrapping_sub(other.bytes);
     }
 
-    /// Returns the numbers of tasks.
+    /// Returns the numbers of waiting, parked and dead tasks.
     #[cfg(any(feature = "cli", test))]
     #[must_use]
     pub(crate) const fn tasks(&self) -> [u64; 3] {

@@ -1,7 +1,8 @@
 //! Decides which batches after damage belong to a journal.
 //!
-//! A payload can contain the bytes of valid batches: a client can construct them, or send a journal.
-//! If the batch around them is damaged, only this distinguishes them from batches of the store:
+//! A payload can contain the bytes of valid batches: a client can construct them, or send a
+//! journal. If the batch around them is damaged, only this distinguishes them from batches of the
+//! store:
 //!
 //! - The bytes after the payload, the end of the damaged batch, are no batch. So a run of batches
 //!   counts only if it reaches the end of its journal, or the torn end of the newest one.

@@ -3,8 +3,8 @@
 //! They run one after another, in batches: the tasks of a batch are read, their operations are
 //! submitted together with the place where the next batch begins, and nothing more is read until
 //! they are on disk. Other requests go on between the batches. The ledger counts each task in the
-//! batch that changes it, and a task that is gone counts for nothing: a batch that is repeated after
-//! a crash changes only what the first try did not.
+//! batch that changes it, and a task that is gone counts for nothing: a batch that is repeated
+//! after a crash changes only what the first try did not.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
@@ -159,8 +159,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Tasks that were scheduled after the bulk operation have higher numbers. Their deaths can have
-    /// earlier times, if the clock was set back.
+    /// Tasks that were scheduled after the bulk operation have higher numbers. Their deaths can
+    /// have earlier times, if the clock was set back.
     fn dead_batch(&self, running: &Running) -> Result<Batch, StoreError> {
         let now = self.now.wall_millis();
         let listing = Listing {

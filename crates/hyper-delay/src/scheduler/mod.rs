@@ -112,8 +112,8 @@ pub(crate) struct Scheduler<S> {
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
-    /// The server is about to end: nothing is read, delivered or parked any more, and no round fails
-    /// because its time or its connection ends. Requests and answers still count.
+    /// The server is about to end: nothing is read, delivered or parked any more, and no round
+    /// fails because its time or its connection ends. Requests and answers still count.
     is_ending: bool,
 }
 

@@ -6,7 +6,7 @@ use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token, quotas::Rate, r
 use crate::{
     access::{Denial, Grant, Right},
     ledger::{Op, Order},
-    protocol::{Code, Delivery, Mode, Named, Refusal, Reply, Request, Schedule},
+    protocol::{Code, Mode, Named, Refusal, Reply, Request, Schedule},
     store::Store,
     trace_context,
 };
@@ -100,9 +100,9 @@ impl<S: Store> Scheduler<S> {
         self.reply(to, Reply::Error(refusal));
     }
 
-    fn schedule(&mut self, to: ReplyTo, schedule: Schedule, grant: Option<Arc<Grant>>) {
+    fn schedule(&mut self, to: ReplyTo, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
         let consumer = to.consumer;
-        let (route, is_own) = match schedule.route {
+        let (route, is_own) = match schedule.route.take() {
             Some(route) => (route, false),
             None => match self.route_of(consumer) {
                 Some(route) => route,
@@ -122,20 +122,9 @@ impl<S: Store> Scheduler<S> {
             };
             return self.reply(to, Reply::Error(refusal));
         }
-        let is_named = schedule.id.is_some();
         let new_id = || uuid::Uuid::now_v7().to_string().into();
-        let order = Order {
-            route,
-            id: schedule.id.unwrap_or_else(new_id),
-            named: is_named,
-            at: schedule.fire_at.max(self.now.wall_millis()),
-            fire_at: schedule.fire_at,
-            compression: schedule.compression,
-            payload: schedule.payload,
-            replace: schedule.replace,
-            headers: schedule.headers,
-            terms: schedule.terms,
-        };
+        let id = schedule.id.clone().unwrap_or_else(new_id);
+        let order = Order::of(schedule, (route, id), self.now.wall_millis());
         let route = is_own.then_some(&order.route);
         let no_route = || {
             let refusal = self.refuse_route(consumer, route?)?;
@@ -201,16 +190,7 @@ impl<S: Store> Scheduler<S> {
             let message = format!("expires_at is {at}, which has passed: give a time after {now}");
             return Some(refusal_of(order, Code::BadField, message));
         }
-        let longest = Delivery {
-            id: &order.id,
-            route: &order.route,
-            fire_at: order.fire_at,
-            compression: order.compression,
-            payload: &order.payload,
-            attempt: u32::MAX,
-            headers: order.headers.text(),
-        }
-        .longest();
+        let longest = order.longest_delivery();
         let most = self.settings.max_line_bytes;
         if longest > most {
             let message = format!(

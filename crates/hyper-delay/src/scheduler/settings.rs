@@ -85,8 +85,8 @@ impl Settings {
         }
     }
 
-    /// Returns what applies to a task instead of the settings of the server: its own terms, and those
-    /// of its route for the rest.
+    /// Returns what applies to a task instead of the settings of the server: its own terms, and
+    /// those of its route for the rest.
     pub(super) fn terms_of(&self, task: &Task) -> Terms {
         let own = task.terms.as_deref().copied().unwrap_or_default();
         match self.config.routes.is_empty() {

@@ -47,8 +47,8 @@ use threads::Running;
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
 /// Then it stops accepting and reading, commits and answers what it has read, and returns.
 ///
-/// If `shutdown` resolves before the store is open, this returns at once. The opening goes on in its
-/// thread, and `config.data_dir` can be used again when it has ended.
+/// If `shutdown` resolves before the store is open, this returns at once. The opening goes on in
+/// its thread, and `config.data_dir` can be used again when it has ended.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -16,9 +16,9 @@ impl ServeOptions {
         self
     }
 
-    /// Serves health, metrics, requests and the page over HTTP to connections of `listener`, from now
-    /// on and until the server has ended. Default: no listener; `Config::http_addr` is for the caller
-    /// that binds one.
+    /// Serves health, metrics, requests and the page over HTTP to connections of `listener`, from
+    /// now on and until the server has ended. Default: no listener; `Config::http_addr` is for the
+    /// caller that binds one.
     #[must_use]
     pub fn http(mut self, listener: TcpListener) -> Self {
         self.http = Some(listener);

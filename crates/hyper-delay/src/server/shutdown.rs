@@ -7,8 +7,8 @@ use crate::{connection::Guests, driver::Event, scheduler::Input, store::Store};
 /// A connection that does not read its replies delays the shutdown by at most this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Makes the connections stop reading, waits until they and the guests are answered, and lets the scheduler end
-/// once everything is on disk.
+/// Makes the connections stop reading, waits until they and the guests are answered, and lets the
+/// scheduler end once everything is on disk.
 pub(super) async fn settle<S: Store>(
     events: &Sender<Event>,
     ending: &watch::Sender<bool>,

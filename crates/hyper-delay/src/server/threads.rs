@@ -12,7 +12,8 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// A running thread with a result. If this is dropped, the thread runs on and its result is dropped.
+/// A running thread with a result. If this is dropped, the thread runs on and its result is
+/// dropped.
 pub(super) struct Running<T = ()> {
     name: &'static str,
     ended: oneshot::Receiver<Result<T, StoreError>>,
@@ -43,8 +44,8 @@ impl<T: Send + 'static> Running<T> {
     }
 }
 
-/// Starts the thread that writes. It sends the committed jobs to the scheduler, and tells it when it
-/// ends.
+/// Starts the thread that writes. It sends the committed jobs to the scheduler, and tells it when
+/// it ends.
 pub(super) fn writer<S: Store>(
     writer: Writer<S>,
     events: Sender<Event>,

@@ -58,23 +58,24 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// Opens the store in a directory, or makes one if there is none. One process at a time can have
-    /// it.
+    /// Opens the store in a directory, or makes one if there is none. One process at a time can
+    /// have it.
     ///
-    /// Before it opens the store it compares the store's tables and journals with the commit record:
+    /// Before it opens the store it compares the store's tables and journals with the commit
+    /// record:
     ///
-    /// - If an acknowledged commit is missing, or the record itself, it refuses and leaves the store's
-    ///   data as it is.
-    /// - An unreadable end of a journal with nothing that the record names is what a crash leaves of
-    ///   an unacknowledged write. It is copied to a folder beside the store, logged and cut off.
-    /// - A store without a record in which no commit is numbered was written by an older version. It
-    ///   gets a record; what it lost before cannot be known.
+    /// - If an acknowledged commit is missing, or the record itself, it refuses and leaves the
+    ///   store's data as it is.
+    /// - An unreadable end of a journal with nothing that the record names is what a crash leaves
+    ///   of an unacknowledged write. It is copied to a folder beside the store, logged and cut off.
+    /// - A store without a record in which no commit is numbered was written by an older version.
+    ///   It gets a record; what it lost before cannot be known.
     ///
     /// # Errors
     ///
     /// If another process has it, acknowledged commits are missing, or its files cannot be read or
-    /// written. If a loss is accepted, missing commits are an error only if a space cannot be opened
-    /// at all.
+    /// written. If a loss is accepted, missing commits are an error only if a space cannot be
+    /// opened at all.
     pub(crate) fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
         open::open(directory, options)
     }
@@ -110,8 +111,8 @@ impl Embedded {
         usage
     }
 
-    /// Starts to write all memtables to tables. An empty memtable of a space with tables is written,
-    /// too, because the library compacts a space only after it got a table.
+    /// Starts to write all memtables to tables. An empty memtable of a space with tables is
+    /// written, too, because the library compacts a space only after it got a table.
     fn flush(&self) -> Result<(), fjall::Error> {
         for space in &self.spaces {
             let is_empty = space.disk_space() == 0 && space.tree.active_memtable().is_empty();
@@ -188,9 +189,9 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
     Ok((database, spaces))
 }
 
-/// Returns the options of a space. Only spaces in which absent keys are looked up have filters. Each
-/// read searches the few tables of the first level, so their indexes and filters stay in memory;
-/// those of deeper levels are read in blocks and cached.
+/// Returns the options of a space. Only spaces in which absent keys are looked up have filters.
+/// Each read searches the few tables of the first level, so their indexes and filters stay in
+/// memory; those of deeper levels are read in blocks and cached.
 fn options(space: Space) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {

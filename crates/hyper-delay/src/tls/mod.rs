@@ -1,7 +1,7 @@
 //! TLS for connections: the certificate, its key, and the authorities of client certificates.
 //!
-//! [`reload`](crate::reload) reads the files. A set of files is used only if it is valid as a whole.
-//! Each connection keeps what was in force when it was accepted.
+//! [`reload`](crate::reload) reads the files. A set of files is used only if it is valid as a
+//! whole. Each connection keeps what was in force when it was accepted.
 
 mod error;
 mod material;

@@ -9,13 +9,15 @@ use crate::{
     clock::Clock,
     config::Config,
     connection::{
-        Unfinished,
-        ask_disk::{self, Letters},
+        Shared, Unfinished,
+        dead::{self, Letters},
         operations,
     },
+    driver::Event,
     ledger::{Ledger, Op, Order, Subject},
+    outbox::Outbox,
     protocol::{BulkAct, BulkRequest, Compression, DeadTask, Filter},
-    scheduler::Message,
+    scheduler::{Message, ReplyTo},
     store::{Durability, fake::Fake},
 };
 
@@ -96,21 +98,21 @@ impl World {
     }
 
     /// Returns the reply, before the scheduler adds to it, and the number of keys that were read.
-    async fn ask<F: Future<Output = ()>>(
-        &self,
-        ask: impl FnOnce(Arc<Shared<Fake>>, Arc<Outbox>, ReplyTo) -> F,
-    ) -> (Reply, usize) {
+    async fn ask(&self, ask: impl AsyncFnOnce(Asker<'_, Fake>)) -> (Reply, usize) {
         let shared = &self.shared;
-        let outbox = Outbox::new(1, shared.events.clone(), 2, shared.clock);
-        let outbox = Arc::new(outbox);
+        let outbox = Arc::new(Outbox::new(1, shared.events.clone(), 2, shared.clock));
         outbox.take(1).await;
-        let reply_to = ReplyTo {
-            consumer: 1,
-            tag: None,
-            weight: 1,
+        let asker = Asker {
+            shared: &self.shared,
+            outbox: &outbox,
+            reply_to: ReplyTo {
+                consumer: 1,
+                tag: None,
+                weight: 1,
+            },
         };
         let before = self.store.asked().keys;
-        ask(self.shared.clone(), outbox.clone(), reply_to).await;
+        ask(asker).await;
         let read = self.store.asked().keys - before;
         outbox.close();
         if let Ok(Event::Input(Input::Seen(seen))) = self.inbox.try_recv() {
@@ -125,7 +127,7 @@ impl World {
 
     async fn list(&self, list: &List) -> (Vec<Seen>, Option<Arc<str>>, usize) {
         let asked = list.clone();
-        let ask = async |shared, outbox, to| super::list(&shared, &outbox, asked, to).await;
+        let ask = async |asker: Asker<'_, Fake>| super::list(asker, asked).await;
         match self.ask(ask).await {
             (Reply::List { tasks, next }, read) => (tasks, next, read),
             (reply, _) => panic!("{reply:?}"),
@@ -134,7 +136,7 @@ impl World {
 
     async fn dead(&self, letters: &Letters) -> (Vec<DeadTask>, bool, Option<Arc<str>>, usize) {
         let asked = letters.clone();
-        let ask = async |shared, outbox, to| ask_disk::dead(&shared, &outbox, asked, to).await;
+        let ask = async |asker: Asker<'_, Fake>| dead::dead(asker, asked).await;
         match self.ask(ask).await {
             (
                 Reply::Dead {
@@ -217,8 +219,8 @@ async fn every_request_reads_a_bounded_number_of_keys() {
                 in_flight: false,
                 dry_run: true,
             };
-            let dry_run = async |shared, outbox, to| {
-                operations::count(&shared, &outbox, asked, to).await;
+            let dry_run = async |asker: Asker<'_, Fake>| {
+                operations::count(asker, asked).await;
             };
             let (reply, read) = world.ask(dry_run).await;
             assert!(read <= MOST, "{read} keys for {reply:?}");
@@ -234,21 +236,21 @@ async fn every_request_reads_a_bounded_number_of_keys() {
                 "{tasks} of {matching}"
             );
         }
-        let reasons = async |shared, outbox, to| {
-            operations::reasons(&shared, &outbox, (None, None), to).await;
+        let reasons = async |asker: Asker<'_, Fake>| {
+            operations::reasons(asker, (None, None)).await;
         };
         let (reply, read) = world.ask(reasons).await;
         assert!(read <= MOST, "{read} keys for {reply:?}");
-        let jobs = async |shared, outbox, to| operations::jobs(&shared, &outbox, to).await;
+        let jobs = async |asker: Asker<'_, Fake>| operations::jobs(asker).await;
         let (_, read) = world.ask(jobs).await;
         assert!(read <= MOST, "{read} keys for the jobs");
-        let audit = async |shared, outbox, to| {
-            operations::audit(&shared, &outbox, (None, 1_000), to).await;
+        let audit = async |asker: Asker<'_, Fake>| {
+            operations::audit(asker, (None, 1_000)).await;
         };
         let (_, read) = world.ask(audit).await;
         assert!(read <= MOST, "{read} keys for the audit");
-        let task = async |shared, outbox, to| {
-            get(&shared, &outbox, ("a".into(), "4".into(), true), to).await;
+        let task = async |asker: Asker<'_, Fake>| {
+            get(asker, ("a".into(), "4".into(), true)).await;
         };
         let (reply, read) = world.ask(task).await;
         assert!(matches!(reply, Reply::Task { task: Some(_), .. }));

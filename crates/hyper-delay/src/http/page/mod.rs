@@ -1,7 +1,7 @@
 //! The page for people: one file without requests to elsewhere.
 //!
-//! Its style and its script are inline, and the content security policy has their hashes, so nothing
-//! else runs. The script writes what comes from clients as text only.
+//! Its style and its script are inline, and the content security policy has their hashes, so
+//! nothing else runs. The script writes what comes from clients as text only.
 
 use std::sync::LazyLock;
 
@@ -47,8 +47,8 @@ const PAGE: &str = concat!(
     "</script>\n</html>\n",
 );
 
-/// What the page may load and run: its own style and script, and answers of this server. The icon is
-/// in the page.
+/// What the page may load and run: its own style and script, and answers of this server. The icon
+/// is in the page.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let (style, script) = (hash(style!()), hash(script!()));
     format!(

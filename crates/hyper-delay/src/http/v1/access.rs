@@ -127,8 +127,8 @@ impl Caller {
         }
     }
 
-    /// Refuses a sender that may not see numbers of tasks: they are for programs on this machine, and
-    /// for holders of the right `admin`, to whom those of their routes are shown.
+    /// Refuses a sender that may not see numbers of tasks: they are for programs on this machine,
+    /// and for holders of the right `admin`, to whom those of their routes are shown.
     pub(super) fn may_see_numbers(&self) -> Result<(), Problem> {
         match self {
             Self::Holder(grant) => match grant.rights.contains(&Right::Admin) {

@@ -45,8 +45,8 @@ impl LineOf {
     ///
     /// # Errors
     ///
-    /// If it is something else, or has a field that is not `allowed`. One that is ignored could have
-    /// been meant to limit what is deleted.
+    /// If it is something else, or has a field that is not `allowed`. One that is ignored could
+    /// have been meant to limit what is deleted.
     pub(super) fn add_body(&mut self, body: &[u8], allowed: &[&str]) -> Result<(), Problem> {
         let text = std::str::from_utf8(body).map_err(|error| {
             let byte = error.valid_up_to() + 1;

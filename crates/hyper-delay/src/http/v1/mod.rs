@@ -53,8 +53,8 @@ pub(super) fn add_to(mut router: Router<Arc<state::State>>) -> Router<Arc<state:
         .route("/v1/openapi.json", get(openapi))
 }
 
-/// Reads a request as the handler of an operation does, for the fuzz target. The operation is chosen
-/// by a number, and `name` is each part of its path.
+/// Reads a request as the handler of an operation does, for the fuzz target. The operation is
+/// chosen by a number, and `name` is each part of its path.
 #[cfg(feature = "internals")]
 pub(crate) fn read(
     choice: usize,

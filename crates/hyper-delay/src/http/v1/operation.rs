@@ -106,8 +106,8 @@ const ROUTE: Parameter = text("route", "route_key");
 const STATE: Parameter = text("state", "state");
 const UNTIL: Parameter = number("until");
 
-/// The part of a path whose value is in the query. Clients take the parts `.` and `..` out of a path,
-/// however they are encoded, so routes and ids of these names cannot be in it.
+/// The part of a path whose value is in the query. Clients take the parts `.` and `..` out of a
+/// path, however they are encoded, so routes and ids of these names cannot be in it.
 pub(super) const IN_QUERY: &str = "-";
 
 /// The field that a part of a path becomes.

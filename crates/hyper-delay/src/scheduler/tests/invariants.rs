@@ -127,7 +127,8 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     assert_eq!(scheduler.routes.registrations(), registrations);
 }
 
-/// Each copy that takes credit or an id of its consumer ends with a round, or by a timer of its own.
+/// Each copy that takes credit or an id of its consumer ends with a round, or by a timer of its
+/// own.
 fn check_copies(scheduler: &Scheduler<Fake>) {
     for (consumer, id, copy) in scheduler.consumers.unanswered() {
         let round = scheduler.tasks.round(copy.seq);

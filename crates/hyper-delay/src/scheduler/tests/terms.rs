@@ -191,7 +191,7 @@ fn becomes_unreadable(world: &mut World) {
         id: "task".into(),
     };
     let reason = "a flipped bit".into();
-    world.input(Input::Unreadable { copy, reason });
+    world.input(Input::Undeliverable { copy, reason });
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn task_that_expired_in_flight_is_removed_without_a_retry_or_a_dead_letter() {
                 world.nack_delivery(&delivery, None);
             }
             let is_expire = |op: &Op| matches!(op, Op::Expire { .. });
-            let ops: Vec<_> = world.jobs.iter().map(|job| &job.op).collect();
+            let ops: Vec<_> = world.committer.jobs.iter().map(|job| &job.op).collect();
             assert!(ops.len() == 1 && is_expire(ops[0]), "{ops:?}");
             invariants::check(&world);
             world.settle();

@@ -3,12 +3,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Commits, Extent};
 
 const MAGIC: [u8; 8] = *b"HDCOMMIT";
-/// The version of the whole data directory: of this record, the spaces, and their keys. Records have
-/// versions of their own.
+/// The version of the whole data directory: of this record, the spaces, and their keys. Records
+/// have versions of their own.
 pub(super) const VERSION: u64 = 1;
 
-/// Bytes of a slot that are used: magic, then numbers, then their checksum. Less than a sector, which
-/// a disk writes whole or not at all.
+/// Bytes of a slot that are used: magic, then numbers, then their checksum. Less than a sector,
+/// which a disk writes whole or not at all.
 pub(super) const LENGTH: usize = 8 * (1 + NUMBERS + 1);
 /// Version, turn, three totals, two for each space.
 const NUMBERS: usize = 5 + 2 * super::Space::ALL.len();

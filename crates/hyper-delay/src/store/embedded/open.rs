@@ -226,8 +226,8 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Returns the error that names the loss and what to do. `can_accept` says whether the store can
-    /// be opened without what is missing.
+    /// Returns the error that names the loss and what to do. `can_accept` says whether the store
+    /// can be opened without what is missing.
     fn refuse(&self, loss: &Loss, can_accept: bool) -> StoreError {
         let directory = absolute(self.directory).unwrap_or_else(|_| self.directory.to_owned());
         let directory = directory.display();

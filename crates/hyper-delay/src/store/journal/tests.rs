@@ -176,8 +176,8 @@ fn hole_of_zeros_is_damage_in_the_middle() {
     assert!(!damage[0].is_tail);
 }
 
-/// A whole journal in which one put has this value, and the places of the batch with that put and of
-/// the value.
+/// A whole journal in which one put has this value, and the places of the batch with that put and
+/// of the value.
 fn written_with_value(value: &[u8]) -> (Written, Range<usize>, Range<usize>) {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("store");

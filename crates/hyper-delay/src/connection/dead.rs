@@ -1,0 +1,208 @@
+//! Dead letters, and the tasks of orphaned routes.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use super::{
+    asker::{Asker, read},
+    look,
+};
+use crate::{
+    ledger::{Listing, Position, Row, View},
+    protocol::{Code, DeadTask, Filter, Refusal, Reply},
+    record::{Name, Place, key},
+    store::{Space, Store, StoreError},
+};
+
+/// A request for dead letters.
+#[derive(Debug, Clone)]
+pub(super) struct Letters {
+    pub(super) route: Arc<str>,
+    /// Only those after this id.
+    pub(super) after: Option<Arc<str>>,
+    pub(super) limit: u16,
+    pub(super) filter: Filter,
+    /// Whether the reply has the payloads.
+    pub(super) payload: bool,
+}
+
+/// Lists dead letters; for the route of a connection that is gone, all tasks.
+pub(super) async fn dead<S: Store>(asker: Asker<'_, S>, asked: Letters) {
+    let view = asker.view();
+    let page = Page::new(usize::from(asked.limit), asker.room());
+    let route = asked.route.clone();
+    let is_listed_whole =
+        asker.shared.own_routes.is_orphaned(&route) && asked.filter == Filter::default();
+    let read = read(move || match is_listed_whole {
+        true => orphans(&view, &asked, page),
+        false => letters(&view, &asked, page),
+    });
+    match read.await {
+        Ok(reply) => asker.reply(reply),
+        Err(error) => asker.unreadable(Some(route), error),
+    }
+}
+
+fn letters<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+    let Letters {
+        route,
+        after,
+        filter,
+        ..
+    } = asked;
+    let after = match after {
+        None => None,
+        Some(id) => match place_of(view, route, id)? {
+            Some(place) => Some(key::route_time(route, place.at, place.seq)),
+            None => return Ok(Reply::Error(no_such(route, id))),
+        },
+    };
+    let listing = Listing {
+        space: Space::Dead,
+        route: Some(route),
+        filter,
+        after: after.as_deref(),
+    };
+    // Each letter costs a read more, and the one before them one.
+    let most = page.limit.min(look::READS / 2);
+    let found = view.list(&listing, most, look::READS - 1 - most)?;
+    let mut last = None;
+    for row in found.rows {
+        let task = dead_task(view, &row, asked.payload, page.room)?;
+        last = Some(row.id);
+        if page.add(task).is_break() {
+            return Ok(page.reply(route, None));
+        }
+    }
+    page.more = found.next.is_some();
+    // The last one that was looked at, if it is not in the list.
+    let next = found.next.map(|(_, id)| id);
+    Ok(page.reply(route, next.filter(|id| last.as_ref() != Some(id))))
+}
+
+/// All tasks of an orphaned route, in order of id.
+fn orphans<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+    let mut found = Vec::new();
+    view.names(&asked.route, asked.after.as_deref(), |id, name| {
+        found.push((Arc::from(id), name));
+        match found.len() > page.limit {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    for (id, name) in found {
+        let mut task = DeadTask {
+            id,
+            fire_at: name.fire_at,
+            attempt: name.attempt,
+            died_at: match name.place {
+                Place::Dead(at) => at,
+                Place::Waiting(_) | Place::Parked(_) => 0,
+            },
+            orphaned: true,
+            ..DeadTask::default()
+        };
+        if asked.payload && page.has_room() {
+            let room = page.room.saturating_sub(task.length());
+            task.content = look::content(view, name.seq, room)?;
+        }
+        if page.add(task).is_break() {
+            break;
+        }
+    }
+    Ok(page.reply(&asked.route, None))
+}
+
+/// The tasks of one reply.
+struct Page {
+    limit: usize,
+    /// The bytes that are left of the line.
+    room: usize,
+    tasks: Vec<DeadTask>,
+    more: bool,
+}
+
+impl Page {
+    const fn new(limit: usize, room: usize) -> Self {
+        Self {
+            limit,
+            room,
+            tasks: Vec::new(),
+            more: false,
+        }
+    }
+
+    const fn has_room(&self) -> bool {
+        self.tasks.len() < self.limit
+    }
+
+    /// Adds a task. Breaks if it does not fit.
+    fn add(&mut self, task: DeadTask) -> ControlFlow<()> {
+        let fits = task.length() < self.room && !look::is_cut(task.content.as_ref());
+        if !self.has_room() || !fits && !self.tasks.is_empty() {
+            self.more = true;
+            return ControlFlow::Break(());
+        }
+        self.room = self.room.saturating_sub(task.length() + 1);
+        self.tasks.push(task);
+        ControlFlow::Continue(())
+    }
+
+    fn reply(self, route: &Arc<str>, next: Option<Arc<str>>) -> Reply {
+        Reply::Dead {
+            route: route.clone(),
+            tasks: self.tasks,
+            more: self.more,
+            next,
+        }
+    }
+}
+
+fn dead_task<S: Store>(
+    view: &View<S>,
+    row: &Row,
+    payload: bool,
+    room: usize,
+) -> Result<DeadTask, StoreError> {
+    let task = DeadTask {
+        id: row.id.clone(),
+        attempt: row.attempt,
+        died_at: row.position.at,
+        reason: row.reason.clone(),
+        ..DeadTask::default()
+    };
+    let room = room.saturating_sub(task.length());
+    let (fire_at, content) = look::details(view, row, payload, room)?.unwrap_or_default();
+    Ok(DeadTask {
+        fire_at,
+        content,
+        ..task
+    })
+}
+
+fn place_of<S: Store>(
+    view: &View<S>,
+    route: &str,
+    id: &str,
+) -> Result<Option<Position>, StoreError> {
+    Ok(match view.name(route, id)? {
+        Some(Name {
+            seq,
+            place: Place::Dead(at),
+            ..
+        }) => Some(Position { at, seq }),
+        _ => None,
+    })
+}
+
+fn no_such(route: &Arc<str>, id: &Arc<str>) -> Refusal {
+    Refusal {
+        route: Some(route.clone()),
+        ..Refusal::new(
+            Code::BadField,
+            format!(
+                "after is {id:?}, which is not among the dead letters of {route:?} (any more): \
+                 begin again without it"
+            ),
+        )
+    }
+}

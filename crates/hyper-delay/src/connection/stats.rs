@@ -1,0 +1,100 @@
+//! The counts of tasks.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::asker::{Asker, read};
+use crate::{
+    access::{Grant, Right},
+    ledger::View,
+    protocol::{Counts, RouteStats, Stats},
+    record,
+    scheduler::{CountsAsked, Input, OwnRoutes},
+    store::{Store, StoreError},
+};
+
+/// Reads the counts on disk, and has the scheduler add what it knows.
+pub(super) async fn stats<S: Store>(
+    asker: Asker<'_, S>,
+    (route, after): (Option<Arc<str>>, Option<Arc<str>>),
+    grant: Option<Arc<Grant>>,
+) {
+    let view = asker.view();
+    let own_routes = asker.shared.own_routes.clone();
+    let (one, from, of) = (route.clone(), after.clone(), grant.clone());
+    let read = read(move || {
+        let is_listed = |name: &str| match &one {
+            Some(one) => name == &**one,
+            None => from.as_ref().is_none_or(|from| name > &**from),
+        };
+        counts(&view, &own_routes, of.as_deref(), is_listed)
+    });
+    match read.await {
+        Ok(stats) => asker.pass(|reply_to| {
+            Input::Stats(Box::new(CountsAsked {
+                stats,
+                route,
+                after,
+                grant,
+                reply_to,
+            }))
+        }),
+        Err(error) => asker.unreadable(route, error),
+    }
+}
+
+/// Returns the sums, the rows of the first listed routes in order of name, and whether there are
+/// others. With a grant, all of this is of the routes of which it allows the administration.
+fn counts<S: Store>(
+    view: &View<S>,
+    own_routes: &OwnRoutes,
+    of: Option<&Grant>,
+    is_listed: impl Fn(&str) -> bool,
+) -> Result<Stats, StoreError> {
+    let mut stats = Stats::default();
+    if of.is_none() {
+        stats.counts = on_disk(view.totals()?);
+    }
+    let mut first = BTreeMap::new();
+    // They are ordered by length first, so all are read.
+    view.routes(|name, counts| {
+        if let Some(grant) = of {
+            if !grant.allows(Right::Admin, name) {
+                return;
+            }
+            stats.counts.waiting += counts.waiting;
+            stats.counts.parked += counts.parked;
+            stats.counts.dead += counts.dead;
+        }
+        let orphaned = own_routes.is_orphaned(name);
+        if orphaned {
+            stats.orphaned += counts.total();
+        }
+        if is_listed(name) {
+            let row = RouteStats {
+                route: name.into(),
+                counts: on_disk(counts),
+                orphaned,
+                ..RouteStats::default()
+            };
+            first.insert(row.route.clone(), row);
+        }
+        if first.len() > Stats::MAX_ROUTES {
+            first.pop_last();
+            stats.more = true;
+        }
+    })?;
+    stats.routes = first.into_values().collect();
+    Ok(stats)
+}
+
+const fn on_disk(counts: record::Counts) -> Counts {
+    Counts {
+        waiting: counts.waiting,
+        parked: counts.parked,
+        in_flight: 0,
+        dead: counts.dead,
+    }
+}
+
+#[cfg(test)]
+mod tests;

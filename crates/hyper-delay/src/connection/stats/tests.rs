@@ -1,0 +1,38 @@
+use super::*;
+use crate::{
+    ledger::{Ledger, Op, Order},
+    protocol::Compression,
+    store::{Durability, fake::Fake},
+};
+
+#[test]
+fn routes_on_disk_beyond_a_page_are_announced() {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    for (routes, more) in [(Stats::MAX_ROUTES, false), (Stats::MAX_ROUTES + 1, true)] {
+        for number in 0..routes {
+            let order = Order {
+                route: number.to_string().into(),
+                id: "1".into(),
+                named: true,
+                at: 1,
+                fire_at: 1,
+                compression: Compression::None,
+                payload: Box::default(),
+                replace: false,
+                headers: crate::protocol::Headers::default(),
+                terms: None,
+            };
+            ledger.apply(&Op::Schedule(order), 0).unwrap();
+        }
+        ledger.commit(Durability::Written, 0).unwrap();
+        let stats = counts(
+            &View::new(store.clone()),
+            &OwnRoutes::default(),
+            None,
+            |_| true,
+        )
+        .unwrap();
+        assert_eq!((stats.routes.len(), stats.more), (Stats::MAX_ROUTES, more));
+    }
+}
