@@ -64,7 +64,7 @@ pub(super) async fn reasons<S: Store>(
         Err(refusal) => return reply(outbox, reply_to, Reply::Error(refusal)),
     };
     let view = View::new(shared.store.clone());
-    let room = shared.config.max_line_bytes.saturating_sub(AROUND);
+    let room = Room::of(shared.config.max_line_bytes);
     let grouped = read(move || grouped(&view, route.as_deref(), cursor, room)).await;
     answer(shared, outbox, reply_to, grouped);
 }
@@ -73,7 +73,7 @@ fn grouped<S: Store>(
     view: &View<S>,
     route: Option<&str>,
     cursor: Cursor,
-    mut room: usize,
+    mut room: Room,
 ) -> Result<Reply, StoreError> {
     let listing = Listing {
         space: Space::Dead,
@@ -93,11 +93,10 @@ fn grouped<S: Store>(
                 reason: group.1.clone(),
                 tasks: READS as u64,
             };
-            let Some(left) = room.checked_sub(longest.length() + 1) else {
+            if !room.take(longest.length()) {
                 next = Some(before);
                 break;
-            };
-            room = left;
+            }
         }
         *groups.entry(group).or_default() += 1;
         before = cursor.after(&row.key);
@@ -121,11 +120,11 @@ pub(super) async fn jobs<S: Store>(
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
-    let mut room = shared.config.max_line_bytes.saturating_sub(AROUND);
+    let mut room = Room::of(shared.config.max_line_bytes);
     let listed = read(move || {
         let jobs = view.jobs()?.into_iter().rev();
         let jobs = jobs.map(|(id, job)| job.row(id));
-        let fits = jobs.take_while(|row| fits(&mut room, row.length()));
+        let fits = jobs.take_while(|row| room.take(row.length()));
         Ok(Reply::Jobs(fits.collect()))
     });
     answer(shared, outbox, reply_to, listed.await);
@@ -139,25 +138,41 @@ pub(super) async fn audit<S: Store>(
     reply_to: ReplyTo,
 ) {
     let view = View::new(shared.store.clone());
-    let mut room = shared.config.max_line_bytes.saturating_sub(AROUND);
+    let mut room = Room::of(shared.config.max_line_bytes);
     let listed = read(move || {
         let mut lines = view.audit()?;
         lines.retain(|line| before.is_none_or(|before| line.number < before));
         lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.number));
         let all = lines.len();
         let rows = lines.iter().map(|line| line.row()).take(limit.into());
-        let lines: Vec<_> = rows
-            .take_while(|row| fits(&mut room, row.length()))
-            .collect();
+        let lines: Vec<_> = rows.take_while(|row| room.take(row.length())).collect();
         let more = lines.len() < all;
         Ok(Reply::Audit { lines, more })
     });
     answer(shared, outbox, reply_to, listed.await);
 }
 
-/// Takes the room for a row of a list, if there is enough.
-fn fits(room: &mut usize, length: usize) -> bool {
-    let left = room.checked_sub(length + 1);
-    *room = left.unwrap_or_default();
-    left.is_some()
+/// The room for the rows of a list. The first row has room always: a list that has any makes
+/// progress, however short the lines are.
+struct Room {
+    left: usize,
+    is_empty: bool,
+}
+
+impl Room {
+    fn of(max_line_bytes: usize) -> Self {
+        Self {
+            left: max_line_bytes.saturating_sub(AROUND),
+            is_empty: true,
+        }
+    }
+
+    /// Takes the room for a row, if there is enough.
+    fn take(&mut self, length: usize) -> bool {
+        let left = self.left.checked_sub(length + 1);
+        let fits = left.is_some() || self.is_empty;
+        self.left = left.unwrap_or_default();
+        self.is_empty = false;
+        fits
+    }
 }
