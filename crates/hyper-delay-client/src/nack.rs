@@ -35,6 +35,9 @@ impl Nack {
     }
 
     /// The task is due after this delay, rounded up to a millisecond.
+    ///
+    /// A server refuses a delay of more than its `max_delay_days` (10 years). This is logged as a
+    /// warning, and the delivery fails at its ack timeout.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
         Self {

@@ -16,6 +16,12 @@ pub struct Refusal {
     /// The value and the cure, for people.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
+    /// The task that the refused line names, if it does.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) id: Option<Box<str>>,
+    /// The route that the refused line names, if it does.
+    #[serde(rename = "route_key", default, deserialize_with = "or_default")]
+    pub(crate) route: Option<Box<str>>,
     /// The number of the line on its connection, if the server could not read the line.
     #[serde(default)]
     pub(crate) line: Option<u64>,
@@ -164,5 +170,14 @@ mod tests {
         let line = r#"{"kind":"error","code":"duplicate_id","message":"take another","id":null}"#;
         let refusal: Refusal = serde_json::from_str(line).unwrap();
         assert_eq!(refusal.to_string(), "refused (duplicate_id): take another");
+        assert_eq!((refusal.id, refusal.route), (None, None));
+    }
+
+    #[test]
+    fn an_error_line_names_the_task() {
+        let line = r#"{"kind":"error","code":"bad_field","message":"delay_ms is 9","id":"1","route_key":"a"}"#;
+        let refusal: Refusal = serde_json::from_str(line).unwrap();
+        assert_eq!(refusal.id.as_deref(), Some("1"));
+        assert_eq!(refusal.route.as_deref(), Some("a"));
     }
 }

@@ -185,7 +185,9 @@ impl Session {
         // The server has no tag for a line that it could not read, but the line's number.
         let by_line = || self.outstanding.sent_as(refusal.line?);
         let Some(tag) = tag.or_else(by_line) else {
-            tracing::warn!(%refusal, "the server refused a line");
+            // An answer to a delivery, for instance: only the log can say which.
+            let (route, id) = (refusal.route.as_deref(), refusal.id.as_deref());
+            tracing::warn!(route, id, %refusal, "the server refused a line");
             return;
         };
         // The server closes the connection when it has ended. The next one gets the request again.

@@ -52,7 +52,7 @@ pub(super) async fn reasons<S: Store>(
         Ok(cursor) => cursor,
         Err(refusal) => return asker.reply(Reply::Error(refusal)),
     };
-    let (view, room) = (asker.view(), asker.room());
+    let (view, room) = (asker.view(), Room::new(asker.room()));
     asker.answer(read(move || grouped(&view, route.as_deref(), cursor, room)).await);
 }
 
@@ -60,7 +60,7 @@ fn grouped<S: Store>(
     view: &View<S>,
     route: Option<&str>,
     cursor: Cursor,
-    mut room: usize,
+    mut room: Room,
 ) -> Result<Reply, StoreError> {
     let listing = Listing {
         space: Space::Dead,
@@ -80,11 +80,10 @@ fn grouped<S: Store>(
                 reason: group.1.clone(),
                 tasks: READS as u64,
             };
-            let Some(left) = room.checked_sub(longest.length() + 1) else {
+            if !room.take(longest.length()) {
                 next = Some(before);
                 break;
-            };
-            room = left;
+            }
         }
         *groups.entry(group).or_default() += 1;
         before = cursor.after(&row.key);
@@ -103,11 +102,11 @@ fn grouped<S: Store>(
 
 /// Lists the bulk operations, the newest first.
 pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
-    let (view, mut room) = (asker.view(), asker.room());
+    let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let jobs = view.jobs()?.into_iter().rev();
         let jobs = jobs.map(|(id, job)| job.row(id));
-        let fits = jobs.take_while(|row| fits(&mut room, row.length()));
+        let fits = jobs.take_while(|row| room.take(row.length()));
         Ok(Reply::Jobs(fits.collect()))
     });
     asker.answer(listed.await);
@@ -115,25 +114,41 @@ pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
 
 /// Lists the lines of the audit before a number, the newest first.
 pub(super) async fn audit<S: Store>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
-    let (view, mut room) = (asker.view(), asker.room());
+    let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let mut lines = view.audit()?;
         lines.retain(|line| before.is_none_or(|before| line.number < before));
         lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.number));
         let all = lines.len();
         let rows = lines.iter().map(|line| line.row()).take(limit.into());
-        let lines: Vec<_> = rows
-            .take_while(|row| fits(&mut room, row.length()))
-            .collect();
+        let lines: Vec<_> = rows.take_while(|row| room.take(row.length())).collect();
         let more = lines.len() < all;
         Ok(Reply::Audit { lines, more })
     });
     asker.answer(listed.await);
 }
 
-/// Takes the room for a row of a list, if there is enough.
-fn fits(room: &mut usize, length: usize) -> bool {
-    let left = room.checked_sub(length + 1);
-    *room = left.unwrap_or_default();
-    left.is_some()
+/// The room for the rows of a list. The first row has room always: a list that has any makes
+/// progress, however short the lines are.
+struct Room {
+    left: usize,
+    is_empty: bool,
+}
+
+impl Room {
+    const fn new(left: usize) -> Self {
+        Self {
+            left,
+            is_empty: true,
+        }
+    }
+
+    /// Takes the room for a row, if there is enough.
+    fn take(&mut self, length: usize) -> bool {
+        let left = self.left.checked_sub(length + 1);
+        let fits = left.is_some() || self.is_empty;
+        self.left = left.unwrap_or_default();
+        self.is_empty = false;
+        fits
+    }
 }

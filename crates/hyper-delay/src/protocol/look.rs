@@ -138,7 +138,7 @@ pub(super) fn cursor(fields: &Fields<'_>) -> Result<Option<Arc<str>>, Fault> {
 
 /// Reads the field `limit`.
 pub(super) fn limit(fields: &Fields<'_>) -> Result<u16, Fault> {
-    let limit = fields.limit().number("a number of tasks", 1..=1_000)?;
+    let limit = fields.limit().number("a number", 1..=1_000)?;
     let limit = limit.unwrap_or(LIMIT);
     Ok(u16::try_from(limit).expect("the range fits"))
 }

@@ -100,6 +100,33 @@ fn names_that_are_dots_are_opened() {
 }
 
 #[test]
+fn a_task_is_shown_with_its_terms() {
+    let Some(browser) = Browser::start(false) else {
+        return;
+    };
+    let server = Guarded::start(json!({}));
+    let task = json!({"kind": "schedule", "route_key": "pay", "id": "order-17",
+        "fire_at": later(), "ack_timeout_ms": 90_000, "max_attempts": 3, "retry_delay_ms": 50,
+        "max_retry_delay_ms": 2_000});
+    server.known_peer().ask(&task.to_string());
+    open(&browser, &server);
+    sign_in(&browser, &server.admin);
+    browser.until_text("#who", "ops (schedule, consume, admin)");
+    browser.write("#find-id", "order-17");
+    browser.click("#find button");
+    browser.until("return Boolean(document.querySelector('#found dl'))");
+    let shown = browser.text("#found dl");
+    for term in [
+        "Ack timeout1 min 30 s",
+        "Most failed rounds3",
+        "First wait after a failure50 ms",
+        "Longest wait after a failure2 s",
+    ] {
+        assert!(shown.contains(term), "{shown}");
+    }
+}
+
+#[test]
 fn nothing_that_a_token_has_shown_stays_without_it() {
     let Some(browser) = Browser::start(false) else {
         return;

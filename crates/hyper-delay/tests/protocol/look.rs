@@ -179,7 +179,7 @@ fn a_list_has_parked_waiting_and_dead_tasks_with_their_states() {
             r#""state":"in_flight""#,
             r#"give "waiting" or "parked" or "dead""#,
         ),
-        (r#""limit":1001"#, "give a number of tasks from 1 to 1000"),
+        (r#""limit":1001"#, "give a number from 1 to 1000"),
         (r#""after":"x""#, "give the `next` of the reply before"),
         (
             r#""from":2,"until":1"#,

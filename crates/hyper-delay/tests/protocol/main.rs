@@ -33,6 +33,7 @@ mod replace;
 mod dead;
 mod look;
 mod operate;
+mod short_lines;
 mod stats;
 mod terms;
 mod touch;

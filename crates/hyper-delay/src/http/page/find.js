@@ -33,6 +33,10 @@ const find = (() => {
     rows.push(['Rounds so far', count(task.attempt)]);
     for (const [name, value] of Object.entries(task.headers ?? {})) rows.push([`Header ${name}`, value]);
     if (task.expires_at) rows.push(['Expires', when(task.expires_at)]);
+    if (task.ack_timeout_ms) rows.push(['Ack timeout', duration(task.ack_timeout_ms)]);
+    if (task.max_attempts) rows.push(['Most failed rounds', count(task.max_attempts)]);
+    if (task.retry_delay_ms) rows.push(['First wait after a failure', duration(task.retry_delay_ms)]);
+    if (task.max_retry_delay_ms) rows.push(['Longest wait after a failure', duration(task.max_retry_delay_ms)]);
     if (task.compression && task.compression !== 'none') rows.push(['Compression', task.compression]);
     rows.push(['Payload', payload(task)]);
     return make('dl', { class: 'task' }, ...rows.flatMap(([name, value]) => [make('dt', {}, name), make('dd', {}, value)]));

@@ -115,7 +115,7 @@ fn the_other_requests_are_parsed() {
         r#""kind":"dead","route_key":"r""#,
         "limit",
         &["0", "1001"],
-        "give a number of tasks from 1 to 1000, as a whole number",
+        "give a number from 1 to 1000, as a whole number",
     );
 }
 
