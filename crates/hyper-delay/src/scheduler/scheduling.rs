@@ -213,7 +213,7 @@ impl<S: Store> Scheduler<S> {
             let message = format!("expires_at is {at}, which has passed: give a time after {now}");
             return Some(refusal(Code::BadField, message));
         }
-        let longest = Delivery {
+        let delivery = Delivery {
             id: &order.id,
             route: &order.route,
             fire_at: order.fire_at,
@@ -221,10 +221,10 @@ impl<S: Store> Scheduler<S> {
             payload: &order.payload,
             attempt: u32::MAX,
             headers: order.headers.text(),
-        }
-        .longest();
+        };
         let most = self.settings.max_line_bytes;
-        if longest > most {
+        if !delivery.fits(most) {
+            let longest = delivery.longest();
             let message = format!(
                 "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
                  send {} payload bytes less, or a reference to them",
