@@ -19,20 +19,28 @@ pub(crate) fn check() -> Outcome {
     .run()
 }
 
+/// Each target, where it begins, and its seconds.
+const TARGETS: [(&str, Option<&str>, u32); 4] = [
+    ("lines", Some("fuzz/corpus/lines"), 200),
+    ("tokens", Some("fuzz/corpus/tokens"), 200),
+    ("http", None, 200),
+    ("inflate", Some("tests/fixtures/payloads"), 300),
+];
+
 /// Needs a nightly toolchain, and `cargo install cargo-fuzz`.
 pub(crate) fn run() -> Outcome {
-    for target in ["lines", "tokens", "http"] {
-        let run = format!("+nightly fuzz run {target} -- -max_total_time=200");
-        Step::cargo(&run).directory(FOLDER).run()?;
+    for (target, begin, seconds) in TARGETS {
+        // The first folder takes what is found, so that the repository stays as it is.
+        let found = workspace::target()?.join(format!("fuzz-{target}"));
+        fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
+        let mut step = Step::cargo(&format!("+nightly fuzz run {target}")).arg(found);
+        if let Some(begin) = begin {
+            step = step.arg(begin);
+        }
+        step.arg("--")
+            .arg(format!("-max_total_time={seconds}"))
+            .directory(FOLDER)
+            .run()?;
     }
-    // The first folder takes what is found. The payloads of the tests are where it begins.
-    let found = workspace::target()?.join("fuzz-inflate");
-    fs::create_dir_all(&found).map_err(|error| format!("{}: {error}", found.display()))?;
-    Step::cargo("+nightly fuzz run inflate")
-        .arg(found)
-        .arg("tests/fixtures/payloads")
-        .arg("--")
-        .arg("-max_total_time=300")
-        .directory(FOLDER)
-        .run()
+    Ok(())
 }

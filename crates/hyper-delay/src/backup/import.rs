@@ -87,9 +87,10 @@ impl Importer {
             return Ok(Err(format!("expires_at is {at}, which has passed")));
         }
         let order = Order::of(schedule, (route, id), now);
-        let longest = order.longest_delivery();
+        let delivery = order.longest_delivery();
         let most = self.limits.line_bytes;
-        if longest > most {
+        if !delivery.fits(most) {
+            let longest = delivery.longest();
             return Ok(Err(format!(
                 "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
                  raise it in the configuration of the server, and give --max-line-bytes"

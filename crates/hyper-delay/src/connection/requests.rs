@@ -133,7 +133,7 @@ impl<'a, S: Store> Requests<'a, S> {
                     route,
                     after,
                     limit,
-                    filter,
+                    filter: *filter,
                     payload,
                 };
                 dead(asker, asked).await;

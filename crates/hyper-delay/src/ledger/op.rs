@@ -162,10 +162,10 @@ impl Order {
         }
     }
 
-    /// Returns the bytes of the longest line of its deliveries.
+    /// Returns the longest of its deliveries.
     #[must_use]
-    pub(crate) fn longest_delivery(&self) -> usize {
-        let delivery = Delivery {
+    pub(crate) fn longest_delivery(&self) -> Delivery<'_> {
+        Delivery {
             id: &self.id,
             route: &self.route,
             fire_at: self.fire_at,
@@ -173,8 +173,7 @@ impl Order {
             payload: &self.payload,
             attempt: u32::MAX,
             headers: self.headers.text(),
-        };
-        delivery.longest()
+        }
     }
 
     /// Returns the content of the revision that the order makes.

@@ -33,20 +33,22 @@ pub(super) struct Pending {
 impl Tally {
     /// Counts a task.
     pub(super) fn add(&mut self, route: &str, name: &Name) {
-        self.of(route).count(name, 1);
+        self.count(route, name, 1);
     }
 
     /// Counts a task no longer.
     pub(super) fn remove(&mut self, route: &str, name: &Name) {
-        self.of(route).count(name, -1);
+        self.count(route, name, -1);
     }
 
-    fn of(&mut self, route: &str) -> &mut Changes {
+    fn count(&mut self, route: &str, name: &Name, by: i64) {
         // Most routes are there: their names are not copied.
-        if !self.changes.contains_key(route) {
-            self.changes.insert(route.into(), Changes::default());
+        if let Some(changes) = self.changes.get_mut(route) {
+            return changes.count(name, by);
         }
-        self.changes.get_mut(route).expect("it was inserted")
+        let mut changes = Changes::default();
+        changes.count(name, by);
+        self.changes.insert(route.into(), changes);
     }
 
     /// Returns the pending tasks of a route, with the changes of the batch in hand.

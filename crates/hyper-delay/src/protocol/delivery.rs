@@ -45,6 +45,23 @@ impl Delivery<'_> {
         count.0
     }
 
+    /// Whether [`longest`](Self::longest) is at most `most`. Counts the line only if an estimate does
+    /// not show it.
+    #[must_use]
+    pub fn fits(&self, most: usize) -> bool {
+        self.estimate() <= most || self.longest() <= most
+    }
+
+    /// A length that [`longest`](Self::longest) does not exceed.
+    fn estimate(&self) -> usize {
+        /// The names of the fields, the numbers and the compression.
+        const FRAME: usize = 192;
+        /// The length of one byte as `\u0000`.
+        const ESCAPED: usize = 6;
+        let names = (self.id.len() + self.route.len()) * ESCAPED;
+        FRAME + names + payload::length(self.payload) + self.headers.len()
+    }
+
     fn write<W: io::Write>(&self, out: &mut W, attempt: u32, base64: impl FnOnce(&mut W)) {
         Object::line("delivery", out)
             .field("id", self.id)
@@ -106,5 +123,31 @@ mod tests {
         last.encode(&mut out);
         assert_eq!(first.longest(), out.len() - 1);
         assert_eq!(last.longest(), out.len() - 1);
+    }
+
+    #[test]
+    fn a_line_fits_up_to_its_longest_length() {
+        let escaped = "\u{1}".repeat(128);
+        let most = Delivery {
+            id: &escaped,
+            route: &escaped,
+            fire_at: u64::MAX,
+            payload: &[7; 1_000],
+            headers: r#"{"a":"b"}"#,
+            ..DELIVERY
+        };
+        let empty = Delivery {
+            id: "",
+            route: "",
+            fire_at: 0,
+            payload: b"",
+            ..DELIVERY
+        };
+        for delivery in [most, empty, DELIVERY] {
+            let longest = delivery.longest();
+            assert!(delivery.estimate() >= longest);
+            assert!(delivery.fits(longest) && !delivery.fits(longest - 1));
+            assert!(delivery.fits(delivery.estimate()));
+        }
     }
 }

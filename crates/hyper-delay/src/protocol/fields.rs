@@ -66,6 +66,15 @@ fields!(payload state reason from until job dry_run in_flight before extend_ms h
 fields!(expires_at ack_timeout_ms max_attempts retry_delay_ms max_retry_delay_ms);
 
 impl<'a> Fields<'a> {
+    /// Whether the line has one of the fields of [`Terms`](super::Terms).
+    pub(super) fn has_terms(&self) -> bool {
+        self.expires_at.is_some()
+            || self.ack_timeout_ms.is_some()
+            || self.max_attempts.is_some()
+            || self.retry_delay_ms.is_some()
+            || self.max_retry_delay_ms.is_some()
+    }
+
     /// Finds the fields of a line.
     ///
     /// # Errors

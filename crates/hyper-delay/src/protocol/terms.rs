@@ -52,6 +52,9 @@ impl Terms {
 
     /// Reads the terms of a task that is due at `fire_at`. `None` if it has none.
     pub(super) fn read(fields: &Fields<'_>, fire_at: u64) -> Result<Option<Box<Self>>, Fault> {
+        if !fields.has_terms() {
+            return Ok(None);
+        }
         let ms = "milliseconds";
         let attempts = fields
             .max_attempts()

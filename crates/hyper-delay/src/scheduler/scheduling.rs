@@ -190,9 +190,10 @@ impl<S: Store> Scheduler<S> {
             let message = format!("expires_at is {at}, which has passed: give a time after {now}");
             return Some(refusal_of(order, Code::BadField, message));
         }
-        let longest = order.longest_delivery();
+        let delivery = order.longest_delivery();
         let most = self.settings.max_line_bytes;
-        if longest > most {
+        if !delivery.fits(most) {
+            let longest = delivery.longest();
             let message = format!(
                 "its delivery would be a line of {longest} bytes, and max_line_bytes is {most}: \
                  send {} payload bytes less, or a reference to them",
