@@ -29,7 +29,7 @@ pub(super) struct RouteGauges {
     pub(super) dead: u64,
     /// Connections that have registered it.
     pub(super) consumers: u64,
-    /// Whether nothing of it is delivered. Not of a sum.
+    /// Whether the route is paused. False for a sum.
     pub(super) is_paused: bool,
 }
 

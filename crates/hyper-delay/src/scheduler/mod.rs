@@ -102,7 +102,7 @@ pub(crate) struct Scheduler<S> {
     own_routes: Arc<OwnRoutes>,
     requests: Requests,
     expiry: Expiry,
-    /// Routes of which nothing is delivered.
+    /// Paused routes: none of their tasks are delivered.
     paused: FxHashSet<Arc<str>>,
     unwritten: Unwritten,
     bulk: Bulk,
