@@ -26,7 +26,7 @@ impl Filter {
     }
 }
 
-/// A bulk operation: `.await` begins it and resolves to its [`Job`], which goes on over restarts of
+/// A bulk operation: `.await` begins it and resolves to its [`Job`], which survives restarts of
 /// the server. See [`Client::kick_all`], [`Client::delete_all`] and [`Client::purge`].
 #[derive(Clone, Debug)]
 #[must_use = "the operation begins when it is awaited"]
@@ -173,7 +173,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns whether it goes on.
+    /// Returns whether the operation is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.state == "running"

@@ -205,8 +205,8 @@ impl Client {
     }
 
     /// Returns a backup of the server, which is made piece by piece. If the server has tokens, it
-    /// needs the right `admin` on every route; otherwise the server accepts the request from its own
-    /// machine only.
+    /// needs the right `admin` on every route; otherwise the server accepts the request from its
+    /// own machine only.
     #[must_use]
     pub fn backup(&self) -> Backup {
         Backup::new(self.clone())

@@ -137,7 +137,7 @@ pub enum RequestError {
     },
 }
 
-/// Why a client does not listen to a route, or no longer.
+/// Why a client does not listen to a route, or has stopped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {

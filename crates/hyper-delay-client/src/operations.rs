@@ -103,8 +103,8 @@ impl Client {
         Ok(found)
     }
 
-    /// Pauses a route: nothing of it is delivered until it is [resumed](Self::resume), over
-    /// restarts of the server too. Deliveries in flight go on. Returns false if it was paused
+    /// Pauses a route: none of its tasks are delivered until it is [resumed](Self::resume), even
+    /// after a restart of the server. Deliveries in flight continue. Returns false if it was paused
     /// already.
     ///
     /// # Errors

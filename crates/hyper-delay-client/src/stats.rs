@@ -67,7 +67,7 @@ pub struct RouteStats {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub orphaned: bool,
-    /// Whether the route is paused: nothing of it is delivered.
+    /// Whether the route is paused: none of its tasks are delivered.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "std::ops::Not::not"

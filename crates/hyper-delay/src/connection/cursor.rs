@@ -7,7 +7,7 @@ use crate::{
     store::Space,
 };
 
-/// Where a list goes on: a state, and a key of its space after which the next task is.
+/// Where a list continues: a state, and the key in its space after which the next task is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
     part: Part,

@@ -39,14 +39,14 @@ pub(super) async fn run<S: Store>(
     let mut requests = Requests::new(shared, (id, outbox), authentication, slot, address);
     let mut last_reads = 0;
     loop {
-        let came = if requests.over {
+        let came = if requests.is_ending {
             last_reads += 1;
             read.try_read(&mut lines)
         } else {
             tokio::select! {
                 biased;
                 () = ended(&mut ending) => {
-                    requests.over = true;
+                    requests.is_ending = true;
                     continue;
                 }
                 changed = requests.authentication.changed() => {

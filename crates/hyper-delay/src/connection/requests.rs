@@ -51,11 +51,11 @@ pub(super) struct Requests<'a, S> {
     /// The backup that is under way.
     backup: Backup,
     /// Whether the server is shutting down: new requests are refused.
-    pub(super) over: bool,
+    pub(super) is_ending: bool,
 }
 
 impl<'a, S: Store> Requests<'a, S> {
-    /// Starts with the first request of the peer that has `slot`.
+    /// Begins the requests of the peer that holds `slot`.
     pub(super) fn new(
         shared: &'a Arc<Shared<S>>,
         (id, outbox): (ConsumerId, &'a Arc<Outbox>),
@@ -74,7 +74,7 @@ impl<'a, S: Store> Requests<'a, S> {
             authentication,
             address,
             backup: Backup::default(),
-            over: false,
+            is_ending: false,
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a, S: Store> Requests<'a, S> {
             }
         };
         self.errors = 0;
-        if self.over {
+        if self.is_ending {
             let refusal = refusal(&line, Code::ShuttingDown, SHUTTING_DOWN);
             return self.refuse(refusal, weight).await;
         }

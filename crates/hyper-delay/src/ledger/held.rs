@@ -10,11 +10,11 @@ const MOST: usize = if cfg!(test) { 2 } else { 64 };
 
 /// The pending tasks on the routes of tokens that have a quota for them.
 ///
-/// A sum is made from the counts of the routes when it is asked for first, and then follows every
-/// change. Those that were asked for last are kept.
+/// The first request for a sum adds up the counts of the routes; then the sum follows every change.
+/// The most recently used sums are kept.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// The one that was asked for last is the last.
+    /// Most recently used last.
     sums: Vec<Sum>,
 }
 
@@ -26,7 +26,7 @@ struct Sum {
 }
 
 impl Held {
-    /// Counts a task.
+    /// Adds a task to the sums.
     pub(super) fn add(&mut self, route: &str, name: &Name) {
         for pending in self.of_route(route, name) {
             pending.tasks = pending.tasks.saturating_add(1);
@@ -34,7 +34,7 @@ impl Held {
         }
     }
 
-    /// Counts a task no longer.
+    /// Removes a task from the sums.
     pub(super) fn remove(&mut self, route: &str, name: &Name) {
         for pending in self.of_route(route, name) {
             pending.tasks = pending.tasks.saturating_sub(1);

@@ -28,7 +28,7 @@ impl Jobs {
         Ok(jobs)
     }
 
-    /// Returns the bulk operations that go on, in the order in which they began.
+    /// Returns the running bulk operations in the order in which they began.
     pub(super) fn running(&self) -> impl Iterator<Item = (u64, &Job)> {
         let all = self.by_id.iter().map(|(id, job)| (*id, job));
         all.filter(|(_, job)| job.state == Progress::Running)

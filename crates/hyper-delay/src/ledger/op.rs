@@ -77,9 +77,9 @@ pub(crate) enum Op {
         /// The id of the task.
         id: Arc<str>,
     },
-    /// Notes that nothing of a route is to be delivered.
+    /// Pauses a route: none of its tasks are delivered.
     Pause(Arc<str>),
-    /// Notes that a paused route goes on.
+    /// Resumes a paused route.
     Resume(Arc<str>),
     /// Begins a bulk operation.
     Begin(Box<Bulk>),

@@ -14,7 +14,7 @@ impl<S: Store> Ledger<S> {
         self.paused.routes()
     }
 
-    /// Returns the bulk operations that go on, in the order in which they began.
+    /// Returns the running bulk operations in the order in which they began.
     pub(crate) fn running_jobs(&self) -> impl Iterator<Item = (u64, &Job)> {
         self.jobs.running()
     }

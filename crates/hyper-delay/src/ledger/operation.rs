@@ -111,9 +111,9 @@ pub(crate) enum SweepAct {
 pub(crate) struct Advance {
     /// The bulk operation.
     pub job: u64,
-    /// The key or the id after which it goes on.
+    /// The key or the id after which it continues.
     pub cursor: Box<[u8]>,
-    /// Whether it goes on.
+    /// Whether it is running or how it ended.
     pub state: Progress,
     /// The time in Unix milliseconds.
     pub at: u64,

@@ -6,7 +6,7 @@ use crate::{
     store::{Space, Store, StoreError},
 };
 
-/// The routes of which nothing is delivered. Stored on disk.
+/// The paused routes: none of their tasks are delivered. Stored on disk.
 #[derive(Debug, Default)]
 pub(super) struct Paused {
     routes: BTreeSet<Arc<str>>,

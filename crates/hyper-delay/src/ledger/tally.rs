@@ -31,12 +31,12 @@ pub(super) struct Pending {
 }
 
 impl Tally {
-    /// Counts a task.
+    /// Adds a task to the counts.
     pub(super) fn add(&mut self, route: &str, name: &Name) {
         self.count(route, name, 1);
     }
 
-    /// Counts a task no longer.
+    /// Removes a task from the counts.
     pub(super) fn remove(&mut self, route: &str, name: &Name) {
         self.count(route, name, -1);
     }

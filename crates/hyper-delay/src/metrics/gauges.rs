@@ -29,9 +29,9 @@ pub(super) struct RouteGauges {
     pub(super) dead: u64,
     /// Connections that have registered it.
     pub(super) consumers: u64,
-    /// The longest wait of a due task without a consumer, in milliseconds. Not of a sum.
+    /// The longest wait of a due task without a consumer, in milliseconds. 0 for a sum.
     pub(super) oldest_overdue: u64,
-    /// Whether nothing of it is delivered. Not of a sum.
+    /// Whether the route is paused. False for a sum.
     pub(super) is_paused: bool,
 }
 

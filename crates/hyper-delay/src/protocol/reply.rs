@@ -155,14 +155,14 @@ pub enum Reply {
         /// Whether it was running.
         found: bool,
     },
-    /// Nothing of the route is delivered.
+    /// The route is paused: none of its tasks are delivered.
     Paused {
         /// The route.
         route: Arc<str>,
         /// Whether it was not paused before.
         changed: bool,
     },
-    /// The tasks of the route are delivered.
+    /// The route is not paused any more.
     Resumed {
         /// The route.
         route: Arc<str>,

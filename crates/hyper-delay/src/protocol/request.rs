@@ -121,7 +121,7 @@ pub enum Request {
     },
     /// Kicks or removes every task that matches.
     Bulk(Box<BulkRequest>),
-    /// Delivers nothing of a route from now on.
+    /// Stops the deliveries of a route.
     Pause {
         /// The route.
         route: Arc<str>,

@@ -37,7 +37,7 @@ pub struct RouteStats {
     pub consumers: u64,
     /// Whether the server made the route for a connection that is closed.
     pub orphaned: bool,
-    /// Whether nothing of the route is delivered.
+    /// Whether the route is paused: none of its tasks are delivered.
     pub paused: bool,
 }
 

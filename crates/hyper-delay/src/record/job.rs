@@ -26,13 +26,13 @@ pub(crate) struct Job {
     pub by: Option<Box<str>>,
     /// The address that it was begun from.
     pub address: Option<Box<str>>,
-    /// Whether it goes on.
+    /// Whether it is running or how it ended.
     pub state: Progress,
     /// When it ended, in Unix milliseconds; 0 while it runs.
     pub ended_at: u64,
     /// Number of tasks that were kicked or removed.
     pub changed: u64,
-    /// The key or the id after which it goes on. Empty at the start.
+    /// The key or the id after which it continues. Empty at the start.
     pub cursor: Box<[u8]>,
 }
 
@@ -49,10 +49,10 @@ pub(crate) enum Act {
     Purge,
 }
 
-/// Whether a bulk operation goes on. Append new variants and never move one.
+/// Whether a bulk operation is running or how it ended. Append new variants and never move one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Progress {
-    /// It goes on, after a restart too.
+    /// It is running. A restart continues it.
     Running,
     /// It has looked at all tasks.
     Done,

@@ -16,7 +16,7 @@ pub(super) struct Meta {
     pub(super) low_water: u64,
     /// The current generation of the deduplication window, encoded.
     pub(super) dedupe_window: Option<Vec<u8>>,
-    /// Paused routes and the audit, as they are stored. Bulk operations do not go on after a
+    /// Paused routes and the audit, as they are stored. Bulk operations do not continue after a
     /// repair.
     pub(super) standing: Vec<(Vec<u8>, Vec<u8>)>,
     /// The index of expiry: its keys with the routes and ids of the tasks.

@@ -2,8 +2,8 @@
 //!
 //! They run one after another, in batches: the tasks of a batch are read, their operations are
 //! submitted together with the place where the next batch begins, and nothing more is read until
-//! they are on disk. Other requests go on between the batches. The ledger counts each task in the
-//! batch that changes it, and a task that is gone counts for nothing: a batch that is repeated
+//! they are on disk. Other requests are handled between the batches. The ledger counts each task in
+//! the batch that changes it, and a task that is gone counts for nothing: a batch that is repeated
 //! after a crash changes only what the first try did not.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
@@ -30,7 +30,7 @@ pub(super) struct Bulk {
     is_under_way: bool,
 }
 
-/// A bulk operation that goes on.
+/// A running bulk operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     id: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     route: Arc<str>,
     filter: Filter,
     in_flight: bool,
-    /// The key or the id after which it goes on. Empty at the start.
+    /// The key or the id after which it continues. Empty at the start.
     cursor: Box<[u8]>,
     /// Number of tasks that were kicked or removed so far.
     changed: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A bulk operation that goes on as it is stored.
+    /// Continues a bulk operation as it is stored.
     pub(crate) fn stored(id: u64, job: &Job) -> Self {
         Self {
             id,

@@ -105,7 +105,7 @@ pub(crate) struct Scheduler<S> {
     requests: Requests,
     expiry: Expiry,
     retention: Retention,
-    /// Routes of which nothing is delivered.
+    /// Paused routes: none of their tasks are delivered.
     paused: FxHashSet<Arc<str>>,
     unwritten: Unwritten,
     bulk: Bulk,

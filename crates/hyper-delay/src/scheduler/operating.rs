@@ -32,12 +32,12 @@ pub(crate) struct Operated {
     pub reply_to: ReplyTo,
 }
 
-/// What operators have asked for that is stored, at the start.
+/// The stored requests of operators that are in force at the start.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
     /// Routes that are paused.
     pub paused: FxHashSet<Arc<str>>,
-    /// Bulk operations that go on, in their order.
+    /// Running bulk operations in their order.
     pub jobs: Vec<Running>,
 }
 
@@ -77,7 +77,7 @@ impl Unwritten {
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Goes on with what operators have asked for before the start.
+    /// Continues what operators requested before the start.
     #[must_use]
     pub(crate) fn with_standing(mut self, standing: Standing) -> Self {
         self.paused = standing.paused;
@@ -206,7 +206,7 @@ impl<S: Store> Scheduler<S> {
         self.paused.len() + unwritten.filter(|route| !self.is_paused(route)).count()
     }
 
-    /// Whether nothing of a route is delivered.
+    /// Whether a route is paused.
     pub(super) fn is_paused(&self, route: &str) -> bool {
         !self.paused.is_empty() && self.paused.contains(route)
     }
@@ -233,7 +233,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A route goes on, with what was parked first.
+    /// A route is resumed. Its parked tasks come first.
     pub(super) fn route_resumed(&mut self, name: &Arc<str>) {
         if self.paused.remove(name) {
             self.refill(name);

@@ -97,15 +97,23 @@ fn no_token(may_show: bool) -> Problem {
 }
 
 impl Caller {
-    /// Refuses a change by a sender without a token, even where the protocol needs none.
-    pub(super) fn may_change(&self) -> Result<(), Problem> {
+    /// Refuses a sender without a token if the server has tokens.
+    fn has_needed_token(&self) -> Result<(), Problem> {
         match self {
-            Self::Holder(_) => Ok(()),
             Self::Anonymous {
                 needs_token: true,
                 may_show,
                 ..
             } => Err(no_token(*may_show)),
+            Self::Anonymous { .. } | Self::Holder(_) => Ok(()),
+        }
+    }
+
+    /// Refuses a change by a sender without a token, even where the protocol needs none.
+    pub(super) fn may_change(&self) -> Result<(), Problem> {
+        self.has_needed_token()?;
+        match self {
+            Self::Holder(_) => Ok(()),
             Self::Anonymous { .. } => {
                 let text = format!("changes over HTTP need a token, and {NO_TOKENS}");
                 Err(Problem::forbidden(text))
@@ -116,13 +124,9 @@ impl Caller {
     /// Refuses a request by a sender without a token, unless the server has none and the sender is
     /// on its machine. What the holder of a token may do is decided where the request is answered.
     pub(super) fn may_read(&self) -> Result<(), Problem> {
+        self.has_needed_token()?;
         match self {
             Self::Holder(_) => Ok(()),
-            Self::Anonymous {
-                needs_token: true,
-                may_show,
-                ..
-            } => Err(no_token(*may_show)),
             Self::Anonymous { is_local, .. } => local(*is_local),
         }
     }
@@ -148,28 +152,18 @@ impl Caller {
 
     /// Refuses a sender on another machine that may not look into every route.
     pub(in crate::http) fn may_see_all(&self) -> Result<(), Problem> {
+        self.has_needed_token()?;
         match self {
             Self::Holder(grant) if grant.allows_everywhere(Right::Admin) => Ok(()),
             Self::Holder(_) => Err(Problem::forbidden(NOT_ADMIN)),
-            Self::Anonymous {
-                needs_token: true,
-                may_show,
-                ..
-            } => Err(no_token(*may_show)),
             Self::Anonymous { is_local, .. } => local(*is_local),
         }
     }
 
     /// Refuses a sender that may not look into the tasks of every route.
     pub(super) fn may_see_tasks(&self) -> Result<(), Problem> {
-        match self {
-            Self::Anonymous {
-                needs_token: true,
-                may_show,
-                ..
-            } => Err(no_token(*may_show)),
-            _ => self.may_see_numbers(),
-        }
+        self.has_needed_token()?;
+        self.may_see_numbers()
     }
 
     /// Whether it may look into every route.
