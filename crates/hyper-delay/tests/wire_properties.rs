@@ -245,7 +245,7 @@ fn request() -> impl Strategy<Value = Request> {
                 route,
                 after,
                 limit,
-                filter,
+                filter: Box::new(filter),
                 payload,
             }),
         (name(), name(), any::<bool>()).prop_map(|(route, id, payload)| Request::Get {
@@ -271,7 +271,7 @@ fn line() -> impl Strategy<Value = Line> {
         };
         Line {
             tag,
-            token,
+            token: token.map(Box::new),
             request,
         }
     })

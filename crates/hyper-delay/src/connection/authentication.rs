@@ -195,7 +195,7 @@ impl<'a, S> Authentication<'a, S> {
         let Some(tokens) = self.tokens.borrow().clone() else {
             return Ok(None);
         };
-        match self.check(&tokens, line.token.as_ref()) {
+        match self.check(&tokens, line.token.as_deref()) {
             Ok(grant) => {
                 let name = grant.name.as_str().into();
                 self.identity.authenticate(grant);
@@ -220,7 +220,7 @@ impl<'a, S> Authentication<'a, S> {
             Some(token) => match &*self.tokens.borrow() {
                 None => None,
                 Some(tokens) => Some(
-                    self.check(tokens, Some(token))
+                    self.check(tokens, Some(&**token))
                         .map_err(Denied::WrongToken)?,
                 ),
             },

@@ -269,7 +269,7 @@ impl<S: Store> Reader<'_, S> {
                     route,
                     after,
                     limit,
-                    filter,
+                    filter: *filter,
                     payload,
                 };
                 ask_disk::dead(self.shared, self.outbox, asked, to).await;

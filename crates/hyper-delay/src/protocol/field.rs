@@ -60,9 +60,9 @@ impl<'a> Field<'a> {
     }
 
     /// Reads a token. No error contains any of it.
-    pub(super) fn credential(self) -> Result<Option<Credential>, Fault> {
+    pub(super) fn credential(self) -> Result<Option<Box<Credential>>, Fault> {
         self.read(|raw| match text(raw) {
-            Some(text) => Ok(Credential::new(&text)),
+            Some(text) => Ok(Box::new(Credential::new(&text))),
             None => Err(Fault {
                 code: Code::BadField,
                 message: format!("{} is not a string: give a token", self.name),

@@ -43,7 +43,7 @@ fn read(fields: &Fields<'_>) -> Result<Line, Fault> {
     })
 }
 
-fn token(fields: &Fields<'_>, request: &Request) -> Result<Option<Credential>, Fault> {
+fn token(fields: &Fields<'_>, request: &Request) -> Result<Option<Box<Credential>>, Fault> {
     let field = fields.token();
     match request {
         Request::Auth => {
@@ -111,7 +111,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
             route: name(fields.route_key())?,
             after: fields.after().name()?,
             limit: look::limit(fields)?,
-            filter: Filter::read(fields)?,
+            filter: Box::new(Filter::read(fields)?),
             payload: fields.payload().flag()?,
         },
         "get" => Request::Get {

@@ -10,7 +10,7 @@ pub struct Line {
     /// The reply or the error carries the same tag. 0 to 128 bytes.
     pub tag: Option<Arc<str>>,
     /// The token of an `auth`, or of a `register` or a `schedule` that has one for itself.
-    pub token: Option<Credential>,
+    pub token: Option<Box<Credential>>,
     /// The request.
     pub request: Request,
 }
@@ -95,7 +95,7 @@ pub enum Request {
         /// The maximum number of tasks, 1 to 1,000.
         limit: u16,
         /// Only these.
-        filter: Filter,
+        filter: Box<Filter>,
         /// Whether the reply has the payloads.
         payload: bool,
     },

@@ -301,7 +301,7 @@ fn the_other_requests_are_parsed() {
                 route: route.clone(),
                 after: None,
                 limit: 100,
-                filter: Filter::default(),
+                filter: Box::default(),
                 payload: false,
             },
         ),
@@ -311,11 +311,11 @@ fn the_other_requests_are_parsed() {
                 route,
                 after,
                 limit: 1_000,
-                filter: Filter {
+                filter: Box::new(Filter {
                     reason: Some("".into()),
                     from: Some(5),
                     until: Some(6),
-                },
+                }),
                 payload: true,
             },
         ),
