@@ -104,6 +104,10 @@ pub(crate) struct Ask {
     pub grant: Option<Arc<Grant>>,
 }
 
+// A request is moved several times, and larger values are moved by calls of memcpy.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Ask>() <= 128, "box what is rare in a line");
+
 /// Where the reply to a request goes.
 #[derive(Debug)]
 pub(crate) struct ReplyTo {
