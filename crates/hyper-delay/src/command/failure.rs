@@ -237,7 +237,7 @@ impl From<ConnectError> for Failure {
             &source,
             ConnectError::Token { .. } | ConnectError::Forbidden { .. }
         );
-        let source = WithSources(source);
+        let source = WithSources(Box::new(source));
         if token {
             return Self::Token { source };
         }
@@ -249,13 +249,13 @@ impl From<ConnectError> for Failure {
     }
 }
 
-/// Displays an error and all its sources.
+/// Displays an error and all its sources. Boxed, so that a result stays small.
 #[derive(Debug)]
-pub(crate) struct WithSources<E>(E);
+pub(crate) struct WithSources<E>(Box<E>);
 
 impl<E: Error> std::fmt::Display for WithSources<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&chain(&self.0))
+        f.write_str(&chain(&*self.0))
     }
 }
 

@@ -29,7 +29,7 @@ fn rows_that_do_not_belong_together_are_refused() {
     for (found, expected) in [
         (
             refusal(|batch, store| {
-                batch.remove(Space::Tasks, store.all(Space::Tasks)[0].0.clone())
+                batch.remove(Space::Tasks, store.all(Space::Tasks)[0].0.clone());
             }),
             "its contents are not those of its names",
         ),

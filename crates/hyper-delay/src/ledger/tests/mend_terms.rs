@@ -76,9 +76,9 @@ fn index_of_expiry_is_rebuilt_whatever_other_space_is_lost() {
 
 #[test]
 fn index_has_the_expiry_of_the_revision_that_is_kept() {
-    let histories: [(&[fn(&World) -> Op; 2], Option<u64>); 2] =
-        [(&[a, later_a], Some(50_000)), (&[a, endless_a], None)];
-    for (ops, expires_at) in histories {
+    let endless: [fn(&World) -> Op; 2] = [a, endless_a];
+    let later: [fn(&World) -> Op; 2] = [a, later_a];
+    for (ops, expires_at) in [(&later, Some(50_000)), (&endless, None)] {
         let earlier = rows_after(&ops[..1], |_| false);
         for old in [&[Space::Names][..], &ENTRIES] {
             let rows = rows_with_old(ops, 1, old);
