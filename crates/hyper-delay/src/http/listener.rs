@@ -254,3 +254,6 @@ async fn serve(
         linger(&mut stream).await;
     }
 }
+
+#[cfg(test)]
+mod tests;
