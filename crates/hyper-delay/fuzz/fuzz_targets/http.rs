@@ -2,19 +2,9 @@
 
 #![no_main]
 
-use hyper_delay::internals::read_http;
+#[path = "../../tests/http_request/mod.rs"]
+mod http_request;
 
-libfuzzer_sys::fuzz_target!(|input: (u8, &str, &str, &[u8])| {
-    let (choice, name, query, body) = input;
-    let Some((path, line)) = read_http(choice.into(), name, query, body) else {
-        return;
-    };
-    assert!(line.tag.is_none() && line.token.is_none());
-    let (route, id) = line.request.names();
-    if path.contains("{route}") {
-        assert_eq!(route.map(|route| &**route), Some(name), "{path}");
-    }
-    if path.contains("{id}") {
-        assert_eq!(id.map(|id| &**id), Some(name), "{path}");
-    }
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    http_request::check(bytes);
 });

@@ -178,6 +178,28 @@ mod tests {
     }
 
     #[test]
+    fn a_later_auth_replaces_the_rights_of_the_one_before() {
+        let (one, first) = entry("one", &[Right::Schedule, Right::Admin], &["mail"]);
+        let (two, second) = entry("two", &[Right::Consume], &["pay"]);
+        let tokens = Tokens::of(&[one, two]);
+        let mut identity = Identity::new(Some(&tokens), Vec::new());
+        let schedule = request(r#"{"kind":"schedule","route_key":"mail","fire_at":0}"#);
+        let pause = request(r#"{"kind":"pause","route_key":"mail"}"#);
+        let register = request(r#"{"kind":"register","route_key":"pay"}"#);
+        let decide = |identity: &Identity| {
+            [&schedule, &pause, &register].map(|it| identity.permits(it, None).is_ok())
+        };
+        identity.authenticate(tokens.grant(&first).unwrap());
+        assert_eq!(decide(&identity), [true, true, false]);
+        identity.authenticate(tokens.grant(&second).unwrap());
+        assert_eq!(decide(&identity), [false, false, true]);
+        assert_eq!(identity.guard().unwrap().as_ref().unwrap().name, "two");
+        // Back to the first one.
+        identity.authenticate(tokens.grant(&first).unwrap());
+        assert_eq!(decide(&identity), [true, true, false]);
+    }
+
+    #[test]
     fn any_grant_that_no_longer_holds_ends_the_connection() {
         let (one, first) = entry("one", &[Right::Admin], &["*"]);
         let (two, second) = entry("two", &[Right::Admin], &["*"]);

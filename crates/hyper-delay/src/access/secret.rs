@@ -16,7 +16,7 @@ const ID: usize = 6;
 /// A token as its holder sends it: `hd_`, the id of the token, `_` and 256 random bits.
 ///
 /// It is shown once, when it is made; the server keeps its hash.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Secret {
     id: String,
     random: [u8; RANDOM],
@@ -25,7 +25,7 @@ pub struct Secret {
 /// The SHA-256 of the random bytes of a secret.
 ///
 /// A plain hash is enough for 256 random bits; it need not be slow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Hash([u8; 32]);
 
 impl Secret {
@@ -85,12 +85,25 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl Hash {
-    /// Compares in a time that does not depend on where they differ.
-    pub(super) fn is(&self, other: &Self) -> bool {
+/// The time does not depend on where the random bytes differ.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && bool::from(self.random.ct_eq(&other.random))
+    }
+}
+
+impl Eq for Secret {}
+
+/// The time does not depend on where the hashes differ.
+impl PartialEq for Hash {
+    fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
+}
 
+impl Eq for Hash {}
+
+impl Hash {
     pub(super) fn to_hex(self) -> String {
         hex(&self.0)
     }
@@ -128,8 +141,37 @@ mod tests {
     fn two_secrets_differ() {
         let [one, other] = [(); 2].map(|()| Secret::random().unwrap());
         assert_ne!(one.id(), other.id());
-        assert!(!one.hash().is(&other.hash()));
-        assert!(one.hash().is(&one.clone().hash()));
+        assert_ne!(one, other);
+        assert_ne!(one.hash(), other.hash());
+        assert_eq!(one.hash(), one.clone().hash());
+    }
+
+    #[test]
+    fn every_byte_and_the_id_count_in_a_comparison() {
+        let secret = Secret::random().unwrap();
+        for byte in 0..RANDOM {
+            let mut other = secret.clone();
+            other.random[byte] ^= 1;
+            assert_ne!(secret, other, "{byte}");
+            let mut hash = secret.hash();
+            hash.0[byte] ^= 0x80;
+            assert_ne!(secret.hash(), hash, "{byte}");
+        }
+        let other = Secret {
+            id: "0".repeat(2 * ID),
+            ..secret.clone()
+        };
+        assert_ne!(secret, other);
+    }
+
+    /// A derived comparison ends at the first byte that differs.
+    #[test]
+    fn no_comparison_is_derived() {
+        let source = include_str!("secret.rs");
+        let (source, _) = source.split_once("#[cfg(test)]").unwrap();
+        let mut derives = source.lines().filter(|line| line.contains("derive("));
+        assert!(derives.all(|line| !line.contains("PartialEq")));
+        assert_eq!(source.matches(".ct_eq(").count(), 2);
     }
 
     #[test]

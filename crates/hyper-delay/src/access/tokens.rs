@@ -79,7 +79,7 @@ impl Tokens {
     pub fn grant(&self, secret: &Secret) -> Option<Arc<Grant>> {
         let grant = self.0.grants.get(secret.id())?;
         match &grant.proof {
-            Proof::Token(hash) => hash.is(&secret.hash()).then(|| grant.clone()),
+            Proof::Token(hash) => (*hash == secret.hash()).then(|| grant.clone()),
             Proof::Certificate(_) => None,
         }
     }

@@ -127,6 +127,25 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_names_the_fields_that_need_a_restart() {
+        let text = include_str!("../../CONFIGURATION.md");
+        let (_, rest) = text.split_once("applies all fields except").unwrap();
+        let (sentence, _) = rest.split_once('.').unwrap();
+        let mut named: Vec<&str> = sentence.split('`').skip(1).step_by(2).collect();
+        let mut fields = RESTART.to_vec();
+        named.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(named, fields);
+
+        let (_, rest) = text.split_once("Open connections keep").unwrap();
+        let (sentences, _) = rest.split_once("\n\n").unwrap();
+        let named = sentences.split('`').skip(1).step_by(2);
+        for field in named {
+            assert!(LIVE.contains(&field), "{field} is not applied");
+        }
+    }
+
+    #[test]
     fn the_same_configuration_changes_nothing() {
         let config = Config::default();
         let expected = (config.clone(), Changes::default());

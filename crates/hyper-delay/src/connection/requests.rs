@@ -335,3 +335,6 @@ const fn binds(request: &Request) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -255,3 +255,6 @@ async fn serve(
         linger(&mut stream).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ mod authentication;
 mod command;
 mod exposure;
 mod limits;
+mod operators;
 mod quotas;
 mod revocation;
 mod rights;

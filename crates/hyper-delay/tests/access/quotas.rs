@@ -200,6 +200,73 @@ fn pending_tasks_of_a_token_are_limited_over_its_routes() {
 }
 
 #[test]
+fn pending_bytes_of_a_token_are_limited_over_its_routes() {
+    let (server, [token, other]) = Server::with([(&["schedule"], &["mail*"]), ALL]);
+    let mut file: Value = serde_json::from_str(&server.directory.tokens()).unwrap();
+    file["tokens"][0]["pending_bytes"] = json!(900);
+    server.directory.write_tokens(&file.to_string());
+    server.reload();
+    let on = |route: &str, id: &str, length| {
+        with_payload(id, length).replace(r#""mail""#, &format!("{route:?}"))
+    };
+    let mut free = server.peer_with(&other);
+    assert_eq!(free.ask(&on("mail-0", "0", 300))["kind"], "ack");
+    assert_eq!(free.ask(&on("pay", "0", 9_000))["kind"], "ack");
+    let mut peer = server.peer_with(&token);
+    assert_eq!(peer.ask(&on("mail-1", "1", 600))["kind"], "ack");
+    let error = peer.ask(&on("mail-2", "2", 3));
+    assert_eq!(error["code"], "quota", "{error}");
+    assert_eq!(
+        (&error["id"], &error["route_key"]),
+        (&json!("2"), &json!("mail-2"))
+    );
+    let message = error["message"].as_str().unwrap();
+    let wanted = "pending_bytes of the token is 900, and with this payload the tasks of its routes";
+    assert!(message.starts_with(wanted), "{message}");
+    // A payload that takes no room is taken, and the quota is of this token only.
+    assert_eq!(peer.ask(&on("mail-2", "2", 0))["kind"], "ack");
+    assert_eq!(free.ask(&on("mail-3", "3", 9_000))["kind"], "ack");
+    for (route, id) in [("mail-0", "0"), ("mail-3", "3")] {
+        let cancel = format!(r#"{{"kind":"cancel","route_key":"{route}","id":"{id}"}}"#);
+        assert_eq!(free.ask(&cancel)["found"], true);
+    }
+    assert_eq!(peer.ask(&on("mail-4", "4", 300))["kind"], "ack");
+    assert_eq!(peer.code(&on("mail-4", "5", 3)), "quota");
+}
+
+#[test]
+fn retries_and_kick_are_not_refused_while_pending_is_full() {
+    let config = json!({
+        "tokens": null, "quotas": {"mail": {"pending": 1, "pending_bytes": 3}},
+        "max_attempts": 2, "retry_delay_ms": 1,
+    });
+    let server = Server::configured(config, []).0;
+    let mut peer = server.consumer("mail");
+    peer.send(
+        r#"{"kind":"schedule","id":"1","route_key":"mail","fire_at":1,"payload_base64":"AAAA"}"#,
+    );
+    for attempt in 1..=2 {
+        let delivery = peer.delivery();
+        assert_eq!(delivery["attempt"], attempt);
+        assert_eq!(peer.code(&schedule("mail", "2", later())), "quota");
+        peer.send(echo("nack", &delivery));
+    }
+    peer.stats_until("mail", |stats| stats["dead"] == 1);
+    // A dead letter does not count. Another task has the room now.
+    assert_eq!(peer.ask(&with_payload("2", 3))["kind"], "ack");
+    assert_eq!(peer.code(&schedule("mail", "3", later())), "quota");
+    let kicked = peer.ask(r#"{"kind":"kick","route_key":"mail","id":"1"}"#);
+    assert_eq!(kicked["found"], true, "{kicked}");
+    let delivery = peer.delivery();
+    assert_eq!(
+        (&delivery["id"], &delivery["attempt"]),
+        (&json!("1"), &json!(3))
+    );
+    assert!(peer.removes(&delivery));
+    assert_eq!(peer.code(&schedule("mail", "3", later())), "quota");
+}
+
+#[test]
 fn reload_changes_quotas() {
     let config =
         json!({"tokens": null, "quotas": {"mail": {"pending": 1, "deliveries_per_second": 1}}});

@@ -4,10 +4,10 @@ use testkit::{
     request::{later, schedule},
 };
 
-use crate::server::{ALL, Server, authenticate, with_token};
+use crate::server::{ALL, Server, auth, authenticate, with_token};
 
-/// Requests on the route "mail", and the right that each needs.
-const REQUESTS: [(&str, &str); 11] = [
+/// Requests on the route "mail", and the right that each needs. `nack` has no reply.
+const REQUESTS: [(&str, &str); 21] = [
     (
         "schedule",
         r#"{"kind":"schedule","route_key":"mail","fire_at":LATER}"#,
@@ -22,12 +22,42 @@ const REQUESTS: [(&str, &str); 11] = [
         "consume",
         r#"{"kind":"ack","id":"none","route_key":"mail","confirm":true}"#,
     ),
+    (
+        "consume",
+        r#"{"kind":"touch","id":"none","route_key":"mail"}"#,
+    ),
     ("admin", r#"{"kind":"stats","route_key":"mail"}"#),
     ("admin", r#"{"kind":"stats"}"#),
+    ("admin", r#"{"kind":"list","route_key":"mail"}"#),
+    ("admin", r#"{"kind":"reasons","route_key":"mail"}"#),
+    (
+        "admin",
+        r#"{"kind":"delete","route_key":"mail","id":"none"}"#,
+    ),
+    ("admin", r#"{"kind":"kick_all","route_key":"mail"}"#),
+    ("admin", r#"{"kind":"delete_all","route_key":"mail"}"#),
+    (
+        "admin",
+        r#"{"kind":"purge","route_key":"mail","dry_run":true}"#,
+    ),
+    ("admin", r#"{"kind":"purge","route_key":"mail"}"#),
+    ("admin", r#"{"kind":"pause","route_key":"mail"}"#),
+    ("admin", r#"{"kind":"resume","route_key":"mail"}"#),
     ("admin", r#"{"kind":"dead","route_key":"mail"}"#),
     ("admin", r#"{"kind":"kick","route_key":"mail","id":"none"}"#),
     ("none", r#"{"kind":"ping"}"#),
     ("none", r#"{"kind":"hello","protocol":2}"#),
+];
+
+/// Requests that need `admin` on every route.
+const EVERYWHERE: [&str; 7] = [
+    r#"{"kind":"list"}"#,
+    r#"{"kind":"reasons"}"#,
+    r#"{"kind":"future"}"#,
+    r#"{"kind":"jobs"}"#,
+    r#"{"kind":"stop","job":1}"#,
+    r#"{"kind":"audit"}"#,
+    r#"{"kind":"backup"}"#,
 ];
 
 /// Whether a request is not refused for a lack of rights.
@@ -57,7 +87,8 @@ fn each_request_needs_its_right_on_its_route() {
                 "{right}: {request}"
             );
             let other = request.replace("mail", "pay");
-            if other != request && !request.contains("\"ack\"") {
+            let is_answer = ["ack", "touch"].map(|kind| format!("\"{kind}\""));
+            if other != request && !is_answer.iter().any(|kind| request.contains(kind)) {
                 assert!(!is_permitted(&mut peer, &other), "{right}: {other}");
             }
         }
@@ -66,6 +97,53 @@ fn each_request_needs_its_right_on_its_route() {
     for (_, request) in REQUESTS {
         assert!(is_permitted(&mut all, request), "{request}");
     }
+}
+
+#[test]
+fn what_is_of_all_routes_needs_admin_on_every_route() {
+    let (server, [all, some, other]) = Server::with([
+        (&["admin"], &["*"]),
+        (&["admin"], &["mail*"]),
+        (&["schedule", "consume"], &["*"]),
+    ]);
+    for token in [some, other] {
+        let mut peer = server.peer_with(&token);
+        for request in EVERYWHERE {
+            let error = peer.ask(request);
+            assert_eq!(error["code"], "forbidden", "{request}: {error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("on every route"), "{message}");
+        }
+    }
+    let mut peer = server.peer_with(&all);
+    for request in EVERYWHERE {
+        assert!(is_permitted(&mut peer, request), "{request}");
+    }
+}
+
+#[test]
+fn a_later_auth_replaces_the_token() {
+    let (server, [first, second]) = Server::with([
+        (&["schedule", "admin"], &["mail"]),
+        (&["consume"], &["pay"]),
+    ]);
+    let mut peer = server.peer_with(&first);
+    let schedule = schedule("mail", "1", later());
+    let of_the_first = [&*schedule, r#"{"kind":"stats","route_key":"mail"}"#];
+    let of_the_second = r#"{"kind":"register","route_key":"pay"}"#;
+    for request in of_the_first {
+        assert!(is_permitted(&mut peer, request), "{request}");
+    }
+    assert!(!is_permitted(&mut peer, of_the_second));
+    authenticate(&mut peer, &second);
+    for request in of_the_first {
+        assert!(!is_permitted(&mut peer, request), "{request}");
+    }
+    assert!(is_permitted(&mut peer, of_the_second));
+    // A wrong one replaces nothing.
+    let wrong = format!("{}{}", &second[..second.len() - 4], "AAAA");
+    assert_eq!(peer.code(&auth(&wrong)), "forbidden");
+    assert!(is_permitted(&mut peer, of_the_second));
 }
 
 #[test]
@@ -140,17 +218,6 @@ fn stats_show_permitted_routes_only() {
         "forbidden"
     );
     drop(consumer);
-}
-
-#[test]
-fn backup_needs_the_right_on_every_route() {
-    let (server, [all, some]) = Server::with([(&["admin"], &["*"]), (&["admin"], &["mail*"])]);
-    let backup = r#"{"kind":"backup"}"#;
-    assert_eq!(server.peer_with(&all).ask(backup)["kind"], "backup");
-    let error = server.peer_with(&some).ask(backup);
-    assert_eq!(error["code"], "forbidden");
-    let message = error["message"].as_str().unwrap();
-    assert!(message.contains("on every route"), "{message}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{fs, io::Write as _, net::TcpListener};
 
 use serde_json::{Value, json};
-use testkit::{Start, process::run};
+use testkit::{Start, http, process::run};
 
 use crate::process::program;
 
@@ -93,6 +93,76 @@ fn no_line_has_a_payload_at_any_level() {
             objects(&log);
         }
     }
+}
+
+#[test]
+fn no_line_has_a_token_or_a_body_of_http_at_any_level() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = |rights: &str| {
+        let line = [
+            "token",
+            "new",
+            "--file",
+            "tokens.json",
+            "--name",
+            rights,
+            "--right",
+            rights,
+            "--route",
+            "*",
+        ];
+        let made = run(&mut program(directory.path(), &line), b"").done();
+        made.trim().to_owned()
+    };
+    let (token, other) = (token("schedule"), token("admin"));
+    let server = Start::new(BINARY, directory.path())
+        .config(json!({"tokens": "tokens.json", "http_addr": "127.0.0.1:0"}))
+        .env("RUST_LOG", "trace")
+        .run();
+    let payload = "aHlwZXItZGVsYXktc2VjcmV0";
+    let body = json!({
+        "id": "t", "route_key": "r", "fire_at": 9_000_000_000_000_000_u64,
+        "payload_base64": payload,
+    })
+    .to_string();
+    let post = |token: &str, body: &str| {
+        let head = format!(
+            "POST /v1/tasks HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            server.http(),
+            body.len(),
+        );
+        http::ask(server.http(), &(head + body)).status
+    };
+    let soon = body.replace("9000000000000000", "0");
+    assert_eq!(post(&token, &soon), 200);
+    // Refused: the time, the token, its right, and what is no JSON.
+    assert_eq!(post(&token, &body), 400);
+    assert_eq!(post(&format!("{token}x"), &soon), 401);
+    assert_eq!(post(&other, &soon), 403);
+    assert_eq!(post(&token, &soon[1..]), 400);
+
+    let mut peer = server.peer();
+    let wrong = format!("{}AAAA", &token[..token.len() - 4]);
+    for (token, kind) in [(&wrong, "error"), (&token, "authenticated")] {
+        let auth = json!({"kind": "auth", "token": token});
+        assert_eq!(peer.ask(&auth.to_string())["kind"], kind);
+    }
+    let register = json!({"kind": "register", "route_key": "r", "token": other});
+    assert_eq!(peer.code(&register.to_string()), "forbidden");
+    peer.send(format!(r#"{{"kind":"auth","token":"{token}""#));
+    peer.ask(r#"{"kind":"ping"}"#);
+
+    server.signal("TERM");
+    let (status, log) = server.ended();
+    assert!(status.success(), "{log}");
+    assert!(log.contains("TRACE"), "{log}");
+    // What is before that, such as the id of the token, is no secret.
+    for token in [&token, &other, &wrong] {
+        assert!(!log.contains(&token[16..32]), "{log}");
+    }
+    assert!(!log.contains("hyper-delay-secret"), "{log}");
+    assert!(!log.contains(payload), "{log}");
 }
 
 #[test]

@@ -200,3 +200,19 @@ fn options_out_of_range_are_refused_with_the_value_and_the_cure() {
     }
     assert_eq!(server.running.peer().all_stats()["waiting"], 0);
 }
+
+#[test]
+fn expired_tasks_are_in_the_log() {
+    let server = Server::start(json!({}));
+    let expires = now() + 200;
+    let task = json!({
+        "kind": "schedule", "id": "short-lived", "route_key": "offers", "fire_at": 0,
+        "expires_at": expires, "payload_base64": "c2VjcmV0",
+    });
+    assert_eq!(server.running.peer().ask(&task.to_string())["kind"], "ack");
+    let line = server.logs("tasks have expired and are removed; this is the latest one");
+    assert!(line.contains(" INFO "), "{line}");
+    for field in ["tasks=1", "route=offers", "id=short-lived"] {
+        assert!(line.contains(field), "{field}: {line}");
+    }
+}

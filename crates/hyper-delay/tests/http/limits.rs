@@ -25,6 +25,18 @@ fn a_head_has_at_most_8_kibibytes() {
     assert_eq!(server.get("/readyz").status, 200);
 }
 
+/// The requests of these tests have a `host` and a `connection` of their own.
+#[test]
+fn a_head_has_at_most_100_headers() {
+    let server = Server::start(json!({}));
+    for (count, status) in [(98, 200), (99, 431), (500, 431)] {
+        let answer = http::get_with(server.http, "/healthz", &"x: y\r\n".repeat(count));
+        assert_eq!(answer.status, status, "{count}");
+        assert_eq!(answer.body.is_empty(), status == 431, "{answer:?}");
+    }
+    assert_eq!(server.get("/readyz").status, 200);
+}
+
 #[test]
 fn a_body_has_at_most_the_bytes_of_a_line() {
     let server = Server::start(json!({}));

@@ -19,6 +19,7 @@ mod listener;
 mod openapi;
 mod page;
 mod page_limits;
+mod page_numbers;
 mod readme;
 mod schema;
 mod v1_access;

@@ -162,8 +162,34 @@ fn a_token_gives_its_rights_on_its_routes() {
         &server.schedule,
         Some(json!({})),
     );
-    forbidden("GET", "/v1/audit", &server.local, None);
-    forbidden("GET", "/v1/jobs", &server.local, None);
+    for path in [
+        "/v1/routes/mail-a/resume",
+        "/v1/bulk/mail-a/kick",
+        "/v1/dead/mail-a/1/kick",
+        "/v1/dead/mail-a/1/delete",
+        "/v1/jobs/1/stop",
+    ] {
+        // The right of the one is on another route, and the other has another right.
+        forbidden("POST", path, &server.local, None);
+        forbidden("POST", path, &server.schedule, None);
+    }
+    for path in [
+        "/v1/audit",
+        "/v1/jobs",
+        "/v1/reasons",
+        "/v1/reasons?route=mail-a",
+    ] {
+        forbidden("GET", path, &server.local, None);
+        forbidden("GET", path, &server.schedule, None);
+    }
+    let reasons = call(
+        &server,
+        "GET",
+        "/v1/reasons?route=mail",
+        Some(&server.local),
+        None,
+    );
+    assert_eq!(reasons.status, 200, "{reasons:?}");
     let routes = call(&server, "GET", "/v1/routes", Some(&server.local), None);
     assert_eq!(
         json_of(&routes)["routes"],

@@ -191,3 +191,31 @@ fn a_time_of_expiry_that_has_passed_is_refused() {
         "{message}"
     );
 }
+
+#[test]
+fn a_time_of_expiry_that_has_passed_is_refused_in_a_repetition_too() {
+    let server = Server::start(json!({}));
+    let mut consumer = server.consumer("a");
+    let mut peer = server.peer();
+    let until = now() + 300;
+    let line = |id: &str| due(id, &format!(r#""expires_at":{until}"#));
+    for id in ["in flight", "done"] {
+        assert_eq!(peer.ask(&line(id))["kind"], "ack");
+    }
+    let deliveries = [consumer.delivery(), consumer.delivery()];
+    let done = deliveries.iter().find(|delivery| delivery["id"] == "done");
+    assert!(consumer.removes(done.expect("both are delivered")));
+    for id in ["in flight", "done"] {
+        assert_eq!(peer.ask(&line(id))["kind"], "ack", "the same content");
+    }
+    while now() <= until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for id in ["in flight", "done"] {
+        let refused = peer.ask(&line(id));
+        assert_eq!(refused["code"], "bad_field", "{refused}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("which has passed"), "{message}");
+    }
+    assert_eq!(task(&mut peer, "in flight")["state"], "in_flight");
+}

@@ -1,6 +1,9 @@
 //! Certificates that live as long as a test.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, UNIX_EPOCH},
+};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
@@ -59,11 +62,29 @@ impl Authority {
         self.issue_with(&["127.0.0.1", "localhost"], year)
     }
 
+    /// Issues a certificate that is valid from this many days after today, until so many.
+    pub(crate) fn issue_between(&self, from: i64, until: i64) -> Identity {
+        let now = UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed();
+        let after = |days: i64| {
+            let second = now + days * 24 * 60 * 60;
+            date_time_ymd(1970, 1, 1) + Duration::from_secs(second.cast_unsigned())
+        };
+        self.issue_in(&["127.0.0.1"], |params| {
+            (params.not_before, params.not_after) = (after(from), after(until));
+        })
+    }
+
     fn issue_with(&self, names: &[&str], year: i32) -> Identity {
+        self.issue_in(names, |params| {
+            params.not_before = date_time_ymd(2000, 1, 1);
+            params.not_after = date_time_ymd(year, 1, 1);
+        })
+    }
+
+    fn issue_in(&self, names: &[&str], limit: impl FnOnce(&mut CertificateParams)) -> Identity {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
-        params.not_before = date_time_ymd(2000, 1, 1);
-        params.not_after = date_time_ymd(year, 1, 1);
+        limit(&mut params);
         let key = KeyPair::generate().unwrap();
         let cert = params.signed_by(&key, &self.0).unwrap();
         Identity {

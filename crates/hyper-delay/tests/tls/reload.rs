@@ -1,6 +1,10 @@
-use std::{thread, time::Duration};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
+use testkit::PATIENCE;
 
 use crate::{
     authority::Authority,
@@ -126,6 +130,61 @@ fn tls_can_be_turned_on_and_off_for_new_connections() {
     server.signal("HUP");
     server.logs("credit,tls");
     server.peer().quiet();
+}
+
+const SOON: &str = "in less than 14 days: renew it";
+const EARLY: &str = "clients refuse it until then; set the clock, or wait";
+
+#[test]
+fn certificates_that_expire_soon_or_are_not_valid_yet_are_reported_at_the_start_and_at_reloads() {
+    let authority = Authority::new();
+    let soon = authority.issue_between(-1, 13);
+    let server = Server::start_as(authority, soon, json!({}));
+    let count = |text: &str| server.log().matches(text).count();
+    let line = server.logs(SOON);
+    assert!(line.contains(" WARN "), "{line}");
+    assert!(line.contains("file=cert.pem"), "{line}");
+    assert!(
+        line.contains("the certificate in tls.cert expires at 2"),
+        "{line}"
+    );
+
+    // At a signal.
+    server
+        .directory
+        .write_identity(&server.authority.issue_between(2, 90));
+    server.signal("HUP");
+    let line = server.logs(EARLY);
+    assert!(line.contains(" WARN "), "{line}");
+    assert!(
+        line.contains("the certificate in tls.cert is not valid before 2"),
+        "{line}"
+    );
+    server.logs("the configuration was reloaded");
+
+    // Without one.
+    let (soon, reloads) = (count(SOON), count(RELOADED));
+    server
+        .directory
+        .write_identity(&server.authority.issue_between(-1, 13));
+    let start = Instant::now();
+    while count(SOON) == soon || count(RELOADED) == reloads {
+        assert!(start.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+
+    // One that is valid for longer is not reported.
+    let before = (count(SOON), count(EARLY));
+    server
+        .directory
+        .write_identity(&server.authority.issue_between(-1, 15));
+    server.signal("HUP");
+    let reloaded = "the configuration was reloaded";
+    while count(reloaded) < 2 {
+        assert!(start.elapsed() < PATIENCE, "{}", server.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!((count(SOON), count(EARLY)), before);
 }
 
 fn credit(peer: &mut Peer) -> Value {

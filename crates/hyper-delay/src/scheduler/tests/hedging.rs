@@ -1,7 +1,12 @@
 //! Hedged rounds, on the frozen clock.
 
 use super::{World, invariants, world::START};
-use crate::{config::Config, protocol::Reply, scheduler::Input, store::Space};
+use crate::{
+    config::Config,
+    protocol::{Reply, Request},
+    scheduler::Input,
+    store::Space,
+};
 
 fn hedged(delay_ms: u64) -> World {
     let config = Config {
@@ -104,6 +109,27 @@ fn no_copy_is_sent_after_the_end_of_its_round() {
         assert_eq!(copies(&world)[1..], [(second, 2)], "it is no suspect");
         invariants::check(&world);
     }
+}
+
+#[test]
+fn a_round_gets_no_further_copies_once_its_route_is_paused() {
+    let mut world = hedged(100);
+    let [first, second, _third] = [0; 3].map(|_| world.connect(&["route"]));
+    world.schedule("task", START);
+    world.run(150);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+    let pause = Request::Pause {
+        route: "route".into(),
+    };
+    world.ask(0, pause);
+    world.run(800);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+    // Those under way can be answered.
+    let copy = world.deliveries[1].clone();
+    world.ack_delivery(&copy);
+    world.settle();
+    assert_eq!(world.on_disk(Space::Names), 0);
+    invariants::check(&world);
 }
 
 #[test]
