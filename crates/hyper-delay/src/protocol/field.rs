@@ -59,6 +59,16 @@ impl<'a> Field<'a> {
         self.read(|raw| text(raw).ok_or_else(|| self.bad(raw, "give a string")))
     }
 
+    /// Reads the text of a payload. No error contains any of it.
+    pub(super) fn payload(self) -> Result<Option<Cow<'a, str>>, Fault> {
+        self.read(|raw| {
+            text(raw).ok_or_else(|| Fault {
+                code: Code::BadField,
+                message: format!("{} is not a string: give one", self.name),
+            })
+        })
+    }
+
     /// Reads a token. No error contains any of it.
     pub(super) fn credential(self) -> Result<Option<Box<Credential>>, Fault> {
         self.read(|raw| match text(raw) {

@@ -179,7 +179,7 @@ fn schedule(fields: &Fields<'_>) -> Result<Schedule, Fault> {
         replace: fields.replace().flag()?,
         headers: Headers::read(fields.headers())?,
         terms: Terms::read(fields, fire_at)?,
-        payload: match fields.payload_base64().text()? {
+        payload: match fields.payload_base64().payload()? {
             Some(text) => payload::decode(&text).map_err(|error| bad_base64(&text, &error))?,
             None => Box::default(),
         },
@@ -229,12 +229,13 @@ fn small(number: Option<u64>) -> Option<u16> {
     number.map(|number| u16::try_from(number).expect("the range fits"))
 }
 
+/// The error for a text that is no base64. It contains no more of the payload than a character.
 fn bad_base64(text: &str, error: &str) -> Fault {
     Fault {
         code: Code::BadBase64,
         message: format!(
-            "payload_base64 is \"{}\", {error}: give base64 with the standard alphabet",
-            clipped(text)
+            "payload_base64 is a string of {} bytes, {error}: give base64 with the standard alphabet",
+            text.len()
         ),
     }
 }

@@ -119,7 +119,9 @@ fn a_payload_is_base64() {
     assert_eq!(refusal.code, Code::BadBase64);
     assert_eq!(refusal.id.as_deref(), Some("x"));
     assert!(
-        refusal.message.starts_with("payload_base64 is \"a-b_\", "),
+        refusal
+            .message
+            .starts_with("payload_base64 is a string of 4 bytes, which has "),
         "{refusal}"
     );
     assert!(
@@ -129,4 +131,18 @@ fn a_payload_is_base64() {
         "{refusal}"
     );
     assert_eq!(refusal_of(line("7")).code, Code::BadField);
+}
+
+#[test]
+fn no_payload_is_in_an_error() {
+    for payload in [
+        "\"c2VjcmV0!\"",
+        "\"c2VjcmV0X\"",
+        "[\"c2VjcmV0\"]",
+        "{\"c2VjcmV0\":1}",
+    ] {
+        let line = format!(r#"{{"kind":"schedule","fire_at":1,"payload_base64":{payload}}}"#);
+        let refusal = refusal_of(line);
+        assert!(!refusal.message.contains("c2VjcmV0"), "{refusal}");
+    }
 }
