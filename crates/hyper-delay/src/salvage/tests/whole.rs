@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::stopped_store::{Directory, EACH, ROUTES, assert_consistent, headers, schedule, terms};
 use crate::{
     protocol::{Compression, Terms},
-    record::{self, Entry, Name, Place, Task},
+    record::{self, Counts, Entry, Name, Place, Task, key},
     salvage::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
@@ -149,12 +149,26 @@ fn a_repaired_store_keeps_the_deduplication_window() {
 }
 
 #[test]
+fn a_repaired_store_counts_the_bytes_of_the_payloads() {
+    let directory = Directory::new(false);
+    let to = directory.path().join("repaired");
+    repair(directory.path(), &to).unwrap();
+    let counts = |store: Embedded| {
+        let value = store.get(Space::Counts, &key::route("north")).unwrap();
+        record::decode::<Counts>(&value.unwrap()).unwrap()
+    };
+    let before = counts(Embedded::open(directory.path()).unwrap());
+    assert_ne!(before.bytes, 0);
+    assert_eq!(counts(Embedded::open(&to).unwrap()), before);
+}
+
+#[test]
 fn missing_and_undecodable_marks_are_reported() {
     let directory = Directory::new(false);
     let store = Embedded::open(directory.path()).unwrap();
     let mut batch = Batch::default();
-    batch.remove(Space::Meta, record::key::NUMBERS);
-    batch.put(Space::Meta, record::key::LOW_WATER, b"no number");
+    batch.remove(Space::Meta, key::NUMBERS);
+    batch.put(Space::Meta, key::LOW_WATER, b"no number");
     store.commit(batch, Durability::Synced).unwrap();
     drop(store);
     let findings = directory.verify();
@@ -183,12 +197,12 @@ fn entries_and_names_with_too_long_routes_are_faults() {
             terms: None,
         });
         for space in [Space::Waiting, Space::Parked, Space::Dead] {
-            batch.put(space, record::key::time(1 << 40, seq), entry.clone());
+            batch.put(space, key::time(1 << 40, seq), entry.clone());
         }
     }
     let names = [&[255][..], &[b'r'; 300]].concat();
     let name = store
-        .get(Space::Names, &record::key::name("north", "dead-one-001"))
+        .get(Space::Names, &key::name("north", "dead-one-001"))
         .unwrap();
     batch.put(Space::Names, names, name.unwrap());
     store.commit(batch, Durability::Synced).unwrap();

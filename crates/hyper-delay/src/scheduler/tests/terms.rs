@@ -271,3 +271,25 @@ fn what_expired_before_a_restart_is_removed_without_a_consumer() {
     world.settle();
     assert_eq!(world.on_disk(Space::Names), 0);
 }
+
+#[test]
+fn task_that_is_acknowledged_when_it_expires_is_not_counted_as_expired() {
+    let terms = Terms {
+        expires_at: Some(START + 500),
+        ..NONE
+    };
+    let mut world = in_flight("route", terms);
+    world.run(499);
+    let delivery = world.deliveries[0].clone();
+    world.ack_delivery(&delivery);
+    world.pass(1);
+    world.tick();
+    let ops: Vec<_> = world.jobs.iter().map(|job| &job.op).collect();
+    assert!(
+        matches!(ops[..], [Op::Finish(_), Op::Expire { .. }]),
+        "{ops:?}"
+    );
+    world.settle();
+    assert_eq!(world.on_disk(Space::Names), 0);
+    assert_eq!(world.scheduler.metrics().expired.value(), 0);
+}
