@@ -284,7 +284,7 @@ fn task_that_is_acknowledged_when_it_expires_is_not_counted_as_expired() {
     world.ack_delivery(&delivery);
     world.pass(1);
     world.tick();
-    let ops: Vec<_> = world.jobs.iter().map(|job| &job.op).collect();
+    let ops: Vec<_> = world.committer.jobs.iter().map(|job| &job.op).collect();
     assert!(
         matches!(ops[..], [Op::Finish(_), Op::Expire { .. }]),
         "{ops:?}"
