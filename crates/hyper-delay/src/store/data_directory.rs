@@ -10,10 +10,13 @@ pub(crate) const STORE: &str = "store";
 /// The content of the file `version` of a store.
 pub(crate) const FORMAT: &[u8] = b"FJL\x03";
 
-/// Returns the format in the file `version` of a store if it is newer than [`FORMAT`].
+/// Returns the format in the file `version` of a store if it is newer than [`FORMAT`]. One that
+/// differs in a single bit is damage: the next format that would is 7.
 pub(crate) fn newer_format(version: &[u8]) -> Option<u8> {
     match version {
-        [b'F', b'J', b'L', format] if *format > FORMAT[3] => Some(*format),
+        [b'F', b'J', b'L', format] if *format > FORMAT[3] => {
+            Some(*format).filter(|format| (format ^ FORMAT[3]).count_ones() > 1)
+        }
         _ => None,
     }
 }
@@ -126,6 +129,17 @@ pub(crate) fn sync(directory: &Path) -> Result<(), io::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flipped_bit_is_not_a_newer_format() {
+        for bit in 0..8 * FORMAT.len() {
+            let mut version = FORMAT.to_vec();
+            version[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(newer_format(&version), None, "bit {bit}");
+        }
+        assert_eq!(newer_format(b"FJL\x04"), Some(4));
+        assert_eq!(newer_format(b"FJL\x05"), Some(5));
+    }
 
     fn write_a_store(directory: &Path) -> Result<(), fjall::Error> {
         fs::create_dir(directory)?;
