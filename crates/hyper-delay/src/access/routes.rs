@@ -54,6 +54,11 @@ pub(crate) fn check_key(key: &str) -> Result<(), String> {
             "{key:?} in it: give a route of 1 to 128 bytes, or the beginning of one and *"
         ));
     }
+    if key.strip_suffix('*').unwrap_or(key).contains('*') {
+        return Err(format!(
+            "{key:?} in it has a * that is not its end: give a route, or the beginning of one and *"
+        ));
+    }
     Ok(())
 }
 
