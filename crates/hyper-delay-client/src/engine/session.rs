@@ -142,8 +142,9 @@ impl Session {
     /// Handles a line. The connection continues whatever the line contains.
     pub(super) fn line(&mut self, line: &[u8]) {
         if let Err(error) = self.read(line) {
-            let beginning = String::from_utf8_lossy(&line[..line.len().min(128)]);
-            tracing::warn!(%error, %beginning, "ignored a line that cannot be read");
+            // The line can have a payload.
+            let bytes = line.len();
+            tracing::warn!(%error, bytes, "ignored a line that cannot be read");
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, str::FromStr};
 use serde_json::{Value, json};
 
 use super::{
-    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route,
+    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route, hedge,
     object::{Fields, number},
     quotas, routes, sync, tls,
 };
@@ -156,7 +156,7 @@ impl Config {
                 default.dead_retention_seconds,
                 |value| number(value, "seconds", 1..=315_360_000).map(Some),
             )?,
-            hedge: f.take("hedge", default.hedge, hedge)?,
+            hedge: f.take("hedge", default.hedge, hedges)?,
             quotas: f.take("quotas", default.quotas, quotas::read)?,
             routes: f.take("routes", default.routes, routes::read)?,
             log_format: f.take("log_format", default.log_format, LogFormat::read)?,
@@ -207,16 +207,22 @@ impl Config {
                 cure,
             ));
         }
-        if let Some((key, delay)) = self
-            .hedge
-            .iter()
-            .find(|(_, delay)| **delay >= self.ack_timeout_ms)
-        {
-            let cure = format!(
-                "give less than ack_timeout_ms, which is {}",
-                self.ack_timeout_ms
-            );
-            return Err(fields.bad(&format!("hedge of {key:?}"), &json!(delay), cure));
+        self.check_hedge(fields)
+    }
+
+    /// Checks that a copy is sent before the round ends. A prefix stands for the routes that have no
+    /// longer key.
+    fn check_hedge(&self, fields: &Fields<'_>) -> Result<(), ConfigError> {
+        for key in self.hedge.keys().chain(self.routes.keys()) {
+            let Some(delay) = hedge::delay(&self.hedge, key) else {
+                continue;
+            };
+            let timeout = self.terms_of(key).ack_timeout_ms;
+            let timeout = timeout.unwrap_or(self.ack_timeout_ms);
+            if delay >= timeout {
+                let cure = format!("give less than ack_timeout_ms, which is {timeout}");
+                return Err(fields.bad(&format!("hedge of {key:?}"), &json!(delay), cure));
+            }
         }
         Ok(())
     }
@@ -288,7 +294,7 @@ fn entries<T: FromStr<Err = String>>(value: &Value, cure: &str) -> Result<Vec<T>
     value.as_array().ok_or(cure)?.iter().map(parsed).collect()
 }
 
-fn hedge(value: &Value) -> Result<BTreeMap<String, u64>, String> {
+fn hedges(value: &Value) -> Result<BTreeMap<String, u64>, String> {
     by_route::read(
         value,
         "give an object of routes or prefixes with their delays",

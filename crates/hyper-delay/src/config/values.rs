@@ -118,8 +118,8 @@ pub struct Config {
     /// How long a dead letter is kept, in seconds: 1 to 315,360,000 (ten years), or null for as long
     /// as nobody kicks or deletes it. Default: null.
     pub dead_retention_seconds: Option<u64>,
-    /// Milliseconds after which the next connection gets a copy: 1 to less than `ack_timeout_ms`,
-    /// by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).
+    /// Milliseconds after which the next connection gets a copy: 1 to less than the `ack_timeout_ms`
+    /// of the route, by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).
     /// Default: none.
     pub hedge: BTreeMap<String, u64>,
     /// What a route may take, by route, or by prefix for a key that ends with `*`. See

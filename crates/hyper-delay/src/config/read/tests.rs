@@ -255,6 +255,24 @@ fn hedges_are_delays_by_route_or_prefix() {
         error(r#"{"hedge":{"a":500},"ack_timeout_ms":500}"#),
         "f: hedge of \"a\" is 500: give less than ack_timeout_ms, which is 500"
     );
+    for (routes, key, timeout) in [
+        (r#"{"a-1":{"ack_timeout_ms":400}}"#, "a-1", 400),
+        (r#"{"a*":{"ack_timeout_ms":500}}"#, "a*", 500),
+        (r#"{"*":{"ack_timeout_ms":9}}"#, "a*", 9),
+    ] {
+        assert_eq!(
+            error(&format!(r#"{{"hedge":{{"a*":500}},"routes":{routes}}}"#)),
+            format!(
+                "f: hedge of {key:?} is 500: give less than ack_timeout_ms, which is {timeout}"
+            )
+        );
+    }
+    for json in [
+        r#"{"hedge":{"a":40000},"routes":{"a":{"ack_timeout_ms":40001}}}"#,
+        r#"{"hedge":{"a*":500,"a-1":5},"routes":{"a-1":{"ack_timeout_ms":400}}}"#,
+    ] {
+        read(json).unwrap();
+    }
 }
 
 #[test]

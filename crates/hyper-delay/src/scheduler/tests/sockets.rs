@@ -1,9 +1,15 @@
+//! The sockets of the connections, and what their writers do.
+
 use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
-use super::world::Delivered;
-use crate::scheduler::ConsumerId;
+use super::world::{Delivered, World};
+use crate::{
+    record,
+    scheduler::{ConsumerId, CopyOf, Input},
+    store::{Space, Store as _},
+};
 
 /// The connections that take no bytes, with the copies that wait to be written to them.
 #[derive(Debug, Default)]
@@ -49,5 +55,50 @@ impl Sockets {
     pub(super) fn has(&self, consumer: ConsumerId, seq: u64, attempt: u32) -> bool {
         let mut queue = self.blocked.get(&consumer).into_iter().flatten();
         queue.any(|queued| (queued.delivery.seq, queued.delivery.attempt) == (seq, attempt))
+    }
+}
+
+impl World {
+    /// A connection takes bytes again: what waits for it is written.
+    pub(super) fn unblock(&mut self, consumer: ConsumerId) {
+        for queued in self.sockets.unblock(consumer) {
+            if let Some(input) = self.write(queued) {
+                self.input(input);
+            }
+        }
+    }
+
+    /// A connection that takes no bytes drops the copies that are too late.
+    pub(super) fn drop_late(&mut self, consumer: ConsumerId) {
+        for queued in self.sockets.drop_late(consumer, self.now.monotonic) {
+            if let Some(input) = self.write(queued) {
+                self.input(input);
+            }
+        }
+    }
+
+    /// Does what the writer of a connection does. Returns what it tells the scheduler.
+    pub(super) fn write(&mut self, queued: Queued) -> Option<Input> {
+        let Queued { delivery, until } = queued;
+        let Delivered { attempt, seq, .. } = delivery;
+        let copy = CopyOf {
+            consumer: delivery.consumer,
+            seq,
+            id: delivery.id.clone(),
+        };
+        let key = record::key::task(seq);
+        if until <= self.now.monotonic {
+            return Some(Input::SentTooLate { copy, attempt });
+        }
+        if self.store.get(Space::Tasks, &key).unwrap().is_none() {
+            return Some(Input::Unsent(copy));
+        }
+        if self.unreadable.contains(&seq) {
+            let reason = "a flipped bit".into();
+            return Some(Input::Undeliverable { copy, reason });
+        }
+        let at = self.now.wall_millis();
+        self.deliveries.push(Delivered { at, ..delivery });
+        None
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::super::{ConsumerId, CopyOf, Effects, Input, Message, Next, Scheduler, Settings};
+use super::super::{ConsumerId, Effects, Input, Message, Next, Scheduler, Settings};
 use super::{
     asking::as_input,
     committer::Committer,
@@ -326,49 +326,6 @@ impl World {
 
     pub(super) fn on_disk(&self, space: Space) -> usize {
         self.store.all(space).len()
-    }
-
-    /// A connection takes bytes again: what waits for it is written.
-    pub(super) fn unblock(&mut self, consumer: ConsumerId) {
-        for queued in self.sockets.unblock(consumer) {
-            if let Some(input) = self.write(queued) {
-                self.input(input);
-            }
-        }
-    }
-
-    /// A connection that takes no bytes drops the copies that are too late.
-    pub(super) fn drop_late(&mut self, consumer: ConsumerId) {
-        for queued in self.sockets.drop_late(consumer, self.now.monotonic) {
-            if let Some(input) = self.write(queued) {
-                self.input(input);
-            }
-        }
-    }
-
-    /// Does what the writer of a connection does. Returns what it tells the scheduler.
-    fn write(&mut self, queued: Queued) -> Option<Input> {
-        let Queued { delivery, until } = queued;
-        let Delivered { attempt, seq, .. } = delivery;
-        let copy = CopyOf {
-            consumer: delivery.consumer,
-            seq,
-            id: delivery.id.clone(),
-        };
-        let key = record::key::task(seq);
-        if until <= self.now.monotonic {
-            return Some(Input::SentTooLate { copy, attempt });
-        }
-        if self.store.get(Space::Tasks, &key).unwrap().is_none() {
-            return Some(Input::Unsent(copy));
-        }
-        if self.unreadable.contains(&seq) {
-            let reason = "a flipped bit".into();
-            return Some(Input::Undeliverable { copy, reason });
-        }
-        let at = self.now.wall_millis();
-        self.deliveries.push(Delivered { at, ..delivery });
-        None
     }
 
     /// A dead letter is about to be removed because of its age.
