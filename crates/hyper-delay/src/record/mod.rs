@@ -10,6 +10,7 @@ mod job;
 pub(crate) mod key;
 mod name;
 mod placed;
+#[cfg(any(feature = "cli", test))]
 mod set_sum;
 mod task;
 mod terms;
@@ -22,6 +23,7 @@ pub(crate) use entry::Entry;
 pub(crate) use job::{Act, Job, Progress};
 pub(crate) use name::{Done, Expiring, Name, Place};
 pub(crate) use placed::Placed;
+#[cfg(any(feature = "cli", test))]
 pub(crate) use set_sum::SetSum;
 pub(crate) use task::{Digest, Task};
 #[cfg(any(feature = "cli", test))]

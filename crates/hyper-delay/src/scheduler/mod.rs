@@ -57,8 +57,10 @@ pub(crate) use input::{
     Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
     SeenTasks, Token,
 };
+#[cfg(feature = "cli")]
+pub(crate) use operating::AUDIT;
 use operating::Unwritten;
-pub(crate) use operating::{AUDIT, Operated, Standing};
+pub(crate) use operating::{Operated, Standing};
 pub(crate) use own_routes::OwnRoutes;
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
