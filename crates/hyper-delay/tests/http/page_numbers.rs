@@ -27,12 +27,16 @@ fn the_page_shows_what_is_due_what_is_overdue_and_who_consumes() {
         peer.plan("soon", &id.to_string(), now() + 55_000);
     }
     browser.until_text("#n-due", "3");
-    let consumers = "#routes tbody tr:nth-child(1) td:nth-child(7)";
-    browser.until_text(consumers, "2");
+    browser.until_text("#routes tbody tr:nth-child(1) td:nth-child(8)", "2");
+    browser.until_text("#routes tbody tr:nth-child(1) td:nth-child(5)", "–");
     // Without a consumer.
     peer.due("nobody", "1");
     browser.until(
         "return document.querySelector('#n-due-note').textContent.startsWith('oldest overdue: ')",
+    );
+    browser.until(
+        "return / m?s$/.test(document.querySelector('#routes tbody tr:nth-child(2) \
+         td:nth-child(5)').textContent)",
     );
     browser.until_text("#n-waiting-note", "1 due, waiting for a consumer");
     assert_eq!(browser.console(), [""; 0]);
