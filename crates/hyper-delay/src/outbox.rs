@@ -204,6 +204,7 @@ impl Outbox {
                 self.report(Input::SentTooLate {
                     copy: self.copy_of(*seq, id.clone()),
                     attempt: *attempt,
+                    until: *until,
                 });
                 false
             }
@@ -274,7 +275,9 @@ mod tests {
         });
         assert!(live.eq((0..10_000).step_by(10)), "in their order");
         let reported = inbox.try_iter().map(|event| match event {
-            Event::Input(Input::SentTooLate { copy, attempt: 1 }) => (copy.consumer, copy.seq),
+            Event::Input(Input::SentTooLate {
+                copy, attempt: 1, ..
+            }) => (copy.consumer, copy.seq),
             event => panic!("{event:?}"),
         });
         let late = messages.iter().filter_map(|message| match message {

@@ -115,8 +115,8 @@ pub struct Config {
     /// The failed rounds after which a task is a dead letter: 1 to 4,294,967,295, or null for
     /// never. Default: null.
     pub max_attempts: Option<u32>,
-    /// How long a dead letter is kept, in seconds: 1 to 315,360,000 (ten years), or null for as long
-    /// as nobody kicks or deletes it. Default: null.
+    /// How long a dead letter is kept, in seconds: 1 to 315,360,000 (ten years), or null: until an
+    /// operator kicks or deletes it. Default: null.
     pub dead_retention_seconds: Option<u64>,
     /// Milliseconds after which the next connection gets a copy: 1 to less than the `ack_timeout_ms`
     /// of the route, by route, or by prefix for a key that ends with `*`. See [`hedge_of`](Self::hedge_of).

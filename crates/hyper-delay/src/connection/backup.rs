@@ -128,7 +128,7 @@ async fn begin<S: Store>(
     let store = shared.store.clone();
     let now = shared.clock.now().wall_millis();
     let stream = read(move || Ok(Stream::begin(store.snapshot()?, now))).await?;
-    tracing::debug!("a backup was begun");
+    tracing::info!("a backup was begun");
     let (asks, received) = mpsc::channel(1);
     let most = piece_of(shared.config.max_line_bytes);
     let logs = shared.logs.clone();

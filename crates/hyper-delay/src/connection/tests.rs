@@ -212,7 +212,7 @@ async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     assert_eq!(line, "{\"kind\":\"pong\"}\n");
     let event = world.inbox.try_recv();
-    let Ok(Event::Input(Input::SentTooLate { copy, attempt })) = event else {
+    let Ok(Event::Input(Input::SentTooLate { copy, attempt, .. })) = event else {
         panic!("the scheduler is not told: {event:?}");
     };
     assert_eq!((copy.consumer, copy.seq, attempt), (1, SEQ, 1));

@@ -120,7 +120,11 @@ impl<S: Store> Writer<'_, S> {
             } => {
                 if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);
-                    self.outbox.report(Input::SentTooLate { copy, attempt });
+                    self.outbox.report(Input::SentTooLate {
+                        copy,
+                        attempt,
+                        until,
+                    });
                 } else if self.may_deliver() {
                     self.deliver((seq, attempt), &route, id, accept)?;
                 }

@@ -19,7 +19,7 @@ use std::{io, sync::Arc};
 use rustls::ServerConfig;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-pub(crate) use problem::code::ALL as CODES;
+pub(crate) use problem::code::COUNTED as COUNTED_CODES;
 pub(crate) use secure::HttpTls;
 pub(crate) use state::{Access, Serving};
 #[cfg(feature = "internals")]

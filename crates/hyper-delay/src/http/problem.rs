@@ -26,8 +26,13 @@ pub(crate) mod code {
     pub(in crate::http) const UNAVAILABLE: &str = "unavailable";
     pub(in crate::http) const TIMEOUT: &str = "timeout";
 
-    /// All of them. Their refusals are counted in this order.
-    pub(crate) const ALL: [&str; 7] = [
+    /// Those that are counted. What is not found is no refusal, and nothing is counted before the
+    /// start.
+    pub(crate) const COUNTED: [&str; 5] =
+        [UNAUTHENTICATED, METHOD, MEDIA_TYPE, UNAVAILABLE, TIMEOUT];
+
+    #[cfg(test)]
+    pub(in crate::http) const ALL: [&str; 7] = [
         UNAUTHENTICATED,
         NOT_FOUND,
         METHOD,

@@ -65,7 +65,7 @@ impl Exposition {
             unknown_answers,
             dead_letters,
             expired,
-            outdated,
+            removed_by_age,
             wrong_tokens,
             failed_handshakes,
             ..
@@ -90,7 +90,7 @@ impl Exposition {
         let help = "Tasks that were removed because their expires_at had passed.";
         families.counter("expired", help, expired)?;
         let help = "Dead letters that were removed because of dead_retention_seconds.";
-        families.counter("dead_letters_removed_by_age", help, outdated)?;
+        families.counter("dead_letters_removed_by_age", help, removed_by_age)?;
         let help = "Tokens of clients that were wrong or revoked.";
         families.counter("wrong_tokens", help, wrong_tokens)?;
         let help = "TLS handshakes that failed or took too long.";

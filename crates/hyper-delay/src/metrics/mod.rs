@@ -25,7 +25,7 @@ pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;
 pub(crate) use write_watch::WriteWatch;
 
-use crate::{forecast::Forecast, http::CODES as HTTP_CODES, protocol::Code, store::Room};
+use crate::{forecast::Forecast, http::COUNTED_CODES as HTTP_CODES, protocol::Code, store::Room};
 
 /// Tasks that are due within this time count as due soon.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ pub(crate) struct Metrics {
     /// Tasks that were removed because their time had passed.
     pub(crate) expired: Count,
     /// Dead letters that were removed because of their age.
-    pub(crate) outdated: Count,
+    pub(crate) removed_by_age: Count,
     refusals: [Count; Code::ALL.len()],
     /// Refusals with a code that only requests over HTTP receive.
     http_refusals: [Count; HTTP_CODES.len()],
@@ -151,7 +151,7 @@ impl Default for Metrics {
             deliveries: Count::default(),
             retries: Count::default(),
             expired: Count::default(),
-            outdated: Count::default(),
+            removed_by_age: Count::default(),
             acks: Count::default(),
             nacks: Count::default(),
             unknown_answers: Count::default(),

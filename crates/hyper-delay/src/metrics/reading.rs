@@ -15,6 +15,10 @@ use crate::{
 /// The route that stands for all others. A route of this name is among them.
 pub(super) const OTHER: &str = "other";
 
+/// The tasks that were overdue at the start, and are not read yet, that are looked at. While there
+/// are more, later routes have no oldest one.
+const OVERDUE: usize = 100;
+
 /// How much is read and shown, at most.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -229,11 +233,14 @@ impl<'a> Oldest<'a> {
     ) -> Result<Self, StoreError> {
         let mut on_disk: FxHashMap<Arc<str>, u64> = FxHashMap::default();
         if let Some((from, to)) = memory.overdue {
+            let mut left = OVERDUE;
             view.waiting(from, |listed| {
-                if listed.position < to {
-                    on_disk.insert(listed.route, listed.position.at);
+                if listed.position >= to || left == 0 {
+                    return ControlFlow::Break(());
                 }
-                ControlFlow::Break(())
+                left -= 1;
+                on_disk.entry(listed.route).or_insert(listed.position.at);
+                ControlFlow::Continue(())
             })?;
         }
         let shown = shown.routes().filter(|(_, counts)| counts.parked > 0);

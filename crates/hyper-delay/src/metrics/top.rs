@@ -40,7 +40,7 @@ impl Top {
         kept.map(|((_, Reverse(route)), counts)| (route, counts))
     }
 
-    /// The same, and ends this.
+    /// Returns the same routes by value.
     pub(super) fn into_routes(self) -> impl Iterator<Item = (Arc<str>, Counts)> {
         let kept = self.kept.into_iter();
         kept.map(|((_, Reverse(route)), counts)| (route, counts))

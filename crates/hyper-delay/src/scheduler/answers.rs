@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use race_wheel::Tick;
+
 use super::{
     ConsumerId, CopyOf, ReplyTo, Scheduler, Token, consumer::Copy, round::GivenBack, task::Change,
     tasks::Left, timers::CopyEnd,
@@ -146,13 +148,16 @@ impl<S: Store> Scheduler<S> {
     /// A copy was not sent, as its revision was gone.
     pub(super) fn unsent(&mut self, copy: &CopyOf) {
         let CopyOf { consumer, seq, id } = copy;
-        let unsent = self.consumers.unsent(*consumer, id, *seq);
+        let unsent = self.consumers.unsent(*consumer, id, *seq, None);
         self.release(*consumer, unsent);
     }
 
     /// A copy was not sent, as its time to answer had passed when its turn came. The other copies of
     /// its round go on if the round was extended since.
-    pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32) {
+    pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32, until: Tick) {
+        if self.is_ending {
+            return;
+        }
         let CopyOf { consumer, seq, id } = copy;
         let named = Named {
             id: id.clone(),
@@ -160,11 +165,16 @@ impl<S: Store> Scheduler<S> {
             attempt: Some(attempt),
         };
         let in_flight = self.consumers.in_flight_of(*consumer, &named);
-        let is_in_flight = in_flight.is_some_and(|copy| copy.seq == *seq);
-        // Without a round, the copy has a timer of its own.
+        let is_in_flight = in_flight.is_some_and(|copy| copy.seq == *seq && copy.end.is_none());
         let Some((_, round)) = self.tasks.round_mut(*seq).filter(|_| is_in_flight) else {
-            return;
+            // The round is over, or the consumer has lost its copy.
+            let unsent = self.consumers.unsent(*consumer, id, *seq, Some(attempt));
+            return self.release(*consumer, unsent);
         };
+        if round.until() <= until {
+            // The burst of events can have an earlier time than the writer.
+            round.send_no_more();
+        }
         let timeout = round.ack_timeout();
         self.copy_failed(*seq, *consumer, GivenBack::default());
         self.overdue(*consumer, id, *seq, timeout);

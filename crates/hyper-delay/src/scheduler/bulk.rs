@@ -210,7 +210,7 @@ impl<S: Store> Scheduler<S> {
     /// One of many tasks is changed on disk.
     pub(super) fn swept(&mut self, sweep: Sweep, outcome: Outcome) {
         if sweep.job.is_none() {
-            return self.outdated(sweep, &outcome);
+            return self.old_dead_removed(sweep, &outcome);
         }
         let is_changed = matches!(
             outcome,

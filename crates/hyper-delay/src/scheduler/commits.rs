@@ -53,8 +53,11 @@ impl<S: Store> Scheduler<S> {
             (Op::Park(subject), _) => {
                 self.tasks.committed(subject.seq, Change::Park);
             }
-            (Op::Bury { subject, .. }, outcome) => {
+            (Op::Bury { subject, at, .. }, outcome) => {
                 let is_dead = outcome == Outcome::Moved(true);
+                if let Some(retention) = self.settings.dead_retention_millis {
+                    self.retention.died(at, retention);
+                }
                 self.metrics.dead_letters.add(u64::from(is_dead));
                 self.tasks.committed(subject.seq, Change::Bury);
             }

@@ -198,11 +198,13 @@ impl Consumer {
         self.lost.remove(&named.id)
     }
 
-    /// Removes and returns a copy that was not sent, of a revision that is gone.
-    pub(super) fn unsent(&mut self, id: &str, seq: u64) -> Option<Copy> {
+    /// Removes and returns a copy that was not sent, in this round or in any.
+    pub(super) fn unsent(&mut self, id: &str, seq: u64, attempt: Option<u32>) -> Option<Copy> {
+        let is_this =
+            |copy: &&Copy| copy.seq == seq && attempt.is_none_or(|attempt| attempt == copy.attempt);
         let copies = [&mut self.in_flight, &mut self.lost];
         copies.into_iter().find_map(|copies| {
-            copies.get(id).filter(|copy| copy.seq == seq)?;
+            copies.get(id).filter(is_this)?;
             copies.remove(id)
         })
     }

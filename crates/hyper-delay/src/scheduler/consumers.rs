@@ -138,8 +138,14 @@ impl Consumers {
     }
 
     /// Removes and returns a copy that was not sent.
-    pub(super) fn unsent(&mut self, consumer: ConsumerId, id: &str, seq: u64) -> Option<Copy> {
-        self.by_id.get_mut(&consumer)?.unsent(id, seq)
+    pub(super) fn unsent(
+        &mut self,
+        consumer: ConsumerId,
+        id: &str,
+        seq: u64,
+        attempt: Option<u32>,
+    ) -> Option<Copy> {
+        self.by_id.get_mut(&consumer)?.unsent(id, seq, attempt)
     }
 
     /// The task was acknowledged through another copy. Returns false if this consumer has no copy

@@ -41,6 +41,8 @@ pub(crate) enum Input {
         copy: CopyOf,
         /// The number of its round.
         attempt: u32,
+        /// When the time to answer ended, as it was when the copy was queued.
+        until: Tick,
     },
     /// A delivery was not sent, because the content of its revision cannot be read, or its payload
     /// cannot be decompressed for its consumer.

@@ -168,9 +168,16 @@ impl<S: Store> Scheduler<S> {
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
-            Input::SentTooLate { copy, attempt } => self.sent_too_late(&copy, attempt),
+            Input::SentTooLate {
+                copy,
+                attempt,
+                until,
+            } => self.sent_too_late(&copy, attempt, until),
             Input::Undeliverable { copy, reason } => self.undeliverable(&copy, &reason),
-            Input::Ending => self.is_ending = true,
+            Input::Ending => {
+                self.is_ending = true;
+                self.log_old_dead();
+            }
             Input::Settings(settings) => self.set_settings(*settings),
         }
     }
@@ -212,7 +219,7 @@ impl<S: Store> Scheduler<S> {
     /// Applies new settings.
     fn set_settings(&mut self, settings: Settings) {
         if settings.dead_retention_millis != self.settings.dead_retention_millis {
-            self.retention.begin_anew();
+            self.retention.begin_again();
         }
         self.settings.reload(settings);
         let settings = &self.settings;

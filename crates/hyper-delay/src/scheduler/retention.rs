@@ -1,7 +1,9 @@
 //! Dead letters that are removed because of their age.
 //!
 //! They are stored by route and time of death. A pass over the routes removes the oldest ones of
-//! each in batches, and finds out when the next one is to go. Between passes nothing is read.
+//! each in batches, and finds out when the next one is to go. Between passes nothing is read. A pass
+//! begins in each route where the one before ended, so that it does not step over the tombstones of
+//! what was removed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,175 +11,211 @@ use race_wheel::Tick;
 
 use super::{Scheduler, Token, reading::PARKS};
 use crate::{
-    clock::Now,
-    ledger::{Op, Outcome, Sweep, SweepAct},
+    ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
     record::Place,
-    store::{Bytes, Store},
+    store::{Store, StoreError},
 };
 
 /// The most keys that are read at a time, so that other work is not delayed.
 const KEYS: usize = if cfg!(test) { 3 } else { 512 };
 
-/// The longest time between two passes that have something to do.
+/// The longest time between two passes that have something to do, unless a pass takes long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The time between two passes is at least so many times the time that the first one takes.
+const REST: u64 = 9;
 
 /// How far the dead letters have been looked through.
 #[derive(Debug, Default)]
 pub(super) struct Retention {
-    state: State,
-    /// What the pass under way, or the last one, has removed.
-    removed: Removed,
-    /// When the first dead letter died that the pass has left, in Unix milliseconds.
-    oldest_left: Option<u64>,
+    pass: Option<Pass>,
+    /// When the next pass begins, in Unix milliseconds.
+    next: u64,
+    /// It does not begin earlier than this.
+    not_before: Tick,
+    /// Passes have removed all that died earlier, in Unix milliseconds.
+    since: u64,
     /// Removals that are not on disk. Until they are, nothing is read.
     under_way: usize,
+    log: Log,
 }
 
+/// A pass over the dead letters of all routes.
 #[derive(Debug)]
-enum State {
-    /// The next pass begins at this wall time in Unix milliseconds, and not before this moment.
-    Rests { until: u64, at_least: Tick },
-    /// A pass goes on at this key.
-    Reads(Bytes),
+struct Pass {
+    begun: Tick,
+    /// It removes what died before this time, in Unix milliseconds.
+    before: u64,
+    cursor: RetentionCursor,
+    /// When the first dead letter died that it has left, in Unix milliseconds. The time of its begin
+    /// if there is none.
+    oldest_left: u64,
+    /// Whether it could read all of them.
+    is_whole: bool,
 }
 
-/// What was removed and is not in the log.
+/// What was removed and is not in the log. A line is written once per second at most.
 #[derive(Debug, Default)]
-struct Removed {
+struct Log {
     tasks: u64,
     /// The route and the id of the latest one.
     latest: Option<(Arc<str>, Arc<str>)>,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self::Reads(Bytes::default())
-    }
+    /// When the next line may be written.
+    next: Tick,
 }
 
 impl Retention {
-    /// The retention is another one: all dead letters are looked through anew.
-    pub(super) fn begin_anew(&mut self) {
-        self.oldest_left = None;
-        self.state = State::default();
+    /// The retention has changed: all dead letters are looked through again.
+    pub(super) fn begin_again(&mut self) {
+        self.pass = None;
+        self.next = 0;
+        self.not_before = Tick::ZERO;
+        self.since = 0;
     }
 
-    /// Whether a part of a pass is due.
-    fn is_due(&self, now: Now) -> bool {
-        match &self.state {
-            State::Reads(_) => true,
-            State::Rests { until, at_least } => {
-                *until <= now.wall_millis() && *at_least <= now.monotonic
-            }
+    /// A task has died at this time (Unix milliseconds), which can be earlier than others if the
+    /// clock was set back.
+    pub(super) fn died(&mut self, at: u64, retention_millis: u64) {
+        self.since = self.since.min(at);
+        if let Some(pass) = &mut self.pass {
+            pass.oldest_left = pass.oldest_left.min(at);
         }
+        self.next = self.next.min(at.saturating_add(retention_millis));
     }
 }
 
 impl<S: Store> Scheduler<S> {
+    /// Whether dead letters may be read now.
+    fn may_read_dead(&self) -> bool {
+        let has_room = self.retention.under_way == 0 && self.requests.parks() < PARKS;
+        self.settings.dead_retention_millis.is_some() && has_room && !self.is_ending
+    }
+
     /// Whether dead letters are to be read.
-    pub(super) fn wants_outdated(&self) -> bool {
-        let is_wanted = self.settings.dead_retention_millis.is_some()
-            && self.retention.under_way == 0
-            && self.retention.is_due(self.now);
-        is_wanted && !self.is_ending && self.requests.parks() < PARKS
+    pub(super) fn wants_retention(&self) -> bool {
+        let Retention {
+            pass,
+            next,
+            not_before,
+            ..
+        } = &self.retention;
+        let is_due = *next <= self.now.wall_millis() && *not_before <= self.now.monotonic;
+        self.may_read_dead() && (pass.is_some() || is_due)
     }
 
-    /// When the next pass over the dead letters begins. `None` if none does, or one is under way.
-    pub(super) fn next_outdated(&self) -> Option<Tick> {
-        self.settings.dead_retention_millis?;
-        match &self.retention.state {
-            State::Rests { until, at_least } => Some(self.now.tick_of(*until).max(*at_least)),
-            State::Reads(_) => None,
-        }
+    /// When the next pass over the dead letters begins. `None` if nothing is read before the
+    /// committer reports, and without a retention.
+    pub(super) fn next_retention(&self) -> Option<Tick> {
+        let Retention {
+            next, not_before, ..
+        } = &self.retention;
+        let at = self.now.tick_of(*next).max(*not_before);
+        self.may_read_dead().then_some(at)
     }
 
-    /// Removes dead letters that are older than the retention.
-    pub(super) fn remove_outdated(&mut self) {
+    /// Removes dead letters whose retention has ended.
+    pub(super) fn remove_old_dead(&mut self) {
         let Some(retention) = self.settings.dead_retention_millis else {
             return;
         };
-        if !self.wants_outdated() {
+        if !self.wants_retention() {
             return;
         }
         let now = self.now.wall_millis();
-        let before = now.saturating_sub(retention).saturating_add(1);
-        let from = match &self.retention.state {
-            State::Reads(from) => from.clone(),
-            State::Rests { .. } => {
-                self.retention.oldest_left = None;
-                Bytes::default()
-            }
-        };
-        let page = match self.view.outdated(&from, before, KEYS) {
+        let pass = self.retention.pass.take();
+        let mut pass = pass.unwrap_or_else(|| Pass {
+            begun: self.now.monotonic,
+            before: now.saturating_sub(retention).saturating_add(1),
+            cursor: RetentionCursor::default(),
+            oldest_left: now,
+            is_whole: true,
+        });
+        let range = (self.retention.since, pass.before);
+        let page = match self.view.retention_page(&pass.cursor, range, KEYS) {
             Ok(page) => page,
             Err(error) if error.is_damage() => {
-                tracing::error!(%error, "dead letters cannot be read, and stay");
-                self.retention.state = State::Rests {
-                    until: now,
-                    at_least: self.now.after(LONGEST_PAUSE),
-                };
+                log_damage(&error);
+                self.retention.next = now;
+                self.retention.not_before = self.now.after(LONGEST_PAUSE);
                 return;
             }
             Err(error) => return self.fail(error),
         };
-        let left = [self.retention.oldest_left, page.oldest_left];
-        self.retention.oldest_left = left.into_iter().flatten().min();
-        for outdated in page.found {
-            let position = outdated.position;
-            let place = Place::Dead(position.at);
+        if let Some(error) = page.damage {
+            log_damage(&error);
+            pass.is_whole = false;
+        }
+        for dead in page.found {
+            let place = Place::Dead(dead.position.at);
             let sweep = Sweep {
                 job: None,
-                route: outdated.route,
-                id: outdated.id,
-                seq: position.seq,
+                route: dead.route,
+                id: dead.id,
+                seq: dead.position.seq,
                 act: SweepAct::Delete { place },
             };
             self.retention.under_way += 1;
             self.submit(Op::Sweep(sweep), Token::None);
         }
-        self.retention.state = match page.next {
-            Some(next) => State::Reads(next),
-            None => {
-                let oldest = self
-                    .retention
-                    .oldest_left
-                    .map_or(now, |oldest| oldest.min(now));
-                State::Rests {
-                    until: oldest.saturating_add(retention),
-                    at_least: self.now.after(pause(retention)),
-                }
+        if let Some(at) = page.oldest_left {
+            pass.oldest_left = pass.oldest_left.min(at);
+        }
+        match page.next {
+            Some(next) => {
+                pass.cursor = next;
+                self.retention.pass = Some(pass);
             }
-        };
-        self.log_outdated();
+            None => self.end_pass(&pass, retention),
+        }
+    }
+
+    fn end_pass(&mut self, pass: &Pass, retention_millis: u64) {
+        let taken = self.now.monotonic.since(pass.begun);
+        let rest = Duration::from_nanos(taken.saturating_mul(REST));
+        let mut pause = pause(retention_millis);
+        if pass.is_whole {
+            self.retention.since = pass.before.min(pass.oldest_left);
+            self.retention.next = pass.oldest_left.saturating_add(retention_millis);
+        } else {
+            pause = LONGEST_PAUSE;
+        }
+        self.retention.not_before = self.now.after(pause.max(rest));
     }
 
     /// The removal of a dead letter because of its age is on disk.
-    pub(super) fn outdated(&mut self, sweep: Sweep, outcome: &Outcome) {
+    pub(super) fn old_dead_removed(&mut self, sweep: Sweep, outcome: &Outcome) {
         self.retention.under_way -= 1;
         if matches!(outcome, Outcome::Cancelled(Some(_))) {
-            self.metrics.outdated.add(1);
-            self.retention.removed.tasks += 1;
-            self.retention.removed.latest = Some((sweep.route, sweep.id));
+            self.metrics.removed_by_age.add(1);
+            self.retention.log.tasks += 1;
+            self.retention.log.latest = Some((sweep.route, sweep.id));
         }
-        self.log_outdated();
     }
 
-    /// Writes into the log what a pass has removed, once all of it is on disk.
-    fn log_outdated(&mut self) {
-        let is_over = matches!(self.retention.state, State::Rests { .. });
-        if !is_over || self.retention.under_way > 0 {
-            return;
+    /// Writes into the log what was removed. Returns when to call this again.
+    pub(super) fn log_old_dead(&mut self) -> Option<Tick> {
+        let log = &mut self.retention.log;
+        let (route, id) = log.latest.as_ref()?;
+        if self.now.monotonic < log.next && !self.is_ending {
+            return Some(log.next);
         }
-        let Removed { tasks, latest } = std::mem::take(&mut self.retention.removed);
-        if let Some((route, id)) = latest {
-            tracing::info!(
-                tasks,
-                %route,
-                %id,
-                "dead letters are removed because of dead_retention_seconds; this is the latest one"
-            );
-        }
+        let tasks = log.tasks;
+        tracing::info!(
+            tasks,
+            %route,
+            %id,
+            "dead letters are removed because of dead_retention_seconds; this is the latest one"
+        );
+        *log = Log {
+            next: self.now.after(Duration::from_secs(1)),
+            ..Log::default()
+        };
+        None
     }
+}
+
+fn log_damage(error: &StoreError) {
+    tracing::error!(%error, "dead letters cannot be read, and stay");
 }
 
 /// The shortest time between two passes: a tenth of the retention, but at least a second and at most

@@ -40,7 +40,7 @@ impl<S: Store> Scheduler<S> {
         self.read();
         self.refill_wanting();
         self.expire_tasks();
-        self.remove_outdated();
+        self.remove_old_dead();
         self.continue_bulk();
         self.leave_departed();
         self.advance_low_water();
@@ -52,19 +52,18 @@ impl<S: Store> Scheduler<S> {
             || self.routes.has_departed()
             || self.wants_bulk()
             || self.wants_expiry()
-            || self.wants_outdated()
+            || self.wants_retention()
         {
             return Next::Now;
         }
-        let log = self.log_expired();
+        let logs = [self.log_expired(), self.log_old_dead()];
         let expiry = self.expiry.next().map(|at| now.tick_of(at));
-        let outdated = self.next_outdated();
-        let has_times = expiry.is_some() || outdated.is_some();
+        let retention = self.next_retention();
+        let has_times = expiry.is_some() || retention.is_some();
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || has_times;
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
-        let deadlines = [next, clock_check, expiry, outdated, log]
-            .into_iter()
-            .flatten();
+        let deadlines = [next, clock_check, expiry, retention];
+        let deadlines = deadlines.into_iter().chain(logs).flatten();
         deadlines.min().map_or(Next::Never, Next::At)
     }
 

@@ -181,7 +181,6 @@ fn a_refusal_is_counted() {
         (r#"refusals_total{reason="bad_field"}"#, 1.0),
         (r#"refusals_total{reason="unauthenticated"}"#, 1.0),
         (r#"refusals_total{reason="method_not_allowed"}"#, 1.0),
-        (r#"refusals_total{reason="not_found"}"#, 2.0),
         (r#"refusals_total{reason="forbidden"}"#, 1.0),
     ]);
 }

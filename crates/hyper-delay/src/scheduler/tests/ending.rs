@@ -2,8 +2,9 @@
 
 use super::{Step, World, world::START};
 use crate::{
+    config::Config,
     protocol::Request,
-    scheduler::{Input, Next},
+    scheduler::{CopyOf, Input, Next},
     store::Space,
 };
 
@@ -108,4 +109,30 @@ fn an_ending_server_leaves_ready_tasks_of_an_unregistered_route_as_they_are() {
     world.connect(&["route"]);
     world.settle();
     assert_eq!(world.on_disk(Space::Tasks), 0);
+}
+
+#[test]
+fn a_copy_that_was_not_written_in_time_fails_no_round_while_the_server_ends() {
+    let config = Config {
+        max_attempts: Some(1),
+        ..Config::default()
+    };
+    let mut world = World::with(config, 60_000, 64, 16);
+    world.connect(&["route"]);
+    world.schedule("task", START);
+    world.settle();
+    let delivery = world.deliveries[0].clone();
+    world.input(Input::Ending);
+    world.input(Input::SentTooLate {
+        copy: CopyOf {
+            consumer: delivery.consumer,
+            seq: delivery.seq,
+            id: delivery.id.clone(),
+        },
+        attempt: 1,
+        until: world.now.monotonic,
+    });
+    world.settle();
+    assert_eq!(world.on_disk(Space::Dead), 0);
+    assert_eq!(world.on_disk(Space::Waiting), 1);
 }

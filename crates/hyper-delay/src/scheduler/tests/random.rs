@@ -236,7 +236,7 @@ fn finish(mut world: World, mut client: Client) {
     };
     for (name, known) in &client.known {
         assert!(
-            !known.is_owed() || world.outdated.contains(name) || delivered(name),
+            !known.is_owed() || world.old_dead.contains(name) || delivered(name),
             "{name:?} was promised: {known:?}"
         );
     }

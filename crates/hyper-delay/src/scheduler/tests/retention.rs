@@ -53,7 +53,7 @@ fn a_dead_letter_is_removed_at_the_end_of_its_retention_and_not_before() {
     assert_eq!(dead(&world), 13);
     world.run(1);
     assert_eq!(dead(&world), 1);
-    assert_eq!(world.scheduler.metrics().outdated.value(), 12);
+    assert_eq!(world.scheduler.metrics().removed_by_age.value(), 12);
     world.run(49_999);
     assert_eq!(dead(&world), 1);
     // Passes have a tenth of the retention between them.
@@ -143,10 +143,13 @@ fn a_dead_letter_that_is_kicked_meanwhile_stays() {
 }
 
 #[test]
-fn damage_among_the_dead_letters_ends_nothing_and_is_tried_again() {
+fn damage_among_the_dead_letters_of_a_route_leaves_the_others_alone() {
     let mut world = world(Some(100));
     dies(&mut world, "a", "task");
     let (key, value) = world.store.all(Space::Dead).remove(0);
+    for route in ["b", "c"] {
+        dies(&mut world, route, "task");
+    }
     let replace = |world: &World, value: &[u8]| {
         let mut batch = Batch::new();
         batch.put(Space::Dead, key.clone(), value);
@@ -158,4 +161,57 @@ fn damage_among_the_dead_letters_ends_nothing_and_is_tried_again() {
     replace(&world, &value);
     world.run(60_000);
     assert_eq!(dead(&world), 0);
+}
+
+#[test]
+fn a_clock_that_was_far_ahead_delays_nothing() {
+    const YEAR: i64 = 365 * 86_400_000;
+    let mut world = world(Some(100));
+    world.set_clock(YEAR);
+    world.run(1_000);
+    dies(&mut world, "a", "of the future");
+    world.run(200_000);
+    assert_eq!(dead(&world), 0);
+    world.set_clock(-YEAR);
+    dies(&mut world, "a", "task");
+    world.run(99_999);
+    assert_eq!(dead(&world), 1);
+    world.run(10_001);
+    assert_eq!(dead(&world), 0);
+}
+
+#[test]
+fn nothing_is_asked_for_while_removals_are_on_their_way() {
+    let mut world = world(Some(100));
+    for number in 0..10 {
+        dies(&mut world, "a", &number.to_string());
+    }
+    world.pass(100_000);
+    let next = world.scheduler.tick(world.now);
+    assert_ne!(next, Next::Now);
+    assert!(matches!(next, Next::At(at) if at > world.now.monotonic) || next == Next::Never);
+    world.settle();
+    assert_eq!(dead(&world), 0);
+}
+
+#[test]
+fn a_pass_reads_no_more_keys_than_there_are_routes_and_old_dead_letters() {
+    let mut world = world(Some(100));
+    for number in 0..20 {
+        dies(&mut world, ["a", "b", "c"][number % 3], &number.to_string());
+    }
+    world.run(50_000);
+    for number in 20..40 {
+        dies(&mut world, "a", &number.to_string());
+    }
+    world.run(49_000);
+    let before = world.store.asked().keys;
+    world.run(1_000);
+    assert_eq!(world.on_disk(Space::Dead), 20);
+    let read = world.store.asked().keys - before;
+    // Each removal reads the name; each batch reads where it goes on.
+    assert!(read < 150, "{read} keys");
+    let before = world.store.asked().keys;
+    world.run(49_000);
+    assert_eq!(world.store.asked().keys, before);
 }

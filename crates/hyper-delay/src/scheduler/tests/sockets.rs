@@ -88,7 +88,11 @@ impl World {
         };
         let key = record::key::task(seq);
         if until <= self.now.monotonic {
-            return Some(Input::SentTooLate { copy, attempt });
+            return Some(Input::SentTooLate {
+                copy,
+                attempt,
+                until,
+            });
         }
         if self.store.get(Space::Tasks, &key).unwrap().is_none() {
             return Some(Input::Unsent(copy));

@@ -1,5 +1,7 @@
 //! Consumers that ask for more time.
 
+use race_wheel::Tick;
+
 use super::{World, invariants, world::START};
 use crate::{
     config::Config,
@@ -110,6 +112,7 @@ fn a_copy_that_was_never_written_fails_though_its_round_was_extended() {
             id: unwritten.id.clone(),
         },
         attempt,
+        until: Tick::new(1_000_000_000),
     };
     world.input(too_late(7));
     invariants::check(&world);
@@ -146,4 +149,37 @@ fn a_copy_of_a_cancelled_task_is_late_for_as_long_as_it_could_be_answered() {
         let given = world.deliveries[before..].iter().map(|it| it.consumer);
         assert!(given.eq(to), "{before}: {:?}", &world.deliveries[before..]);
     }
+}
+
+/// The consumer can receive the id again though the round could have been answered for long.
+#[test]
+fn a_copy_that_was_never_written_frees_its_id_after_the_round() {
+    let mut world = world();
+    let [first, second] = [0; 2].map(|_| world.connect(&["hedged"]));
+    world.schedule_on("hedged", "task", START, 0, false);
+    world.run(400);
+    let [holder, unwritten] = [0, 1].map(|copy| world.deliveries[copy].clone());
+    world.touch(&holder, Some(3_600_000));
+    world.ack_delivery(&holder);
+    world.run(600);
+    let report = |attempt| Input::SentTooLate {
+        copy: CopyOf {
+            consumer: second,
+            seq: unwritten.seq,
+            id: unwritten.id.clone(),
+        },
+        attempt,
+        until: Tick::new(1_000_000_000),
+    };
+    world.input(Input::Closed(first));
+    world.schedule_on("hedged", "task", START + 5_000, 1, true);
+    world.run(4_000);
+    assert_eq!(world.deliveries.len(), 2);
+    world.input(report(2));
+    world.run(50);
+    assert_eq!(world.deliveries.len(), 2, "the report names another round");
+    world.input(report(1));
+    world.settle();
+    assert_eq!(world.deliveries.len(), 3);
+    invariants::check(&world);
 }

@@ -45,7 +45,7 @@ pub(super) struct World {
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
     /// The routes and ids of dead letters that were to be removed because of their age.
-    pub(super) outdated: BTreeSet<(Arc<str>, Arc<str>)>,
+    pub(super) old_dead: BTreeSet<(Arc<str>, Arc<str>)>,
     /// Whether deliveries are acknowledged as they come, and how many have been.
     pub(super) acking: bool,
     acked: usize,
@@ -106,7 +106,7 @@ impl World {
             deliveries: Vec::new(),
             sockets: Sockets::default(),
             unreadable: BTreeSet::new(),
-            outdated: BTreeSet::new(),
+            old_dead: BTreeSet::new(),
             acking: false,
             acked: 0,
             next_consumer: 1,
@@ -122,7 +122,7 @@ impl World {
         self.deliveries = before.deliveries;
         self.replies = before.replies;
         self.unreadable = before.unreadable;
-        self.outdated = before.outdated;
+        self.old_dead = before.old_dead;
         self.next_consumer = before.next_consumer;
     }
 
@@ -339,7 +339,7 @@ impl World {
         let retention = self.scheduler.settings.dead_retention_millis;
         let ends = at + retention.expect("there is a retention");
         assert!(ends <= self.now.wall_millis(), "{sweep:?} is early");
-        self.outdated
+        self.old_dead
             .insert((sweep.route.clone(), sweep.id.clone()));
     }
 
