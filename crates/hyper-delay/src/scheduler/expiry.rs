@@ -3,11 +3,11 @@
 //! The index on disk lists the tasks that expire by time. It is read from where the last read ended
 //! once the next time in it has come. A task in flight is left: it expires when its round fails.
 
-use std::{ops::ControlFlow, sync::Arc, time::Duration};
+use std::ops::ControlFlow;
 
 use race_wheel::Tick;
 
-use super::{Scheduler, Token, task::Change, tasks::Left};
+use super::{Scheduler, Token, removal_log::RemovalLog, task::Change, tasks::Left};
 use crate::{
     ledger::{Op, Position, Subject, Timed},
     store::Store,
@@ -28,17 +28,7 @@ pub(super) struct Expiry {
     next: Option<u64>,
     /// Removals that are not on disk.
     under_way: usize,
-    log: Log,
-}
-
-/// What was removed and is not in the log. A line is written once per second at most.
-#[derive(Debug, Default)]
-struct Log {
-    tasks: u64,
-    /// The route and the id of the latest one.
-    latest: Option<(Arc<str>, Arc<str>)>,
-    /// When the next line may be written.
-    next: Tick,
+    log: RemovalLog,
 }
 
 impl Default for Expiry {
@@ -47,7 +37,7 @@ impl Default for Expiry {
             from: Position::default(),
             next: Some(0),
             under_way: 0,
-            log: Log::default(),
+            log: RemovalLog::default(),
         }
     }
 }
@@ -107,23 +97,8 @@ impl<S: Store> Scheduler<S> {
 
     /// Writes what was removed into the log. Returns when to call this again.
     pub(super) fn log_expired(&mut self) -> Option<Tick> {
-        let log = &mut self.expiry.log;
-        let (route, id) = log.latest.as_ref()?;
-        if self.now.monotonic < log.next {
-            return Some(log.next);
-        }
-        let tasks = log.tasks;
-        tracing::info!(
-            tasks,
-            %route,
-            %id,
-            "tasks have expired and are removed; this is the latest one"
-        );
-        *log = Log {
-            next: self.now.after(Duration::from_secs(1)),
-            ..Log::default()
-        };
-        None
+        let what = "tasks have expired and are removed";
+        self.expiry.log.write(self.now, what)
     }
 
     /// A task in memory has expired.
@@ -173,8 +148,7 @@ impl<S: Store> Scheduler<S> {
         }
         if removed {
             self.metrics.expired.add(1);
-            self.expiry.log.tasks += 1;
-            self.expiry.log.latest = Some((subject.route, subject.id));
+            self.expiry.log.add(subject.route, subject.id);
         }
     }
 }

@@ -45,6 +45,7 @@ mod in_memory;
 mod operating;
 mod reading;
 mod registration;
+mod removal_log;
 mod scheduling;
 mod seen;
 mod tick;
@@ -176,7 +177,7 @@ impl<S: Store> Scheduler<S> {
             Input::Undeliverable { copy, reason } => self.undeliverable(&copy, &reason),
             Input::Ending => {
                 self.is_ending = true;
-                self.log_old_dead();
+                self.retention.log_rest(self.now);
             }
             Input::Settings(settings) => self.set_settings(*settings),
         }

@@ -5,12 +5,13 @@
 //! begins in each route where the one before ended, so that it does not step over the tombstones of
 //! what was removed.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use race_wheel::Tick;
 
-use super::{Scheduler, Token, reading::PARKS};
+use super::{Scheduler, Token, reading::PARKS, removal_log::RemovalLog};
 use crate::{
+    clock::Now,
     ledger::{Op, Outcome, RetentionCursor, Sweep, SweepAct},
     record::Place,
     store::{Store, StoreError},
@@ -22,8 +23,10 @@ const KEYS: usize = if cfg!(test) { 3 } else { 512 };
 /// The longest time between two passes that have something to do, unless a pass takes long.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The time between two passes is at least so many times the time that the first one takes.
+/// The rest after a pass is at least this many times as long as the pass.
 const REST: u64 = 9;
+
+const REMOVED: &str = "dead letters are removed because of dead_retention_seconds";
 
 /// How far the dead letters have been looked through.
 #[derive(Debug, Default)]
@@ -37,7 +40,7 @@ pub(super) struct Retention {
     since: u64,
     /// Removals that are not on disk. Until they are, nothing is read.
     under_way: usize,
-    log: Log,
+    log: RemovalLog,
 }
 
 /// A pass over the dead letters of all routes.
@@ -54,17 +57,12 @@ struct Pass {
     is_whole: bool,
 }
 
-/// What was removed and is not in the log. A line is written once per second at most.
-#[derive(Debug, Default)]
-struct Log {
-    tasks: u64,
-    /// The route and the id of the latest one.
-    latest: Option<(Arc<str>, Arc<str>)>,
-    /// When the next line may be written.
-    next: Tick,
-}
-
 impl Retention {
+    /// Writes what was removed into the log, whatever was written before.
+    pub(super) fn log_rest(&mut self, now: Now) {
+        self.log.write_now(now, REMOVED);
+    }
+
     /// The retention has changed: all dead letters are looked through again.
     pub(super) fn begin_again(&mut self) {
         self.pass = None;
@@ -187,30 +185,13 @@ impl<S: Store> Scheduler<S> {
         self.retention.under_way -= 1;
         if matches!(outcome, Outcome::Cancelled(Some(_))) {
             self.metrics.removed_by_age.add(1);
-            self.retention.log.tasks += 1;
-            self.retention.log.latest = Some((sweep.route, sweep.id));
+            self.retention.log.add(sweep.route, sweep.id);
         }
     }
 
-    /// Writes into the log what was removed. Returns when to call this again.
+    /// Writes what was removed into the log. Returns when to call this again.
     pub(super) fn log_old_dead(&mut self) -> Option<Tick> {
-        let log = &mut self.retention.log;
-        let (route, id) = log.latest.as_ref()?;
-        if self.now.monotonic < log.next && !self.is_ending {
-            return Some(log.next);
-        }
-        let tasks = log.tasks;
-        tracing::info!(
-            tasks,
-            %route,
-            %id,
-            "dead letters are removed because of dead_retention_seconds; this is the latest one"
-        );
-        *log = Log {
-            next: self.now.after(Duration::from_secs(1)),
-            ..Log::default()
-        };
-        None
+        self.retention.log.write(self.now, REMOVED)
     }
 }
 

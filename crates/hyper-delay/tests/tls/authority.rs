@@ -62,7 +62,7 @@ impl Authority {
         self.issue_with(&["127.0.0.1", "localhost"], year)
     }
 
-    /// Issues a certificate that is valid from this many days after today, until so many.
+    /// Issues a certificate that is valid from the first to the second number of days after today.
     pub(crate) fn issue_between(&self, from: i64, until: i64) -> Identity {
         let now = UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed();
         let after = |days: i64| {

@@ -2,7 +2,10 @@
 
 use race_wheel::Tick;
 
-use super::{World, invariants, world::START};
+use super::{
+    World, invariants,
+    world::{Delivered, START},
+};
 use crate::{
     config::Config,
     protocol::{Reply, Terms},
@@ -96,24 +99,29 @@ fn a_touch_extends_every_copy_of_a_hedged_round_and_does_not_delay_the_next() {
     assert_eq!(world.deliveries.len(), 3);
 }
 
+/// What the connection tells of a copy that it has not written by the first deadline.
+fn not_written(copy: &Delivered, attempt: u32) -> Input {
+    Input::SentTooLate {
+        copy: CopyOf {
+            consumer: copy.consumer,
+            seq: copy.seq,
+            id: copy.id.clone(),
+        },
+        attempt,
+        until: Tick::new(1_000_000_000),
+    }
+}
+
 #[test]
 fn a_copy_that_was_never_written_fails_though_its_round_was_extended() {
     let mut world = world();
-    let [first, second] = [0; 2].map(|_| world.connect(&["hedged"]));
+    let [first, _] = [0; 2].map(|_| world.connect(&["hedged"]));
     world.schedule_on("hedged", "task", START, 0, false);
     world.run(400);
     let [holder, unwritten] = [0, 1].map(|copy| world.deliveries[copy].clone());
     world.touch(&holder, Some(3_000));
     world.run(600);
-    let too_late = |attempt| Input::SentTooLate {
-        copy: CopyOf {
-            consumer: second,
-            seq: unwritten.seq,
-            id: unwritten.id.clone(),
-        },
-        attempt,
-        until: Tick::new(1_000_000_000),
-    };
+    let too_late = |attempt| not_written(&unwritten, attempt);
     world.input(too_late(7));
     invariants::check(&world);
     world.input(too_late(1));
@@ -155,22 +163,14 @@ fn a_copy_of_a_cancelled_task_is_late_for_as_long_as_it_could_be_answered() {
 #[test]
 fn a_copy_that_was_never_written_frees_its_id_after_the_round() {
     let mut world = world();
-    let [first, second] = [0; 2].map(|_| world.connect(&["hedged"]));
+    let [first, _] = [0; 2].map(|_| world.connect(&["hedged"]));
     world.schedule_on("hedged", "task", START, 0, false);
     world.run(400);
     let [holder, unwritten] = [0, 1].map(|copy| world.deliveries[copy].clone());
     world.touch(&holder, Some(3_600_000));
     world.ack_delivery(&holder);
     world.run(600);
-    let report = |attempt| Input::SentTooLate {
-        copy: CopyOf {
-            consumer: second,
-            seq: unwritten.seq,
-            id: unwritten.id.clone(),
-        },
-        attempt,
-        until: Tick::new(1_000_000_000),
-    };
+    let report = |attempt| not_written(&unwritten, attempt);
     world.input(Input::Closed(first));
     world.schedule_on("hedged", "task", START + 5_000, 1, true);
     world.run(4_000);
