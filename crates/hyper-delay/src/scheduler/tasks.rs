@@ -160,7 +160,8 @@ impl Tasks {
         let waiting = waiting.filter(|(_, (_, state))| matches!(state, State::Waiting { .. }));
         let waiting = waiting.map(|(seq, (task, _))| task.position(*seq));
         let mut waiting: Vec<Position> = waiting.collect();
-        let half = waiting.len() / 2;
+        // More than half of the window stays, so that what goes is not read again at once.
+        let half = waiting.len().div_ceil(2);
         if half >= waiting.len() {
             return None;
         }

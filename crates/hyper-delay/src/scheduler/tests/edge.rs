@@ -87,6 +87,25 @@ fn tasks_dropped_from_a_full_window_are_read_again() {
 }
 
 #[test]
+fn a_window_that_one_task_too_many_is_read_into_is_not_read_forever() {
+    for window in 1..=12 {
+        for tasks in 1..=3 * window {
+            let mut world = World::new(60_000, window, 100);
+            for task in 0..tasks {
+                world.schedule(&format!("{task}"), START + 1000 + task as u64);
+            }
+            world.settle();
+            world.restart();
+            world.acking = true;
+            world.connect(&["route"]);
+            world.settle();
+            world.run(2_000);
+            assert_eq!(world.delivered().len(), tasks, "{window}");
+        }
+    }
+}
+
+#[test]
 fn waiting_tasks_are_delivered_on_time_after_a_restart() {
     let mut world = World::new(60_000, 1000, 100);
     for task in 0..50 {
