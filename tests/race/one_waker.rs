@@ -44,7 +44,7 @@ fn picky(waker: &Waker) -> impl Future<Output = ()> + use<> {
     let (waker, pinned) = (waker.clone(), PhantomPinned);
     async move {
         let _pinned = pinned;
-        poll_fn(|cx| {
+        poll_fn::<(), _>(|cx| {
             assert!(cx.waker().will_wake(&waker), "an attempt got another waker");
             Poll::Pending
         })
