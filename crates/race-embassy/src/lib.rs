@@ -98,6 +98,35 @@ pub use timer::EmbassyTimer;
 pub type InlineRace<const N: usize, S, P = Duration, H = ()> =
     race_core::InlineRace<N, S, EmbassyTimer, P, H>;
 
+/// A race on embassy's clock that keeps any number of running attempts on the heap. It is `Unpin`.
+///
+/// See [`race_core::GenericRace`]. Its attempts, the source and the timer are polled with the waker
+/// of the task, so they work on embassy's default timer queue.
+///
+/// ```
+/// use core::time::Duration;
+///
+/// use embassy_time::Timer;
+/// use race_embassy::Race;
+///
+/// # #[path = "../tests/on_mock_clock/executor.rs"] mod executor;
+/// # fn main() {
+/// # executor::run(async {
+/// let delay = Duration::from_millis(50);
+/// let attempts = [100, 20, 80].map(|millis| async move {
+///     Timer::after_millis(millis).await;
+///     if millis < 100 { Ok(millis) } else { Err("too slow") }
+/// });
+/// let won = Race::of(delay, attempts).first_ok().await.expect("two attempts succeed");
+/// assert_eq!((won.index, won.elapsed), (1, Duration::from_millis(70)));
+/// # });
+/// # }
+/// ```
+#[cfg(feature = "alloc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
+pub type Race<S, P = Duration, H = ()> =
+    race_core::GenericRace<race_core::OneWaker, S, EmbassyTimer, P, H>;
+
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}

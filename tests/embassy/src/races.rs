@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use embassy_time::Timer;
 use race_core::Won;
-use race_embassy::{EmbassyTimer, InlineRace};
+use race_embassy::{EmbassyTimer, InlineRace, Race};
 
 const DELAY: Duration = Duration::from_millis(5);
 
@@ -27,6 +27,8 @@ pub async fn inline() {
 }
 
 pub async fn on_the_heap() {
+    let race = Race::of(DELAY, attempts());
+    second_wins("race_embassy::Race", race.first().await);
 }
 
 pub async fn with_own_wakers() {

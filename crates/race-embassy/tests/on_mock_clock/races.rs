@@ -138,3 +138,4 @@ macro_rules! races {
 }
 
 races!(inline: race_embassy::InlineRace::<4, _>);
+races!(on_the_heap: race_embassy::Race);
