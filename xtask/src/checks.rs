@@ -36,6 +36,13 @@ pub(crate) fn no_std() -> Outcome {
     Step::cargo(&format!("{program} --no-default-features")).run()
 }
 
+/// Races on embassy's executor, with its default timer queue and with the generic one.
+pub(crate) fn embassy() -> Outcome {
+    let program = "run --locked --quiet --manifest-path tests/embassy/Cargo.toml";
+    Step::cargo(program).run()?;
+    Step::cargo(&format!("{program} --features generic")).run()
+}
+
 /// The benchmarks of the workspace are compiled by `lint`; these are in a package of their own.
 pub(crate) fn benches() -> Outcome {
     Step::cargo("check --locked --quiet --benches --manifest-path benches/peers/Cargo.toml").run()
