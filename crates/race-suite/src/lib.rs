@@ -34,6 +34,7 @@
 //!
 //! | module | checks |
 //! | --- | --- |
+//! | `timer` | the contract of the timer |
 //! | `starts` | when attempts start |
 //! | `limits` | room, `max_in_flight`, `max_attempts`, gates |
 //! | `timeouts` | attempt timeouts and the deadline |
@@ -48,6 +49,8 @@ mod attempt;
 mod check;
 mod suite;
 mod target;
+
+mod timer;
 
 mod starts;
 
@@ -73,9 +76,12 @@ use suite::Suite;
 ///
 /// # Panics
 ///
-/// Panics if a check fails; the message begins with the name of the check.
+/// Panics if a check fails; the message begins with the name of the check, or names the rule of the
+/// timer that is broken. A timer that does not wake makes the suite wait forever: run it under a
+/// time limit.
 pub async fn run<X: Target>(target: &X, report: &mut dyn FnMut(&'static str)) -> usize {
     let mut suite = Suite::new(target, report);
+    timer::run(&mut suite).await;
     starts::run(&mut suite).await;
     limits::run(&mut suite).await;
     timeouts::run(&mut suite).await;
