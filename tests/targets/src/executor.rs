@@ -4,7 +4,6 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use embassy_executor::{Spawner, raw::Executor};
-use static_cell::StaticCell;
 
 use crate::machine;
 
@@ -17,8 +16,9 @@ fn wake(_: *mut ()) {
 }
 
 pub(crate) fn run(spawn: impl FnOnce(Spawner)) -> ! {
-    static EXECUTOR: StaticCell<Executor> = StaticCell::new();
-    let executor = EXECUTOR.init(Executor::new(core::ptr::null_mut()));
+    let executor = Executor::new(core::ptr::null_mut());
+    // SAFETY: this function never returns, so the executor lives as long as the program.
+    let executor: &'static Executor = unsafe { &*&raw const executor };
     spawn(executor.spawner());
     loop {
         // SAFETY: this is the only call, and neither a task nor an interrupt reaches it.
