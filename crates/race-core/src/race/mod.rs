@@ -35,7 +35,6 @@ pub use placement::{Inline, Placement};
 pub(crate) use poll::Step;
 pub(crate) use schedule::Schedule;
 pub use stream::NextAttempt;
-#[cfg(feature = "alloc")]
 pub(crate) use timeouts::Expiries;
 
 pin_project! {
