@@ -3,7 +3,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
-    future::{Pending, pending, ready},
+    future::{Pending, pending, poll_fn, ready},
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -11,7 +11,9 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, InlineRace, OnFailure, Staircase, VirtualClock, core::Race,
+    Attempts, Backoff, Budget, GenericRace, InlineRace, Moment, OnFailure, Staircase, Timer,
+    VirtualClock,
+    core::{OneWaker, Race},
     tokio::TokioTimer,
 };
 
@@ -75,6 +77,61 @@ fn inline_race_allocates_nothing() {
     assert_eq!(calls, 0);
 }
 
+/// A timer on a count of milliseconds, whose owner polls without being woken.
+#[derive(Clone, Copy)]
+struct Millis<'a>(&'a Cell<u64>);
+
+impl Timer for Millis<'_> {
+    fn now(&self) -> Moment {
+        Moment::from(Duration::from_millis(self.0.get()))
+    }
+
+    fn poll_until(self: Pin<&mut Self>, deadline: Moment, _: &mut Context<'_>) -> Poll<()> {
+        match self.now() < deadline {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }
+    }
+}
+
+/// Polls a race to its end, once in each millisecond.
+fn run_to_end<F: Future>(race: F, millis: &Cell<u64>) -> F::Output {
+    let mut race = pin!(race);
+    loop {
+        match race.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => millis.set(millis.get() + 1),
+        }
+    }
+}
+
+#[test]
+fn inline_race_allocates_nothing_for_failures_timeouts_and_the_deadline() {
+    let millis = Cell::new(0);
+    let timer = Millis(&millis);
+    let (ended, calls, _) = counted(|| {
+        let run = |index: usize| async move {
+            let latency = Duration::from_millis([30, 900, 20, 40, 900][index]);
+            let mut timer = timer;
+            let at = timer.now() + latency;
+            poll_fn(|cx| Pin::new(&mut timer).poll_until(at, cx)).await;
+            Err::<(), _>(index)
+        };
+        let race = InlineRace::<2, _, _>::from_fn_with(timer, DELAY, run)
+            .attempt_timeout(Duration::from_millis(100))
+            .deadline(Duration::from_millis(200))
+            .max_attempts(5);
+        run_to_end(race.first_ok(), &millis)
+    });
+    assert_eq!(calls, 0);
+    let error = ended.expect_err("every attempt fails");
+    assert_eq!(millis.get(), 200);
+    assert_eq!(
+        error.to_string(),
+        "no attempt won before the deadline: 2 earlier failures omitted; #1: timed out after 100ms; #3: 3"
+    );
+}
+
 #[test]
 fn consecutive_attempts_share_memory() {
     let clock = VirtualClock::new();
@@ -86,6 +143,30 @@ fn consecutive_attempts_share_memory() {
         }
     });
     assert_eq!(calls, 0);
+}
+
+#[test]
+fn race_with_one_waker_allocates_only_for_its_peak() {
+    let clock = VirtualClock::new();
+    let (race, calls, _) = counted(|| {
+        let attempts = (0..).map(ready);
+        GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts)
+    });
+    assert_eq!((race.len(), calls), (0, 0));
+    let mut race = race;
+    let (_, calls, _) = counted(|| {
+        for _ in 0..1_000 {
+            assert!(poll(Pin::new(&mut race)).is_ready());
+        }
+    });
+    assert_eq!(calls, 2); // the only block, and the list of blocks
+    let attempts = std::iter::repeat_with(|| Large(pending(), [0; 16])).take(31);
+    let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = race;
+    let (_, calls, bytes) = counted(|| assert!(poll(Pin::new(&mut race)).is_pending()));
+    // Blocks of 1, 2, 4, 8 and 16, and their list, which grows once.
+    assert_eq!((race.len(), calls), (31, 7));
+    assert!(bytes <= 31 * (size_of::<Large>() + 32) + 128);
 }
 
 /// A future of 128 bytes that is never ready.

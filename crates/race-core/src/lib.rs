@@ -118,7 +118,10 @@ pub use policy::{
 };
 pub use stagger::{CatchUp, Next, OnFailure, Stagger};
 
-pub use outcome::{First, Won};
+pub use outcome::{
+    Decision, Failed, Failure, First, GenericRaceError, InlineFailures, InlineRaceError, Verdict,
+    Won,
+};
 pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
 
 #[doc(hidden)]
@@ -130,9 +133,9 @@ pub use {
     attempts::Attempts,
     handle::{AttemptHandle, Commit, Hold},
     observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
-    outcome::{BoxedRaceError, Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
+    outcome::{BoxedRaceError, QuorumError, RaceError, Tally},
     policy::{Budget, Charge},
-    race::{Heap, Race},
+    race::{Heap, OneWaker, Race},
 };
 
 #[cfg(feature = "coarsetime")]

@@ -48,8 +48,10 @@
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | any that tokio supports |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
 //! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | embassy | `embassy` | `race::embassy::Race` | `EmbassyTimer`, a tick | any, `no_std` |
+//! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`, pinned | `EmbassyTimer`, a tick | any, `no_std` |
 //! | bare metal, a browser, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
-//! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
+//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
 //! Tests on tokio's paused clock need `race::tokio::Race`: the clock of [`Race`] does not pause.
@@ -67,7 +69,7 @@
 //! | feature | adds |
 //! | --- | --- |
 //! | `std` (default) | [`Race`] and the module `thread`; jitter without a seed |
-//! | `tokio`, `smol`, `async-io` | the module of that runtime; see above |
+//! | `tokio`, `smol`, `async-io`, `embassy` | the module of that runtime; see above |
 //! | `adaptive` | `Adaptive`, a learnt delay; uses the standard library |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; uses the standard library |
@@ -86,6 +88,9 @@ pub use race_core as core;
 #[cfg(feature = "async-io")]
 #[cfg_attr(docsrs, doc(cfg(feature = "async-io")))]
 pub use race_async_io as async_io;
+#[cfg(feature = "embassy")]
+#[cfg_attr(docsrs, doc(cfg(feature = "embassy")))]
+pub use race_embassy as embassy;
 #[cfg(feature = "smol")]
 #[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
 pub use race_smol as smol;
@@ -114,10 +119,10 @@ pub use race_core::Traced;
 pub use race_core::conformance;
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
-    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, Hold,
-    InlineRace, IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit,
-    Policy, QuorumError, RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer,
-    Verdict, Won, outcome, source,
+    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,
+    GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoPolicy, Moment, Next,
+    NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceError, RaceState,
+    Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

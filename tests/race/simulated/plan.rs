@@ -37,8 +37,20 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Set {
     Heap,
+    OneWaker,
     InlineOne,
     InlineThree,
+}
+
+impl Set {
+    /// How many attempts it runs, and how many failures it keeps; `None` is no limit.
+    pub(super) fn room(self) -> Option<usize> {
+        match self {
+            Self::Heap | Self::OneWaker => None,
+            Self::InlineOne => Some(1),
+            Self::InlineThree => Some(3),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -214,6 +226,7 @@ fn polls() -> impl Strategy<Value = (Vec<u64>, Vec<(u64, u64)>)> {
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let set = prop_oneof![
         4 => Just(Set::Heap),
+        2 => Just(Set::OneWaker),
         1 => Just(Set::InlineOne),
         2 => Just(Set::InlineThree),
     ];

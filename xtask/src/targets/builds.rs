@@ -30,10 +30,15 @@ pub(super) fn run(report: &mut Report) -> Outcome {
         build(target, "", "-p race-core -p race-wheel")?;
         build(target, "", "-p race-core --features alloc")?;
         build(target, "", "-p race-core --features alloc,portable-atomic")?;
+        build(target, "", "-p race-embassy")?;
+        build(target, "", "-p race-embassy --features alloc")?;
     }
     build(WITHOUT_SWAP, "", "-p race-core")?;
     build(WITHOUT_SWAP, SINGLE_CORE, "-p race-wheel")?;
     let heap = "-p race-core --features alloc,portable-atomic";
+    build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
+    build(WITHOUT_SWAP, "", "-p race-embassy")?;
+    let heap = "-p race-embassy --features alloc,portable-atomic";
     build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
     heap_needs_compare_and_swap(&compiler)?;
     report.push(format!(
