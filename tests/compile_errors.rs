@@ -81,7 +81,7 @@ fn other_type_as_timer_names_the_features() {
 
 #[test]
 fn runtime_without_its_feature_names_the_feature() {
-    for module in ["tokio", "async_io", "smol"] {
+    for module in ["tokio", "async_io", "smol", "embassy"] {
         let program = format!("use race::{module}::Race;\nfn main() {{}}");
         let message = message(&format!("missing-{module}"), "", &program);
         let feature = module.replace('_', "-");
