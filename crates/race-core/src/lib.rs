@@ -53,7 +53,8 @@
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
 //! | `adaptive` | `Adaptive`, a learnt delay; needs `std` |
-//! | `test-util` | `VirtualClock` and the `conformance` suite for timers; needs `std` |
+//! | `conformance` | `conformance`, the checks for timers; needs neither `std` nor `alloc` |
+//! | `test-util` | `VirtualClock`, and a time limit in `conformance`; needs `std` |
 //!
 // Without `alloc`, the links to its items lead to the table above.
 #![cfg_attr(
@@ -103,8 +104,8 @@ mod race;
 
 pub mod outcome;
 
-#[cfg(feature = "test-util")]
-#[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
+#[cfg(feature = "conformance")]
+#[cfg_attr(docsrs, doc(cfg(feature = "conformance")))]
 pub use time::conformance;
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]

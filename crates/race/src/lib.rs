@@ -75,7 +75,8 @@
 //! | `adaptive` | `Adaptive`, a learnt delay; uses the standard library |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; uses the standard library |
-//! | `test-util` | `VirtualClock`, and `conformance`, the checks for timers; uses the standard library |
+//! | `conformance` | `conformance`, the checks for timers |
+//! | `test-util` | `VirtualClock`, and a time limit in `conformance`; uses the standard library |
 //! | `portable-atomic` | atomics for targets without compare-and-swap |
 //!
 // Without `std`, the link leads to the race without a timer.
@@ -140,6 +141,9 @@ pub use race_core::CoarseClock;
 #[cfg(feature = "tracing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use race_core::Traced;
+#[cfg(feature = "conformance")]
+#[cfg_attr(docsrs, doc(cfg(feature = "conformance")))]
+pub use race_core::conformance;
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
     Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, Hold,
@@ -149,7 +153,7 @@ pub use race_core::{
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
-pub use race_core::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer, conformance};
+pub use race_core::{Deadlock, VirtualClock, VirtualSleep, VirtualTimer};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -10,6 +10,11 @@
 )]
 
 mod borrowed_waker;
+#[cfg(all(
+    feature = "conformance",
+    not(all(feature = "alloc", target_has_atomic = "ptr"))
+))]
+mod flag_waker;
 mod inline;
 mod set;
 
@@ -28,6 +33,11 @@ mod storage;
 #[cfg(feature = "alloc")]
 mod wake;
 
+#[cfg(all(
+    feature = "conformance",
+    not(all(feature = "alloc", target_has_atomic = "ptr"))
+))]
+pub(crate) use flag_waker::flag_waker;
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
 #[allow(

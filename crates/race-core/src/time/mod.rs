@@ -3,7 +3,7 @@
 mod moment;
 mod timer;
 
-#[cfg(feature = "test-util")]
+#[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(feature = "test-util")]
 mod virtual_clock;

@@ -26,7 +26,7 @@ use crate::Moment;
 /// Spurious wakes are allowed. A race polls its attempts before its timer, and they may use up the
 /// cooperative budget of the task (as in tokio); the timer should become ready even then.
 ///
-/// The module `conformance` (feature `test-util`) checks these rules.
+/// The module `conformance` (feature `conformance`) checks these rules.
 ///
 /// # Writing a timer
 ///

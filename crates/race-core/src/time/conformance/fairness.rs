@@ -5,7 +5,7 @@ use core::{
     time::Duration,
 };
 
-use super::{SHORT, watched};
+use super::{SHORT, watched::watched};
 use crate::{Race, Timer};
 
 /// Checks that a busy attempt starves neither the timer nor other attempts, and that a timer which
@@ -13,8 +13,8 @@ use crate::{Race, Timer};
 ///
 /// `busy` returns a future that never ends and does as much work in each poll as its runtime
 /// allows; on tokio it uses up the cooperative budget. Such a future keeps its task awake, so a
-/// clock that moves only when all tasks are idle, such as a [`VirtualClock`](crate::VirtualClock)
-/// or a paused one, would never move. On these, pass a future that sleeps for short times instead.
+/// clock that moves only when all tasks are idle, such as a `VirtualClock` or a paused one, would
+/// never move. On these, pass a future that sleeps for short times instead.
 ///
 /// # Panics
 ///
