@@ -11,7 +11,8 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, InlineRace, OnFailure, Staircase, VirtualClock, core::Race,
+    Attempts, Backoff, Budget, GenericRace, InlineRace, OnFailure, Staircase, VirtualClock,
+    core::{OneWaker, Race},
     tokio::TokioTimer,
 };
 
@@ -86,6 +87,30 @@ fn consecutive_attempts_share_memory() {
         }
     });
     assert_eq!(calls, 0);
+}
+
+#[test]
+fn race_with_one_waker_allocates_only_for_its_peak() {
+    let clock = VirtualClock::new();
+    let (race, calls, _) = counted(|| {
+        let attempts = (0..).map(ready);
+        GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts)
+    });
+    assert_eq!((race.len(), calls), (0, 0));
+    let mut race = race;
+    let (_, calls, _) = counted(|| {
+        for _ in 0..1_000 {
+            assert!(poll(Pin::new(&mut race)).is_ready());
+        }
+    });
+    assert_eq!(calls, 2); // the only block, and the list of blocks
+    let attempts = std::iter::repeat_with(|| Large(pending(), [0; 16])).take(31);
+    let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), Duration::ZERO, attempts);
+    let mut race = race;
+    let (_, calls, bytes) = counted(|| assert!(poll(Pin::new(&mut race)).is_pending()));
+    // Blocks of 1, 2, 4, 8 and 16, and their list, which grows once.
+    assert_eq!((race.len(), calls), (31, 7));
+    assert!(bytes <= 31 * (size_of::<Large>() + 32) + 128);
 }
 
 /// A future of 128 bytes that is never ready.

@@ -19,6 +19,7 @@ mod limits;
 mod max_in_flight;
 mod observers;
 mod on_failure;
+mod one_waker;
 mod option_order;
 mod panics;
 mod peers;

@@ -35,6 +35,8 @@ pub(crate) fn run() -> Outcome {
             "-p race-core -p race-wheel",
             "-p race-core --features alloc",
             "-p race-core --features alloc,portable-atomic",
+            "-p race-embassy",
+            "-p race-embassy --features alloc",
         ] {
             let build = build(&compiler, &target, triple, crates);
             build.env("RUSTFLAGS", msrv::QUIET).run()?;
@@ -44,6 +46,8 @@ pub(crate) fn run() -> Outcome {
         "-p race-wheel",
         "-p race-core --features portable-atomic",
         "-p race-core --features alloc,portable-atomic",
+        "-p race-embassy",
+        "-p race-embassy --features alloc,portable-atomic",
     ] {
         let flags = format!("{} {WITHOUT_SWAP_FLAGS}", msrv::QUIET);
         let build = build(&compiler, &target, WITHOUT_SWAP, crates);

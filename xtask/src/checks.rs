@@ -36,6 +36,24 @@ pub(crate) fn no_std() -> Outcome {
     Step::cargo(&format!("{program} --no-default-features")).run()
 }
 
+/// Races on embassy's executor, with its default timer queue and with the generic one.
+pub(crate) fn embassy() -> Outcome {
+    let program = "run --locked --quiet --manifest-path tests/embassy/Cargo.toml";
+    Step::cargo(program).run()?;
+    Step::cargo(&format!("{program} --features generic")).run()
+}
+
+/// Runtimes that the workspace does not depend on. monoio is tested with its feature `sync` and
+/// without.
+pub(crate) fn other_runtimes() -> Outcome {
+    let package = "--locked --quiet --manifest-path tests/other_runtimes/Cargo.toml";
+    let without_sync = "--no-default-features --test monoio_without_sync";
+    Step::cargo(&format!("test {package}")).run()?;
+    Step::cargo(&format!("test {package} {without_sync}")).run()?;
+    Step::cargo(&format!("clippy {package} --all-targets -- -D warnings")).run()?;
+    Step::cargo(&format!("clippy {package} {without_sync} -- -D warnings")).run()
+}
+
 /// The benchmarks of the workspace are compiled by `lint`; these are in a package of their own.
 pub(crate) fn benches() -> Outcome {
     Step::cargo("check --locked --quiet --benches --manifest-path benches/peers/Cargo.toml").run()

@@ -41,13 +41,21 @@ pub(crate) fn run() -> Outcome {
 }
 
 /// What a library does not depend on unless a feature asks for it.
-const RUNTIMES: [&str; 5] = ["async-io", "async-net", "hyper", "smol", "tokio"];
+const RUNTIMES: [&str; 6] = [
+    "async-io",
+    "async-net",
+    "embassy-time-driver",
+    "hyper",
+    "smol",
+    "tokio",
+];
 
 fn no_runtime() -> Outcome {
     for library in workspace::libraries()? {
         // The adapters and the client are for a runtime.
         if [
             "race-async-io",
+            "race-embassy",
             "race-smol",
             "race-tokio",
             "hyper-delay-client",

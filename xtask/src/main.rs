@@ -28,7 +28,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 22] = [
+const TASKS: [Task; 24] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -37,6 +37,16 @@ const TASKS: [Task; 22] = [
     task("msrv", "compile the libraries with rust-version", msrv::run),
     task("bare-metal", "compile for no_std targets", bare_metal::run),
     task("no-std", "link and run a no_std program", checks::no_std),
+    task(
+        "embassy",
+        "race on embassy's executor and queues",
+        checks::embassy,
+    ),
+    task(
+        "other-runtimes",
+        "run races on compio, glommio, monoio and small executors",
+        checks::other_runtimes,
+    ),
     task("loom", "check interleavings with loom", proofs::loom),
     task("benches", "compile the peers' benchmarks", checks::benches),
     task(
@@ -82,7 +92,7 @@ fn main() -> ExitCode {
     let Some(tasks) = found.filter(|tasks| !tasks.is_empty()) else {
         eprintln!("usage: cargo xtask TASK...\n\ntasks:");
         for Task { name, purpose, .. } in TASKS {
-            eprintln!("  {name:<12} {purpose}");
+            eprintln!("  {name:<14} {purpose}");
         }
         return ExitCode::from(2);
     };

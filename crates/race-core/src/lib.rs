@@ -132,7 +132,7 @@ pub use {
     observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
     outcome::{BoxedRaceError, Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
     policy::{Budget, Charge},
-    race::{Heap, Race},
+    race::{Heap, OneWaker, Race},
 };
 
 #[cfg(feature = "coarsetime")]

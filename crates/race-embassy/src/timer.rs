@@ -17,7 +17,7 @@ use crate::ticks::Ticks;
 ///
 /// The timer holds nothing: creating, copying and dropping it costs nothing, and all of them can
 /// wait at once. A pending poll hands the waker to the driver. With the driver's default queue this
-/// must be the waker of a task of embassy's executor; see the [crate documentation](crate#queues).
+/// must be the waker of a task of embassy's executor; see the [crate documentation](crate#timer-queues).
 ///
 /// # Panics
 ///

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 /// or rescheduled, is stale: every method returns `None` for it. A key of another wheel is
 /// meaningless here and may match an unrelated timer.
 ///
-/// 16 bytes; so is `Option<Key>`.
+/// 16 bytes, or 12 where a `u64` is aligned to four. `Option<Key>` has the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The number of the insertion, counted from 1. At most [`Key::SEQ_BITS`] bits.

@@ -37,6 +37,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Set {
     Heap,
+    OneWaker,
     InlineOne,
     InlineThree,
 }
@@ -214,6 +215,7 @@ fn polls() -> impl Strategy<Value = (Vec<u64>, Vec<(u64, u64)>)> {
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
     let set = prop_oneof![
         4 => Just(Set::Heap),
+        2 => Just(Set::OneWaker),
         1 => Just(Set::InlineOne),
         2 => Just(Set::InlineThree),
     ];

@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 use race::{
     Budget, Cause, Event, EventKind, Failed, Failure, GenericRace, InlineRace, OnEvent, Permit,
     Policy, QuorumError, RaceError, RaceState, Verdict, VirtualClock, VirtualTimer, Won,
-    core::{AttemptSet, Hook, Placement, Race},
+    core::{AttemptSet, Hook, OneWaker, Placement, Race},
 };
 
 use super::{
@@ -54,6 +54,10 @@ pub(super) fn run(plan: &Plan) -> Outcome {
             &outcome,
             Race::from_source(timer, policy, source),
         ),
+        Set::OneWaker => {
+            let race = GenericRace::<OneWaker, _, _, _>::from_source(timer, policy, source);
+            gate(plan, &clock, &outcome, race)
+        }
         Set::InlineOne => {
             let race = InlineRace::<1, _, _, _>::from_source(timer, policy, source);
             gate(plan, &clock, &outcome, race)

@@ -1,8 +1,9 @@
-//! The running attempts of a race: on the heap ([`Attempts`]) or inline ([`InlineAttempts`]).
+//! The running attempts of a race: on the heap, each with a waker of its own ([`Attempts`]) or all
+//! with that of the task ([`OneWakerAttempts`]), or inline ([`InlineAttempts`]).
 //!
 //! All `unsafe` code of the crate is in this module. The invariants are documented in `wake` (who
 //! may touch the parent's waker), `storage` (which slots hold an attempt), `memory`, and `visit` in
-//! `ready_set` (pointers to the group that is polled).
+//! `ready_set` (pointers to the group that is polled). `inline` and `one_waker` only pin slots.
 
 #![expect(
     unsafe_code,
@@ -16,7 +17,9 @@ mod borrowed_waker;
 ))]
 mod flag_waker;
 mod inline;
+mod round_robin;
 mod set;
+mod slot;
 
 #[cfg(feature = "alloc")]
 mod bit_set;
@@ -26,6 +29,8 @@ mod drop_all;
 mod heap;
 #[cfg(feature = "alloc")]
 mod memory;
+#[cfg(feature = "alloc")]
+mod one_waker;
 #[cfg(feature = "alloc")]
 mod ready_set;
 #[cfg(feature = "alloc")]
@@ -40,13 +45,15 @@ mod wake;
 pub(crate) use flag_waker::flag_waker;
 #[cfg(feature = "alloc")]
 pub use heap::Attempts;
+pub(crate) use inline::InlineAttempts;
+#[cfg(feature = "alloc")]
+pub(crate) use one_waker::OneWakerAttempts;
 #[allow(
     unreachable_pub,
     reason = "the crate root decides which of these it exports"
 )]
 pub use {
     borrowed_waker::BorrowedWaker,
-    inline::InlineAttempts,
     set::{AttemptSet, Side},
 };
 

@@ -4,12 +4,14 @@ use core::pin::Pin;
 use crate::{
     EventKind, Hook,
     attempts::AttemptSet,
-    race::{GenericRace, Heap},
+    race::{GenericRace, Placement},
     source::Source,
 };
 
-impl<S, T, P, H> GenericRace<Heap, S, T, P, H>
+impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
 where
+    K: Placement,
+    K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)> + Unpin,
     S: Source,
     H: Hook,
 {

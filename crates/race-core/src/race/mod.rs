@@ -30,7 +30,7 @@ use pin_project_lite::pin_project;
 
 use crate::source::SourceTypes;
 #[cfg(feature = "alloc")]
-pub use placement::Heap;
+pub use placement::{Heap, OneWaker};
 pub use placement::{Inline, Placement};
 pub(crate) use poll::Step;
 pub(crate) use schedule::Schedule;
@@ -50,7 +50,8 @@ pin_project! {
     /// *finisher* such as `first`, `first_ok` or `quorum` turns it into a future. *Options* such as
     /// `max_in_flight`, `budget` or `attempt_timeout` come before the finisher, in any order.
     ///
-    /// - `K`, the [`Placement`], says where the running attempts are: on the heap or inline.
+    /// - `K`, the [`Placement`], says where the running attempts are: on the heap or inline; and with
+    ///   which waker they are polled.
     /// - `S`, the [`Source`](crate::source::Source), gives the candidates.
     /// - `T`, the [`Timer`](crate::Timer), tells the time.
     /// - `P`, the [`Policy`](crate::Policy), gives the delays.
@@ -73,9 +74,9 @@ pin_project! {
     /// 3. Completions come out in the order in which polls find them ready; ties go to the lower
     ///    index. Finished attempts are delivered before more are started. (If 64 polls in a row
     ///    find several attempts awake and none finished, the attempt that is polled first rotates.
-    ///    In an `InlineRace` it always does.)
+    ///    With the placements `Inline` and `OneWaker` it always does.)
     /// 4. No wake is lost, and a race never spins. With two or more attempts running, only the
-    ///    woken ones are polled.
+    ///    woken ones are polled (with the placement `Heap`).
     /// 5. A delay of zero on an endless source never hangs a poll: each poll starts a limited
     ///    number of attempts and yields. `max_in_flight` bounds memory.
     /// 6. Long durations saturate to *never*. No arithmetic panics or wraps.
@@ -83,7 +84,7 @@ pin_project! {
     ///    running and nothing can start, and stays ended.
     /// 8. The argument comes back with its output. The future is dropped before.
     /// 9. No needless trait bounds: outputs of any type, `FnMut`, `Rc`, borrowed captures, no
-    ///    `'static`, no `Clone`. A race is `Send` if its parts are. A [`Race`] is always `Unpin`.
+    ///    `'static`, no `Clone`. A race is `Send` if its parts are. On the heap it is always `Unpin`.
     /// 10. A panic in one attempt, in the function that makes attempts or in the source leaves the
     ///     other attempts deliverable. (If the attempt had committed, there are no others.)
     /// 11. Result-aware finishers start the next attempt as soon as `OnFailure`, pause, gap and

@@ -6,11 +6,12 @@ use alloc::collections::VecDeque;
 #[cfg(feature = "alloc")]
 use super::timeouts::Expiry;
 use super::{expiries::InlineExpiries, timeouts::Expiries};
-#[cfg(feature = "alloc")]
-use crate::Attempts;
 use crate::attempts::InlineAttempts;
+#[cfg(feature = "alloc")]
+use crate::{Attempts, attempts::OneWakerAttempts};
 
-/// Where a race keeps its running attempts. [`Heap`] and [`Inline`] implement it.
+/// Where a race keeps its running attempts, and with which waker it polls them. `Heap`, `OneWaker`
+/// and [`Inline`] implement it.
 ///
 /// Like [`SourceTypes`](crate::source::SourceTypes), it has no bounds on futures, so that races
 /// stay usable inside spawned futures.
@@ -46,6 +47,46 @@ impl Placement for Heap {
     }
 
     fn is_empty<F, A>(set: &Attempts<F, A>) -> bool {
+        set.is_empty()
+    }
+}
+
+/// Attempts on the heap, which are polled with the waker of the task, as are the timer and the
+/// source.
+///
+/// For executors whose futures accept no other waker than that of their own tasks, such as those of
+/// embassy with its default timer queue. A race with this placement is `Unpin`, runs any number of
+/// attempts, and polls all of them in each poll; the one that is polled first rotates. With few
+/// attempts it is smaller than a race with the placement [`Heap`], which polls only those that were
+/// woken.
+///
+/// ```
+/// use std::time::Duration;
+/// use race_core::{GenericRace, OneWaker, VirtualClock};
+///
+/// let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+/// let attempts = [100, 20, 80].map(|latency| clock.sleep(ms(latency)));
+/// let race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(50), attempts);
+/// let won = clock.run(race.first())?.expect("there are three candidates");
+/// assert_eq!((won.index, won.elapsed), (1, ms(70)));
+/// # Ok::<(), race_core::Deadlock>(())
+/// ```
+#[cfg(feature = "alloc")]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OneWaker;
+
+#[cfg(feature = "alloc")]
+impl Placement for OneWaker {
+    type Set<F, A> = OneWakerAttempts<F, A>;
+    type Expiries = VecDeque<Expiry>;
+
+    #[inline]
+    fn empty_set<F, A>() -> OneWakerAttempts<F, A> {
+        OneWakerAttempts::new()
+    }
+
+    fn is_empty<F, A>(set: &OneWakerAttempts<F, A>) -> bool {
         set.is_empty()
     }
 }

@@ -7,10 +7,10 @@ use core::{
 
 use futures_core::{FusedStream, Stream};
 
-#[cfg(feature = "alloc")]
-use super::Heap;
 use super::Inline;
 use super::{GenericRace, Placement, Schedule, Step, timeouts::Expiries};
+#[cfg(feature = "alloc")]
+use super::{Heap, OneWaker};
 use crate::{EventKind, Hook, Policy, Timer, attempts::AttemptSet, source::Source};
 
 /// The number of attempts that time out, and of candidates that are taken back, in one poll before
@@ -160,6 +160,38 @@ where
     /// assert_eq!(race.next().await, Some((100, ())));
     /// assert_eq!(race.next().await, None);
     /// # }).unwrap();
+    /// ```
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the `next` of a stream, as in `StreamExt`"
+    )]
+    pub fn next(&mut self) -> NextAttempt<'_, Self> {
+        NextAttempt::new(Pin::new(self))
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<S, T, P, H> GenericRace<OneWaker, S, T, P, H>
+where
+    S: Source,
+    T: Timer + Unpin,
+    P: Policy,
+    H: Hook,
+{
+    /// Resolves to the next completion, `Option<(Arg, Output)>`; `None` when the race has ended.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{GenericRace, OneWaker, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// let attempts = [20, 10].map(|latency| clock.sleep(ms(latency)));
+    /// let mut race = GenericRace::<OneWaker, _, _>::of_with(clock.timer(), ms(0), attempts);
+    /// assert_eq!(clock.run(race.next())?, Some((1, ())));
+    /// # Ok::<(), race_core::Deadlock>(())
     /// ```
     #[expect(
         clippy::should_implement_trait,

@@ -298,7 +298,7 @@ impl Model<'_> {
     /// if only a failure can make it due.
     fn next_start(&mut self) -> Option<u64> {
         let room = match self.plan.set {
-            Set::Heap => usize::MAX,
+            Set::Heap | Set::OneWaker => usize::MAX,
             Set::InlineOne => 1,
             Set::InlineThree => 3,
         };
