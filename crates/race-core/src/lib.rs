@@ -4,7 +4,7 @@
 //! requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
 //!
 //! This crate is the core. Most programs use `race` or one of the adapters (`race-tokio`,
-//! `race-async-io`, `race-smol`, `race-embassy`, `race-thread`), which add a timer:
+//! `race-async-io`, `race-smol`, `race-embassy`, `race-web`, `race-thread`), which add a timer:
 //!
 #![cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
 #![cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
