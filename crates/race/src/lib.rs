@@ -47,7 +47,7 @@
 //! | any, or none | `std`, on by default | [`Race`], which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | any that tokio supports |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
-//! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | async-std, which is discontinued | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
 //! | bare metal, a browser, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
 //! | the same, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
@@ -126,3 +126,7 @@ mod english {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.zh-CN.md")]
 mod chinese {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/async-std.md")]
+mod coming_from_async_std {}
