@@ -125,7 +125,7 @@ pub use outcome::{
 pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
 
 #[doc(hidden)]
-pub use {attempts::AttemptSet, policy::Hook};
+pub use {attempts::AttemptSet, policy::Hook, time::div_rem};
 
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]
