@@ -3,7 +3,7 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
-    future::{Pending, pending, ready},
+    future::{Pending, pending, poll_fn, ready},
     pin::{Pin, pin},
     task::{Context, Poll, Waker},
     time::Duration,
@@ -11,7 +11,8 @@ use std::{
 
 use futures::Stream;
 use race::{
-    Attempts, Backoff, Budget, GenericRace, InlineRace, OnFailure, Staircase, VirtualClock,
+    Attempts, Backoff, Budget, GenericRace, InlineRace, Moment, OnFailure, Staircase, Timer,
+    VirtualClock,
     core::{OneWaker, Race},
     tokio::TokioTimer,
 };
@@ -74,6 +75,61 @@ fn inline_race_allocates_nothing() {
         assert_eq!(poll(race.as_mut()), Poll::Ready(Some((0, 1))));
     });
     assert_eq!(calls, 0);
+}
+
+/// A timer on a count of milliseconds, whose owner polls without being woken.
+#[derive(Clone, Copy)]
+struct Millis<'a>(&'a Cell<u64>);
+
+impl Timer for Millis<'_> {
+    fn now(&self) -> Moment {
+        Moment::from(Duration::from_millis(self.0.get()))
+    }
+
+    fn poll_until(self: Pin<&mut Self>, deadline: Moment, _: &mut Context<'_>) -> Poll<()> {
+        match self.now() < deadline {
+            true => Poll::Pending,
+            false => Poll::Ready(()),
+        }
+    }
+}
+
+/// Polls a race to its end, once in each millisecond.
+fn run_to_end<F: Future>(race: F, millis: &Cell<u64>) -> F::Output {
+    let mut race = pin!(race);
+    loop {
+        match race.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => millis.set(millis.get() + 1),
+        }
+    }
+}
+
+#[test]
+fn inline_race_allocates_nothing_for_failures_timeouts_and_the_deadline() {
+    let millis = Cell::new(0);
+    let timer = Millis(&millis);
+    let (ended, calls, _) = counted(|| {
+        let run = |index: usize| async move {
+            let latency = Duration::from_millis([30, 900, 20, 40, 900][index]);
+            let mut timer = timer;
+            let at = timer.now() + latency;
+            poll_fn(|cx| Pin::new(&mut timer).poll_until(at, cx)).await;
+            Err::<(), _>(index)
+        };
+        let race = InlineRace::<2, _, _>::from_fn_with(timer, DELAY, run)
+            .attempt_timeout(Duration::from_millis(100))
+            .deadline(Duration::from_millis(200))
+            .max_attempts(5);
+        run_to_end(race.first_ok(), &millis)
+    });
+    assert_eq!(calls, 0);
+    let error = ended.expect_err("every attempt fails");
+    assert_eq!(millis.get(), 200);
+    assert_eq!(
+        error.to_string(),
+        "no attempt won before the deadline: 2 earlier failures omitted; #1: timed out after 100ms; #3: 3"
+    );
 }
 
 #[test]

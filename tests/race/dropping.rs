@@ -124,11 +124,11 @@ fn panic_in_the_drop_of_a_loser_propagates_and_all_others_are_dropped() {
         let panicked = match inline {
             false => {
                 let race = Race::of_with(timer, ms(0), attempts).first_ok();
-                catch_unwind(AssertUnwindSafe(|| clock.run(race)))
+                catch_unwind(AssertUnwindSafe(|| drop(clock.run(race))))
             }
             true => {
                 let race = InlineRace::<4, _, _>::of_with(timer, ms(0), attempts).first_ok();
-                catch_unwind(AssertUnwindSafe(|| clock.run(race)))
+                catch_unwind(AssertUnwindSafe(|| drop(clock.run(race))))
             }
         };
         assert!(panicked.is_err());

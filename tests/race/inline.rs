@@ -55,15 +55,6 @@ fn first_returns_the_winner_or_none() {
 }
 
 #[test]
-fn first_ok_works_inline() {
-    let clock = VirtualClock::new();
-    let attempts = [Err("refused"), Ok("fine")].map(|outcome| async move { outcome });
-    let race = InlineRace::<1, _, _>::of_with(clock.timer(), Duration::MAX, attempts);
-    let won = clock.run(race.first_ok()).unwrap().unwrap();
-    assert_eq!((won.index, won.output), (1, "fine"));
-}
-
-#[test]
 fn zero_delay_over_an_endless_source_does_not_hang_a_poll() {
     let clock = VirtualClock::new();
     let attempts = std::iter::repeat_with(pending::<()>);

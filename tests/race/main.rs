@@ -14,6 +14,7 @@ mod errors;
 mod finishers;
 mod gates;
 mod inline;
+mod inline_finishers;
 mod keep_race;
 mod limits;
 mod max_in_flight;

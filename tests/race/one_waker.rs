@@ -44,11 +44,11 @@ fn picky(waker: &Waker) -> impl Future<Output = ()> + use<> {
     let (waker, pinned) = (waker.clone(), PhantomPinned);
     async move {
         let _pinned = pinned;
-        poll_fn(|cx| {
+        poll_fn::<(), _>(|cx| {
             assert!(cx.waker().will_wake(&waker), "an attempt got another waker");
             Poll::Pending
         })
-        .await
+        .await;
     }
 }
 
@@ -143,7 +143,10 @@ fn losers_go_on_and_give_their_arguments_back() {
     let clock = VirtualClock::new();
     let run = |millis: &u64| {
         let latency = clock.sleep(ms(*millis));
-        async move { Ok::<_, ()>(latency.await) }
+        async move {
+            latency.await;
+            Ok::<_, ()>(())
+        }
     };
     let latencies = [500, 300, 100];
     let race = GenericRace::<OneWaker, _, _>::new_with(clock.timer(), ms(10), run, latencies);

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    fmt::Debug,
     future::{Future, pending},
     rc::Rc,
 };
@@ -126,7 +127,7 @@ fn millis(event: &Event) -> u64 {
 }
 
 /// The index of the winner, and when it won.
-pub(crate) fn won(ended: &Ended) -> (usize, u64) {
+pub(crate) fn won<E: Debug>(ended: &Result<Won<usize, &str>, E>) -> (usize, u64) {
     let won = ended.as_ref().expect("one attempt succeeds");
     (won.index, won.elapsed.as_millis().try_into().unwrap())
 }

@@ -4,7 +4,7 @@
 //! requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
 //!
 //! This crate is the core. Most programs use `race` or one of the adapters (`race-tokio`,
-//! `race-async-io`, `race-smol`, `race-web`, `race-thread`), which add a timer:
+//! `race-async-io`, `race-smol`, `race-embassy`, `race-web`, `race-thread`), which add a timer:
 //!
 #![cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
 #![cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
@@ -43,15 +43,16 @@
 //!
 //! # Features
 //!
-//! None is on by default. Without any, the crate needs no allocator.
+//! None is on by default. Without any, the crate needs neither an allocator nor compare-and-swap,
+//! and an [`InlineRace`] has every finisher but quorums.
 //!
 //! | feature | adds |
 //! | --- | --- |
-//! | `alloc` | [`Race`], [`Attempts`]; the result-aware finishers `first_ok`, `first_by`, `quorum` and their kin; budgets and observers |
+//! | `alloc` | [`Race`], [`Attempts`]; quorums, budgets and observers; attempts with handles |
 //! | `std` | jitter without a seed |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
-//! | `portable-atomic` | atomics for targets without compare-and-swap |
+//! | `portable-atomic` | atomics for targets without compare-and-swap; for `alloc` |
 //! | `adaptive` | `Adaptive`, a learnt delay; needs `std` |
 //! | `conformance` | `conformance`, the checks for timers; needs neither `std` nor `alloc` |
 //! | `test-util` | `VirtualClock`, and a time limit in `conformance`; needs `std` |
@@ -62,7 +63,6 @@
     doc = "[`Attempts`]: #features",
     doc = "[`Budget`]: #features",
     doc = "[`Counters`]: #features",
-    doc = "[`Decision`]: #features",
     doc = "[`Observer`]: #features",
     doc = "[`Race`]: #features",
     doc = "[`Staircase`]: #features"
@@ -118,7 +118,10 @@ pub use policy::{
 };
 pub use stagger::{CatchUp, Next, OnFailure, Stagger};
 
-pub use outcome::{First, Won};
+pub use outcome::{
+    Decision, Failed, Failure, First, GenericRaceError, InlineFailures, InlineRaceError, Verdict,
+    Won,
+};
 pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
 
 #[doc(hidden)]
@@ -130,7 +133,7 @@ pub use {
     attempts::Attempts,
     handle::{AttemptHandle, Commit, Hold},
     observe::{Counters, Counts, Observed, Observer, OnEvent, Staircase},
-    outcome::{BoxedRaceError, Decision, Failed, Failure, QuorumError, RaceError, Tally, Verdict},
+    outcome::{BoxedRaceError, QuorumError, RaceError, Tally},
     policy::{Budget, Charge},
     race::{Heap, OneWaker, Race},
 };
@@ -144,3 +147,7 @@ pub use observe::Traced;
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
 pub use policy::{Adaptive, AdaptiveBudget, AdaptiveDelay, SharedAdaptive, TimedBy};
+
+#[cfg(all(doctest, feature = "test-util"))]
+#[doc = include_str!("../README.md")]
+mod readme {}

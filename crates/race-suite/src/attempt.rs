@@ -42,7 +42,6 @@ pub(crate) const fn ok(latency: u64) -> Candidate {
 }
 
 /// An attempt that fails after some milliseconds; with 0, in its first poll.
-#[cfg(feature = "alloc")]
 pub(crate) const fn fails(latency: u64) -> Candidate {
     Candidate {
         latency: Some(latency),

@@ -4,7 +4,7 @@ use race_core::{Backoff, OnFailure, Verdict, Won};
 
 use crate::{
     Target,
-    attempt::{Candidate, HANGS, InlineRace, fails, ok},
+    attempt::{Candidate, HANGS, InlineRace, Refused, fails, ok},
     check::{Check, ms, winner},
     suite::{Suite, run},
 };
@@ -17,6 +17,7 @@ pub(crate) async fn run<X: Target>(suite: &mut Suite<'_, X>) {
         any_failure_starts_the_next_attempt,
         wait_starts_by_time_alone,
         every_failure_is_an_error,
+        latest_failures_are_kept_in_place,
         minimum_gap_limits_a_series_of_failures,
         backoff_pauses_after_each_failure,
         backoff_beside_a_delay_pauses_after_a_failure,
@@ -78,6 +79,23 @@ async fn every_failure_is_an_error<X: Target>(check: &Check<'_, X>) {
     check.holds(ended.is_err(), "every attempt fails");
     check.starts_at(&[0, 5, 11]);
     check.time_is(18);
+}
+
+async fn latest_failures_are_kept_in_place<X: Target>(check: &Check<'_, X>) {
+    let list = [fails(1), fails(2), fails(3), fails(4), HANGS];
+    let race = check.race(60_000, &list).attempt_timeout(ms(30));
+    let Err(error) = race.first_ok().await else {
+        return check.holds(false, "every attempt fails");
+    };
+    check.time_is(40);
+    let indices = error.failed().iter().map(|failed| failed.index);
+    check.holds(indices.eq(1..5), "an error has the latest four failures");
+    check.same(
+        "the last error",
+        error.clone().into_last_error(),
+        Some(Refused(4)),
+    );
+    check.same("failures", error.into_failed().total(), 5);
 }
 
 async fn minimum_gap_limits_a_series_of_failures<X: Target>(check: &Check<'_, X>) {

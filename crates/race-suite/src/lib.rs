@@ -40,7 +40,7 @@
 //! | `timeouts` | attempt timeouts and the deadline |
 //! | `catch_up` | starts that were missed; exact clocks only |
 //! | `ends` | winners, order, cancellation, the end of the stream |
-//! | `failures` | result-aware finishers; needs the feature `alloc` |
+//! | `failures` | result-aware finishers |
 //! | `heap` | races on the heap; needs the feature `alloc` and wakers of any kind |
 
 #![no_std]
@@ -62,8 +62,8 @@ mod catch_up;
 
 mod ends;
 
-#[cfg(feature = "alloc")]
 mod failures;
+
 #[cfg(feature = "alloc")]
 mod heap;
 
@@ -89,7 +89,6 @@ pub async fn run<X: Target>(target: &X, report: &mut dyn FnMut(&'static str)) ->
         catch_up::run(&mut suite).await;
     }
     ends::run(&mut suite).await;
-    #[cfg(feature = "alloc")]
     failures::run(&mut suite).await;
     #[cfg(feature = "alloc")]
     if X::WAKERS == WakerKind::Any {

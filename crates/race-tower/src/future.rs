@@ -9,9 +9,9 @@ use std::{
 
 use pin_project_lite::pin_project;
 use race_core::{
-    Budget, Charge, Clock, Decision, Failure, GenericRace, Heap, Inline, IntoPolicy, Observed,
-    Observer, RaceError, Timer, Verdict,
-    outcome::{Judge, Judged, One},
+    Budget, Charge, Clock, Decision, Failure, GenericRace, GenericRaceError, Heap, Inline,
+    IntoPolicy, Observed, Observer, Placement, Timer, Verdict, Won,
+    outcome::{Failures, Judge, Judged, One},
 };
 use tower_service::Service;
 
@@ -41,9 +41,12 @@ pub(crate) type Answer<B, Req> = Result<
 >;
 
 pub(crate) type HedgeDecision<K, B, Req, R, T, D, O> =
-    Decision<HedgeRace<K, B, Req, R, T, D, O>, Judging<R, Req>, One, (), Answer<B, Req>>;
+    Decision<HedgeRace<K, B, Req, R, T, D, O>, Judging<R, Req>, One, Failed<K, B, Req>>;
 
-/// The usual pair of attempts needs no allocation.
+/// The answers that were not accepted, on the heap or in place, as the attempts.
+type Failed<K, B, Req> = <K as Placement>::Failures<(), Answer<B, Req>>;
+
+/// The usual pair of attempts, and their answers, need no allocation.
 pub(crate) type Pair = Inline<2>;
 
 /// Classifies answers by the rules, and keeps all of them.
@@ -139,31 +142,41 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let ended = ready!(match this.placed.project() {
-            PlacedProject::Pair { decision } => decision.poll(cx),
-            PlacedProject::More { decision } => decision.poll(cx),
-        });
-        Poll::Ready(match ended {
-            Ok(won) => won.output.map_err(HedgeError::Service),
-            Err(error) => {
-                let deadline = match error {
-                    RaceError::Deadline { .. } => *this.deadline,
-                    _ => None,
-                };
-                last_answer(error, deadline)
-            }
+        Poll::Ready(match this.placed.project() {
+            PlacedProject::Pair { decision } => answer(ready!(decision.poll(cx)), *this.deadline),
+            PlacedProject::More { decision } => answer(ready!(decision.poll(cx)), *this.deadline),
         })
+    }
+}
+
+/// Returns the answer to a request whose race has ended.
+fn answer<Res, E, L>(
+    ended: Result<Won<(), Result<Res, E>>, GenericRaceError<L>>,
+    deadline: Option<Duration>,
+) -> Result<Res, HedgeError<E>>
+where
+    L: Failures<Arg = (), Error = Result<Res, E>>,
+{
+    match ended {
+        Ok(won) => won.output.map_err(HedgeError::Service),
+        Err(error) => {
+            let deadline = match error {
+                GenericRaceError::Deadline { .. } => deadline,
+                _ => None,
+            };
+            last_answer(error.into_failed(), deadline)
+        }
     }
 }
 
 /// Returns the last answer of a service, although it was not accepted. If there is none, the
 /// deadline passed or all attempts timed out.
 fn last_answer<Res, E>(
-    error: RaceError<(), Result<Res, E>>,
+    failed: impl Failures<Arg = (), Error = Result<Res, E>>,
     deadline: Option<Duration>,
 ) -> Result<Res, HedgeError<E>> {
     let mut timed_out = None;
-    for failed in error.into_failed().into_iter().rev() {
+    for failed in failed.into_iter().rev() {
         match failed.failure {
             Failure::Error(answer) => return answer.map_err(HedgeError::Service),
             Failure::TimedOut(timeout) => timed_out = Some(timeout),

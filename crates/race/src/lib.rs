@@ -47,12 +47,12 @@
 //! | any, or none | `std`, on by default | [`Race`], which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | any that tokio supports |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
-//! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | async-std, which is discontinued | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
 //! | a browser, a worker, Node | `web` | `race::web::Race`; with `std` also [`Race`] | `WebTimer`, 1 ms | `wasm32-unknown-unknown` |
 //! | embassy | `embassy` | `race::embassy::Race` | `EmbassyTimer`, a tick | any, `no_std` |
 //! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`, pinned | `EmbassyTimer`, a tick | any, `no_std` |
-//! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std` |
-//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std` |
+//! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
+//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
 //! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is then
@@ -151,10 +151,10 @@ pub use race_core::Traced;
 pub use race_core::conformance;
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
-    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GrowingDelay, Hold,
-    InlineRace, IntoPolicy, Moment, Next, NextAttempt, Observer, OnEvent, OnFailure, Permit,
-    Policy, QuorumError, RaceError, RaceState, Refusal, Stagger, Staircase, Steps, Tally, Timer,
-    Verdict, Won, outcome, source,
+    Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,
+    GrowingDelay, Hold, InlineFailures, InlineRace, InlineRaceError, IntoPolicy, Moment, Next,
+    NextAttempt, Observer, OnEvent, OnFailure, Permit, Policy, QuorumError, RaceError, RaceState,
+    Refusal, Stagger, Staircase, Steps, Tally, Timer, Verdict, Won, outcome, source,
 };
 #[cfg(feature = "test-util")]
 #[cfg_attr(docsrs, doc(cfg(feature = "test-util")))]
@@ -167,3 +167,7 @@ mod english {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.zh-CN.md")]
 mod chinese {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/async-std.md")]
+mod coming_from_async_std {}

@@ -22,8 +22,11 @@ struct Outcome {
     causes: Vec<Cause>,
     /// Index and time of each attempt that was accepted, in this order.
     accepted: Vec<(usize, u64)>,
-    /// Index and time of each attempt that failed, in this order, and whether it timed out.
+    /// Index and time of each attempt that failed and is kept, in this order, and whether it timed
+    /// out.
     failed: Vec<(usize, u64, bool)>,
+    /// How many attempts failed, kept or not.
+    failures: usize,
     end: End,
     at: u64,
 }

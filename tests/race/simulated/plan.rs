@@ -42,6 +42,17 @@ pub(super) enum Set {
     InlineThree,
 }
 
+impl Set {
+    /// How many attempts it runs, and how many failures it keeps; `None` is no limit.
+    pub(super) fn room(self) -> Option<usize> {
+        match self {
+            Self::Heap | Self::OneWaker => None,
+            Self::InlineOne => Some(1),
+            Self::InlineThree => Some(3),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     /// When a stream yields it, after the one before.

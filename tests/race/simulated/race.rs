@@ -9,8 +9,9 @@ use std::{
 use futures::StreamExt as _;
 use race::{
     Budget, Cause, Event, EventKind, Failed, Failure, GenericRace, InlineRace, OnEvent, Permit,
-    Policy, QuorumError, RaceError, RaceState, Verdict, VirtualClock, VirtualTimer, Won,
-    core::{AttemptSet, Hook, OneWaker, Placement, Race},
+    Policy, QuorumError, RaceState, Verdict, VirtualClock, VirtualTimer, Won,
+    core::{AttemptSet, GenericRaceError, Hook, OneWaker, Placement, Race},
+    outcome::Failures,
 };
 
 use super::{
@@ -23,7 +24,30 @@ use crate::probe::ms;
 
 type Attempt = std::pin::Pin<Box<dyn Future<Output = Output>>>;
 
-type Ended = (End, Vec<(usize, u64)>, Vec<Failed<usize, Output>>);
+struct Ended {
+    end: End,
+    accepted: Vec<(usize, u64)>,
+    failed: Vec<(usize, u64, bool)>,
+    /// How many attempts failed, kept or not.
+    failures: usize,
+}
+
+impl Ended {
+    fn new<'a>(end: End, accepted: impl IntoIterator<Item = &'a Won<usize, Output>>) -> Self {
+        Self {
+            end,
+            accepted: accepted.into_iter().map(of_winner).collect(),
+            failed: vec![],
+            failures: 0,
+        }
+    }
+
+    fn with_failed(mut self, failed: &impl Failures<Arg = usize, Error = Output>) -> Self {
+        self.failed = failed.as_slice().iter().map(of_failure).collect();
+        self.failures = failed.total();
+        self
+    }
+}
 
 /// The delays and pauses of a plan.
 struct Planned<'a>(&'a Plan);
@@ -68,11 +92,12 @@ pub(super) fn run(plan: &Plan) -> Outcome {
         }
     };
     let mut outcome = outcome.into_inner();
-    if let Some((end, accepted, failed)) = ended {
+    if let Some(ended) = ended {
         outcome.at = clock.elapsed().as_millis() as u64;
-        outcome.end = end;
-        outcome.accepted = accepted;
-        outcome.failed = failed.iter().map(of_failure).collect();
+        outcome.end = ended.end;
+        outcome.accepted = ended.accepted;
+        outcome.failed = ended.failed;
+        outcome.failures = ended.failures;
     }
     outcome
 }
@@ -168,23 +193,23 @@ step! { finish<A, H>(plan, clock, _outcome, race) {
         Finisher::FirstBy => {
             let ended = polls::run(plan, clock, race.first_by(verdict))?;
             Some(match ended {
-                Ok(won) => (End::Reached, vec![of_winner(&won)], vec![]),
+                Ok(won) => Ended::new(End::Reached, [&won]),
                 Err(error) => {
                     let end = match error {
-                        RaceError::NoCandidates => End::NoCandidates,
-                        RaceError::AllFailed { .. } => End::OutOfReach,
-                        RaceError::Fatal { .. } => End::Fatal,
-                        RaceError::Deadline { .. } => End::Deadline,
+                        GenericRaceError::NoCandidates => End::NoCandidates,
+                        GenericRaceError::AllFailed { .. } => End::OutOfReach,
+                        GenericRaceError::Fatal { .. } => End::Fatal,
+                        GenericRaceError::Deadline { .. } => End::Deadline,
                         _ => unreachable!("there are no more variants"),
                     };
-                    (end, vec![], error.into_failed())
+                    Ended::new(end, []).with_failed(&error.into_failed())
                 }
             })
         }
         Finisher::QuorumBy(needed) => {
             let ended = polls::run(plan, clock, race.quorum_by(needed, verdict))?;
             Some(match ended {
-                Ok(accepted) => (End::Reached, accepted.iter().map(of_winner).collect(), vec![]),
+                Ok(accepted) => Ended::new(End::Reached, &accepted),
                 Err(error) => {
                     let end = match error {
                         QuorumError::NoCandidates => End::NoCandidates,
@@ -197,14 +222,14 @@ step! { finish<A, H>(plan, clock, _outcome, race) {
                         Some(tally) => (tally.accepted, tally.failed),
                         None => (vec![], vec![]),
                     };
-                    (end, accepted.iter().map(of_winner).collect(), failed)
+                    Ended::new(end, &accepted).with_failed(&failed)
                 }
             })
         }
         Finisher::First => {
             let won = polls::run(plan, clock, race.first())?;
             let end = if won.is_some() { End::Reached } else { End::OutOfReach };
-            Some((end, won.iter().map(of_winner).collect(), vec![]))
+            Some(Ended::new(end, &won))
         }
         Finisher::Stream => {
             let mut race = pin!(race);
@@ -217,7 +242,9 @@ step! { finish<A, H>(plan, clock, _outcome, race) {
                 finished
             };
             let finished = polls::run(plan, clock, read)?;
-            Some((End::Reached, finished, vec![]))
+            let mut ended = Ended::new(End::Reached, []);
+            ended.accepted = finished;
+            Some(ended)
         }
     }
 }}

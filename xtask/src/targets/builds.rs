@@ -37,7 +37,7 @@ pub(super) fn run(report: &mut Report) -> Outcome {
     build(WITHOUT_SWAP, SINGLE_CORE, "-p race-wheel")?;
     let heap = "-p race-core --features alloc,portable-atomic";
     build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
-    build(WITHOUT_SWAP, SINGLE_CORE, "-p race-embassy")?;
+    build(WITHOUT_SWAP, "", "-p race-embassy")?;
     let heap = "-p race-embassy --features alloc,portable-atomic";
     build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
     heap_needs_compare_and_swap(&compiler)?;

@@ -3,15 +3,15 @@ use alloc::{
     string::{String, ToString as _},
     vec::Vec,
 };
-use core::{error::Error, fmt};
+use core::{error::Error, fmt, mem};
 
-use super::{Failed, Failure};
+use super::{Failed, Failure, failed::write_omitted};
 
 /// An attempt error in a box.
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A race error whose attempt errors are boxed, made by `boxed` of [`RaceError`](crate::RaceError)
-/// and [`QuorumError`](crate::QuorumError).
+/// A race error whose attempt errors are boxed, made by `boxed` of
+/// [`GenericRaceError`](crate::GenericRaceError) and [`QuorumError`](crate::QuorumError).
 ///
 /// `source()` is the last error that an attempt returned, with its chain. The message lists the
 /// other failures, each with its whole chain. Nothing appears in both.
@@ -19,16 +19,23 @@ type BoxError = Box<dyn Error + Send + Sync>;
 pub struct BoxedRaceError {
     /// Why the race failed.
     reason: String,
+    /// The number of earlier failures that were not kept.
+    omitted: usize,
     failed: Vec<Failed<(), BoxError>>,
 }
 
 impl BoxedRaceError {
-    pub(super) fn new<A, E>(reason: &dyn fmt::Display, failed: Vec<Failed<A, E>>) -> Self
+    pub(super) fn new<A, E>(
+        reason: &dyn fmt::Display,
+        omitted: usize,
+        failed: impl IntoIterator<Item = Failed<A, E>>,
+    ) -> Self
     where
         E: Into<BoxError>,
     {
         Self {
             reason: reason.to_string(),
+            omitted,
             failed: failed.into_iter().map(boxed).collect(),
         }
     }
@@ -68,8 +75,9 @@ impl fmt::Display for BoxedRaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)?;
         let source = self.source_position();
+        let mut separator = write_omitted(f, self.omitted)?;
         for (position, Failed { index, failure, .. }) in self.failed.iter().enumerate() {
-            let separator = if position == 0 { ':' } else { ';' };
+            let separator = mem::replace(&mut separator, ';');
             if Some(position) == source {
                 write!(f, "{separator} #{index} (the source)")?;
                 continue;

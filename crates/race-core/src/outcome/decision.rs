@@ -1,4 +1,3 @@
-use alloc::vec::Vec;
 use core::{
     fmt, mem,
     pin::Pin,
@@ -9,14 +8,13 @@ use futures_core::FusedFuture;
 use pin_project_lite::pin_project;
 
 use super::{
-    Failed, Failure, Verdict, Won,
+    Failed, Failure, Failures, Verdict, Won,
     goal::{Goal, Missed},
     judge::{Judge, Judged},
 };
 use crate::{
     EventKind, Hook, Policy, Timer,
     attempts::AttemptSet,
-    handle::Losers,
     race::{Expiries, GenericRace, Placement, Schedule, Step},
     source::Source,
 };
@@ -25,21 +23,18 @@ use crate::{
 /// executor, because each may make room for another.
 const STEPS_PER_POLL: usize = 32;
 
-/// The initial capacity of the list of failures.
-const FEW_FAILURES: usize = 4;
-
 pin_project! {
     /// The future of the result-aware finishers: `first_ok`, `first_ok_by`, `first_by`, `quorum`,
     /// `quorum_by`.
     ///
-    /// A failure may start the next attempt: see [`OnFailure`](crate::OnFailure). Every failure is
-    /// kept until the race ends. A result at the same instant wins over a timeout and the deadline,
-    /// and those win over a start.
+    /// A failure may start the next attempt: see [`OnFailure`](crate::OnFailure). Failures are kept
+    /// until the race ends: all of them on the heap, the latest ones in an `InlineRace`. A result at
+    /// the same instant wins over a timeout and the deadline, and those win over a start.
     ///
     /// - `R` is the race.
     /// - `J` classifies the outputs.
     /// - `G` is the goal.
-    /// - `A` is the type of the arguments, `E` that of the errors.
+    /// - `L` is the list of failures: a `Vec<Failed<A, E>>` or an `InlineFailures<A, E, N>`.
     ///
     /// # Cancel safety
     ///
@@ -50,23 +45,26 @@ pin_project! {
     /// Panics where polling a race does, if the classifier or an observer panics, and if it is
     /// polled again after it was ready. The output that the classifier was given is lost then.
     #[must_use = "futures do nothing unless polled"]
-    pub struct Decision<R, J, G, A, E> {
+    pub struct Decision<R, J, G, L> {
         // `None` once it was ready.
         #[pin]
         race: Option<R>,
         judge: J,
         goal: G,
-        failed: Vec<Failed<A, E>>,
+        failed: L,
     }
 }
 
-impl<R, J, G, A, E> Decision<R, J, G, A, E> {
-    pub(super) fn new(race: R, judge: J, goal: G) -> Self {
+impl<R, J, G, L> Decision<R, J, G, L> {
+    pub(super) fn new(race: R, judge: J, goal: G) -> Self
+    where
+        L: Default,
+    {
         Self {
             race: Some(race),
             judge,
             goal,
-            failed: Vec::new(),
+            failed: L::default(),
         }
     }
 
@@ -91,7 +89,7 @@ enum Outcome<V> {
     Undecided,
 }
 
-impl<K, S, T, P, H, J, G, E> Decision<GenericRace<K, S, T, P, H>, J, G, S::Arg, E>
+impl<K, S, T, P, H, J, G, L> Decision<GenericRace<K, S, T, P, H>, J, G, L>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
@@ -99,13 +97,14 @@ where
     T: Timer + Unpin,
     P: Policy,
     H: Hook,
-    J: Judge<S::Output, Error = E>,
-    G: Goal<S::Arg, J::Value, E>,
+    J: Judge<S::Output>,
+    G: Goal<S::Arg, J::Value, L>,
+    L: Failures<Arg = S::Arg, Error = J::Error>,
 {
     /// Lets attempts run on after another one has committed.
     pub(super) fn keep_losers(self: Pin<&mut Self>) {
         if let Some(race) = self.project().race.as_pin_mut() {
-            race.parts().1.set_losers(Losers::RunOn);
+            race.parts().1.let_losers_run_on();
         }
     }
 
@@ -165,17 +164,18 @@ where
 impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Decides what follows from a step, after which `running` attempts are running.
     #[inline]
-    fn decide<J, G, E>(
+    fn decide<J, G, L>(
         &mut self,
         step: Step<S::Arg, S::Output>,
         running: usize,
         judge: &mut J,
         goal: &mut G,
-        failed: &mut Vec<Failed<S::Arg, E>>,
+        failed: &mut L,
     ) -> Outcome<G::Value>
     where
-        J: Judge<S::Output, Error = E>,
-        G: Goal<S::Arg, J::Value, E>,
+        J: Judge<S::Output>,
+        G: Goal<S::Arg, J::Value, L>,
+        L: Failures<Arg = S::Arg, Error = J::Error>,
     {
         let (arg, index, failure, verdict) = match step {
             Step::Finished { index, arg, output } => match judge.judge(output) {
@@ -215,9 +215,6 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
             Failure::TimedOut(_) => EventKind::TimedOut,
         };
         let elapsed = self.elapsed();
-        if failed.capacity() == 0 {
-            *failed = Vec::with_capacity(FEW_FAILURES);
-        }
         failed.push(Failed {
             arg,
             index,
@@ -240,7 +237,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     }
 }
 
-impl<K, S, T, P, H, J, G, E> Future for Decision<GenericRace<K, S, T, P, H>, J, G, S::Arg, E>
+impl<K, S, T, P, H, J, G, L> Future for Decision<GenericRace<K, S, T, P, H>, J, G, L>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
@@ -248,8 +245,9 @@ where
     T: Timer + Unpin,
     P: Policy,
     H: Hook,
-    J: Judge<S::Output, Error = E>,
-    G: Goal<S::Arg, J::Value, E>,
+    J: Judge<S::Output>,
+    G: Goal<S::Arg, J::Value, L>,
+    L: Failures<Arg = S::Arg, Error = J::Error>,
 {
     type Output = Result<G::Value, G::Error>;
 
@@ -260,16 +258,16 @@ where
     }
 }
 
-impl<R: fmt::Debug, J, G, A, E> fmt::Debug for Decision<R, J, G, A, E> {
+impl<R: fmt::Debug, J, G, L: Failures> fmt::Debug for Decision<R, J, G, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decision")
             .field("race", &self.race)
-            .field("failed", &self.failed.len())
+            .field("failed", &self.failed.total())
             .finish_non_exhaustive()
     }
 }
 
-impl<K, S, T, P, H, J, G, E> FusedFuture for Decision<GenericRace<K, S, T, P, H>, J, G, S::Arg, E>
+impl<K, S, T, P, H, J, G, L> FusedFuture for Decision<GenericRace<K, S, T, P, H>, J, G, L>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
@@ -277,8 +275,9 @@ where
     T: Timer + Unpin,
     P: Policy,
     H: Hook,
-    J: Judge<S::Output, Error = E>,
-    G: Goal<S::Arg, J::Value, E>,
+    J: Judge<S::Output>,
+    G: Goal<S::Arg, J::Value, L>,
+    L: Failures<Arg = S::Arg, Error = J::Error>,
 {
     fn is_terminated(&self) -> bool {
         self.is_decided()

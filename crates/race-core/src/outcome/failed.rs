@@ -65,11 +65,26 @@ impl<E: error::Error + 'static> error::Error for Failure<E> {
 /// Writes the failures after a colon, in the alternate form of the errors: `: #0: a; #1: b`.
 pub(super) fn write_list<A, E: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
+    omitted: usize,
     failed: &[Failed<A, E>],
 ) -> fmt::Result {
-    for (position, Failed { index, failure, .. }) in failed.iter().enumerate() {
-        let separator = if position == 0 { ':' } else { ';' };
+    let mut separator = write_omitted(f, omitted)?;
+    for Failed { index, failure, .. } in failed {
         write!(f, "{separator} #{index}: {failure:#}")?;
+        separator = ';';
     }
     Ok(())
+}
+
+/// Writes how many failures are not in a list, if any. Returns the separator before its first item.
+pub(super) fn write_omitted(
+    f: &mut fmt::Formatter<'_>,
+    omitted: usize,
+) -> Result<char, fmt::Error> {
+    match omitted {
+        0 => return Ok(':'),
+        1 => f.write_str(": 1 earlier failure omitted")?,
+        _ => write!(f, ": {omitted} earlier failures omitted")?,
+    }
+    Ok(';')
 }

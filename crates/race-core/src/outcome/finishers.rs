@@ -1,6 +1,6 @@
-//! The result-aware finishers of a race.
+//! The result-aware finishers of a race that end with one winner.
 
-use super::{By, Decision, Judge, Many, OkWins, OkWinsBy, One, Verdict};
+use super::{By, Decision, Judge, OkWins, OkWinsBy, One, Verdict};
 use crate::{
     Hook, Policy, Timer,
     attempts::AttemptSet,
@@ -18,7 +18,8 @@ where
     H: Hook,
 {
     /// Resolves to `Result<Won<Arg, V>, RaceError<Arg, E>>`: the first `Ok`, or every failure. The
-    /// other attempts are cancelled.
+    /// other attempts are cancelled. An [`InlineRace`](crate::InlineRace) keeps the latest failures:
+    /// its error is an [`InlineRaceError`](crate::InlineRaceError).
     ///
     /// When the latest attempt has failed, or no attempt is running, the next one starts at once;
     /// see [`on_failure`](Self::on_failure) and [`backoff`](Self::backoff).
@@ -36,7 +37,7 @@ where
     /// assert_eq!((won.arg, won.index, won.elapsed), ("two", 1, ms(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn first_ok<V, E>(self) -> Decision<Self, OkWins, One, S::Arg, E>
+    pub fn first_ok<V, E>(self) -> Decision<Self, OkWins, One, K::Failures<S::Arg, E>>
     where
         S: Source<Output = Result<V, E>>,
     {
@@ -63,7 +64,10 @@ where
     /// assert!(matches!(clock.run(fatal)?, Err(RaceError::Fatal { .. })));
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
-    pub fn first_ok_by<V, E, C>(self, classify: C) -> Decision<Self, OkWinsBy<C>, One, S::Arg, E>
+    pub fn first_ok_by<V, E, C>(
+        self,
+        classify: C,
+    ) -> Decision<Self, OkWinsBy<C>, One, K::Failures<S::Arg, E>>
     where
         S: Source<Output = Result<V, E>>,
         C: FnMut(&E) -> Verdict,
@@ -89,90 +93,26 @@ where
     /// assert_eq!(won.output, 200);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn first_by<C>(self, classify: C) -> Decision<Self, By<C>, One, S::Arg, S::Output>
+    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
+    pub fn first_by<C>(
+        self,
+        classify: C,
+    ) -> Decision<Self, By<C>, One, K::Failures<S::Arg, S::Output>>
     where
         C: FnMut(&S::Output) -> Verdict,
     {
         Decision::new(self, By(classify), One)
-    }
-
-    /// Resolves to `Result<Vec<Won<Arg, V>>, QuorumError<Arg, V, E>>`: the first `needed` attempts
-    /// that are `Ok`, in the order in which they finish. The others are cancelled.
-    ///
-    /// It fails as soon as `needed` successes are out of reach. If the source does not know its
-    /// length, such as a stream or a `filter`, the race draws one candidate ahead to notice the end
-    /// of the source. With 0 it succeeds at once and starts nothing.
-    ///
-    /// Attempts are staggered as in any race. To start as many as needed at once, and more if they
-    /// are slow, use [`Steps`](crate::Steps). A budget does not charge the first `needed` attempts.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, Steps, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// # let write = |&replica: &u64| {
-    /// #     let sleep = clock.sleep(ms(replica * 10));
-    /// #     async move { sleep.await; Ok::<_, std::io::Error>(()) }
-    /// # };
-    /// // Two replicas at once, the third after 50 ms.
-    /// let delays = Steps::new([0, 50].map(Duration::from_millis));
-    /// let race = Race::new_with(clock.timer(), delays, write, [9, 2, 4]);
-    /// let written = clock.run(race.quorum(2))??;
-    /// assert_eq!([written[0].arg, written[1].arg], [2, 9]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn quorum<V, E>(self, needed: usize) -> Decision<Self, OkWins, Many<S::Arg, V>, S::Arg, E>
-    where
-        S: Source<Output = Result<V, E>>,
-    {
-        self.quorum_of(needed, OkWins)
-    }
-
-    /// Resolves to `Result<Vec<Won<Arg, Output>>, QuorumError<Arg, Output, Output>>`: the first
-    /// `needed` outputs that `classify` accepts. See [`quorum`](Self::quorum).
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use race_core::{Race, Verdict, VirtualClock};
-    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
-    /// # let attempts = [200, 503, 204].map(|status| async move { status });
-    /// let race = Race::of_with(clock.timer(), ms(0), attempts);
-    /// let accepted = clock.run(race.quorum_by(2, |status| match status {
-    ///     200..300 => Verdict::Accept,
-    ///     _ => Verdict::Retryable,
-    /// }))??;
-    /// assert_eq!(accepted.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
-    pub fn quorum_by<C>(
-        self,
-        needed: usize,
-        classify: C,
-    ) -> Decision<Self, By<C>, Many<S::Arg, S::Output>, S::Arg, S::Output>
-    where
-        C: FnMut(&S::Output) -> Verdict,
-    {
-        self.quorum_of(needed, By(classify))
-    }
-
-    fn quorum_of<J, V, E>(
-        mut self,
-        needed: usize,
-        judge: J,
-    ) -> Decision<Self, J, Many<S::Arg, V>, S::Arg, E> {
-        self.schedule.set_needed(needed);
-        Decision::new(self, judge, Many::new(needed))
     }
 }
 
 impl<K: Placement, S: Source, T, P, H> GenericRace<K, S, T, P, H> {
     /// Like `first_by`, for a classifier whose type has a name, and for any placement.
     #[doc(hidden)]
+    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
     pub fn first_judged<J: Judge<S::Output>>(
         self,
         judge: J,
-    ) -> Decision<Self, J, One, S::Arg, J::Error> {
+    ) -> Decision<Self, J, One, K::Failures<S::Arg, J::Error>> {
         Decision::new(self, judge, One)
     }
 }

@@ -1,13 +1,12 @@
-use alloc::vec::Vec;
-
-use super::{Failed, RaceError, Won};
+use super::{GenericRaceError, Won};
 use crate::Refusal;
 
 /// How many attempts must be accepted, and what the race resolves to.
 ///
-/// `A` is the type of the arguments, `V` and `E` those of accepted and failed outputs.
+/// `A` is the type of the arguments, `V` that of accepted outputs, and `L` that of the list of
+/// failures.
 #[doc(hidden)]
-pub trait Goal<A, V, E> {
+pub trait Goal<A, V, L> {
     /// What the race resolves to when the goal is reached.
     type Value;
     /// What the race resolves to otherwise.
@@ -29,7 +28,7 @@ pub trait Goal<A, V, E> {
         true
     }
 
-    fn missed(&mut self, why: Missed, failed: Vec<Failed<A, E>>) -> Self::Error;
+    fn missed(&mut self, why: Missed, failed: L) -> Self::Error;
 }
 
 /// Why a goal was not reached.
@@ -47,21 +46,21 @@ pub enum Missed {
 #[derive(Clone, Copy, Debug)]
 pub struct One;
 
-impl<A, V, E> Goal<A, V, E> for One {
+impl<A, V, L> Goal<A, V, L> for One {
     type Value = Won<A, V>;
-    type Error = RaceError<A, E>;
+    type Error = GenericRaceError<L>;
 
     #[inline]
     fn accept(&mut self, won: Won<A, V>) -> Option<Won<A, V>> {
         Some(won)
     }
 
-    fn missed(&mut self, why: Missed, failed: Vec<Failed<A, E>>) -> RaceError<A, E> {
+    fn missed(&mut self, why: Missed, failed: L) -> GenericRaceError<L> {
         match why {
-            Missed::NoCandidates => RaceError::NoCandidates,
-            Missed::OutOfReach(refused) => RaceError::AllFailed { failed, refused },
-            Missed::Fatal => RaceError::Fatal { failed },
-            Missed::Deadline => RaceError::Deadline { failed },
+            Missed::NoCandidates => GenericRaceError::NoCandidates,
+            Missed::OutOfReach(refused) => GenericRaceError::AllFailed { failed, refused },
+            Missed::Fatal => GenericRaceError::Fatal { failed },
+            Missed::Deadline => GenericRaceError::Deadline { failed },
         }
     }
 }

@@ -7,7 +7,7 @@ use core::{
 use futures_core::FusedFuture;
 use pin_project_lite::pin_project;
 
-use super::{Decision, goal::Goal, judge::Judge};
+use super::{Decision, Failures, goal::Goal, judge::Judge};
 use crate::{
     Hook, Policy, Timer,
     attempts::AttemptSet,
@@ -32,7 +32,7 @@ pin_project! {
     }
 }
 
-impl<R, J, G, A, E> Decision<R, J, G, A, E> {
+impl<R, J, G, L> Decision<R, J, G, L> {
     /// Resolves to `(Result, Race)`: the result of this finisher, and the race with the attempts
     /// that are still running, instead of cancelling them.
     ///
@@ -73,8 +73,7 @@ impl<R, J, G, A, E> Decision<R, J, G, A, E> {
     }
 }
 
-impl<K, S, T, P, H, J, G, E> Future
-    for KeepRace<Decision<GenericRace<K, S, T, P, H>, J, G, S::Arg, E>>
+impl<K, S, T, P, H, J, G, L> Future for KeepRace<Decision<GenericRace<K, S, T, P, H>, J, G, L>>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)> + Unpin,
@@ -82,8 +81,9 @@ where
     T: Timer + Unpin,
     P: Policy,
     H: Hook,
-    J: Judge<S::Output, Error = E>,
-    G: Goal<S::Arg, J::Value, E>,
+    J: Judge<S::Output>,
+    G: Goal<S::Arg, J::Value, L>,
+    L: Failures<Arg = S::Arg, Error = J::Error>,
 {
     type Output = (Result<G::Value, G::Error>, GenericRace<K, S, T, P, H>);
 
@@ -105,8 +105,7 @@ impl<D: fmt::Debug> fmt::Debug for KeepRace<D> {
     }
 }
 
-impl<K, S, T, P, H, J, G, E> FusedFuture
-    for KeepRace<Decision<GenericRace<K, S, T, P, H>, J, G, S::Arg, E>>
+impl<K, S, T, P, H, J, G, L> FusedFuture for KeepRace<Decision<GenericRace<K, S, T, P, H>, J, G, L>>
 where
     K: Placement,
     K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)> + Unpin,
@@ -114,8 +113,9 @@ where
     T: Timer + Unpin,
     P: Policy,
     H: Hook,
-    J: Judge<S::Output, Error = E>,
-    G: Goal<S::Arg, J::Value, E>,
+    J: Judge<S::Output>,
+    G: Goal<S::Arg, J::Value, L>,
+    L: Failures<Arg = S::Arg, Error = J::Error>,
 {
     fn is_terminated(&self) -> bool {
         self.decision.is_decided()

@@ -2,8 +2,14 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::{
-    Failed, QuorumError, Tally, Won,
+    By, Decision, Failed, OkWins, QuorumError, Tally, Verdict, Won,
     goal::{Goal, Missed},
+};
+use crate::{
+    Hook, Policy, Timer,
+    attempts::AttemptSet,
+    race::{GenericRace, Placement},
+    source::Source,
 };
 
 /// The goal of `quorum`: a number of accepted attempts.
@@ -20,7 +26,7 @@ impl<A, V> Many<A, V> {
     }
 }
 
-impl<A, V, E> Goal<A, V, E> for Many<A, V> {
+impl<A, V, E> Goal<A, V, Vec<Failed<A, E>>> for Many<A, V> {
     type Value = Vec<Won<A, V>>;
     type Error = QuorumError<A, V, E>;
 
@@ -55,5 +61,93 @@ impl<A, V, E> Goal<A, V, E> for Many<A, V> {
             Missed::Fatal => QuorumError::Fatal(tally),
             Missed::Deadline => QuorumError::Deadline(tally),
         }
+    }
+}
+
+/// The finishers with a quorum.
+impl<K, S, T, P, H> GenericRace<K, S, T, P, H>
+where
+    K: Placement,
+    K::Set<S::Attempt, (S::Arg, usize)>: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    S: Source,
+    T: Timer + Unpin,
+    P: Policy,
+    H: Hook,
+{
+    /// Resolves to `Result<Vec<Won<Arg, V>>, QuorumError<Arg, V, E>>`: the first `needed` attempts
+    /// that are `Ok`, in the order in which they finish. The others are cancelled.
+    ///
+    /// It fails as soon as `needed` successes are out of reach. If the source does not know its
+    /// length, such as a stream or a `filter`, the race draws one candidate ahead to notice the end
+    /// of the source. With 0 it succeeds at once and starts nothing.
+    ///
+    /// Attempts are staggered as in any race. To start as many as needed at once, and more if they
+    /// are slow, use [`Steps`](crate::Steps). A budget does not charge the first `needed` attempts.
+    ///
+    /// The lists of winners and of failures are on the heap, also those of an
+    /// [`InlineRace`](crate::InlineRace).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, Steps, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// # let write = |&replica: &u64| {
+    /// #     let sleep = clock.sleep(ms(replica * 10));
+    /// #     async move { sleep.await; Ok::<_, std::io::Error>(()) }
+    /// # };
+    /// // Two replicas at once, the third after 50 ms.
+    /// let delays = Steps::new([0, 50].map(Duration::from_millis));
+    /// let race = Race::new_with(clock.timer(), delays, write, [9, 2, 4]);
+    /// let written = clock.run(race.quorum(2))??;
+    /// assert_eq!([written[0].arg, written[1].arg], [2, 9]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
+    pub fn quorum<V, E>(
+        self,
+        needed: usize,
+    ) -> Decision<Self, OkWins, Many<S::Arg, V>, Vec<Failed<S::Arg, E>>>
+    where
+        S: Source<Output = Result<V, E>>,
+    {
+        self.quorum_of(needed, OkWins)
+    }
+
+    /// Resolves to `Result<Vec<Won<Arg, Output>>, QuorumError<Arg, Output, Output>>`: the first
+    /// `needed` outputs that `classify` accepts. See [`quorum`](Self::quorum).
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use race_core::{Race, Verdict, VirtualClock};
+    /// # let (clock, ms) = (VirtualClock::new(), Duration::from_millis);
+    /// # let attempts = [200, 503, 204].map(|status| async move { status });
+    /// let race = Race::of_with(clock.timer(), ms(0), attempts);
+    /// let accepted = clock.run(race.quorum_by(2, |status| match status {
+    ///     200..300 => Verdict::Accept,
+    ///     _ => Verdict::Retryable,
+    /// }))??;
+    /// assert_eq!(accepted.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
+    pub fn quorum_by<C>(
+        self,
+        needed: usize,
+        classify: C,
+    ) -> Decision<Self, By<C>, Many<S::Arg, S::Output>, Vec<Failed<S::Arg, S::Output>>>
+    where
+        C: FnMut(&S::Output) -> Verdict,
+    {
+        self.quorum_of(needed, By(classify))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the parts of a decision")]
+    fn quorum_of<J, V, E>(
+        mut self,
+        needed: usize,
+        judge: J,
+    ) -> Decision<Self, J, Many<S::Arg, V>, Vec<Failed<S::Arg, E>>> {
+        self.schedule.set_needed(needed);
+        Decision::new(self, judge, Many::new(needed))
     }
 }

@@ -89,7 +89,7 @@ impl<A, V, E> QuorumError<A, V, E> {
         E: Into<Box<dyn error::Error + Send + Sync>>,
     {
         let reason = Reason(&self).to_string();
-        BoxedRaceError::new(&reason, self.into_failed())
+        BoxedRaceError::new(&reason, 0, self.into_failed())
     }
 }
 
@@ -122,7 +122,7 @@ impl<A, V, E: fmt::Display> fmt::Display for QuorumError<A, V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Reason(self).fmt(f)?;
         match self.tally() {
-            Some(tally) => write_list(f, &tally.failed),
+            Some(tally) => write_list(f, 0, &tally.failed),
             None => Ok(()),
         }
     }

@@ -1,30 +1,60 @@
-use alloc::{boxed::Box, string::ToString as _, vec::Vec};
+#[cfg(feature = "alloc")]
+use alloc::{boxed::Box, vec::Vec};
 use core::{error, fmt};
 
-use super::{BoxedRaceError, Failed, failed::write_list};
+#[cfg(feature = "alloc")]
+use super::BoxedRaceError;
+use super::{Failed, Failures, InlineFailures, failed::write_list};
 use crate::Refusal;
 
+/// Why a race on the heap has no winner, with every failure. See [`GenericRaceError`].
+#[cfg(feature = "alloc")]
+pub type RaceError<A, E> = GenericRaceError<Vec<Failed<A, E>>>;
+
+/// Why an [`InlineRace`](crate::InlineRace) has no winner, with the latest `N` failures. See
+/// [`GenericRaceError`].
+///
+/// ```
+/// use core::time::Duration;
+/// use race_core::{InlineRace, InlineRaceError};
+/// # use race_core::VirtualClock;
+///
+/// # let clock = VirtualClock::new();
+/// # let timer = clock.timer();
+/// # clock.run(async {
+/// let attempts = ["refused", "no route"].map(|error| async move { Err::<(), _>(error) });
+/// let race = InlineRace::<2, _, _>::of_with(timer, Duration::ZERO, attempts);
+/// let error: InlineRaceError<usize, &str, 2> = race.first_ok().await.unwrap_err();
+/// assert_eq!(error.failed().len(), 2);
+/// assert_eq!(error.into_last_error(), Some("no route"));
+/// # }).unwrap();
+/// ```
+pub type InlineRaceError<A, E, const N: usize> = GenericRaceError<InlineFailures<A, E, N>>;
+
 /// Why a race has no winner.
+///
+/// Use it by its aliases: `RaceError` has every failure, [`InlineRaceError`] the latest ones. `L` is
+/// the list of failures.
 ///
 /// It is an [`Error`](core::error::Error) for every attempt error that is `Debug + Display`, such
 /// as `anyhow::Error`, `Box<dyn Error + Send + Sync>` and `String`, so `?` converts it to
 /// `anyhow::Error` or to a boxed error, if the arguments are `'static`. ([`boxed`](Self::boxed)
 /// drops the arguments.) Its message lists each failure in the alternate form (`{:#}`), which
 /// prints the whole chain of an `anyhow::Error`; it has no `source()`. To keep the chain of your
-/// errors as sources, use `.map_err(RaceError::boxed)`.
+/// errors as sources, use `.map_err(GenericRaceError::boxed)` (`RaceError::boxed`).
 ///
-/// To get your errors back, see [`into_last_error`](Self::into_last_error),
-/// [`into_errors`](Self::into_errors) and [`into_failed`](Self::into_failed).
+/// To get your errors back, see [`into_last_error`](Self::into_last_error), `into_errors` and
+/// [`into_failed`](Self::into_failed).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RaceError<A, E> {
+pub enum GenericRaceError<L> {
     /// There were no candidates.
     NoCandidates,
     /// Every started attempt failed, and no other could start.
     #[non_exhaustive]
     AllFailed {
         /// The failures, in the order in which they happened.
-        failed: Vec<Failed<A, E>>,
+        failed: L,
         /// What refused further starts; `None` if the candidates were used up.
         refused: Option<Refusal>,
     },
@@ -32,47 +62,42 @@ pub enum RaceError<A, E> {
     #[non_exhaustive]
     Fatal {
         /// The failures, in the order in which they happened. The last one is the fatal one.
-        failed: Vec<Failed<A, E>>,
+        failed: L,
     },
     /// The deadline passed. The attempts that were running were cancelled.
     #[non_exhaustive]
     Deadline {
         /// The failures before the deadline, in the order in which they happened.
-        failed: Vec<Failed<A, E>>,
+        failed: L,
     },
 }
 
-impl<A, E> RaceError<A, E> {
-    /// Returns the failures, in the order in which they happened. A fatal one is the last.
-    #[must_use]
-    pub fn failed(&self) -> &[Failed<A, E>] {
+impl<L: Failures> GenericRaceError<L> {
+    fn list(&self) -> Option<&L> {
         match self {
-            Self::NoCandidates => &[],
+            Self::NoCandidates => None,
             Self::AllFailed { failed, .. } | Self::Fatal { failed } | Self::Deadline { failed } => {
-                failed
+                Some(failed)
             }
         }
     }
 
-    /// Returns the failures, in the order in which they happened. A fatal one is the last.
+    /// Returns the failures that were kept, in the order in which they happened. A fatal one is the
+    /// last.
     #[must_use]
-    pub fn into_failed(self) -> Vec<Failed<A, E>> {
+    pub fn failed(&self) -> &[Failed<L::Arg, L::Error>] {
+        self.list().map_or(&[], L::as_slice)
+    }
+
+    /// Returns the list of failures, in the order in which they happened. A fatal one is the last.
+    #[must_use]
+    pub fn into_failed(self) -> L {
         match self {
-            Self::NoCandidates => Vec::new(),
+            Self::NoCandidates => L::default(),
             Self::AllFailed { failed, .. } | Self::Fatal { failed } | Self::Deadline { failed } => {
                 failed
             }
         }
-    }
-
-    /// Returns the errors of the attempts, in the order in which they failed. Attempts that timed
-    /// out have none.
-    #[must_use]
-    pub fn into_errors(self) -> Vec<E> {
-        let failed = self.into_failed().into_iter();
-        failed
-            .filter_map(|failed| failed.failure.into_error())
-            .collect()
     }
 
     /// Returns the last error that an attempt returned, which is the fatal one if there is one.
@@ -89,10 +114,23 @@ impl<A, E> RaceError<A, E> {
     /// # Ok::<(), race_core::Deadlock>(())
     /// ```
     #[must_use]
-    pub fn into_last_error(self) -> Option<E> {
+    pub fn into_last_error(self) -> Option<L::Error> {
         let failed = self.into_failed().into_iter().rev();
         let mut errors = failed.filter_map(|failed| failed.failure.into_error());
         errors.next()
+    }
+}
+
+#[cfg(feature = "alloc")]
+impl<L: Failures> GenericRaceError<L> {
+    /// Returns the errors of the attempts, in the order in which they failed. Attempts that timed
+    /// out have none.
+    #[must_use]
+    pub fn into_errors(self) -> Vec<L::Error> {
+        let failed = self.into_failed().into_iter();
+        failed
+            .filter_map(|failed| failed.failure.into_error())
+            .collect()
     }
 
     /// Boxes the errors, so that their chains stay reachable as sources. The arguments are dropped.
@@ -111,28 +149,31 @@ impl<A, E> RaceError<A, E> {
     #[must_use]
     pub fn boxed(self) -> BoxedRaceError
     where
-        E: Into<Box<dyn error::Error + Send + Sync>>,
+        L::Error: Into<Box<dyn error::Error + Send + Sync>>,
     {
-        let reason = Reason(&self).to_string();
-        BoxedRaceError::new(&reason, self.into_failed())
+        let omitted = self.list().map_or(0, L::omitted);
+        let reason = alloc::format!("{}", Reason(&self));
+        BoxedRaceError::new(&reason, omitted, self.into_failed())
     }
 }
 
 /// Why a race failed, without the failures.
-struct Reason<'a, A, E>(&'a RaceError<A, E>);
+struct Reason<'a, L>(&'a GenericRaceError<L>);
 
-impl<A, E> fmt::Display for Reason<'_, A, E> {
+impl<L: Failures> fmt::Display for Reason<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (failed, refused) = match self.0 {
-            RaceError::NoCandidates => {
+            GenericRaceError::NoCandidates => {
                 return f.write_str("no candidates to race: provide at least one");
             }
-            RaceError::Fatal { failed } => {
-                let index = failed.last().map_or(0, |fatal| fatal.index);
+            GenericRaceError::Fatal { failed } => {
+                let index = failed.as_slice().last().map_or(0, |fatal| fatal.index);
                 return write!(f, "attempt #{index} failed fatally");
             }
-            RaceError::Deadline { .. } => return f.write_str("no attempt won before the deadline"),
-            RaceError::AllFailed { failed, refused } => (failed.len(), refused),
+            GenericRaceError::Deadline { .. } => {
+                return f.write_str("no attempt won before the deadline");
+            }
+            GenericRaceError::AllFailed { failed, refused } => (failed.total(), refused),
         };
         match (failed, refused) {
             (0, Some(refusal)) => return write!(f, "no attempt could start, refused by {refusal}"),
@@ -148,11 +189,11 @@ impl<A, E> fmt::Display for Reason<'_, A, E> {
     }
 }
 
-impl<A, E: fmt::Display> fmt::Display for RaceError<A, E> {
+impl<L: Failures<Error: fmt::Display>> fmt::Display for GenericRaceError<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Reason(self).fmt(f)?;
-        write_list(f, self.failed())
+        write_list(f, self.list().map_or(0, L::omitted), self.failed())
     }
 }
 
-impl<A: fmt::Debug, E: fmt::Debug + fmt::Display> error::Error for RaceError<A, E> {}
+impl<L: Failures<Error: fmt::Display> + fmt::Debug> error::Error for GenericRaceError<L> {}

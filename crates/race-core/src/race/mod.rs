@@ -35,7 +35,6 @@ pub use placement::{Inline, Placement};
 pub(crate) use poll::Step;
 pub(crate) use schedule::Schedule;
 pub use stream::NextAttempt;
-#[cfg(feature = "alloc")]
 pub(crate) use timeouts::Expiries;
 
 pin_project! {
@@ -138,10 +137,18 @@ pub type Race<S, T, P = Duration, H = ()> = GenericRace<Heap, S, T, P, H>;
 /// A race that keeps up to `N` running attempts in place and needs no allocator. See
 /// [`GenericRace`].
 ///
-/// It differs from `Race` in this: when `N` attempts are running, the next start waits until one
-/// finishes, as with [`max_in_flight`](GenericRace::max_in_flight); each poll polls all running
-/// attempts, and the first slot to be polled rotates; and it must be pinned, because the attempts
-/// live in it. `N = 0` does not compile.
+/// It differs from `Race` in this:
+///
+/// - When `N` attempts are running, the next start waits until one finishes, as with
+///   [`max_in_flight`](GenericRace::max_in_flight).
+/// - Result-aware finishers keep the latest `N` failures and count all of them; their error is an
+///   [`InlineRaceError`](crate::InlineRaceError).
+/// - Each poll polls all running attempts, with the waker of the task; the first slot to be polled
+///   rotates.
+/// - It must be pinned to be read as a stream, because the attempts live in it. A finisher that is
+///   awaited in place needs no pinning.
+///
+/// `N = 0` does not compile.
 ///
 /// ```
 /// use core::{pin::pin, time::Duration};
@@ -157,9 +164,8 @@ pub type Race<S, T, P = Duration, H = ()> = GenericRace<Heap, S, T, P, H>;
 /// # }).unwrap();
 /// ```
 ///
-/// Without the feature `alloc`, the finishers are `first` and `next`; those that tell success from
-/// failure need an allocator for the errors. With a policy other than a `Duration`, add a `_` for
-/// it: `InlineRace::<2, _, _, _>`.
+/// It never allocates, with or without the feature `alloc`, which adds quorums and observers: these
+/// do. With a policy other than a `Duration`, add a `_` for it: `InlineRace::<2, _, _, _>`.
 pub type InlineRace<const N: usize, S, T, P = Duration, H = ()> =
     GenericRace<Inline<N>, S, T, P, H>;
 

@@ -37,6 +37,12 @@ impl<S: Source, T, P, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     #[inline]
     pub(super) fn begin_handle(&mut self, _: usize) {}
 
+    #[inline]
+    pub(crate) fn let_losers_run_on(&mut self) {}
+
+    #[inline]
+    pub(super) fn deliver_losers(&mut self) {}
+
     pub(super) fn retain_handles(&mut self, _: impl FnMut(usize) -> bool) {}
 
     #[inline]

@@ -1,14 +1,17 @@
 //! Where a race keeps its running attempts: on the heap or inline.
 
 #[cfg(feature = "alloc")]
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
 
 #[cfg(feature = "alloc")]
 use super::timeouts::Expiry;
 use super::{expiries::InlineExpiries, timeouts::Expiries};
-use crate::attempts::InlineAttempts;
 #[cfg(feature = "alloc")]
-use crate::{Attempts, attempts::OneWakerAttempts};
+use crate::{Attempts, Failed, attempts::OneWakerAttempts};
+use crate::{
+    attempts::InlineAttempts,
+    outcome::{Failures, InlineFailures},
+};
 
 /// Where a race keeps its running attempts, and with which waker it polls them. `Heap`, `OneWaker`
 /// and [`Inline`] implement it.
@@ -22,6 +25,10 @@ pub trait Placement {
 
     #[doc(hidden)]
     type Expiries: Expiries;
+
+    /// The failures of attempts with arguments `A` and errors `E`, which result-aware finishers
+    /// keep.
+    type Failures<A, E>: Failures<Arg = A, Error = E>;
 
     #[doc(hidden)]
     fn empty_set<F, A>() -> Self::Set<F, A>;
@@ -40,6 +47,7 @@ pub struct Heap;
 impl Placement for Heap {
     type Set<F, A> = Attempts<F, A>;
     type Expiries = VecDeque<Expiry>;
+    type Failures<A, E> = Vec<Failed<A, E>>;
 
     #[inline]
     fn empty_set<F, A>() -> Attempts<F, A> {
@@ -80,6 +88,7 @@ pub struct OneWaker;
 impl Placement for OneWaker {
     type Set<F, A> = OneWakerAttempts<F, A>;
     type Expiries = VecDeque<Expiry>;
+    type Failures<A, E> = Vec<Failed<A, E>>;
 
     #[inline]
     fn empty_set<F, A>() -> OneWakerAttempts<F, A> {
@@ -99,6 +108,7 @@ pub struct Inline<const N: usize>;
 impl<const N: usize> Placement for Inline<N> {
     type Set<F, A> = InlineAttempts<F, A, N>;
     type Expiries = InlineExpiries<N>;
+    type Failures<A, E> = InlineFailures<A, E, N>;
 
     #[inline]
     fn empty_set<F, A>() -> InlineAttempts<F, A, N> {

@@ -24,15 +24,7 @@ pub(crate) enum Step<A, O> {
     /// An attempt exceeded the attempt timeout. Its future is dropped.
     TimedOut {
         index: usize,
-        #[cfg_attr(
-            not(feature = "alloc"),
-            expect(dead_code, reason = "for result-aware finishers")
-        )]
         arg: A,
-        #[cfg_attr(
-            not(feature = "alloc"),
-            expect(dead_code, reason = "for result-aware finishers")
-        )]
         timeout: Duration,
     },
     /// The source took back a candidate whose start was due.
@@ -163,7 +155,6 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     }
 
     /// Returns the next attempt that has finished, and starts nothing.
-    #[cfg(feature = "alloc")]
     pub(crate) fn poll_running<A>(
         &mut self,
         set: Pin<&mut A>,

@@ -178,7 +178,6 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     }
 
     /// Returns what kept further attempts from starting, if there may be candidates left.
-    #[cfg(feature = "alloc")]
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let remaining = self.stagger.remaining();
         let too_few = remaining != usize::MAX && self.stagger.starts() + remaining < self.needed;
@@ -194,7 +193,6 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     }
 
     /// Returns whether there was no candidate.
-    #[cfg(feature = "alloc")]
     pub(crate) fn had_no_candidates(&self) -> bool {
         !self.had_candidate && self.refused.is_none() && self.size_hint(0).1 == Some(0)
     }
@@ -232,21 +230,17 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     #[cfg(feature = "alloc")]
     pub(crate) fn set_needed(&mut self, needed: usize) {
         self.needed = needed;
-        if let Some(handles) = self.source.handles() {
-            handles.set_needed(needed);
-        }
+        self.set_needed_commits(needed);
         self.settled = false;
     }
 
     /// Reports an attempt that failed while `running` others are running.
-    #[cfg(feature = "alloc")]
     pub(crate) fn failed(&mut self, index: usize, running: usize) {
         let (timer, began) = (&self.timer, &mut self.began);
         self.stagger.failed(index, running, || read(timer, began));
     }
 
     /// Makes the next attempt due if none is running. The first attempt is due anyway.
-    #[cfg(feature = "alloc")]
     #[inline]
     pub(crate) fn note_running(&mut self, running: usize) {
         if running == 0 && self.stagger.starts() > 0 && !self.stagger.is_due() {
@@ -262,7 +256,6 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     }
 
     /// Starts nothing before `delay` has passed.
-    #[cfg(feature = "alloc")]
     pub(crate) fn not_before(&mut self, delay: Duration) {
         if delay.is_zero() {
             return;
@@ -274,7 +267,6 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     }
 
     /// Starts no more attempts, because a verdict said so.
-    #[cfg(feature = "alloc")]
     pub(crate) fn no_more_starts(&mut self) {
         if self.candidate.is_some() || !self.source_over && self.size_of_source() != Some(0) {
             self.refused = Some(Refusal::Verdict);
@@ -290,13 +282,12 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     }
 
     /// Starts no more attempts, and lets the running ones take as long as they need.
-    #[cfg(feature = "alloc")]
     pub(crate) fn drain(&mut self)
     where
         T: Unpin,
     {
         self.stop();
-        self.set_losers(crate::handle::Losers::Deliver);
+        self.deliver_losers();
         self.timeouts.clear();
         self.disarm();
     }

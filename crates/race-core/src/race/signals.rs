@@ -138,10 +138,25 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         }
     }
 
-    /// Sets what happens to attempts that have lost because others committed.
-    pub(crate) fn set_losers(&mut self, losers: Losers) {
+    /// Lets attempts run on after another one has committed.
+    pub(crate) fn let_losers_run_on(&mut self) {
         if let Some(handles) = self.source.handles() {
-            handles.set_losers(losers);
+            handles.set_losers(Losers::RunOn);
+        }
+    }
+
+    /// Delivers the outputs of attempts that have lost because others committed.
+    pub(super) fn deliver_losers(&mut self) {
+        if let Some(handles) = self.source.handles() {
+            handles.set_losers(Losers::Deliver);
+        }
+    }
+
+    /// Sets how many attempts may commit.
+    #[inline]
+    pub(super) fn set_needed_commits(&mut self, needed: usize) {
+        if let Some(handles) = self.source.handles() {
+            handles.set_needed(needed);
         }
     }
 }

@@ -124,7 +124,13 @@ pub(super) fn simulate(plan: &Plan) -> Option<Outcome> {
             outcome.at = 0; // the clock stops at some spurious poll
         }
         _ if !keeps_failures => outcome.failed.clear(),
-        _ => {}
+        _ => {
+            outcome.failures = outcome.failed.len();
+            if let (Some(room), Finisher::FirstBy) = (plan.set.room(), plan.finisher) {
+                let omitted = outcome.failures.saturating_sub(room);
+                outcome.failed.drain(..omitted);
+            }
+        }
     }
     Some(outcome)
 }
@@ -297,11 +303,7 @@ impl Model<'_> {
     /// When the next attempt can start; `NEVER` if it has to wait for room or a candidate, `None`
     /// if only a failure can make it due.
     fn next_start(&mut self) -> Option<u64> {
-        let room = match self.plan.set {
-            Set::Heap | Set::OneWaker => usize::MAX,
-            Set::InlineOne => 1,
-            Set::InlineThree => 3,
-        };
+        let room = self.plan.set.room().unwrap_or(usize::MAX);
         let max = self.plan.max_in_flight.unwrap_or(usize::MAX).min(room);
         if self.running.len() >= max {
             self.held = true;
