@@ -2,10 +2,12 @@
 //!
 //! One file for each kind of target. A kind reports a line for each of its targets.
 
+mod board;
 mod builds;
 mod compiler;
 mod firmware;
 mod machine;
+mod size;
 mod web;
 
 use crate::step::Outcome;
@@ -17,6 +19,8 @@ pub(crate) fn run() -> Outcome {
     let mut report = Report::new();
     builds::run(&mut report)?;
     firmware::run(&mut report)?;
+    board::run(&mut report)?;
+    size::run(&mut report)?;
     web::run(&mut report)?;
     println!("\n{}", report.join("\n"));
     Ok(())
