@@ -44,7 +44,8 @@ use crate::alarm::{self, Alarm};
 /// # Panics
 ///
 /// On targets other than `wasm32-unknown-unknown`, [`now`](Timer::now) and
-/// [`poll_until`](Timer::poll_until) panic.
+/// [`poll_until`](Timer::poll_until) panic. In a global scope without `performance` or `setTimeout`,
+/// such as that of a worklet, they throw a JavaScript error.
 ///
 /// # Cancel safety
 ///
