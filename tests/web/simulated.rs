@@ -2,6 +2,7 @@
 //! and a page that was suspended.
 
 use std::{
+    cell::RefCell,
     future::pending,
     pin::{Pin, pin},
     sync::{
@@ -130,6 +131,40 @@ fn disarm_never_and_drop_clear_the_timeout() {
         assert_eq!(scope.timeouts(), 0);
     }
     assert_eq!(Arc::strong_count(&task), 1);
+}
+
+thread_local! {
+    /// A timer that is polled, or dropped, while its callback runs.
+    static TIMER: RefCell<Option<WebTimer>> = RefCell::default();
+}
+
+struct PollWhenWoken;
+
+impl Wake for PollWhenWoken {
+    fn wake(self: Arc<Self>) {
+        let mut timer = TIMER.take().expect("it is there");
+        let waker = Waker::from(self);
+        let cx = &mut Context::from_waker(&waker);
+        let next = Moment::from(Duration::from_millis(80));
+        if Pin::new(&mut timer).poll_until(next, cx).is_pending() {
+            TIMER.set(Some(timer));
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+fn waker_may_poll_and_drop_the_timer() {
+    let (scope, mut timer) = (GlobalScope::simulated(), WebTimer::new());
+    let waker = Waker::from(Arc::new(PollWhenWoken));
+    let first = Moment::from(Duration::from_millis(50));
+    let polled = Pin::new(&mut timer).poll_until(first, &mut Context::from_waker(&waker));
+    assert!(polled.is_pending());
+    TIMER.set(Some(timer));
+    scope.call_back(50.0);
+    assert_eq!(scope.take_delays(), [50.0, 30.0]);
+    scope.call_back(80.0);
+    assert!(TIMER.take().is_none());
+    assert_eq!(scope.timeouts(), 0);
 }
 
 /// How many attempts run after the page was suspended for an hour. At most ten may run.

@@ -23,10 +23,15 @@ impl Target for Web {
     }
 }
 
+/// The name of the type of the global object, which tells a page from a worker.
+fn global_object() -> String {
+    js_sys::global().constructor().name().into()
+}
+
 #[wasm_bindgen_test]
 async fn suite_passes() {
     let passed = race_suite::run(&Web, &mut |name| console_log!("{name}")).await;
-    // The task `web` reads this line.
-    console_log!("suite: {passed} passed");
+    // The task `targets` reads this line.
+    console_log!("suite in {}: {passed} passed", global_object());
     assert!(passed > 0);
 }

@@ -16,8 +16,8 @@ use crate::alarm::{self, Alarm};
 /// 2^31 - 1 ms (about 25 days), the longest that `setTimeout` takes, are waited for in parts.
 ///
 /// Creating a timer does nothing. The first poll that has to wait allocates a callback, which later
-/// deadlines reuse. At most one timeout is set per timer. The wakers of other tasks may be used; a
-/// timer itself stays on its thread.
+/// deadlines reuse. At most one timeout is set per timer. A timer is not `Send`: it belongs to the
+/// page or worker that polls it.
 ///
 /// A clone is a new timer on the same clock that waits for nothing. A client struct can hold one
 /// timer and clone it for each race.
@@ -44,7 +44,8 @@ use crate::alarm::{self, Alarm};
 /// # Panics
 ///
 /// On targets other than `wasm32-unknown-unknown`, [`now`](Timer::now) and
-/// [`poll_until`](Timer::poll_until) panic.
+/// [`poll_until`](Timer::poll_until) panic. In a global scope without `performance` or `setTimeout`,
+/// such as that of a worklet, they throw a JavaScript error.
 ///
 /// # Cancel safety
 ///

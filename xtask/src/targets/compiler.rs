@@ -1,9 +1,12 @@
-//! Cross compilation with the compiler of the declared `rust-version`, which builds `core` and
-//! `alloc` from source.
+//! Cross compilation with the compiler of the declared `rust-version`, which builds the standard
+//! library from source.
 
 use std::path::{Path, PathBuf};
 
 use crate::{msrv, step::Step, workspace};
+
+/// The target that has `std`.
+pub(super) const WASM: &str = "wasm32-unknown-unknown";
 
 const LINKER: &str = "-Clinker=rust-lld";
 
@@ -35,8 +38,12 @@ impl Compiler {
 
     /// `cargo` with these arguments for a target.
     pub(super) fn cargo(&self, arguments: &str, target: &str, flags: &str) -> Step {
+        let libraries = match target {
+            WASM => "std,panic_abort",
+            _ => "core,alloc",
+        };
         Step::cargo(&format!(
-            "{arguments} --locked --quiet -Zbuild-std=core,alloc --target {target}"
+            "{arguments} --locked --quiet -Zbuild-std={libraries} --target {target}"
         ))
         .env("RUSTC", &self.rustc)
         // `-Zbuild-std` is unstable, and the compiler is a stable one.

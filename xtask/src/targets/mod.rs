@@ -8,6 +8,7 @@ mod compiler;
 mod firmware;
 mod machine;
 mod size;
+mod web;
 
 use crate::step::Outcome;
 
@@ -20,6 +21,7 @@ pub(crate) fn run() -> Outcome {
     firmware::run(&mut report)?;
     board::run(&mut report)?;
     size::run(&mut report)?;
+    web::run(&mut report)?;
     println!("\n{}", report.join("\n"));
     Ok(())
 }
