@@ -6,6 +6,7 @@ mod builds;
 mod compiler;
 mod firmware;
 mod machine;
+mod platforms;
 
 use crate::step::Outcome;
 
@@ -16,6 +17,7 @@ pub(crate) fn run() -> Outcome {
     let mut report = Report::new();
     builds::run(&mut report)?;
     firmware::run(&mut report)?;
+    platforms::run(&mut report)?;
     println!("\n{}", report.join("\n"));
     Ok(())
 }
