@@ -74,7 +74,7 @@ fn other_type_as_timer_names_the_features() {
         &message,
         &[
             "a race needs a `Timer`, and `()` is none",
-            "features `tokio`, `async-io`, `smol`, `web`",
+            "features `tokio`, `async-io`, `smol`, `embassy`, `web`",
         ],
     );
 }
