@@ -54,7 +54,7 @@ pub(crate) fn embassy() -> Outcome {
 pub(crate) fn other_runtimes() -> Outcome {
     let package = "--locked --quiet --manifest-path tests/other_runtimes/Cargo.toml";
     let without_sync = "--no-default-features --test monoio_without_sync";
-    Step::cargo(&format!("test {package}")).run()?;
+    Step::cargo(&format!("test {package} -- --nocapture")).run()?;
     Step::cargo(&format!("test {package} {without_sync}")).run()?;
     Step::cargo(&format!("clippy {package} --all-targets -- -D warnings")).run()?;
     Step::cargo(&format!("clippy {package} {without_sync} -- -D warnings")).run()

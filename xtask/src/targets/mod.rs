@@ -7,6 +7,7 @@ mod builds;
 mod compiler;
 mod firmware;
 mod machine;
+mod platforms;
 mod size;
 mod web;
 
@@ -22,6 +23,7 @@ pub(crate) fn run() -> Outcome {
     board::run(&mut report)?;
     size::run(&mut report)?;
     web::run(&mut report)?;
+    platforms::run(&mut report)?;
     println!("\n{}", report.join("\n"));
     Ok(())
 }
