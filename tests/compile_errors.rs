@@ -74,14 +74,14 @@ fn other_type_as_timer_names_the_features() {
         &message,
         &[
             "a race needs a `Timer`, and `()` is none",
-            "features `tokio`, `async-io`, `smol`",
+            "features `tokio`, `async-io`, `smol`, `embassy`, `web`",
         ],
     );
 }
 
 #[test]
 fn runtime_without_its_feature_names_the_feature() {
-    for module in ["tokio", "async_io", "smol"] {
+    for module in ["tokio", "async_io", "smol", "embassy", "web"] {
         let program = format!("use race::{module}::Race;\nfn main() {{}}");
         let message = message(&format!("missing-{module}"), "", &program);
         let feature = module.replace('_', "-");

@@ -36,11 +36,17 @@ pub(crate) fn no_std() -> Outcome {
     Step::cargo(&format!("{program} --no-default-features")).run()
 }
 
-/// Races on embassy's executor, with its default timer queue and with the generic one.
+/// Races on embassy's executor: with its default timer queue, on the system's clock and tick by tick
+/// on a mock clock, and with the generic queue.
 pub(crate) fn embassy() -> Outcome {
-    let program = "run --locked --quiet --manifest-path tests/embassy/Cargo.toml";
-    Step::cargo(program).run()?;
-    Step::cargo(&format!("{program} --features generic")).run()
+    let cargo = |command: &str, features: &str| {
+        Step::cargo(&format!(
+            "{command} --locked --quiet --manifest-path tests/embassy/Cargo.toml {features}"
+        ))
+    };
+    cargo("run", "").run()?;
+    cargo("run", "--features generic").run()?;
+    cargo("test", "--no-default-features --features mock-clock").run()
 }
 
 /// Runtimes that the workspace does not depend on. monoio is tested with its feature `sync` and
@@ -48,7 +54,7 @@ pub(crate) fn embassy() -> Outcome {
 pub(crate) fn other_runtimes() -> Outcome {
     let package = "--locked --quiet --manifest-path tests/other_runtimes/Cargo.toml";
     let without_sync = "--no-default-features --test monoio_without_sync";
-    Step::cargo(&format!("test {package}")).run()?;
+    Step::cargo(&format!("test {package} -- --nocapture")).run()?;
     Step::cargo(&format!("test {package} {without_sync}")).run()?;
     Step::cargo(&format!("clippy {package} --all-targets -- -D warnings")).run()?;
     Step::cargo(&format!("clippy {package} {without_sync} -- -D warnings")).run()

@@ -1,6 +1,5 @@
 //! The checks of the workspace. `cargo xtask` lists them; `cargo xtask lint docs` runs two of them.
 
-mod bare_metal;
 mod checks;
 mod clients;
 mod examples;
@@ -11,6 +10,7 @@ mod package;
 mod proofs;
 mod server;
 mod step;
+mod targets;
 mod workspace;
 
 use std::{env, process::ExitCode, time::Instant};
@@ -35,7 +35,6 @@ const TASKS: [Task; 24] = [
     task("docs", "build the documentation", checks::docs),
     task("features", "lint combinations of features", features::run),
     task("msrv", "compile the libraries with rust-version", msrv::run),
-    task("bare-metal", "compile for no_std targets", bare_metal::run),
     task("no-std", "link and run a no_std program", checks::no_std),
     task(
         "embassy",
@@ -56,6 +55,11 @@ const TASKS: [Task; 24] = [
     ),
     task("examples", "run every example", examples::run),
     task("fuzz-check", "compile the fuzz targets", fuzz::check),
+    task(
+        "targets",
+        "run the suite of races on other targets",
+        targets::run,
+    ),
     task("clients", "run the Go and Java clients", clients::run),
     task(
         "package",

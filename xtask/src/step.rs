@@ -1,7 +1,7 @@
 use std::{
     env,
     ffi::OsStr,
-    io,
+    io::{self, Read as _},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -93,6 +93,26 @@ impl Step {
         let output = self.command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim_end().to_owned())
+    }
+
+    /// Runs to the end, kills the process after `limit`, and returns the standard output.
+    pub(crate) fn output_within(mut self, limit: Duration) -> Result<String, String> {
+        self.announce();
+        let child = self.command.stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| format!("{}: {error}", self.shown))?;
+        let mut output = child.stdout.take().expect("it is piped");
+        let reader = thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = output.read_to_end(&mut bytes);
+            read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
+        });
+        let status = wait(child, limit);
+        let text = reader.join().expect("reading does not panic");
+        let text = text.map_err(|error| format!("{}: {error}", self.shown))?;
+        match self.judge(status) {
+            Ok(()) => Ok(text),
+            Err(error) => Err(format!("{text}{error}")),
+        }
     }
 
     /// The standard error, without announcing the command. The standard output is dropped.

@@ -4,7 +4,7 @@
 //! requests, Happy Eyeballs, fallback chains and rate-limited fan-out.
 //!
 //! This crate is the core. Most programs use `race` or one of the adapters (`race-tokio`,
-//! `race-async-io`, `race-smol`, `race-thread`), which add a timer:
+//! `race-async-io`, `race-smol`, `race-embassy`, `race-web`, `race-thread`), which add a timer:
 //!
 #![cfg_attr(all(feature = "alloc", feature = "test-util"), doc = "```")]
 #![cfg_attr(not(all(feature = "alloc", feature = "test-util")), doc = "```ignore")]
@@ -125,7 +125,7 @@ pub use outcome::{
 pub use race::{GenericRace, Inline, InlineRace, NextAttempt, Placement};
 
 #[doc(hidden)]
-pub use {attempts::AttemptSet, policy::Hook};
+pub use {attempts::AttemptSet, policy::Hook, time::div_rem};
 
 #[cfg(feature = "alloc")]
 #[cfg_attr(docsrs, doc(cfg(feature = "alloc")))]

@@ -1,6 +1,6 @@
 //! Conversion between the ticks of a driver and moments, at any tick rate.
 
-use race_core::Moment;
+use race_core::{Moment, div_rem};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -23,8 +23,9 @@ impl<const HZ: u64> Ticks<HZ> {
     /// Returns the moment of a tick, rounded down. Saturates to [`Moment::NEVER`].
     #[inline]
     pub(crate) const fn moment(ticks: u64) -> Moment {
-        let whole = (ticks / Self::TICKS).saturating_mul(Self::NANOS);
-        let part = ticks % Self::TICKS * Self::NANOS / Self::TICKS;
+        let (whole, part) = div_rem(ticks, Self::TICKS);
+        let whole = whole.saturating_mul(Self::NANOS);
+        let (part, _) = div_rem(part * Self::NANOS, Self::TICKS);
         Moment::from_nanos(whole.saturating_add(part))
     }
 
@@ -36,8 +37,12 @@ impl<const HZ: u64> Ticks<HZ> {
         if nanos == Moment::NEVER.as_nanos() {
             return None;
         }
-        let part = (nanos % Self::NANOS * Self::TICKS).div_ceil(Self::NANOS);
-        match (nanos / Self::NANOS).checked_mul(Self::TICKS) {
+        let (whole, rest) = div_rem(nanos, Self::NANOS);
+        let part = match Self::TICKS {
+            1 => (rest > 0) as u64,
+            _ => div_rem(rest * Self::TICKS + (Self::NANOS - 1), Self::NANOS).0,
+        };
+        match whole.checked_mul(Self::TICKS) {
             Some(whole) => whole.checked_add(part),
             None => None,
         }

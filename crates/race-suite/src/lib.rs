@@ -41,6 +41,7 @@
 //! | `catch_up` | starts that were missed; exact clocks only |
 //! | `ends` | winners, order, cancellation, the end of the stream |
 //! | `failures` | result-aware finishers |
+//! | `one_waker` | races on the heap, with the waker of the task; needs the feature `alloc` |
 //! | `heap` | races on the heap; needs the feature `alloc` and wakers of any kind |
 
 #![no_std]
@@ -66,6 +67,8 @@ mod failures;
 
 #[cfg(feature = "alloc")]
 mod heap;
+#[cfg(feature = "alloc")]
+mod one_waker;
 
 pub use target::{ClockKind, Target, WakerKind};
 
@@ -90,6 +93,8 @@ pub async fn run<X: Target>(target: &X, report: &mut dyn FnMut(&'static str)) ->
     }
     ends::run(&mut suite).await;
     failures::run(&mut suite).await;
+    #[cfg(feature = "alloc")]
+    one_waker::run(&mut suite).await;
     #[cfg(feature = "alloc")]
     if X::WAKERS == WakerKind::Any {
         heap::run(&mut suite).await;

@@ -15,6 +15,12 @@
 //! assert_eq!((won.index, won.output), (1, 2));
 //! ```
 
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+compile_error!(
+    "`race-thread` needs a thread, which this target cannot start: use `race-web` in browsers, \
+     workers and Node (in the `race` crate: the feature `web`), or a `Timer` of your own"
+);
+
 mod clock;
 mod driver;
 mod sync;

@@ -47,12 +47,16 @@
 //! | any, or none | `std`, on by default | [`Race`], which is `race::thread::Race` | `ThreadTimer`, the system's | any with threads |
 //! | tokio | `tokio` | `race::tokio::Race` | `TokioTimer`, 1 ms; follows a paused clock | any that tokio supports |
 //! | smol | `smol` | `race::smol::Race` | `SmolTimer`, the system's | Unix, Windows |
-//! | async-std | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | async-std, which is discontinued | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
+//! | a browser, a worker, Node | `web` | `race::web::Race`; with `std` also [`Race`] | `WebTimer`, 1 ms | `wasm32-unknown-unknown` |
 //! | embassy | `embassy` | `race::embassy::Race` | `EmbassyTimer`, a tick | any, `no_std` |
 //! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`, pinned | `EmbassyTimer`, a tick | any, `no_std` |
-//! | bare metal, a browser, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
+//! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
 //! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
+//!
+//! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is then
+//! `race::web::Race`, and the module `thread` does not exist. `std` without `web` does not compile.
 //!
 //! Tests on tokio's paused clock need `race::tokio::Race`: the clock of [`Race`] does not pause.
 //!
@@ -69,7 +73,7 @@
 //! | feature | adds |
 //! | --- | --- |
 //! | `std` (default) | [`Race`] and the module `thread`; jitter without a seed |
-//! | `tokio`, `smol`, `async-io`, `embassy` | the module of that runtime; see above |
+//! | `tokio`, `smol`, `async-io`, `embassy`, `web` | the module of that runtime; see above |
 //! | `adaptive` | `Adaptive`, a learnt delay; uses the standard library |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; uses the standard library |
@@ -81,6 +85,18 @@
 #![cfg_attr(not(feature = "std"), doc = "[`Race`]: crate::core::Race")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(all(
+    feature = "std",
+    not(feature = "web"),
+    target_family = "wasm",
+    target_os = "unknown"
+))]
+compile_error!(
+    "`race::Race` of the feature `std` needs a thread, which this target cannot start: enable the \
+     feature `web` of `race` for browsers, workers and Node, or set `default-features = false` and \
+     bring a `Timer` of your own"
+);
 
 /// The core: races with a [`Timer`] of your own, and all parts of a race.
 pub use race_core as core;
@@ -94,16 +110,32 @@ pub use race_embassy as embassy;
 #[cfg(feature = "smol")]
 #[cfg_attr(docsrs, doc(cfg(feature = "smol")))]
 pub use race_smol as smol;
-#[cfg(feature = "std")]
+#[cfg(all(
+    feature = "std",
+    not(all(target_family = "wasm", target_os = "unknown"))
+))]
 #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
 pub use race_thread as thread;
 #[cfg(feature = "tokio")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
 pub use race_tokio as tokio;
+#[cfg(feature = "web")]
+#[cfg_attr(docsrs, doc(cfg(feature = "web")))]
+pub use race_web as web;
 
-#[cfg(feature = "std")]
+#[cfg(all(
+    feature = "std",
+    not(all(target_family = "wasm", target_os = "unknown"))
+))]
 #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
 pub use race_thread::Race;
+#[cfg(all(
+    feature = "std",
+    feature = "web",
+    target_family = "wasm",
+    target_os = "unknown"
+))]
+pub use race_web::Race;
 
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
@@ -135,3 +167,7 @@ mod english {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.zh-CN.md")]
 mod chinese {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/async-std.md")]
+mod coming_from_async_std {}

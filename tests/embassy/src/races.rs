@@ -17,7 +17,11 @@ fn attempts() -> [impl Future<Output = u64>; 3] {
 fn second_wins(race: &str, won: Option<Won<usize, u64>>) {
     let won = won.expect("there are three attempts");
     assert_eq!((won.index, won.output), (1, 10));
-    assert!(won.elapsed >= Duration::from_millis(15), "early: {:?}", won.elapsed);
+    assert!(
+        won.elapsed >= Duration::from_millis(15),
+        "early: {:?}",
+        won.elapsed
+    );
     println!("{race}: #1 won");
 }
 

@@ -4,7 +4,7 @@
 //! spawned. The attempts sleep and read as that runtime does.
 
 use std::{
-    future::{pending, poll_fn},
+    future::poll_fn,
     io::{self, Write},
     net::{SocketAddr, TcpListener},
     sync::mpsc,
@@ -13,10 +13,11 @@ use std::{
     time::Duration,
 };
 
-use race::{OnFailure, Race, conformance, thread::ThreadTimer};
+use race::{Race, conformance, thread::ThreadTimer};
+use race_suite::{ClockKind, Target, WakerKind};
 
-/// A test that takes longer is taken to hang. The suite takes about two seconds.
-const STUCK: Duration = Duration::from_secs(120);
+/// A test that takes longer is taken to hang. The suite takes a few seconds.
+const STUCK: Duration = Duration::from_secs(300);
 
 /// Runs a test on a thread of its own. A future that is never woken fails the test.
 ///
@@ -40,24 +41,68 @@ pub fn bounded(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs races whose attempts wait with `sleep`, the timer of the runtime, and the conformance suite
-/// of the race's own timer.
+/// Runs the suite of races, with the timer of `race::Race` and attempts that wait with `sleep`, the
+/// timer of the runtime. Prints the number of checks. Also runs [`timer`].
 ///
 /// # Panics
 ///
 /// Panics if a check fails.
-pub async fn suite<F: Future<Output = ()>>(sleep: impl Fn(Duration) -> F) {
-    faster_attempt_wins(&sleep).await;
-    failure_starts_next_attempt(&sleep).await;
-    every_completion_is_delivered(&sleep).await;
-    timeout_ends_a_race(&sleep).await;
-    // The attempts are woken from the thread of the timers, too.
-    faster_attempt_wins(&race::thread::sleep).await;
-    every_completion_is_delivered(&race::thread::sleep).await;
+pub async fn suite<F: Future<Output = ()>>(runtime: &str, sleep: impl Fn(Duration) -> F) {
+    let place = Place::<_, true>(sleep);
+    let passed = race_suite::run(&place, &mut |_| ()).await;
+    println!("{runtime}: {passed} passed");
+    every_completion_is_delivered(&place.0).await;
+    timer().await;
+}
 
+/// Runs the checks of the race's own timer, and a race that is woken by its thread alone. The future
+/// is `Send`.
+///
+/// # Panics
+///
+/// Panics if a check fails.
+pub async fn timer() {
+    every_completion_is_delivered(&race::thread::sleep).await;
     conformance::timer(ThreadTimer::new).await;
     conformance::clones(ThreadTimer::new).await;
     conformance::fairness(ThreadTimer::new, busy).await;
+}
+
+/// Like [`suite`], with the checks for a `sleep` that accepts no waker but that of its task.
+///
+/// # Panics
+///
+/// Panics if a check fails.
+pub async fn suite_with_one_waker<F: Future<Output = ()>>(
+    runtime: &str,
+    sleep: impl Fn(Duration) -> F,
+) {
+    let place = Place::<_, false>(sleep);
+    let passed = race_suite::run(&place, &mut |_| ()).await;
+    println!("{runtime}, with one waker: {passed} passed");
+}
+
+/// The timer of a thread, and a runtime's way to sleep, with any waker or with that of the task.
+struct Place<S, const ANY_WAKER: bool>(S);
+
+impl<F: Future<Output = ()>, S: Fn(Duration) -> F, const ANY_WAKER: bool> Target
+    for Place<S, ANY_WAKER>
+{
+    type Timer = ThreadTimer;
+    type Sleep = F;
+    const CLOCK: ClockKind = ClockKind::Real;
+    const WAKERS: WakerKind = match ANY_WAKER {
+        true => WakerKind::Any,
+        false => WakerKind::Task,
+    };
+
+    fn timer(&self) -> ThreadTimer {
+        ThreadTimer::new()
+    }
+
+    fn sleep(&self, duration: Duration) -> F {
+        (self.0)(duration)
+    }
 }
 
 /// Attempts that read a byte over TCP: the server of the first accepts and stays silent. `read`
@@ -80,36 +125,6 @@ pub async fn answering_server_wins<F: Future<Output = io::Result<u8>>>(
     served.expect("the server writes its byte");
 }
 
-/// The other attempts never end, so a busy machine makes no difference.
-async fn faster_attempt_wins<F: Future<Output = ()>>(sleep: &impl Fn(Duration) -> F) {
-    let attempts = (0..3).map(async |index| match index {
-        1 => sleep(Duration::from_millis(1)).await,
-        _ => pending().await,
-    });
-    let race = Race::of(Duration::from_millis(20), attempts);
-    let won = race.first().await.expect("there are three");
-    assert_eq!(won.index, 1);
-    assert!(
-        won.elapsed >= Duration::from_millis(21),
-        "{:?}",
-        won.elapsed
-    );
-}
-
-/// The delay never ends, so only the failure can start the second attempt.
-async fn failure_starts_next_attempt<F: Future<Output = ()>>(sleep: &impl Fn(Duration) -> F) {
-    let attempts = (0..3).map(async |index| {
-        sleep(Duration::from_millis(1)).await;
-        match index {
-            0 => Err(io::Error::from(io::ErrorKind::NotFound)),
-            _ => Ok(index),
-        }
-    });
-    let race = Race::of(Duration::MAX, attempts).on_failure(OnFailure::Any);
-    let won = race.first_ok().await.expect("the second attempt succeeds");
-    assert_eq!((won.index, won.output), (1, 1));
-}
-
 async fn every_completion_is_delivered<F: Future<Output = ()>>(sleep: &impl Fn(Duration) -> F) {
     let attempts = (0..50).map(async |index| {
         sleep(Duration::from_micros(index * 7_919 % 50 * 100)).await;
@@ -121,16 +136,6 @@ async fn every_completion_is_delivered<F: Future<Output = ()>>(sleep: &impl Fn(D
         sum += index;
     }
     assert_eq!(sum, (0..50).sum());
-}
-
-async fn timeout_ends_a_race<F: Future<Output = ()>>(sleep: &impl Fn(Duration) -> F) {
-    let attempts = (0..2).map(async |_| {
-        sleep(Duration::from_secs(3_600)).await;
-        Ok::<_, io::Error>(())
-    });
-    let race = Race::of(Duration::from_millis(1), attempts);
-    let ended = race.deadline(Duration::from_millis(20)).first_ok().await;
-    assert!(ended.is_err(), "an attempt of an hour won");
 }
 
 /// Never ends, and wakes its task in each poll.

@@ -24,10 +24,11 @@ fn runtime(driver: DriverType) -> io::Result<Runtime> {
     Runtime::builder().with_proactor(proactor).build()
 }
 
-fn runs(runtime: Runtime) {
-    runtime.block_on(suite(sleep));
+fn runs(name: &'static str, driver: DriverType) {
+    let runtime = runtime(driver).expect("the driver is supported");
+    runtime.block_on(suite(name, sleep));
     runtime.block_on(async {
-        let task = compio::runtime::spawn(suite(sleep));
+        let task = compio::runtime::spawn(suite(name, sleep));
         let io = compio::runtime::spawn(answering_server_wins(read)).await;
         io.expect("the task does not panic");
         task.await.expect("the task does not panic");
@@ -36,12 +37,12 @@ fn runs(runtime: Runtime) {
 
 #[test]
 fn runs_on_the_poll_driver_of_compio() {
-    bounded(|| runs(runtime(DriverType::Poll).expect("Linux has epoll")));
+    bounded(|| runs("compio, poll", DriverType::Poll));
 }
 
 #[test]
 fn runs_on_the_io_uring_driver_of_compio() {
     if use_io_uring(runtime(DriverType::IoUring).is_ok()) {
-        bounded(|| runs(runtime(DriverType::IoUring).expect("it was built before")));
+        bounded(|| runs("compio, io_uring", DriverType::IoUring));
     }
 }

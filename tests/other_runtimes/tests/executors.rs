@@ -13,11 +13,11 @@ use futures::{
     task::{LocalSpawnExt as _, SpawnExt as _},
 };
 use race::thread::sleep;
-use race_other_runtimes::{bounded, suite};
+use race_other_runtimes::{bounded, suite, timer};
 
 #[test]
 fn runs_on_block_on_of_futures() {
-    bounded(|| block_on(suite(sleep)));
+    bounded(|| block_on(suite("futures, block_on", sleep)));
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn runs_on_the_local_pool_of_futures() {
         let spawner = pool.spawner();
         let spawn = || {
             spawner
-                .spawn_local_with_handle(suite(sleep))
+                .spawn_local_with_handle(suite("futures, LocalPool", sleep))
                 .expect("the pool runs")
         };
         let tasks = join(spawn(), spawn());
@@ -40,14 +40,14 @@ fn runs_on_the_thread_pool_of_futures() {
     bounded(|| {
         let pool = ThreadPool::builder().pool_size(2).create();
         let pool = pool.expect("threads can be started");
-        let spawn = || pool.spawn_with_handle(suite(sleep)).expect("the pool runs");
+        let spawn = || pool.spawn_with_handle(timer()).expect("the pool runs");
         block_on(join(spawn(), spawn()));
     });
 }
 
 #[test]
 fn runs_on_pollster() {
-    bounded(|| pollster::block_on(suite(sleep)));
+    bounded(|| pollster::block_on(suite("pollster", sleep)));
 }
 
 #[test]
@@ -72,5 +72,5 @@ fn runs_on_an_executor_in_ten_lines() {
         }
     }
 
-    bounded(|| run(suite(sleep)));
+    bounded(|| run(suite("an executor in ten lines", sleep)));
 }

@@ -24,9 +24,9 @@ fn runs_on_glommio() {
     }
     bounded(|| {
         let executor = executor().make().expect("it was made before");
-        executor.run(suite(sleep));
+        executor.run(suite("glommio", sleep));
         executor.run(async {
-            let task = glommio::spawn_local(suite(sleep));
+            let task = glommio::spawn_local(suite("glommio", sleep));
             glommio::spawn_local(answering_server_wins(read)).await;
             task.await;
         });
@@ -42,7 +42,7 @@ fn runs_on_two_executors_of_glommio_at_once() {
     bounded(|| {
         let threads = [(); 2].map(|()| {
             executor()
-                .spawn(|| suite(sleep))
+                .spawn(|| suite("glommio", sleep))
                 .expect("it was made before")
         });
         for thread in threads {

@@ -1,9 +1,10 @@
 //! monoio with its feature `sync`, on io_uring and on its poll driver.
 //!
 //! A sleep of monoio 0.2 wakes the waker of its first poll, where the contract of `Future` says the
-//! latest. A race polls its only attempt with the waker of the task, and from the second attempt on
-//! gives each a waker of its own, so an attempt on monoio awaits the sleep in a task of its own, or
-//! sleeps by `race::thread::sleep`.
+//! latest. A race on the heap polls its only attempt with the waker of the task, and gives each
+//! attempt a waker of its own once there are two, so a sleep of the first attempt may not wake it.
+//! Attempts that sleep by monoio need a race with the placement `OneWaker` or `Inline`, or await the
+//! sleep in a task of its own. Reads and writes are not affected.
 
 #![cfg(feature = "monoio-sync")]
 
@@ -23,7 +24,9 @@ use std::{
 use monoio::{
     IoUringDriver, LegacyDriver, RuntimeBuilder, io::AsyncReadRent as _, net::TcpStream, time,
 };
-use race_other_runtimes::{answering_server_wins, bounded, suite, use_io_uring};
+use race_other_runtimes::{
+    answering_server_wins, bounded, suite, suite_with_one_waker, use_io_uring,
+};
 
 async fn read(address: SocketAddr) -> io::Result<u8> {
     let (read, buffer) = TcpStream::connect(address).await?.read(vec![0]).await;
@@ -45,10 +48,11 @@ macro_rules! run {
 }
 
 macro_rules! run_suite {
-    ($driver:ty) => {
-        run!($driver, suite(sleep_in_a_task));
+    ($driver:ty, $name:literal) => {
+        run!($driver, suite($name, sleep_in_a_task));
+        run!($driver, suite_with_one_waker($name, time::sleep));
         run!($driver, async {
-            let task = monoio::spawn(suite(race::thread::sleep));
+            let task = monoio::spawn(suite($name, race::thread::sleep));
             monoio::spawn(answering_server_wins(read)).await;
             task.await;
         });
@@ -57,13 +61,13 @@ macro_rules! run_suite {
 
 #[test]
 fn runs_on_the_poll_driver_of_monoio() {
-    run_suite!(LegacyDriver);
+    run_suite!(LegacyDriver, "monoio, poll");
 }
 
 #[test]
 fn runs_on_the_io_uring_driver_of_monoio() {
     if use_io_uring(monoio::utils::detect_uring()) {
-        run_suite!(IoUringDriver);
+        run_suite!(IoUringDriver, "monoio, io_uring");
     }
 }
 

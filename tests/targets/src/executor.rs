@@ -15,7 +15,8 @@ fn wake(_: *mut ()) {
     WOKEN.store(true, Ordering::Release);
 }
 
-pub(crate) fn run(spawn: impl FnOnce(Spawner)) -> ! {
+/// Runs the executor with the task that `spawn` spawns.
+pub fn run(spawn: impl FnOnce(Spawner)) -> ! {
     let executor = Executor::new(core::ptr::null_mut());
     // SAFETY: this function never returns, so the executor lives as long as the program.
     let executor: &'static Executor = unsafe { &*&raw const executor };

@@ -17,7 +17,7 @@ unsafe impl Sync for Memory {}
 static MEMORY: Memory = Memory(UnsafeCell::new(MaybeUninit::uninit()));
 
 /// Gives the heap its memory. Call it once.
-pub(crate) fn init() {
-    // SAFETY: `start` calls it once, and nothing else refers to the memory.
+pub fn init() {
+    // SAFETY: it is called once, and nothing else refers to the memory.
     unsafe { HEAP.init(MEMORY.0.get() as usize, SIZE) };
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// A race without its running attempts: what may start, and when.
-pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q> {
+pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q: 'static> {
     /// The next candidate, if it was drawn and has to wait.
     pub(super) candidate: Option<S::Candidate>,
     pub(super) source: S,
@@ -74,7 +74,7 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     }
 }
 
-impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
+impl<S: SourceTypes, T, P, H, Q: 'static> Schedule<S, T, P, H, Q> {
     /// Whether there is a candidate, or there may be one.
     #[inline]
     pub(super) fn may_start(&self) -> bool {
@@ -92,7 +92,7 @@ impl<S: SourceTypes, T, P, H, Q> Schedule<S, T, P, H, Q> {
     /// source.
     #[inline]
     pub(super) fn draws_ahead(&self) -> bool {
-        self.needed > 1
+        cfg!(feature = "alloc") && self.needed > 1 // there are no quorums without an allocator
     }
 
     /// Replaces the source with one of the same candidates.
@@ -323,7 +323,7 @@ pub(super) fn read<T: Timer>(timer: &T, began: &mut Option<Moment>) -> Moment {
     now
 }
 
-impl<S: SourceTypes, T, P, H, Q> fmt::Debug for Schedule<S, T, P, H, Q> {
+impl<S: SourceTypes, T, P, H, Q: 'static> fmt::Debug for Schedule<S, T, P, H, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule")
             .field("has_candidate", &self.candidate.is_some())

@@ -117,11 +117,12 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     {
         let now = read(&self.timer, &mut self.began);
         self.stagger.clock(|| now);
-        self.timeouts.make_room(|index| {
+        let mut is_running = |index| {
             let mut is_running = false;
             set.for_each(|&(_, running)| is_running |= running == index);
             is_running
-        });
-        self.timeouts.register(self.stagger.starts() - 1, now);
+        };
+        let latest = self.stagger.starts() - 1;
+        self.timeouts.register(latest, now, &mut is_running);
     }
 }

@@ -4,12 +4,13 @@ use crate::{Moment, time::saturating_nanos};
 
 /// The attempt timeout and the deadline of a race, if it has any.
 ///
-/// `Q` keeps the expiries of the running attempts.
+/// `Q` keeps the expiries of the running attempts. What the timeouts do is called by way of
+/// [`Calls`], so that it is not a part of a program that sets none.
 #[derive(Clone, Debug)]
-pub(crate) struct Timeouts<Q>(Option<Limits<Q>>);
+pub(crate) struct Timeouts<Q: 'static>(Option<Limits<Q>>);
 
 #[derive(Clone, Debug)]
-struct Limits<Q> {
+struct Limits<Q: 'static> {
     /// Nanoseconds; `u64::MAX` is none.
     attempt: u64,
     /// Nanoseconds; `u64::MAX` is none.
@@ -19,6 +20,20 @@ struct Limits<Q> {
     /// The attempts before this index are registered, or have finished.
     registered: usize,
     expiries: Q,
+    calls: &'static Calls<Q>,
+}
+
+/// Tells whether the attempt with an index is running.
+type IsRunning<'a> = &'a mut dyn FnMut(usize) -> bool;
+
+/// What limits do. Only the functions that set limits refer to it.
+#[derive(Debug)]
+struct Calls<Q: 'static> {
+    register: fn(&mut Limits<Q>, usize, Moment, IsRunning<'_>),
+    finished: fn(&mut Limits<Q>, usize),
+    begin: fn(&mut Limits<Q>, Moment),
+    next: fn(&Limits<Q>) -> Moment,
+    take_expired: fn(&mut Limits<Q>) -> Expired,
 }
 
 /// When an attempt exceeds its timeout.
@@ -39,7 +54,7 @@ pub(super) enum Expired {
 
 /// The expiries of the running attempts, ordered by their moments. That is also the order of their
 /// indices, unless the attempt timeout of a running race was changed.
-pub trait Expiries: Default {
+pub trait Expiries: Default + 'static {
     fn insert(&mut self, expiry: Expiry);
     /// Whether there is no room for another one.
     fn is_full(&self) -> bool;
@@ -91,10 +106,8 @@ impl<Q: Expiries> Timeouts<Q> {
 
     /// Counts the deadline from `now`.
     pub(super) fn begin(&mut self, now: Moment) {
-        if self.awaits_clock() {
-            if let Some(limits) = &mut self.0 {
-                limits.deadline = Some(now.plus_nanos(limits.race));
-            }
+        if let Some(limits) = &mut self.0 {
+            (limits.calls.begin)(limits, now);
         }
     }
 
@@ -105,24 +118,11 @@ impl<Q: Expiries> Timeouts<Q> {
         limits.is_some_and(|limits| limits.attempt != u64::MAX && limits.registered < starts)
     }
 
-    /// Registers an attempt that started at `now`.
-    pub(super) fn register(&mut self, index: usize, now: Moment) {
-        self.begin(now);
-        let Some(limits) = &mut self.0 else { return };
-        limits.registered = index + 1;
-        let at = now.plus_nanos(limits.attempt);
-        if at != Moment::NEVER {
-            let timeout = limits.attempt;
-            limits.expiries.insert(Expiry { index, at, timeout });
-        }
-    }
-
-    /// Forgets attempts that are not running, if that is needed before the next registration: an
-    /// attempt that panicked leaves its expiry behind.
-    pub(super) fn make_room(&mut self, is_running: impl FnMut(usize) -> bool) {
-        match &mut self.0 {
-            Some(limits) if limits.expiries.is_full() => limits.expiries.retain(is_running),
-            _ => {}
+    /// Registers an attempt that started at `now`. `is_running` tells which attempts run: one that
+    /// panicked leaves its expiry behind.
+    pub(super) fn register(&mut self, index: usize, now: Moment, is_running: IsRunning<'_>) {
+        if let Some(limits) = &mut self.0 {
+            (limits.calls.register)(limits, index, now, is_running);
         }
     }
 
@@ -130,34 +130,37 @@ impl<Q: Expiries> Timeouts<Q> {
     #[inline]
     pub(super) fn finished(&mut self, index: usize) {
         if let Some(limits) = &mut self.0 {
-            limits.finished(index);
+            (limits.calls.finished)(limits, index);
         }
     }
 
     /// Returns when something expires next.
     #[inline]
     pub(super) fn next(&self) -> Moment {
-        self.0.as_ref().map_or(Moment::NEVER, Limits::next)
+        match &self.0 {
+            Some(limits) => (limits.calls.next)(limits),
+            None => Moment::NEVER,
+        }
     }
 
     /// Returns what expires next. An attempt that expires at the deadline expires before it.
     pub(super) fn take_expired(&mut self) -> Expired {
-        let next = self.next();
-        let Some(limits) = &mut self.0 else {
-            return Expired::Deadline;
-        };
-        match limits.expiries.first() {
-            Some(Expiry { index, at, timeout }) if at == next => {
-                limits.expiries.remove(index);
-                let timeout = Duration::from_nanos(timeout);
-                Expired::Attempt { index, timeout }
-            }
-            _ => Expired::Deadline,
+        match &mut self.0 {
+            Some(limits) => (limits.calls.take_expired)(limits),
+            None => Expired::Deadline,
         }
     }
 }
 
 impl<Q: Expiries> Limits<Q> {
+    const CALLS: &'static Calls<Q> = &Calls {
+        register: Self::register,
+        finished: Self::finished,
+        begin: Self::begin,
+        next: Self::next,
+        take_expired: Self::take_expired,
+    };
+
     fn new() -> Self {
         Self {
             attempt: u64::MAX,
@@ -165,10 +168,28 @@ impl<Q: Expiries> Limits<Q> {
             deadline: None,
             registered: 0,
             expiries: Q::default(),
+            calls: Self::CALLS,
         }
     }
 
-    #[inline(never)]
+    fn begin(&mut self, now: Moment) {
+        if self.race != u64::MAX && self.deadline.is_none() {
+            self.deadline = Some(now.plus_nanos(self.race));
+        }
+    }
+
+    fn register(&mut self, index: usize, now: Moment, is_running: IsRunning<'_>) {
+        if self.expiries.is_full() {
+            self.expiries.retain(is_running);
+        }
+        self.begin(now);
+        self.registered = index + 1;
+        let (at, timeout) = (now.plus_nanos(self.attempt), self.attempt);
+        if at != Moment::NEVER {
+            self.expiries.insert(Expiry { index, at, timeout });
+        }
+    }
+
     fn finished(&mut self, index: usize) {
         if index < self.registered {
             self.expiries.remove(index);
@@ -181,5 +202,17 @@ impl<Q: Expiries> Limits<Q> {
         let deadline = self.deadline.unwrap_or(Moment::NEVER);
         let attempt = self.expiries.first();
         attempt.map_or(deadline, |attempt| attempt.at.min(deadline))
+    }
+
+    fn take_expired(&mut self) -> Expired {
+        let next = self.next();
+        match self.expiries.first() {
+            Some(Expiry { index, at, timeout }) if at == next => {
+                self.expiries.remove(index);
+                let timeout = Duration::from_nanos(timeout);
+                Expired::Attempt { index, timeout }
+            }
+            _ => Expired::Deadline,
+        }
     }
 }

@@ -4,6 +4,9 @@ use crate::{Cause, Moment, Policy, time::saturating_nanos};
 /// Nanoseconds of a delay that never passes.
 pub(super) const NEVER: u64 = u64::MAX;
 
+/// When the next attempt is due; see [`CatchUp::next_start`].
+pub(super) type MakeUp = fn(CatchUp, Moment, u64, Moment) -> Moment;
+
 /// Decides when the next attempt may start: a pure state machine.
 ///
 /// It has no futures, no clock and no allocation. Its owner reports what happened and asks
@@ -32,6 +35,9 @@ pub(super) const NEVER: u64 = u64::MAX;
 pub struct Stagger<P> {
     pub(super) policy: P,
     pub(super) catch_up: CatchUp,
+    /// `CatchUp::next_start` if `catch_up` was set. A program that never sets it does not contain
+    /// that function.
+    pub(super) make_up: Option<MakeUp>,
     pub(super) on_failure: OnFailure,
     /// Something other than time held up the due start when it was last asked for.
     pub(super) held: bool,
@@ -86,6 +92,7 @@ impl<P: Policy> Stagger<P> {
         Self {
             policy,
             catch_up: CatchUp::Delay,
+            make_up: None,
             on_failure: OnFailure::IfLatest,
             held: false,
             excused: false,
@@ -192,22 +199,20 @@ impl<P: Policy> Stagger<P> {
     #[inline]
     pub fn clock(&mut self, now: impl FnOnce() -> Moment) {
         if self.phase == Phase::AfterLatest {
-            self.count_from(now);
+            let ignores_clock = self.catch_up.ignores_clock(self.planned) && self.min_gap == 0;
+            self.count_from(if ignores_clock { self.planned } else { now() });
         }
     }
 
     #[inline(never)]
-    fn count_from(&mut self, now: impl FnOnce() -> Moment) {
-        let due = if self.catch_up.ignores_clock(self.planned) && self.min_gap == 0 {
-            self.planned.plus_nanos(self.delay)
-        } else {
-            let now = now();
-            if self.min_gap > 0 {
-                self.earliest = self.earliest.max(now.plus_nanos(self.min_gap));
-            }
-            self.catch_up.next_start(self.planned, self.delay, now)
+    fn count_from(&mut self, now: Moment) {
+        if self.min_gap > 0 {
+            self.earliest = self.earliest.max(now.plus_nanos(self.min_gap));
+        }
+        self.by_time = match self.make_up {
+            Some(make_up) => make_up(self.catch_up, self.planned, self.delay, now),
+            None => now.plus_nanos(self.delay),
         };
-        self.by_time = due;
         self.phase = Phase::Timed;
     }
 

@@ -7,6 +7,7 @@ impl<P: Policy> Stagger<P> {
     /// Sets what happens to missed starts, from the next start on. Default: [`CatchUp::Delay`].
     pub fn set_catch_up(&mut self, catch_up: CatchUp) {
         self.catch_up = catch_up;
+        self.make_up = Some(CatchUp::next_start);
         self.planned = Moment::NEVER;
     }
 
@@ -41,6 +42,7 @@ impl<P: Policy> Stagger<P> {
         Stagger {
             policy: map(self.policy),
             catch_up: self.catch_up,
+            make_up: self.make_up,
             on_failure: self.on_failure,
             held: self.held,
             excused: self.excused,

@@ -1,5 +1,6 @@
 //! Moments, timers, and a virtual clock for tests.
 
+mod division;
 mod moment;
 mod timer;
 
@@ -8,6 +9,7 @@ pub mod conformance;
 #[cfg(feature = "test-util")]
 mod virtual_clock;
 
+pub use division::div_rem;
 pub use moment::Moment;
 pub(crate) use moment::saturating_nanos;
 pub use timer::Timer;

@@ -4,6 +4,10 @@ use core::{
     time::Duration,
 };
 
+use super::div_rem;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
 /// A point in time: nanoseconds since the epoch of a timer.
 ///
 /// Moments of the same timer can be compared and subtracted; moments of different timers are
@@ -47,7 +51,8 @@ impl Moment {
     /// Returns the time from `earlier` to this moment; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+        let (seconds, nanos) = div_rem(self.0.saturating_sub(earlier.0), NANOS_PER_SECOND);
+        Duration::new(seconds, nanos as u32)
     }
 
     /// Adds nanoseconds; saturates to [`Moment::NEVER`].
@@ -59,7 +64,7 @@ impl Moment {
 /// Returns a duration in nanoseconds; `u64::MAX`, which means *never*, if it is longer.
 #[inline]
 pub(crate) fn saturating_nanos(duration: Duration) -> u64 {
-    let nanos = duration.as_secs().saturating_mul(1_000_000_000);
+    let nanos = duration.as_secs().saturating_mul(NANOS_PER_SECOND);
     nanos.saturating_add(duration.subsec_nanos().into())
 }
 

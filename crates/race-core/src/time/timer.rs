@@ -40,8 +40,9 @@ use crate::Moment;
     message = "a race needs a `Timer`, and `{Self}` is none",
     label = "no timer for this race",
     note = "use `race_thread::Race`, on any executor (in the `race` crate: `race::Race`), or that of a \
-            runtime: `race_tokio::Race`, `race_async_io::Race`, `race_smol::Race` (there: features \
-            `tokio`, `async-io`, `smol`)",
+            runtime: `race_tokio::Race`, `race_async_io::Race`, `race_smol::Race`, \
+            `race_embassy::Race`, `race_web::Race` (there: features `tokio`, `async-io`, `smol`, \
+            `embassy`, `web`)",
     note = "or bring your own `impl Timer` by way of `Race::of_with(timer, ..)`, \
             `new_with(timer, ..)`, `from_stream_with(timer, ..)`"
 )]

@@ -80,6 +80,16 @@ macro_rules! races {
             }
 
             #[test]
+            fn failed_race_returns_the_last_error() {
+                let ran = count(async {
+                    let attempt = |&millis: &u64| async move { Err::<(), _>(after(millis).await) };
+                    let error = $($race)+::new(DELAY, attempt, [30, 10, 20]).first_ok().await;
+                    error.map_err(|error| error.into_last_error())
+                });
+                assert_eq!((ran.output.err(), ran.ticks), (Some(Some(20)), 60_000));
+            }
+
+            #[test]
             fn attempts_time_out_and_the_race_fails() {
                 let ran = count(async {
                     let attempts = [300, 400].map(|millis| async move {

@@ -3,10 +3,10 @@
 use core::cell::Cell;
 
 use cortex_m::{Peripherals, peripheral::syst::SystClkSource};
-use cortex_m_rt::{entry, exception};
+use cortex_m_rt::exception;
 use critical_section::Mutex;
 
-use crate::{clock, start};
+use crate::clock;
 
 /// The frequency of QEMU's processor: `microbit`, or `mps2-an385` and `mps2-an386`.
 const HERTZ: u32 = match cfg!(feature = "microbit") {
@@ -16,15 +16,14 @@ const HERTZ: u32 = match cfg!(feature = "microbit") {
 
 static TICKS: Mutex<Cell<u64>> = Mutex::new(Cell::new(0));
 
-#[entry]
-fn main() -> ! {
+/// Starts the clock and enables interrupts.
+pub fn start_clock() {
     let mut timer = Peripherals::take().expect("it is taken once").SYST;
     timer.set_clock_source(SystClkSource::Core);
     timer.set_reload(HERTZ / 1_000 - 1);
     timer.clear_current();
     timer.enable_interrupt();
     timer.enable_counter();
-    start()
 }
 
 #[exception]

@@ -4,24 +4,23 @@ use riscv::{
     interrupt::Interrupt,
     register::{mie, mstatus},
 };
-use riscv_rt::{core_interrupt, entry};
+use riscv_rt::core_interrupt;
 
-use crate::{clock, start};
+use crate::clock;
 
 /// The CLINT of QEMU's `virt`, in halves of 32 bits. It counts at 10 MHz.
 const COMPARE: *mut u32 = 0x0200_4000 as *mut u32;
 const TIME: *const u32 = 0x0200_bff8 as *const u32;
 const COUNTS_PER_MILLISECOND: u64 = 10_000;
 
-#[entry]
-fn main() -> ! {
+/// Starts the clock and enables interrupts.
+pub fn start_clock() {
     arm(u64::MAX);
     // SAFETY: the timer is armed for never, and its handler exists.
     unsafe {
         mie::set_mtimer();
         mstatus::set_mie();
     }
-    start()
 }
 
 #[core_interrupt(Interrupt::MachineTimer)]

@@ -4,20 +4,12 @@
 #![no_std]
 #![no_main]
 
-mod clock;
-mod executor;
-#[cfg(feature = "alloc")]
-mod heap;
-
-#[cfg_attr(target_arch = "arm", path = "machine/cortex_m.rs")]
-#[cfg_attr(target_arch = "riscv32", path = "machine/riscv.rs")]
-mod machine;
-
-use core::time::Duration;
+use core::{panic::PanicInfo, time::Duration};
 
 use race_embassy::EmbassyTimer;
 use race_suite::{ClockKind, Target, WakerKind};
-use semihosting::println;
+use race_targets::{executor, machine};
+use semihosting::{eprintln, println, process};
 
 /// Embassy on QEMU, whose clock counts instructions (`-icount`): 125 of them take a microsecond.
 struct Embassy;
@@ -41,10 +33,11 @@ impl Target for Embassy {
     }
 }
 
-/// Runs the suite. The machine calls it once, with interrupts enabled.
-fn start() -> ! {
+#[race_targets::entry]
+fn main() -> ! {
+    machine::start_clock();
     #[cfg(feature = "alloc")]
-    heap::init();
+    race_targets::heap::init();
     executor::run(|spawner| spawner.spawn(suite().expect("it is spawned once")))
 }
 
@@ -52,5 +45,11 @@ fn start() -> ! {
 async fn suite() {
     let passed = race_suite::run(&Embassy, &mut |name| println!("{name}")).await;
     println!("{passed} passed");
-    semihosting::process::exit(0);
+    process::exit(0);
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    eprintln!("{info}");
+    process::exit(101)
 }

@@ -1,0 +1,1 @@
+//! Has no code: the tests are those of the workspace.

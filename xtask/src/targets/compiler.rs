@@ -1,0 +1,87 @@
+//! Cross compilation with the compiler of the declared `rust-version`, which builds the standard
+//! library from source.
+
+use std::path::{Path, PathBuf};
+
+use crate::{msrv, step::Step, workspace};
+
+/// The target that has `std`.
+pub(super) const WASM: &str = "wasm32-unknown-unknown";
+
+const LINKER: &str = "-Clinker=rust-lld";
+
+pub(super) struct Compiler {
+    rustc: PathBuf,
+    /// The folder of `rust-lld`.
+    linker: PathBuf,
+    target_directory: PathBuf,
+}
+
+impl Compiler {
+    /// Looks for the compiler, its source and a linker.
+    pub(super) fn find() -> Result<Self, String> {
+        let rustc = msrv::compiler()?;
+        let source = sysroot(&rustc)?.join("lib/rustlib/src/rust/library/core/Cargo.toml");
+        if !source.exists() {
+            return Err(format!(
+                "{} is missing: install Debian's rust-web-src of the same version, or \
+                 `rustup component add rust-src` for that toolchain",
+                source.display()
+            ));
+        }
+        Ok(Self {
+            linker: linker(&rustc)?,
+            rustc,
+            target_directory: workspace::target()?.join("targets"),
+        })
+    }
+
+    /// `cargo` with these arguments for a target.
+    pub(super) fn cargo(&self, arguments: &str, target: &str, flags: &str) -> Step {
+        let libraries = match target {
+            WASM => "std,panic_abort",
+            _ => "core,alloc",
+        };
+        Step::cargo(&format!(
+            "{arguments} --locked --quiet -Zbuild-std={libraries} --target {target}"
+        ))
+        .env("RUSTC", &self.rustc)
+        // `-Zbuild-std` is unstable, and the compiler is a stable one.
+        .env("RUSTC_BOOTSTRAP", "1")
+        // The same in each step where possible: other flags build `core` again.
+        .env("RUSTFLAGS", format!("{} {LINKER} {flags}", msrv::QUIET))
+        .env("CARGO_TARGET_DIR", &self.target_directory)
+        .path_first(&self.linker)
+    }
+
+    /// The program of a package that was built for a target.
+    pub(super) fn program(&self, target: &str, profile: &str, name: &str) -> PathBuf {
+        let folder = self.target_directory.join(target).join(profile);
+        folder.join(name)
+    }
+}
+
+/// The folder of a `rust-lld`: that of the compiler, or that of the current toolchain. Debian's
+/// compiler has none.
+fn linker(rustc: &Path) -> Result<PathBuf, String> {
+    let version = Step::new("rustc -vV").output().unwrap_or_default();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("rustc does not tell its host")?;
+    for compiler in [rustc, Path::new("rustc")] {
+        let folder = sysroot(compiler)?
+            .join("lib/rustlib")
+            .join(host)
+            .join("bin");
+        if folder.join("rust-lld").exists() {
+            return Ok(folder);
+        }
+    }
+    Err("no rust-lld: install a toolchain with rustup".to_owned())
+}
+
+fn sysroot(rustc: &Path) -> Result<PathBuf, String> {
+    let sysroot = Step::new(&rustc.to_string_lossy()).arg("--print=sysroot");
+    let sysroot = sysroot.output();
+    let sysroot = sysroot.ok_or_else(|| format!("{} tells no sysroot", rustc.display()))?;
+    Ok(PathBuf::from(sysroot))
+}

@@ -1,0 +1,61 @@
+//! The suite of races on bare metal: `tests/targets` in QEMU.
+
+use super::{
+    Report,
+    compiler::Compiler,
+    machine::{MICROBIT, Machine, RISCV, THUMBV6M, THUMBV7EM, THUMBV7M},
+};
+use crate::step::Outcome;
+
+/// Fewer checks than on the smallest target mean that the suite was not run.
+const AT_LEAST: usize = 38;
+
+/// The machines, the features of the firmware, and what to say of them.
+const ROWS: [(Machine, &str, &str); 8] = [
+    (MICROBIT, "microbit", "without alloc"),
+    (
+        THUMBV6M,
+        "alloc,generic-queue,portable-atomic",
+        "with alloc and portable-atomic",
+    ),
+    (THUMBV7M, "alloc", "with alloc, embassy's default queue"),
+    (
+        THUMBV7M,
+        "alloc,generic-queue",
+        "with alloc, embassy's generic queue",
+    ),
+    (THUMBV7EM, "alloc", "with alloc, embassy's default queue"),
+    (
+        THUMBV7EM,
+        "alloc,generic-queue",
+        "with alloc, embassy's generic queue",
+    ),
+    (RISCV, "alloc", "with alloc, embassy's default queue"),
+    (
+        RISCV,
+        "alloc,generic-queue",
+        "with alloc, embassy's generic queue",
+    ),
+];
+
+pub(super) fn run(report: &mut Report) -> Outcome {
+    let compiler = Compiler::find()?;
+    for (machine, features, note) in ROWS {
+        let build = format!(
+            "build --manifest-path tests/targets/Cargo.toml --bin suite --features {features}"
+        );
+        compiler.cargo(&build, machine.target, "").run()?;
+        let printed = machine.run(&compiler.program(machine.target, "debug", "suite"))?;
+        let passed = printed.lines().last().unwrap_or_default();
+        let count = passed.strip_suffix(" passed");
+        let count = count.and_then(|count| count.parse().ok());
+        let (architecture, name) = (machine.architecture(), machine.name);
+        if count.is_none_or(|count: usize| count < AT_LEAST) {
+            return Err(format!(
+                "{architecture} on {name}: {passed:?}, at least {AT_LEAST} checks must pass"
+            ));
+        }
+        report.push(format!("{architecture} on {name}: {passed} ({note})"));
+    }
+    Ok(())
+}

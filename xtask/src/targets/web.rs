@@ -1,0 +1,150 @@
+//! `race-web`: `tests/web` in Node and in Chromium, and the page `examples/fetch`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    Report,
+    compiler::{Compiler, WASM},
+};
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
+
+const TESTS: &str = "tests/web";
+const PAGE: &str = "examples/fetch";
+
+/// The time to run what was built.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Fewer checks of the suite than this mean that it was not run.
+const AT_LEAST: usize = 50;
+
+/// Where the tests run: what to say of it, the variable that tells the runner, and the type of the
+/// global object.
+const PLACES: [(&str, &str, &str); 3] = [
+    ("node", "", "Object"),
+    ("chromium", "WASM_BINDGEN_USE_BROWSER", "Window"),
+    (
+        "chromium, in a worker",
+        "WASM_BINDGEN_USE_DEDICATED_WORKER",
+        "DedicatedWorkerGlobalScope",
+    ),
+];
+
+pub(super) fn run(report: &mut Report) -> Outcome {
+    let compiler = Compiler::find()?;
+    std_needs_web(&compiler)?;
+    let tools = tools()?;
+    compiler
+        .cargo(&format!("{} --no-run", tests()), WASM, "")
+        .run()?;
+    for (place, variable, object) in PLACES {
+        let passed = test(&compiler, &tools, variable, object)?;
+        report.push(format!("web ({place}): {passed}"));
+    }
+    page(&compiler, &tools)?;
+    report.push("web (chromium): the page that hedges fetch works".to_owned());
+    Ok(())
+}
+
+/// A timer that needs a thread does not compile, and the error names the cure.
+fn std_needs_web(compiler: &Compiler) -> Outcome {
+    for (package, cure) in [
+        ("race", "enable the feature `web` of `race`"),
+        ("race-thread", "use `race-web` in browsers"),
+    ] {
+        let check = compiler.cargo(&format!("check -p {package}"), WASM, "");
+        let errors = check.errors()?;
+        if !errors.contains(cure) {
+            return Err(format!("{package} for {WASM}: no {cure:?} in:\n{errors}"));
+        }
+    }
+    let without_std = "check -p race --no-default-features";
+    compiler.cargo(without_std, WASM, "").run()
+}
+
+/// The folder of wasm-bindgen's programs, in the version of the lock files.
+fn tools() -> Result<PathBuf, String> {
+    let version = locked_version(TESTS)?;
+    if locked_version(PAGE)? != version {
+        return Err(format!(
+            "{TESTS} and {PAGE} have different versions of wasm-bindgen"
+        ));
+    }
+    let root = workspace::target()?.join("tools");
+    let program = root.join("bin/wasm-bindgen");
+    let installed = Step::new(&program.to_string_lossy()).arg("--version");
+    if installed.output() != Some(format!("wasm-bindgen {version}")) {
+        // Its lock file is for TLS, which only its default feature needs.
+        Step::cargo("install wasm-bindgen-cli --no-default-features --quiet")
+            .arg(format!("--version={version}"))
+            .arg("--root")
+            .arg(&root)
+            .run()?;
+    }
+    Ok(root.join("bin"))
+}
+
+fn locked_version(package: &str) -> Result<String, String> {
+    let path = format!("{package}/Cargo.lock");
+    let lock = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let version = lock.split("name = \"wasm-bindgen\"\nversion = \"").nth(1);
+    let version = version.and_then(|rest| rest.split('"').next());
+    let version = version.ok_or_else(|| format!("{path} has no wasm-bindgen"))?;
+    Ok(version.to_owned())
+}
+
+fn tests() -> String {
+    format!("test --manifest-path {TESTS}/Cargo.toml")
+}
+
+/// Runs the tests, and returns what to say of them.
+fn test(compiler: &Compiler, tools: &Path, variable: &str, object: &str) -> Result<String, String> {
+    let runner = tools.join("wasm-bindgen-test-runner");
+    let mut step = compiler
+        .cargo(&tests(), WASM, "")
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
+        .env("WASM_BINDGEN_TEST_TIMEOUT", LIMIT.as_secs().to_string())
+        .env("WASM_BINDGEN_TEST_DRIVER_TIMEOUT", "60");
+    if !variable.is_empty() {
+        step = step.env(variable, "1");
+    }
+    let printed = step.arg("--").arg("--nocapture").output_within(LIMIT)?;
+    let count = |before: &str| {
+        let line = printed.lines().find_map(|line| line.strip_prefix(before))?;
+        line.split_once(" passed")?.0.parse::<usize>().ok()
+    };
+    let suite = count(&format!("suite in {object}: ")).filter(|suite| *suite >= AT_LEAST);
+    match (suite, count("test result: ok. ")) {
+        (Some(suite), Some(tests @ 2..)) => Ok(format!(
+            "{suite} passed, and {} tests of the timer",
+            tests - 1
+        )),
+        _ => Err(format!(
+            "at least {AT_LEAST} checks must pass in {object}:\n{printed}"
+        )),
+    }
+}
+
+/// Builds the page and runs its test.
+fn page(compiler: &Compiler, tools: &Path) -> Outcome {
+    let manifest = format!("--manifest-path {PAGE}/Cargo.toml");
+    let build = format!("build --release {manifest}");
+    compiler.cargo(&build, WASM, "").run()?;
+    let bindgen = tools.join("wasm-bindgen");
+    Step::new(&format!(
+        "{} --target web --out-dir {PAGE}/pkg",
+        bindgen.display()
+    ))
+    .arg(compiler.program(WASM, "release", "fetch.wasm"))
+    .run()?;
+    Step::cargo(&format!("test --locked --quiet {manifest}"))
+        .env("CARGO_TARGET_DIR", workspace::target()?)
+        .env("HYPER_DELAY_REQUIRE_CHROMIUM", "1")
+        .run()
+}
