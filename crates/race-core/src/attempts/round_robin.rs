@@ -1,5 +1,5 @@
 use core::{
-    fmt,
+    fmt, mem,
     pin::Pin,
     task::{Context, Poll, Waker},
 };
@@ -107,24 +107,22 @@ impl<M> RoundRobin<M> {
     where
         M: SlotMemory<F, A>,
     {
-        let (start, count) = (self.start, self.slots.count());
-        let mut first = None;
-        let mut remaining = self.len;
-        for index in (start..count).chain(0..start) {
-            if self.slots.get(index).arg().is_none() {
-                continue;
+        let count = self.slots.count();
+        let mut index = self.start;
+        let mut is_first = true;
+        for _ in 0..count {
+            let next = if index + 1 < count { index + 1 } else { 0 };
+            if self.slots.get(index).arg().is_some() {
+                if mem::take(&mut is_first) {
+                    self.as_mut().set_start(next);
+                }
+                let polled = self.as_mut().slot(index).poll(cx);
+                if polled.is_ready() {
+                    self.set_start(next);
+                    return polled.map(Some);
+                }
             }
-            let first = *first.get_or_insert(index);
-            let polled = self.as_mut().slot(index).poll(cx);
-            if polled.is_ready() {
-                self.set_start((index + 1) % count);
-                return polled.map(Some);
-            }
-            remaining -= 1;
-            if remaining == 0 {
-                self.set_start((first + 1) % count);
-                break;
-            }
+            index = next;
         }
         Poll::Pending
     }

@@ -11,8 +11,8 @@ use race_embassy::InlineRace;
 
 async fn race() -> u32 {
     let delay = Duration::from_millis(ask::DELAY.as_millis());
-    let attempts = [0, 1, 2, 3].map(|index| async move { Ok::<_, u32>(ask::ask(index).await) });
-    let won = InlineRace::<4, _>::of(delay, attempts).first_ok().await;
+    let ask = |&index: &u32| async move { Ok::<_, u32>(ask::ask(index).await) };
+    let won = InlineRace::<4, _>::new(delay, ask, 0..4).first_ok().await;
     won.map_or(u32::MAX, |won| won.output)
 }
 

@@ -11,8 +11,7 @@ use race_embassy::InlineRace;
 
 async fn race() -> u32 {
     let delay = Duration::from_millis(ask::DELAY.as_millis());
-    let attempts = [0, 1, 2, 3].map(ask::ask);
-    let won = InlineRace::<4, _>::of(delay, attempts).first().await;
+    let won = InlineRace::<4, _>::new(delay, |&index| ask::ask(index), 0..4).first().await;
     won.map_or(u32::MAX, |won| won.output)
 }
 
