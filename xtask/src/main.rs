@@ -28,7 +28,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 24] = [
+const TASKS: [Task; 25] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -83,6 +83,11 @@ const TASKS: [Task; 24] = [
         "faults",
         "damage every kind of file of a store",
         proofs::faults,
+    ),
+    task(
+        "big-endian",
+        "run tests on s390x in QEMU",
+        targets::big_endian::run,
     ),
     task("fuzz", "fuzz each target for some minutes", fuzz::run),
 ];

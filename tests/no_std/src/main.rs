@@ -16,7 +16,7 @@ use core::{
     time::Duration,
 };
 
-use race_core::{InlineRace, Moment, Next, Stagger, Won};
+use race_core::{GenericRaceError, InlineRace, Moment, Next, Stagger, Won};
 
 use crate::ticks::Ticks;
 
@@ -39,9 +39,12 @@ extern "C" fn main(_: i32, _: *const *const u8) -> i32 {
     if !inline() {
         return 2;
     }
+    if !failures_inline() {
+        return 3;
+    }
     #[cfg(feature = "alloc")]
     if !on_the_heap() {
-        return 3;
+        return 4;
     }
     0
 }
@@ -86,6 +89,31 @@ fn inline() -> bool {
     )
 }
 
+/// Three attempts, one after another, which start at 0, 20 and 100. Two fail, the third times out.
+fn failures_inline() -> bool {
+    let ticks = Cell::new(0);
+    let [slow, fast, fair] = attempts(&ticks);
+    let attempts = [(0, fast), (1, fair), (2, slow)].map(|(index, attempt)| async move {
+        attempt.await;
+        Err::<(), _>(index)
+    });
+    let race = InlineRace::<1, _, _>::of_with(Ticks(&ticks), DELAY, attempts)
+        .attempt_timeout(Duration::from_nanos(90))
+        .deadline(Duration::from_nanos(500));
+    let Err(error) = run(race.first_ok(), &ticks) else {
+        return false;
+    };
+    let total = match &error {
+        GenericRaceError::AllFailed { failed, .. } => failed.total(),
+        _ => 0,
+    };
+    let timed_out = error
+        .failed()
+        .iter()
+        .all(|it| it.index == 2 && it.failure.error().is_none());
+    total == 3 && timed_out && error.failed().len() == 1 && ticks.get() == 190
+}
+
 #[cfg(feature = "alloc")]
 fn on_the_heap() -> bool {
     let ticks = Cell::new(0);
@@ -96,13 +124,17 @@ fn on_the_heap() -> bool {
     )
 }
 
-/// Polls the race to its end, with one tick per poll.
 fn second_wins(race: impl Future<Output = Option<Won<usize, ()>>>, ticks: &Cell<u64>) -> bool {
+    run(race, ticks).is_some_and(|won| won.index == 1) && ticks.get() == 70
+}
+
+/// Polls a future to its end, with one tick per poll.
+fn run<F: Future>(race: F, ticks: &Cell<u64>) -> F::Output {
     let mut race = pin!(race);
     let mut cx = Context::from_waker(Waker::noop());
     loop {
         match race.as_mut().poll(&mut cx) {
-            Poll::Ready(won) => return won.is_some_and(|won| won.index == 1) && ticks.get() == 70,
+            Poll::Ready(output) => return output,
             Poll::Pending => ticks.set(ticks.get() + 1),
         }
     }

@@ -42,14 +42,25 @@ impl Compiler {
             WASM => "std,panic_abort",
             _ => "core,alloc",
         };
+        // The same in each step where possible: other flags build `core` again.
+        let flags = format!("{LINKER} {flags}");
+        self.step(arguments, libraries, target, &flags)
+    }
+
+    /// The same for a platform with an operating system and a linker of its own.
+    pub(super) fn platform(&self, arguments: &str, target: &str, flags: &str) -> Step {
+        let libraries = "std,panic_unwind,proc_macro,test";
+        self.step(arguments, libraries, target, flags)
+    }
+
+    fn step(&self, arguments: &str, libraries: &str, target: &str, flags: &str) -> Step {
         Step::cargo(&format!(
             "{arguments} --locked --quiet -Zbuild-std={libraries} --target {target}"
         ))
         .env("RUSTC", &self.rustc)
         // `-Zbuild-std` is unstable, and the compiler is a stable one.
         .env("RUSTC_BOOTSTRAP", "1")
-        // The same in each step where possible: other flags build `core` again.
-        .env("RUSTFLAGS", format!("{} {LINKER} {flags}", msrv::QUIET))
+        .env("RUSTFLAGS", format!("{} {flags}", msrv::QUIET))
         .env("CARGO_TARGET_DIR", &self.target_directory)
         .path_first(&self.linker)
     }

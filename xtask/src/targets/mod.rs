@@ -2,6 +2,7 @@
 //!
 //! One file for each kind of target. A kind reports a line for each of its targets.
 
+pub(crate) mod big_endian;
 mod board;
 mod builds;
 mod compiler;

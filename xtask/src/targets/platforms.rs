@@ -1,14 +1,10 @@
 //! Platforms with a standard library, which is built from source: what compiles for Windows and
 //! macOS, and the tests on a 32-bit platform.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use super::Report;
-use crate::{
-    msrv,
-    step::{Outcome, Step},
-    workspace,
-};
+use super::{Report, compiler::Compiler};
+use crate::step::Outcome;
 
 /// Platforms of users. Nothing is linked, so no linker and no system library is needed.
 const CHECKED: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
@@ -38,52 +34,26 @@ const TESTS: [&str; 2] = [
 const LIMIT: Duration = Duration::from_secs(1_800);
 
 pub(super) fn run(report: &mut Report) -> Outcome {
-    let platforms = Platforms::find()?;
+    let compiler = Compiler::find()?;
     for target in CHECKED {
         for crates in LIBRARIES {
-            platforms.cargo("check", target, crates).run()?;
+            let check = format!("check {crates}");
+            compiler.platform(&check, target, "").run()?;
         }
         report.push(format!("{target}: the libraries compile"));
     }
     let mut passed = 0;
     for tests in TESTS {
-        let output = platforms
-            .cargo("test", TESTED, tests)
-            .output_within(LIMIT)?;
+        let test = compiler.platform(&format!("test {tests}"), TESTED, "");
+        let output = test.output_within(LIMIT)?;
         passed += count(&output);
     }
     report.push(format!("{TESTED}: {passed} passed"));
     Ok(())
 }
 
-struct Platforms {
-    rustc: PathBuf,
-    target_directory: PathBuf,
-}
-
-impl Platforms {
-    fn find() -> Result<Self, String> {
-        Ok(Self {
-            rustc: msrv::compiler()?,
-            target_directory: workspace::target()?.join("platforms"),
-        })
-    }
-
-    fn cargo(&self, command: &str, target: &str, selection: &str) -> Step {
-        Step::cargo(&format!(
-            "{command} --locked --quiet -Zbuild-std=std,panic_unwind,proc_macro,test \
-             --target {target} {selection}"
-        ))
-        .env("RUSTC", &self.rustc)
-        // `-Zbuild-std` is unstable, and the compiler is a stable one.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", msrv::QUIET)
-        .env("CARGO_TARGET_DIR", &self.target_directory)
-    }
-}
-
 /// The number of passed tests that libtest reports.
-fn count(output: &str) -> u32 {
+pub(super) fn count(output: &str) -> u32 {
     let results = output.lines().filter_map(|line| {
         let (passed, _) = line.strip_prefix("test result: ok. ")?.split_once(' ')?;
         passed.parse::<u32>().ok()

@@ -13,7 +13,7 @@ impl<F, A, const N: usize> SlotMemory<F, A> for [Slot<F, A>; N] {
 
     fn new() -> Self {
         const { assert!(N > 0, "a race needs room for one attempt") };
-        array::from_fn(|_| Slot::new())
+        array::from_fn(|_| Slot::Empty)
     }
 
     #[inline]

@@ -37,7 +37,7 @@ impl<F, A> SlotMemory<F, A> for Blocks<F, A> {
     #[cold]
     fn grow(mut self: Pin<&mut Self>) {
         let size = 1 << self.0.len();
-        let block: Box<[_]> = iter::repeat_with(Slot::new).take(size).collect();
+        let block: Box<[_]> = iter::repeat_with(|| Slot::Empty).take(size).collect();
         self.0.push(Box::into_pin(block));
     }
 

@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 
 use super::{
     AttemptSet, BorrowedWaker, Side,
-    slot::{Occupied, Slot},
+    slot::{Slot, SlotMut},
 };
 
 pin_project! {
@@ -67,34 +67,66 @@ impl<M> RoundRobin<M> {
         self.len == 0
     }
 
-    /// Returns the attempt in a slot, if there is one.
     #[inline]
-    fn occupied<F, A>(self: Pin<&mut Self>, index: usize) -> Option<Occupied<'_, F, A>>
+    fn slot<F, A>(self: Pin<&mut Self>, index: usize) -> SlotMut<'_, F, A>
     where
         M: SlotMemory<F, A>,
     {
         let this = self.project();
-        Occupied::new(this.slots.get_pinned(index), this.len)
+        SlotMut {
+            slot: this.slots.get_pinned(index),
+            len: this.len,
+        }
     }
 
     /// Returns an empty slot. If there is none, it makes some.
+    #[inline]
     fn free_slot<F, A>(self: Pin<&mut Self>) -> usize
     where
         M: SlotMemory<F, A>,
     {
         let count = self.slots.count();
-        if self.len == count {
-            assert!(M::GROWS, "the caller checked `is_full`");
+        if M::GROWS && self.len == count {
             self.project().slots.grow();
             return count;
         }
         let mut indices = 0..count;
         let free = indices.find(|&index| self.slots.get(index).arg().is_none());
-        free.expect("fewer slots are occupied than there are")
+        free.expect("the caller checked `is_full`")
     }
 
     fn set_start(self: Pin<&mut Self>, start: usize) {
         *self.project().start = start;
+    }
+
+    /// Polls each attempt once, until one finishes.
+    fn poll_round<F: Future, A>(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<(A, F::Output)>>
+    where
+        M: SlotMemory<F, A>,
+    {
+        let (start, count) = (self.start, self.slots.count());
+        let mut first = None;
+        let mut remaining = self.len;
+        for index in (start..count).chain(0..start) {
+            if self.slots.get(index).arg().is_none() {
+                continue;
+            }
+            let first = *first.get_or_insert(index);
+            let polled = self.as_mut().slot(index).poll(cx);
+            if polled.is_ready() {
+                self.set_start((index + 1) % count);
+                return polled.map(Some);
+            }
+            remaining -= 1;
+            if remaining == 0 {
+                self.set_start((first + 1) % count);
+                break;
+            }
+        }
+        Poll::Pending
     }
 }
 
@@ -108,32 +140,14 @@ impl<F: Future, A, M: SlotMemory<F, A>> AttemptSet<F, A> for RoundRobin<M> {
     }
 
     #[inline]
-    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
-        if self.len == 0 {
-            return Poll::Ready(None);
+    fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<(A, F::Output)>> {
+        match self.len {
+            0 => Poll::Ready(None),
+            _ => self.poll_round(cx),
         }
-        let (start, count) = (self.start, self.slots.count());
-        let mut first = None;
-        let mut remaining = self.len;
-        for index in (start..count).chain(0..start) {
-            let Some(attempt) = self.as_mut().occupied(index) else {
-                continue;
-            };
-            let polled = attempt.poll(cx);
-            let first = *first.get_or_insert(index);
-            if polled.is_ready() {
-                self.set_start((index + 1) % count);
-                return polled.map(Some);
-            }
-            remaining -= 1;
-            if remaining == 0 {
-                self.set_start((first + 1) % count);
-                break;
-            }
-        }
-        Poll::Pending
     }
 
+    #[inline]
     fn push_and_poll(
         mut self: Pin<&mut Self>,
         arg: A,
@@ -141,11 +155,8 @@ impl<F: Future, A, M: SlotMemory<F, A>> AttemptSet<F, A> for RoundRobin<M> {
         cx: &mut Context<'_>,
     ) -> Poll<(A, F::Output)> {
         let index = self.as_mut().free_slot();
-        let this = self.as_mut().project();
-        this.slots.get_pinned(index).fill(arg, future);
-        *this.len += 1;
-        let attempt = self.occupied(index);
-        attempt.expect("the slot was filled").poll(cx)
+        self.as_mut().slot(index).fill(arg, future);
+        self.slot(index).poll(cx)
     }
 
     fn for_each(&self, f: impl FnMut(&A)) {
@@ -156,7 +167,7 @@ impl<F: Future, A, M: SlotMemory<F, A>> AttemptSet<F, A> for RoundRobin<M> {
     fn remove(self: Pin<&mut Self>, is_it: impl Fn(&A) -> bool) -> Option<A> {
         let mut indices = 0..self.slots.count();
         let index = indices.find(|&index| self.slots.get(index).arg().is_some_and(&is_it))?;
-        Some(self.occupied(index)?.take())
+        Some(self.slot(index).take())
     }
 
     fn side_waker<'a>(

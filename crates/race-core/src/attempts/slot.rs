@@ -7,93 +7,103 @@ use core::{
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// Room for one attempt. Either both fields are `Some` or neither is.
-    ///
-    /// The future comes first and is dropped first, because it may use what its argument keeps
-    /// alive.
-    pub struct Slot<F, A> {
-        #[pin]
-        future: Option<F>,
-        arg: Option<A>,
+    /// Room for one attempt.
+    #[project = SlotProjection]
+    #[project_replace = SlotReplaced]
+    pub enum Slot<F, A> {
+        Empty,
+        // The future comes first and is dropped first, because it may use what its argument keeps
+        // alive.
+        Occupied {
+            #[pin]
+            future: F,
+            arg: A,
+        },
     }
 }
 
 impl<F, A> Slot<F, A> {
-    pub(super) fn new() -> Self {
-        Self {
-            future: None,
-            arg: None,
-        }
-    }
-
     /// Returns the argument of the attempt, if there is one.
     #[inline]
     pub(super) fn arg(&self) -> Option<&A> {
-        self.arg.as_ref()
-    }
-
-    /// Moves an attempt into the empty slot.
-    #[inline]
-    pub(super) fn fill(self: Pin<&mut Self>, arg: A, future: F) {
-        let mut this = self.project();
-        this.future.set(Some(future));
-        *this.arg = Some(arg);
+        match self {
+            Self::Empty => None,
+            Self::Occupied { arg, .. } => Some(arg),
+        }
     }
 }
 
 impl<F, A> fmt::Debug for Slot<F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot")
-            .field("is_occupied", &self.arg.is_some())
-            .finish()
+        f.write_str(match self {
+            Self::Empty => "Empty",
+            Self::Occupied { .. } => "Occupied",
+        })
     }
 }
 
-/// An occupied slot, and the number of occupied slots. Empties the slot when dropped.
-pub(super) struct Occupied<'a, F, A> {
-    slot: Pin<&'a mut Slot<F, A>>,
-    len: &'a mut usize,
+/// A slot of a set, and the number of its occupied slots.
+pub(super) struct SlotMut<'a, F, A> {
+    pub(super) slot: Pin<&'a mut Slot<F, A>>,
+    pub(super) len: &'a mut usize,
 }
 
-impl<'a, F, A> Occupied<'a, F, A> {
-    /// Returns `None` if the slot is empty.
+impl<F, A> SlotMut<'_, F, A> {
+    /// Moves an attempt into the slot, which must be empty.
     #[inline]
-    pub(super) fn new(slot: Pin<&'a mut Slot<F, A>>, len: &'a mut usize) -> Option<Self> {
-        slot.arg.is_some().then(|| Self { slot, len })
+    pub(super) fn fill(&mut self, arg: A, future: F) {
+        self.slot.set(Slot::Occupied { future, arg });
+        *self.len += 1;
     }
 
-    /// Empties the slot and returns the argument. If the drop of the future panics, the argument is
-    /// dropped too.
+    /// Empties the slot, which must be occupied, and returns the argument. If the drop of the future
+    /// panics, the argument is dropped too.
     #[inline]
-    pub(super) fn take(mut self) -> A {
-        let mut slot = self.slot.as_mut().project();
-        slot.future.set(None); // before its argument
-        slot.arg.take().expect("a future has an argument")
+    pub(super) fn take(self) -> A {
+        Vacate(self).take()
     }
 
-    /// Polls the future. Empties the slot if the future finishes or panics.
+    /// Polls the attempt in the slot, which must be occupied. Empties the slot if the attempt
+    /// finishes or panics.
     #[inline]
-    pub(super) fn poll(mut self, cx: &mut Context<'_>) -> Poll<(A, F::Output)>
+    pub(super) fn poll(self, cx: &mut Context<'_>) -> Poll<(A, F::Output)>
     where
         F: Future,
     {
-        let future = self.slot.as_mut().project().future.as_pin_mut();
-        match future.expect("an argument has a future").poll(cx) {
-            Poll::Ready(output) => Poll::Ready((self.take(), output)),
+        let mut vacate = Vacate(self);
+        let SlotProjection::Occupied { future, .. } = vacate.0.slot.as_mut().project() else {
+            unreachable!("the slot is occupied");
+        };
+        match future.poll(cx) {
+            Poll::Ready(output) => Poll::Ready((vacate.take(), output)),
             Poll::Pending => {
-                mem::forget(self);
+                mem::forget(vacate);
                 Poll::Pending
             }
         }
     }
 }
 
-impl<F, A> Drop for Occupied<'_, F, A> {
+/// Empties an occupied slot when dropped.
+struct Vacate<'a, F, A>(SlotMut<'a, F, A>);
+
+impl<F, A> Vacate<'_, F, A> {
     #[inline]
+    fn take(mut self) -> A {
+        // Drops the future in place before it returns.
+        let taken = self.0.slot.as_mut().project_replace(Slot::Empty);
+        let SlotReplaced::Occupied { arg, .. } = taken else {
+            unreachable!("the slot is occupied");
+        };
+        *self.0.len -= 1;
+        mem::forget(self);
+        arg
+    }
+}
+
+impl<F, A> Drop for Vacate<'_, F, A> {
     fn drop(&mut self) {
-        *self.len -= 1;
-        let mut slot = self.slot.as_mut().project();
-        slot.future.set(None); // before its argument
-        *slot.arg = None;
+        *self.0.len -= 1;
+        self.0.slot.set(Slot::Empty);
     }
 }

@@ -203,6 +203,7 @@ impl<Q: Expiries> Limits<Q> {
         let attempt = self.expiries.first();
         attempt.map_or(deadline, |attempt| attempt.at.min(deadline))
     }
+
     fn take_expired(&mut self) -> Expired {
         let next = self.next();
         match self.expiries.first() {
