@@ -1,9 +1,18 @@
 //! The checks that are one command each, or two.
 
-use crate::step::{Outcome, Step};
+use crate::{
+    step::{Outcome, Step},
+    workspace,
+};
 
+/// The workspace, and the packages outside it.
 pub(crate) fn format() -> Outcome {
-    Step::cargo("fmt --all --check").run()
+    Step::cargo("fmt --all --check").run()?;
+    for package in workspace::excluded()? {
+        let format = format!("fmt --check --manifest-path {package}/Cargo.toml");
+        Step::cargo(&format).run()?;
+    }
+    Ok(())
 }
 
 pub(crate) fn lint() -> Outcome {
@@ -36,8 +45,8 @@ pub(crate) fn no_std() -> Outcome {
     Step::cargo(&format!("{program} --no-default-features")).run()
 }
 
-/// Races on embassy's executor: with its default timer queue, on the system's clock and tick by tick
-/// on a mock clock, and with the generic queue.
+/// Races on embassy's executor: with its default timer queue, on the system's clock and tick by
+/// tick on a mock clock, and with the generic queue.
 pub(crate) fn embassy() -> Outcome {
     let cargo = |command: &str, features: &str| {
         Step::cargo(&format!(

@@ -32,6 +32,20 @@ pub(crate) fn libraries() -> Result<Vec<String>, String> {
     Ok(names)
 }
 
+/// The folders of the packages outside the workspace.
+pub(crate) fn excluded() -> Result<Vec<String>, String> {
+    let manifest = read(Path::new(MANIFEST))?;
+    let list = manifest.split("\nexclude = [").nth(1);
+    let list = list.and_then(|rest| rest.split(']').next());
+    let list = list.ok_or("Cargo.toml excludes nothing")?;
+    Ok(list
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect())
+}
+
 /// `-p` and the name of each library.
 pub(crate) fn libraries_selected() -> Result<String, String> {
     let names = libraries()?;

@@ -11,7 +11,9 @@ use race_embassy::InlineRace;
 
 async fn race() -> u32 {
     let delay = Duration::from_millis(ask::DELAY.as_millis());
-    let won = InlineRace::<4, _>::new(delay, |&index| ask::ask(index), 0..4).first().await;
+    let won = InlineRace::<4, _>::new(delay, |&index| ask::ask(index), 0..4)
+        .first()
+        .await;
     won.map_or(u32::MAX, |won| won.output)
 }
 
