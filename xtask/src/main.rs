@@ -55,16 +55,16 @@ const TASKS: [Task; 25] = [
     ),
     task("examples", "run every example", examples::run),
     task("fuzz-check", "compile the fuzz targets", fuzz::check),
-    task(
-        "targets",
-        "run the suite of races on other targets",
-        targets::run,
-    ),
     task("clients", "run the Go and Java clients", clients::run),
     task(
         "package",
         "build, install, run and purge the Debian package",
         package::run,
+    ),
+    task(
+        "targets",
+        "run the suite of races on other targets",
+        targets::run,
     ),
     task(
         "loom-deep",
