@@ -1,5 +1,5 @@
-//! Embassy's executor, which sleeps by WFI. Its own thread-mode executor for Cortex-M sleeps by WFE,
-//! which QEMU 7 treats as a pause of a busy loop.
+//! Embassy's executor, which sleeps by WFI. Its own thread-mode executor for Cortex-M sleeps by
+//! WFE, which QEMU 7 treats as a pause of a busy loop.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +10,7 @@ use crate::machine;
 /// Whether a task was woken.
 static WOKEN: AtomicBool = AtomicBool::new(false);
 
+// SAFETY: embassy declares this function with this signature, and nothing else defines it.
 #[unsafe(export_name = "__pender")]
 fn wake(_: *mut ()) {
     WOKEN.store(true, Ordering::Release);

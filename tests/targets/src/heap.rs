@@ -16,8 +16,12 @@ unsafe impl Sync for Memory {}
 
 static MEMORY: Memory = Memory(UnsafeCell::new(MaybeUninit::uninit()));
 
-/// Gives the heap its memory. Call it once.
-pub fn init() {
-    // SAFETY: it is called once, and nothing else refers to the memory.
+/// Gives the heap its memory.
+///
+/// # Safety
+///
+/// Call it once, before anything allocates.
+pub unsafe fn init() {
+    // SAFETY: the caller calls it once, and nothing else refers to the memory.
     unsafe { HEAP.init(MEMORY.0.get() as usize, SIZE) };
 }

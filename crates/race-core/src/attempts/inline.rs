@@ -30,7 +30,8 @@ impl<F, A, const N: usize> SlotMemory<F, A> for [Slot<F, A>; N] {
 
     #[inline]
     fn get_pinned(self: Pin<&mut Self>, index: usize) -> Pin<&mut Slot<F, A>> {
-        // SAFETY: the slots are part of the array, are pinned with it, and do not move.
+        // SAFETY: the slot is part of the array, so it is pinned with it: nothing moves a slot out
+        // of a pinned array, and dropping the array drops its slots in place.
         unsafe { self.map_unchecked_mut(|slots| &mut slots[index]) }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! All `unsafe` code of the crate is in this module. The invariants are documented in `wake` (who
 //! may touch the parent's waker), `storage` (which slots hold an attempt), `memory`, and `visit` in
-//! `ready_set` (pointers to the group that is polled). `inline` and `one_waker` only pin slots.
+//! `ready_set` (pointers to the group that is polled). `inline` and `one_waker` only pin slots;
+//! `flag_waker` refers to statics.
 
 #![expect(
     unsafe_code,

@@ -9,8 +9,8 @@ use super::{
 /// Any number of running futures, on the heap.
 pub(crate) type OneWakerAttempts<F, A> = RoundRobin<Blocks<F, A>>;
 
-/// SlotMemory on the heap, in blocks that double in size: the first block has one slot. Blocks never
-/// move, and memory is reused and never shrinks.
+/// Slots on the heap, in blocks that double in size: the first block has one slot. Blocks never
+/// move. Their slots are reused, and their memory is freed with the set.
 pub struct Blocks<F, A>(Vec<Block<F, A>>);
 
 type Block<F, A> = Pin<Box<[Slot<F, A>]>>;
@@ -51,7 +51,8 @@ impl<F, A> SlotMemory<F, A> for Blocks<F, A> {
     fn get_pinned(self: Pin<&mut Self>, index: usize) -> Pin<&mut Slot<F, A>> {
         let (block, position) = place(index);
         let block = self.get_mut().0[block].as_mut();
-        // SAFETY: the slots are part of the block, are pinned with it, and do not move.
+        // SAFETY: the slot is part of the block, so it is pinned with it: nothing moves a slot out
+        // of a block, and dropping the block drops its slots in place.
         unsafe { block.map_unchecked_mut(|slots| &mut slots[position]) }
     }
 }

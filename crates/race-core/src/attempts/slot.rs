@@ -56,8 +56,8 @@ impl<F, A> SlotMut<'_, F, A> {
         *self.len += 1;
     }
 
-    /// Empties the slot, which must be occupied, and returns the argument. If the drop of the future
-    /// panics, the argument is dropped too.
+    /// Empties the slot, which must be occupied, and returns the argument. If the drop of the
+    /// future panics, the argument is dropped too.
     #[inline]
     pub(super) fn take(self) -> A {
         Vacate(self).take()

@@ -36,8 +36,11 @@ impl Target for Embassy {
 #[race_targets::entry]
 fn main() -> ! {
     machine::start_clock();
+    // SAFETY: this is the only call, and nothing has allocated before.
     #[cfg(feature = "alloc")]
-    race_targets::heap::init();
+    unsafe {
+        race_targets::heap::init();
+    }
     executor::run(|spawner| spawner.spawn(suite().expect("it is spawned once")))
 }
 
