@@ -39,8 +39,8 @@
 //!
 //! # Runtimes
 //!
-//! Choose the `Race` of your runtime. The default, [`Race`], works with any executor: one background
-//! thread drives the timers of the whole process.
+//! Choose the `Race` of your runtime. The default, [`Race`], works with any executor: one
+//! background thread drives the timers of the whole process.
 //!
 //! | runtime | feature | race with | timer, resolution | platform |
 //! | --- | --- | --- | --- | --- |
@@ -50,13 +50,14 @@
 //! | async-std, which is discontinued | `async-io` | `race::async_io::Race` | `AsyncIoTimer`, the system's | Unix, Windows |
 //! | a browser, a worker, Node | `web` | `race::web::Race`; with `std` also [`Race`] | `WebTimer`, 1 ms | `wasm32-unknown-unknown` |
 //! | embassy | `embassy` | `race::embassy::Race` | `EmbassyTimer`, a tick | any, `no_std` |
-//! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`, pinned | `EmbassyTimer`, a tick | any, `no_std` |
+//! | embassy, without an allocator | none, of the crate `race-embassy` | `race_embassy::InlineRace::<4, _>`; as a stream, pinned | `EmbassyTimer`, a tick | any, `no_std` |
 //! | bare metal, your own | none, with `default-features = false` | [`race::core::Race`](core::Race)`::of_with(timer, ..)` | your [`Timer`] | any, `no_std`; without compare-and-swap, with the feature `portable-atomic` |
-//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
+//! | your own, without an allocator | none, of the crate `race-core` | [`race_core::InlineRace`](InlineRace)`::<4, _, _>::of_with(timer, ..)`; as a stream, pinned | your [`Timer`] | any, `no_std`, also without compare-and-swap |
 //! | a test | `test-util` | [`race::core::Race`](core::Race)`::of_with(clock.timer(), ..)` | `VirtualClock`, exact; takes no time | any with `std` |
 //!
-//! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is then
-//! `race::web::Race`, and the module `thread` does not exist. `std` without `web` does not compile.
+//! On `wasm32-unknown-unknown` no thread can be started, so `std` needs `web` there: [`Race`] is
+//! then `race::web::Race`, and the module `thread` does not exist. `std` without `web` does not
+//! compile.
 //!
 //! Tests on tokio's paused clock need `race::tokio::Race`: the clock of [`Race`] does not pause.
 //!
