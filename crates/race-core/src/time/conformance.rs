@@ -2,7 +2,7 @@
 //!
 //! | check | what it proves |
 //! | --- | --- |
-//! | [`timer`] | each rule of the contract, by the checks below |
+//! | [`timer`] | each rule of the contract, by all checks below but `clones` and `fairness` |
 //! | [`never_early`], [`many_at_once`] | `Ready` only when the deadline has passed |
 //! | [`level_triggered`] | a deadline that has passed stays passed |
 //! | [`never_is_never`] | `Moment::NEVER` and far deadlines stay pending |
@@ -19,8 +19,9 @@
 //!
 //! The checks work without `std` and without an allocator. `latest_waker_wins`,
 //! `dropped_by_other_task` and `clones` poll the timer with the waker of another task; leave them
-//! out where a timer accepts only the waker of its own executor. Without the feature `alloc`, these
-//! three share the other task, so run one at a time.
+//! out where a timer accepts only the waker of its own executor. Without the feature `alloc`, and
+//! on targets without compare-and-swap, the other tasks of these three are a small pool of statics,
+//! so run one check at a time.
 //!
 #![cfg_attr(feature = "test-util", doc = "```")]
 #![cfg_attr(not(feature = "test-util"), doc = "```ignore")]
