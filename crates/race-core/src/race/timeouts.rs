@@ -100,8 +100,7 @@ impl<Q: Expiries> Timeouts<Q> {
     /// Whether the deadline still has to be counted from the present.
     #[inline]
     pub(super) fn awaits_clock(&self) -> bool {
-        let limits = self.0.as_ref();
-        limits.is_some_and(|limits| limits.race != u64::MAX && limits.deadline.is_none())
+        self.0.as_ref().is_some_and(Limits::awaits_clock)
     }
 
     /// Counts the deadline from `now`.
@@ -172,8 +171,13 @@ impl<Q: Expiries> Limits<Q> {
         }
     }
 
+    #[inline]
+    fn awaits_clock(&self) -> bool {
+        self.race != u64::MAX && self.deadline.is_none()
+    }
+
     fn begin(&mut self, now: Moment) {
-        if self.race != u64::MAX && self.deadline.is_none() {
+        if self.awaits_clock() {
             self.deadline = Some(now.plus_nanos(self.race));
         }
     }
