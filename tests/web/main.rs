@@ -1,7 +1,7 @@
 //! `race-web` where it runs: in Node, in a page and in a worker.
 //!
-//! The tests use the real glue to JavaScript. `simulated` replaces the clock and the timeouts of the
-//! global scope; the others wait for real.
+//! The tests use the real glue to JavaScript. `simulated` replaces the clock and the timeouts of
+//! the global scope; the others wait for real.
 
 #![cfg(target_family = "wasm")]
 

@@ -51,8 +51,8 @@
 //! - for each `race_core::Race`, the number of its running attempts that wait for time, and 2 more:
 //!   for its timer, and for its first attempt, which is polled with the waker of the task until the
 //!   second one starts;
-//! - 1 for each such attempt that was cancelled, and 1 for the timer of a race that has ended, until
-//!   the time for which they waited. The queue does not remove entries earlier.
+//! - 1 for each such attempt that was cancelled, and 1 for the timer of a race that has ended,
+//!   until the time for which they waited. The queue does not remove entries earlier.
 //!
 //! If the queue is full, it evicts an entry and wakes its waker. No wake is lost and no attempt is
 //! late, but what was evicted registers again and evicts another entry: until a place becomes free,

@@ -1,9 +1,9 @@
 //! One alarm on the clock of the global scope.
 //!
-//! At most one timeout is set. It rings at the deadline or earlier: an earlier deadline replaces it,
-//! a later one leaves it. A callback that comes before the deadline sets the timeout again and wakes
-//! nothing. Wakers are cloned, woken and dropped while the state is not borrowed, as they may poll
-//! or drop the timer.
+//! At most one timeout is set. It rings at the deadline or earlier: an earlier deadline replaces
+//! it, a later one leaves it. A callback that comes before the deadline sets the timeout again and
+//! wakes nothing. Wakers are cloned, woken and dropped while the state is not borrowed, as they may
+//! poll or drop the timer.
 
 use alloc::rc::{Rc, Weak};
 use core::{cell::RefCell, task::Waker, time::Duration};

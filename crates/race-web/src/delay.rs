@@ -11,8 +11,8 @@ use crate::{WebTimer, alarm::now};
 
 /// Waits for `duration`, counted from this call.
 ///
-/// Rounded up to a millisecond, and never early; see [`WebTimer`] for reasons to be late. A duration
-/// of more than about 580 years waits forever.
+/// Rounded up to a millisecond, and never early; see [`WebTimer`] for reasons to be late. A
+/// duration of more than about 580 years waits forever.
 ///
 /// # Panics
 ///

@@ -33,8 +33,8 @@ use crate::alarm::{self, Alarm};
 /// - A timeout that expires while the page is frozen or the machine is asleep comes after that. The
 ///   clock of some systems stands still while the machine is asleep.
 ///
-/// A late timer causes no burst: by default the race starts one attempt and then waits for the delay
-/// again. [`CatchUp`](race_core::CatchUp) chooses otherwise.
+/// A late timer causes no burst: by default the race starts one attempt and then waits for the
+/// delay again. [`CatchUp`](race_core::CatchUp) chooses otherwise.
 ///
 /// # Clock
 ///
@@ -44,8 +44,8 @@ use crate::alarm::{self, Alarm};
 /// # Panics
 ///
 /// On targets other than `wasm32-unknown-unknown`, [`now`](Timer::now) and
-/// [`poll_until`](Timer::poll_until) panic. In a global scope without `performance` or `setTimeout`,
-/// such as that of a worklet, they throw a JavaScript error.
+/// [`poll_until`](Timer::poll_until) panic. In a global scope without `performance` or
+/// `setTimeout`, such as that of a worklet, they throw a JavaScript error.
 ///
 /// # Cancel safety
 ///

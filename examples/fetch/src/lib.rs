@@ -1,7 +1,7 @@
 //! A page that hedges `fetch` over mirrors and draws when each request ran.
 //!
-//! `request.rs` is a `fetch` that is aborted when it is dropped, `staircase.rs` draws, and this file
-//! races.
+//! `request.rs` is a `fetch` that is aborted when it is dropped, `staircase.rs` draws, and this
+//! file races.
 
 mod request;
 mod staircase;

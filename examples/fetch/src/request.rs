@@ -8,8 +8,8 @@ use web_sys::{AbortController, RequestInit, Response, window};
 
 /// Gets a text.
 ///
-/// A race cancels an attempt by dropping its future, and that aborts the request: the browser closes
-/// the connection, and the server can stop working on the answer.
+/// A race cancels an attempt by dropping its future, and that aborts the request: the browser
+/// closes the connection, and the server can stop working on the answer.
 pub(crate) async fn text(url: String) -> Result<String, RequestError> {
     let abort = AbortOnDrop(AbortController::new()?);
     let options = RequestInit::new();

@@ -55,8 +55,8 @@ pub async fn suite<F: Future<Output = ()>>(runtime: &str, sleep: impl Fn(Duratio
     timer().await;
 }
 
-/// Runs the checks of the race's own timer, and a race that is woken by its thread alone. The future
-/// is `Send`.
+/// Runs the checks of the race's own timer, and a race that is woken by its thread alone. The
+/// future is `Send`.
 ///
 /// # Panics
 ///

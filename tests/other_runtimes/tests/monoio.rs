@@ -3,8 +3,8 @@
 //! A sleep of monoio 0.2 wakes the waker of its first poll, where the contract of `Future` says the
 //! latest. A race on the heap polls its only attempt with the waker of the task, and gives each
 //! attempt a waker of its own once there are two, so a sleep of the first attempt may not wake it.
-//! Attempts that sleep by monoio need a race with the placement `OneWaker` or `Inline`, or await the
-//! sleep in a task of its own. Reads and writes are not affected.
+//! Attempts that sleep by monoio need a race with the placement `OneWaker` or `Inline`, or await
+//! the sleep in a task of its own. Reads and writes are not affected.
 
 #![cfg(feature = "monoio-sync")]
 

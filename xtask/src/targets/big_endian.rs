@@ -7,11 +7,11 @@ use crate::{step::Outcome, workspace};
 
 const TARGET: &str = "s390x-unknown-linux-gnu";
 
-/// The C library. Debian's cross compiler, which would know its place, conflicts with the C compiler
-/// for 32-bit x86, so `rust-lld` links alone.
+/// The C library. Debian's cross compiler, which would know its place, conflicts with the C
+/// compiler for 32-bit x86, so `rust-lld` links alone.
 const LIBRARY: &str = "/usr/s390x-linux-gnu";
 
-/// What of the C compiler is linked, in a folder with the number of its version.
+/// The libraries of the C compiler, in a folder named after its version.
 const COMPILER_LIBRARIES: &str = "/usr/lib/gcc-cross/s390x-linux-gnu";
 
 const TESTS: [&str; 2] = ["-p race-wheel --lib", "-p race-core --all-features --lib"];
@@ -33,7 +33,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// What a C compiler would tell the linker.
+/// Returns the arguments that a C compiler would pass to the linker.
 fn flags() -> Result<String, String> {
     let versions = workspace::folders(Path::new(COMPILER_LIBRARIES))?;
     let version = versions.last();

@@ -28,8 +28,8 @@ pin_project! {
     /// `quorum_by`.
     ///
     /// A failure may start the next attempt: see [`OnFailure`](crate::OnFailure). Failures are kept
-    /// until the race ends: all of them on the heap, the latest ones in an `InlineRace`. A result at
-    /// the same instant wins over a timeout and the deadline, and those win over a start.
+    /// until the race ends: all of them on the heap, the latest ones in an `InlineRace`. A result
+    /// at the same instant wins over a timeout and the deadline, and those win over a start.
     ///
     /// - `R` is the race.
     /// - `J` classifies the outputs.

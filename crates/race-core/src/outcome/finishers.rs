@@ -18,8 +18,8 @@ where
     H: Hook,
 {
     /// Resolves to `Result<Won<Arg, V>, RaceError<Arg, E>>`: the first `Ok`, or every failure. The
-    /// other attempts are cancelled. An [`InlineRace`](crate::InlineRace) keeps the latest failures:
-    /// its error is an [`InlineRaceError`](crate::InlineRaceError).
+    /// other attempts are cancelled. An [`InlineRace`](crate::InlineRace) keeps the latest
+    /// failures: its error is an [`InlineRaceError`](crate::InlineRaceError).
     ///
     /// When the latest attempt has failed, or no attempt is running, the next one starts at once;
     /// see [`on_failure`](Self::on_failure) and [`backoff`](Self::backoff).

@@ -33,8 +33,8 @@ pub type InlineRaceError<A, E, const N: usize> = GenericRaceError<InlineFailures
 
 /// Why a race has no winner.
 ///
-/// Use it by its aliases: `RaceError` has every failure, [`InlineRaceError`] the latest ones. `L` is
-/// the list of failures.
+/// Use it by its aliases: `RaceError` has every failure, [`InlineRaceError`] the latest ones. `L`
+/// is the list of failures.
 ///
 /// It is an [`Error`](core::error::Error) for every attempt error that is `Debug + Display`, such
 /// as `anyhow::Error`, `Box<dyn Error + Send + Sync>` and `String`, so `?` converts it to

@@ -49,8 +49,8 @@ pin_project! {
     /// *finisher* such as `first`, `first_ok` or `quorum` turns it into a future. *Options* such as
     /// `max_in_flight`, `budget` or `attempt_timeout` come before the finisher, in any order.
     ///
-    /// - `K`, the [`Placement`], says where the running attempts are: on the heap or inline; and with
-    ///   which waker they are polled.
+    /// - `K`, the [`Placement`], says where the running attempts are: on the heap or inline; and
+    ///   with which waker they are polled.
     /// - `S`, the [`Source`](crate::source::Source), gives the candidates.
     /// - `T`, the [`Timer`](crate::Timer), tells the time.
     /// - `P`, the [`Policy`](crate::Policy), gives the delays.
@@ -83,7 +83,8 @@ pin_project! {
     ///    running and nothing can start, and stays ended.
     /// 8. The argument comes back with its output. The future is dropped before.
     /// 9. No needless trait bounds: outputs of any type, `FnMut`, `Rc`, borrowed captures, no
-    ///    `'static`, no `Clone`. A race is `Send` if its parts are. On the heap it is always `Unpin`.
+    ///    `'static`, no `Clone`. A race is `Send` if its parts are. On the heap it is always
+    ///    `Unpin`.
     /// 10. A panic in one attempt, in the function that makes attempts or in the source leaves the
     ///     other attempts deliverable. (If the attempt had committed, there are no others.)
     /// 11. Result-aware finishers start the next attempt as soon as `OnFailure`, pause, gap and

@@ -1,8 +1,12 @@
-/// Returns the quotient and the remainder of a division by a constant. Inlined, so that the divisor
-/// is one.
+/// Returns the quotient and the remainder. Inlined, because it is fast only if the divisor is a
+/// constant.
 ///
-/// Processors of 32 bits multiply by the reciprocal: the general division of 64 bits is a function
-/// of 500 bytes, and slow.
+/// Processors of 32 bits multiply by the reciprocal: their general division of 64 bits is a slow
+/// function of 500 bytes.
+///
+/// # Panics
+///
+/// Panics if `divisor` is zero.
 #[inline(always)]
 #[must_use]
 pub const fn div_rem(number: u64, divisor: u64) -> (u64, u64) {

@@ -33,7 +33,7 @@ pub(crate) fn run(spawn: impl FnOnce(embassy_executor::Spawner)) -> ! {
     executor::run(spawn)
 }
 
-/// Says nothing: the text of panics would be a part of the measured program.
+/// Prints nothing: the text of panics would be a part of the measured program.
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     process::exit(101)
