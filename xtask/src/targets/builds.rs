@@ -1,5 +1,5 @@
 //! What compiles without `std`: each combination of features and target in the table of
-//! `race-core`'s README.
+//! `race-core`'s README. The firmware is built and run as well.
 
 use super::{Report, compiler::Compiler};
 use crate::step::Outcome;
@@ -19,30 +19,30 @@ const SINGLE_CORE: &str = "--cfg portable_atomic_unsafe_assume_single_core";
 
 pub(super) fn run(report: &mut Report) -> Outcome {
     let compiler = Compiler::find()?;
-    let mut built = 0;
-    let mut build = |target, flags, crates| {
-        built += 1;
+    let mut checked = 0;
+    let mut check = |target, flags, crates| {
+        checked += 1;
         compiler
-            .cargo(&format!("build {crates}"), target, flags)
+            .cargo(&format!("check {crates}"), target, flags)
             .run()
     };
     for target in WITH_SWAP {
-        build(target, "", "-p race-core -p race-wheel")?;
-        build(target, "", "-p race-core --features alloc")?;
-        build(target, "", "-p race-core --features alloc,portable-atomic")?;
-        build(target, "", "-p race-embassy")?;
-        build(target, "", "-p race-embassy --features alloc")?;
+        check(target, "", "-p race-core -p race-wheel")?;
+        check(target, "", "-p race-core --features alloc")?;
+        check(target, "", "-p race-core --features alloc,portable-atomic")?;
+        check(target, "", "-p race-embassy")?;
+        check(target, "", "-p race-embassy --features alloc")?;
     }
-    build(WITHOUT_SWAP, "", "-p race-core")?;
-    build(WITHOUT_SWAP, SINGLE_CORE, "-p race-wheel")?;
+    check(WITHOUT_SWAP, "", "-p race-core")?;
+    check(WITHOUT_SWAP, SINGLE_CORE, "-p race-wheel")?;
     let heap = "-p race-core --features alloc,portable-atomic";
-    build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
-    build(WITHOUT_SWAP, "", "-p race-embassy")?;
+    check(WITHOUT_SWAP, SINGLE_CORE, heap)?;
+    check(WITHOUT_SWAP, "", "-p race-embassy")?;
     let heap = "-p race-embassy --features alloc,portable-atomic";
-    build(WITHOUT_SWAP, SINGLE_CORE, heap)?;
+    check(WITHOUT_SWAP, SINGLE_CORE, heap)?;
     heap_needs_compare_and_swap(&compiler)?;
     report.push(format!(
-        "without std: {built} combinations of features compile"
+        "without std: {checked} combinations of features compile"
     ));
     Ok(())
 }
@@ -50,7 +50,7 @@ pub(super) fn run(report: &mut Report) -> Outcome {
 /// The heap race does not compile without compare-and-swap, and the errors name the cure: an
 /// implementation of `portable-atomic`, and the feature of that name.
 fn heap_needs_compare_and_swap(compiler: &Compiler) -> Outcome {
-    let check = "check -p race-core --features alloc";
+    let heap = "check -p race-core --features alloc";
     for (flags, cure) in [
         (
             "",
@@ -61,7 +61,7 @@ fn heap_needs_compare_and_swap(compiler: &Compiler) -> Outcome {
             "enable the feature `portable-atomic` of `race-core`",
         ),
     ] {
-        let errors = compiler.cargo(check, WITHOUT_SWAP, flags).errors()?;
+        let errors = compiler.cargo(heap, WITHOUT_SWAP, flags).errors()?;
         if !errors.contains(cure) {
             return Err(format!(
                 "race-core with `alloc` for {WITHOUT_SWAP}: no error says {cure:?}:\n{errors}"

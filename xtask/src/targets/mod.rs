@@ -14,7 +14,7 @@ mod web;
 
 use crate::step::Outcome;
 
-/// The lines that the task prints in the end, such as `thumbv6m on microbit: 38 passed`.
+/// The lines that the task prints in the end, such as `thumbv6m on microbit: 52 passed`.
 type Report = Vec<String>;
 
 pub(crate) fn run() -> Outcome {
