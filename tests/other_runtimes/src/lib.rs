@@ -51,8 +51,21 @@ pub async fn suite<F: Future<Output = ()>>(runtime: &str, sleep: impl Fn(Duratio
     let place = Place::<_, true>(sleep);
     let passed = race_suite::run(&place, &mut |_| ()).await;
     println!("{runtime}: {passed} passed");
+    assert!(
+        is_in_readme(runtime, passed),
+        "README.md lists another number of checks on {runtime} than {passed}"
+    );
     every_completion_is_delivered(&place.0).await;
     timer().await;
+}
+
+/// Whether the README's table of runtimes and targets has a row with this number of checks. The row
+/// begins with the name of the runtime, without its driver.
+fn is_in_readme(runtime: &str, passed: usize) -> bool {
+    let (name, _) = runtime.split_once(',').unwrap_or((runtime, ""));
+    let (row, passed) = (format!("| {name}"), format!("| {passed}"));
+    let mut rows = include_str!("../../../README.md").lines();
+    rows.any(|line| line.starts_with(&row) && line.contains(&passed))
 }
 
 /// Runs the checks of the race's own timer, and a race that is woken by its thread alone. The

@@ -9,6 +9,7 @@ mod compiler;
 mod firmware;
 mod machine;
 mod platforms;
+mod readme;
 mod size;
 mod web;
 
@@ -26,5 +27,5 @@ pub(crate) fn run() -> Outcome {
     web::run(&mut report)?;
     platforms::run(&mut report)?;
     println!("\n{}", report.join("\n"));
-    Ok(())
+    readme::check(&report)
 }

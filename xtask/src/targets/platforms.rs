@@ -48,7 +48,7 @@ pub(super) fn run(report: &mut Report) -> Outcome {
         let output = test.output_within(LIMIT)?;
         passed += count(&output);
     }
-    report.push(format!("{TESTED}: {passed} passed"));
+    report.push(format!("{TESTED}: {passed} tests passed"));
     Ok(())
 }
 
