@@ -29,6 +29,8 @@ pub(crate) fn docs() -> Outcome {
         "--workspace",
         "--workspace --all-features",
         "-p hyper-delay --no-default-features",
+        "-p race-core",
+        "-p race-core --features conformance",
     ] {
         let docs = format!("doc --locked --quiet --no-deps {crates}");
         Step::cargo(&docs)
