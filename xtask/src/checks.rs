@@ -20,6 +20,7 @@ pub(crate) fn docs() -> Outcome {
         "--workspace",
         "--workspace --all-features",
         "-p hyper-delay --no-default-features",
+        "-p race-core --no-default-features",
     ] {
         let docs = format!("doc --locked --quiet --no-deps {crates}");
         Step::cargo(&docs)

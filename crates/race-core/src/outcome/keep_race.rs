@@ -38,10 +38,10 @@ impl<R, J, G, L> Decision<R, J, G, L> {
     ///
     /// The race starts no more attempts and has no timeouts any more. Read it as a stream to let
     /// the losers finish, such as attempts whose connection goes back to a pool, or call
-    /// [`into_args`](GenericRace::into_args) to cancel them and get their arguments back. A
+    /// `into_args` to cancel them and get their arguments back. A
     /// candidate that was drawn and had not started is dropped.
     ///
-    /// If an attempt [commits](crate::AttemptHandle::commit), the others run on beside it. The
+    /// If an attempt commits (see `AttemptHandle::commit`), the others run on beside it. The
     /// output of one that finishes before it does is dropped.
     ///
     /// ```

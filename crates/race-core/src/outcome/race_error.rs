@@ -38,7 +38,7 @@ pub type InlineRaceError<A, E, const N: usize> = GenericRaceError<InlineFailures
 ///
 /// It is an [`Error`](core::error::Error) for every attempt error that is `Debug + Display`, such
 /// as `anyhow::Error`, `Box<dyn Error + Send + Sync>` and `String`, so `?` converts it to
-/// `anyhow::Error` or to a boxed error, if the arguments are `'static`. ([`boxed`](Self::boxed)
+/// `anyhow::Error` or to a boxed error, if the arguments are `'static`. (`boxed`
 /// drops the arguments.) Its message lists each failure in the alternate form (`{:#}`), which
 /// prints the whole chain of an `anyhow::Error`; it has no `source()`. To keep the chain of your
 /// errors as sources, use `.map_err(GenericRaceError::boxed)` (`RaceError::boxed`).

@@ -167,7 +167,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     }
 
     /// Limits how long the race may take, counted from its first poll. Whatever runs then is
-    /// cancelled. After a [commit](Self::committing) it no longer applies.
+    /// cancelled. After a commit (see `committing`) it no longer applies.
     ///
     /// Result-aware finishers fail with their `Deadline` error; the stream ends, and `first`
     /// resolves to `None`. Zero allows only the first poll. Default: none.
