@@ -1,6 +1,14 @@
 //! The result-aware finishers of the race without an allocator.
 
-use std::{cell::Cell, error::Error as _, future::pending, io, pin::Pin, time::Duration};
+use std::{
+    cell::Cell,
+    error::Error as _,
+    future::pending,
+    io,
+    panic::{self, AssertUnwindSafe},
+    pin::Pin,
+    time::Duration,
+};
 
 use race::{
     Backoff, Failure, GenericRaceError, InlineFailures, InlineRace, InlineRaceError, OnFailure,
@@ -71,6 +79,43 @@ fn latest_failures_are_kept_and_all_are_counted() {
     );
     assert_eq!(error.clone().into_errors(), ["refused", "no route"]);
     assert_eq!(error.into_last_error(), Some("no route"));
+}
+
+#[test]
+fn error_before_the_latest_failures_is_omitted_and_counted() {
+    let clock = VirtualClock::new();
+    let hangs = (100, Ok("late"));
+    let race = race_of!(clock, ms(30), [(10, Err("refused")), hangs, hangs]);
+    let error = clock.run(race.attempt_timeout(ms(20)).first_ok());
+    let error = error.unwrap().unwrap_err();
+    assert_eq!(error.clone().into_failed().total(), 3);
+    assert_eq!(error.into_last_error(), None);
+}
+
+#[test]
+fn panic_in_the_drop_of_an_omitted_failure_leaves_the_race_usable() {
+    struct Failing<'a>(usize, &'a Cell<usize>);
+    impl Drop for Failing<'_> {
+        fn drop(&mut self) {
+            self.1.set(self.1.get() + 1);
+            assert!(self.0 != 1, "the drop of an error panics");
+        }
+    }
+    let (clock, dropped) = (VirtualClock::new(), Cell::new(0));
+    let run = |index| {
+        let error = Failing(index, &dropped);
+        async { Err::<(), _>(error) }
+    };
+    let race = InlineRace::<1, _, _>::from_fn_with(clock.timer(), ms(5), run).max_attempts(4);
+    let mut decision = Box::pin(race.first_ok());
+    // The failure of #2 evicts that of #1 and is lost with it.
+    let poll = || clock.run(decision.as_mut());
+    assert!(panic::catch_unwind(AssertUnwindSafe(poll)).is_err());
+    assert_eq!(dropped.get(), 3);
+    let failures = clock.run(decision).unwrap().unwrap_err().into_failed();
+    assert_eq!((failures.total(), failures[0].index), (4, 3));
+    drop(failures);
+    assert_eq!(dropped.get(), 4);
 }
 
 #[test]

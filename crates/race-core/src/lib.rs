@@ -44,7 +44,7 @@
 //! # Features
 //!
 //! None is on by default. Without any, the crate needs neither an allocator nor compare-and-swap,
-//! and an [`InlineRace`] has every finisher but quorums.
+//! and an [`InlineRace`] has every finisher but `quorum` and `into_args`.
 //!
 //! | feature | adds |
 //! | --- | --- |

@@ -103,6 +103,9 @@ impl<L: Failures> GenericRaceError<L> {
     /// Returns the last error that an attempt returned, which is the fatal one if there is one.
     /// `None` if no attempt returned an error: there were no candidates, or all attempts timed out.
     ///
+    /// An [`InlineRace`](crate::InlineRace) keeps its latest `N` failures. If all of these are
+    /// timeouts, the result is `None`, although an earlier attempt may have returned an error.
+    ///
     /// ```
     /// # use std::time::Duration;
     /// # use race_core::{Race, VirtualClock};
