@@ -1,11 +1,12 @@
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
     rc::Rc,
     time::Duration,
 };
 
-use race::{Verdict, VirtualClock, core::Race};
+use race::{InlineRace, Verdict, VirtualClock, core::Race};
 
 use crate::probe::ms;
 
@@ -65,6 +66,23 @@ fn panicking_attempt_makes_room_under_max_in_flight() {
     let (out, panics) = survivors(&clock, async || race.next().await);
     assert_eq!((out, panics), (vec![(2, ()), (1, ())], 1));
     assert_eq!(clock.elapsed(), ms(70));
+}
+
+/// In place there is room for as many timeouts as attempts. A panicked attempt leaves its own behind.
+#[test]
+fn panicked_attempts_leave_room_for_the_timeouts_of_the_next() {
+    let clock = VirtualClock::new();
+    let run = |&index: &usize| {
+        let clock = clock.clone();
+        async move {
+            clock.sleep(ms(10)).await;
+            assert!(index >= 3, "on purpose");
+        }
+    };
+    let race = InlineRace::<2, _, _>::new_with(clock.timer(), ms(1), run, 0..5);
+    let mut race = pin!(race.attempt_timeout(ms(1_000)));
+    let (out, panics) = survivors(&clock, async || race.as_mut().next().await);
+    assert_eq!((out, panics), (vec![(3, ()), (4, ())], 3));
 }
 
 #[test]
