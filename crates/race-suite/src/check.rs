@@ -115,8 +115,8 @@ impl<'t, X: Target> Check<'t, X> {
         assert_eq!(found, expected, "{}: {what}", self.name);
     }
 
-    /// Asserts that the attempts started at these milliseconds; on a real clock, that so many
-    /// attempts started and none earlier.
+    /// Asserts that the attempts started at these milliseconds. On a real clock, asserts that at
+    /// least as many attempts started, and none earlier.
     #[track_caller]
     pub(crate) fn starts_at(&self, expected: &[u64]) {
         let starts = self.starts.get();
