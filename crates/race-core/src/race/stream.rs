@@ -7,8 +7,7 @@ use core::{
 
 use futures_core::{FusedStream, Stream};
 
-use super::Inline;
-use super::{GenericRace, Placement, Schedule, Step, timeouts::Expiries};
+use super::{GenericRace, Inline, Placement, Schedule, Step, timeouts::Expiries};
 #[cfg(feature = "alloc")]
 use super::{Heap, OneWaker};
 use crate::{EventKind, Hook, Policy, Timer, attempts::AttemptSet, source::Source};
