@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::{
-    admission::Admission,
     group::Group,
     handover::{Handover, WriterEnded},
     hold::Hold,
+    stage::Stage,
 };
 use crate::{
     clock::Clock,
-    ledger::{Ledger, Op, Outcome},
+    ledger::Ledger,
     metrics::Metrics,
     progress::Progress,
     scheduler::{Committed, Job},
@@ -33,10 +33,9 @@ const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// Applies jobs to the ledger, in order, while the group before is written.
 pub(crate) struct Applier<S> {
     store: Arc<S>,
-    ledger: Ledger<S>,
+    stage: Stage<S>,
     jobs: Receiver<Vec<Job>>,
     clock: Clock,
-    admission: Admission,
     handover: Arc<Handover>,
     metrics: Arc<Metrics>,
     progress: Arc<Progress>,
@@ -71,10 +70,9 @@ impl<S: Store> Applier<S> {
     ) -> Self {
         Self {
             store,
-            ledger,
+            stage: Stage::new(ledger),
             jobs,
             clock,
-            admission: Admission::default(),
             handover,
             metrics: Arc::default(),
             progress: Arc::default(),
@@ -141,17 +139,17 @@ impl<S: Store> Applier<S> {
         let now = self.clock.now().wall_millis();
         // On a full disk this waits: it takes a little room.
         if room.new_tasks() > 0 {
-            self.ledger.forget_expired(now)?;
+            self.stage.ledger.forget_expired(now)?;
         }
-        self.admission.begin(room);
+        self.stage.begin(room);
         while let Some(job) = self.next(jobs, room) {
-            self.apply_one(job, now, &mut group)?;
+            self.stage.apply(job, now, &mut group)?;
             let can_split = room.new_tasks() >= EXACT && group.is_worth_a_sync();
             if group.is_full() || can_split && self.handover.is_writer_idle() {
                 break;
             }
         }
-        self.admission.end();
+        self.stage.end();
         if !group.committed.is_empty() {
             self.offer(group)?;
         }
@@ -168,42 +166,18 @@ impl<S: Store> Applier<S> {
     }
 
     fn offer(&mut self, mut group: Group) -> Result<(), StoreError> {
-        group.batch = self.ledger.take_batch()?;
+        group.batch = self.stage.ledger.take_batch()?;
         self.handover.offer(group);
-        Ok(())
-    }
-
-    fn apply_one(&mut self, job: Job, now: u64, group: &mut Group) -> Result<(), StoreError> {
-        let Job {
-            mut op,
-            token,
-            most_pending,
-        } = job;
-        let outcome: Outcome = match &op {
-            Op::Schedule(order) if !self.admission.admits(order) => {
-                self.ledger.refuse(order, now)?
-            }
-            Op::Schedule(order) => match self.ledger.over_quota(order, &most_pending, now)? {
-                Some(refused) => refused,
-                None => self.ledger.apply(&op, now)?,
-            },
-            op => self.ledger.apply(op, now)?,
-        };
-        if let Op::Schedule(order) = &mut op {
-            group.bytes += order.content_bytes();
-            order.payload = Box::default();
-        }
-        group.committed.push(Committed { op, token, outcome });
         Ok(())
     }
 
     /// Takes the waiting group back, or begins one.
     fn reopen(&mut self) -> Result<Group, WriterEnded> {
         let (group, written) = self.handover.reopen()?;
-        self.ledger.committed(written);
+        self.stage.ledger.committed(written);
         Ok(match group {
             Some(mut group) => {
-                self.ledger.resume(mem::take(&mut group.batch));
+                self.stage.ledger.resume(mem::take(&mut group.batch));
                 group
             }
             None => Group::default(),
@@ -216,7 +190,7 @@ impl<S: Store> Applier<S> {
             self.offer(group)?;
         }
         let written = self.handover.flush()?;
-        self.ledger.committed(written);
+        self.stage.ledger.committed(written);
         Ok(Group::default())
     }
 
@@ -260,7 +234,7 @@ impl<S: Store> Applier<S> {
     }
 
     fn room(&self) -> Result<Room, StoreError> {
-        let room = self.store.room(self.ledger.tasks()?)?;
+        let room = self.store.room(self.stage.ledger.tasks()?)?;
         self.metrics.look(room);
         Ok(room)
     }

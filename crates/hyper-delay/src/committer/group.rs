@@ -2,10 +2,10 @@ use crate::{scheduler::Committed, store::Batch};
 
 /// Jobs that are written as one batch.
 #[derive(Debug, Default)]
-pub(super) struct Group {
+pub(crate) struct Group {
     pub(super) batch: Batch,
     /// What is reported once the batch is committed, in order.
-    pub(super) committed: Vec<Committed>,
+    pub(crate) committed: Vec<Committed>,
     /// Bytes of payloads.
     pub(super) bytes: usize,
 }
@@ -27,7 +27,7 @@ impl Group {
         jobs > 0 && jobs.is_multiple_of(Self::ENOUGH)
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.committed.len() >= Self::JOBS || self.bytes >= Self::BYTES
     }
 }

@@ -13,13 +13,18 @@ mod handover;
 mod hold;
 mod log_pause;
 mod pace;
+mod stage;
 mod writer;
 
 use std::sync::{Arc, mpsc::Receiver};
 
 use crate::{clock::Clock, config::Sync, ledger::Ledger, scheduler::Job, store::Store};
 pub(crate) use applier::Applier;
+#[cfg(test)]
+pub(crate) use group::Group;
 use handover::Handover;
+#[cfg(test)]
+pub(crate) use stage::Stage;
 pub(crate) use writer::Writer;
 
 /// Returns the two halves of a committer.
