@@ -13,6 +13,8 @@ pub(super) struct Requests {
     times: BTreeMap<u64, usize>,
     /// How many of them park a task.
     parks: usize,
+    /// Whether anything was asked for since the low-water mark was last looked at.
+    is_busy: bool,
 }
 
 impl Requests {
@@ -24,6 +26,7 @@ impl Requests {
     /// Asks for an operation that may not make more pending tasks than this.
     pub(super) fn submit_within(&mut self, op: Op, token: Token, most_pending: PendingLimits) {
         self.parks += usize::from(matches!(op, Op::Park(_)));
+        self.is_busy |= !matches!(op, Op::AdvanceLowWater(_));
         *self.times.entry(time(&op)).or_default() += 1;
         self.jobs.push(Job {
             op,
@@ -47,6 +50,11 @@ impl Requests {
     /// What was asked for since the last call.
     pub(super) fn take_jobs(&mut self) -> Vec<Job> {
         mem::take(&mut self.jobs)
+    }
+
+    /// Whether anything but the low-water mark was asked for since the last call.
+    pub(super) const fn was_busy(&mut self) -> bool {
+        mem::replace(&mut self.is_busy, false)
     }
 
     /// Whether nothing is under way.
