@@ -20,6 +20,8 @@ pub mod protocol;
 
 mod backup;
 mod clock;
+#[cfg(test)]
+mod cluster;
 mod committer;
 mod connection;
 mod descriptors;

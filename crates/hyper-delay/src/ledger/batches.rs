@@ -1,4 +1,6 @@
 use super::Ledger;
+#[cfg(test)]
+use crate::store::Space;
 use crate::store::{Batch, Store, StoreError};
 
 /// The batches of the operations.
@@ -36,5 +38,20 @@ impl<S: Store> Ledger<S> {
     /// Notes that the first `batches` batches that were taken are committed.
     pub(crate) fn committed(&mut self, batches: u64) {
         self.rows.writes.committed(batches);
+    }
+}
+
+/// For a store that is fed from a journal.
+#[cfg(test)]
+impl<S: Store> Ledger<S> {
+    /// Returns the space that [`forget_expired`](Self::forget_expired) would clear at `now`, in Unix
+    /// milliseconds, if it can contain anything.
+    pub(crate) fn space_to_forget(&self, now: u64) -> Option<Space> {
+        self.dedupe_window.expired(now)
+    }
+
+    /// Returns the bytes of the current batch.
+    pub(crate) fn batch_bytes(&self) -> usize {
+        self.rows.writes.bytes()
     }
 }

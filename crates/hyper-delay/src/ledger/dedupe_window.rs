@@ -142,12 +142,10 @@ impl DedupeWindow {
         writes: &mut Writes<impl Store>,
         now: u64,
     ) -> Result<(), StoreError> {
-        let is_in_future = self.generation.since > now.saturating_add(self.millis);
-        let is_young = now.saturating_sub(self.generation.since) < self.millis;
-        if self.millis == 0 || is_young && !is_in_future {
+        if !self.is_over(now) {
             return Ok(());
         }
-        if is_in_future {
+        if self.is_in_future(now) {
             // The wall clock was set back: the generation is as old as if it began now.
             self.generation.since = now;
         } else {
@@ -164,6 +162,27 @@ impl DedupeWindow {
             record::encode(&self.generation),
         );
         Ok(())
+    }
+}
+
+/// Whether the current generation has its age.
+impl DedupeWindow {
+    fn is_over(&self, now: u64) -> bool {
+        let is_young = now.saturating_sub(self.generation.since) < self.millis;
+        self.millis != 0 && (!is_young || self.is_in_future(now))
+    }
+
+    /// Returns whether the wall clock was set back since the generation began.
+    fn is_in_future(&self, now: u64) -> bool {
+        self.generation.since > now.saturating_add(self.millis)
+    }
+
+    /// Returns the space that [`rotate`](Self::rotate) would clear, if it can contain names.
+    #[cfg(test)]
+    pub(super) fn expired(&self, now: u64) -> Option<Space> {
+        let space = self.generation.previous_space();
+        let is_used = self.is_used[usize::from(space == Space::DoneOdd)];
+        (is_used && self.is_over(now) && !self.is_in_future(now)).then_some(space)
     }
 }
 

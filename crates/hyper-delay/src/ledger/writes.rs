@@ -122,6 +122,14 @@ impl<S: Store> Writes<S> {
 }
 
 #[cfg(test)]
+impl<S> Writes<S> {
+    /// Returns the bytes of the batch in hand.
+    pub(super) const fn bytes(&self) -> usize {
+        self.batch.bytes()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::fake::Fake;

@@ -17,6 +17,14 @@ pub(crate) const LOW_WATER: &[u8] = b"low-water";
 /// The key in `meta` of the deduplication window's current generation. Its name is older.
 pub(crate) const DEDUPE_WINDOW: &[u8] = b"memory";
 
+/// The key in `meta` of the last entry of the journal that a replica contains.
+#[cfg(test)]
+pub(crate) const APPLIED: &[u8] = b"applied";
+
+/// The key in `meta` of the last entry that a replica had when it was synced.
+#[cfg(test)]
+pub(crate) const SYNCED: &[u8] = b"synced";
+
 /// What the keys in `meta` of paused routes begin with.
 pub(crate) const PAUSED: &[u8] = b"paused/";
 

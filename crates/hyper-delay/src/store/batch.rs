@@ -7,6 +7,8 @@ pub(crate) struct Batch {
     schedules: u64,
     removals: u64,
     due: Vec<Due>,
+    /// Bytes of the keys and values, those of writes that others replace included.
+    bytes: usize,
 }
 
 /// A change of the waiting tasks.
@@ -38,12 +40,16 @@ impl Batch {
 
     /// Sets a key.
     pub(crate) fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.writes[space as usize].push((key.into(), Some(value.into())));
+        let (key, value) = (key.into(), value.into());
+        self.bytes += key.len() + value.len();
+        self.writes[space as usize].push((key, Some(value)));
     }
 
     /// Removes a key if it is there.
     pub(crate) fn remove(&mut self, space: Space, key: impl Into<Bytes>) {
-        self.writes[space as usize].push((key.into(), None));
+        let key = key.into();
+        self.bytes += key.len();
+        self.writes[space as usize].push((key, None));
     }
 
     /// Counts a task, or a revision of one, that the batch schedules.
@@ -92,24 +98,54 @@ impl Batch {
 
     /// Returns the last write of each key, space by space, in the order of the keys. A sorted store
     /// inserts adjacent keys faster than scattered ones.
-    pub(crate) fn into_writes(self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
-        Space::ALL
-            .into_iter()
-            .zip(self.writes)
-            .flat_map(|(space, mut writes)| {
-                // Stable, so the writes of one key keep their order.
-                writes.sort_by(|(one, _), (other, _)| one[..].cmp(&other[..]));
-                writes.dedup_by(|later, kept| {
-                    let is_same = later.0 == kept.0;
-                    if is_same {
-                        std::mem::swap(later, kept);
-                    }
-                    is_same
-                });
-                writes
-                    .into_iter()
-                    .map(move |(key, value)| (space, key, value))
-            })
+    pub(crate) fn into_writes(mut self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> {
+        self.keep_last_writes();
+        let spaces = Space::ALL.into_iter().zip(self.writes);
+        spaces.flat_map(|(space, writes)| {
+            let writes = writes.into_iter();
+            writes.map(move |(key, value)| (space, key, value))
+        })
+    }
+
+    /// Sorts the writes and drops those that others replace.
+    fn keep_last_writes(&mut self) {
+        for writes in &mut self.writes {
+            // Stable, so the writes of one key keep their order.
+            writes.sort_by(|(one, _), (other, _)| one[..].cmp(&other[..]));
+            writes.dedup_by(|later, kept| {
+                let is_same = later.0 == kept.0;
+                if is_same {
+                    std::mem::swap(later, kept);
+                }
+                is_same
+            });
+        }
+    }
+}
+
+/// What the entry of a journal contains of a batch.
+#[cfg(test)]
+impl Batch {
+    /// Returns the bytes of its keys and values, those of writes that others replace included.
+    #[must_use]
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the last write of each key, like [`into_writes`](Self::into_writes).
+    pub(crate) fn last_writes(&mut self) -> impl Iterator<Item = (Space, &[u8], Option<&[u8]>)> {
+        self.keep_last_writes();
+        let spaces = Space::ALL.into_iter().zip(&self.writes);
+        spaces.flat_map(|(space, writes)| {
+            let writes = writes.iter();
+            writes.map(move |(key, value)| (space, &**key, value.as_deref()))
+        })
+    }
+
+    /// Counts what another node's batch has counted.
+    pub(crate) const fn count(&mut self, (schedules, removals): (u64, u64)) {
+        self.schedules += schedules;
+        self.removals += removals;
     }
 }
 

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use crate::record::key;
+
 use super::{Batch, Bytes, Durability, Room, Snapshot, Space, Store, StoreError, Visit};
 
 /// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
@@ -88,6 +90,24 @@ impl Fake {
         }
     }
 
+    /// Returns the store after a power failure in which each space reached the disk on its own: it
+    /// has the first unsynced writes, as many of their number as `kept` returns for a space.
+    pub(crate) fn power_loss_by_space(&self, mut kept: impl FnMut(usize) -> usize) -> Self {
+        let state = self.state();
+        let kept = Space::ALL.map(|_| kept(state.unsynced.len()));
+        let mut contents = state.synced.clone();
+        for (place, write) in state.unsynced.iter().enumerate() {
+            write.apply_to(&mut contents, |space| place < kept[space as usize]);
+        }
+        Self {
+            state: Mutex::new(State {
+                shown: contents.clone(),
+                synced: contents,
+                ..State::default()
+            }),
+        }
+    }
+
     /// Returns the number of unsynced writes.
     pub(crate) fn unsynced(&self) -> usize {
         self.state().unsynced.len()
@@ -111,6 +131,13 @@ impl Fake {
     /// Returns the numbers of calls so far.
     pub(crate) fn asked(&self) -> Asked {
         self.state().asked
+    }
+
+    /// Returns everything but the note of what is synced.
+    pub(crate) fn contents(&self) -> impl PartialEq + use<> {
+        let mut shown = self.state().shown.clone();
+        shown[Space::Meta as usize].remove(key::SYNCED);
+        shown
     }
 
     /// Returns all keys and values of a space.
@@ -157,10 +184,17 @@ impl State {
 
 impl Write {
     fn apply(&self, spaces: &mut Spaces) {
+        self.apply_to(spaces, |_| true);
+    }
+
+    /// Applies what it writes to the spaces that `is_reached` returns true for.
+    fn apply_to(&self, spaces: &mut Spaces, is_reached: impl Fn(Space) -> bool) {
         match self {
-            Self::Clear(space) => spaces[*space as usize].clear(),
+            Self::Clear(space) if is_reached(*space) => spaces[*space as usize].clear(),
+            Self::Clear(_) => {}
             Self::Batch(writes) => {
-                for (space, key, value) in writes {
+                let reached = writes.iter().filter(|(space, ..)| is_reached(*space));
+                for (space, key, value) in reached {
                     let space = &mut spaces[*space as usize];
                     match value {
                         Some(value) => space.insert(key.to_vec(), value.clone()),

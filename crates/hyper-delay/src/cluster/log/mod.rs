@@ -1,0 +1,178 @@
+//! What a cluster agrees on: one journal for each shard, who leads it, and how far the nodes are.
+//!
+//! A trusted engine keeps it. What is asked of it is data, so that a simulation can delay, repeat
+//! and lose a request, and the contract is the same for every engine: every answer is of one moment
+//! between the request and the answer, and takes all requests into account that were answered before
+//! ("linearizable").
+
+#[cfg(test)]
+pub(crate) mod fake;
+
+use std::{sync::Arc, time::Duration};
+
+use super::ShardId;
+
+/// The name of a node in its cluster.
+pub(crate) type NodeName = Arc<str>;
+
+/// A lease. While it is kept alive, what is bound to it stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LeaseId(pub(crate) i64);
+
+/// The right to append to the journal of a shard, until another leader has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// The shard.
+    pub shard: ShardId,
+    /// Which leadership: a later one of the same shard has a higher number.
+    pub epoch: u64,
+    /// The lease to which it is bound.
+    pub lease: LeaseId,
+}
+
+/// A node that leads shards, as other nodes see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// Its name.
+    pub node: NodeName,
+    /// Where other nodes reach it: host and port.
+    pub address: Arc<str>,
+}
+
+/// The leader of a shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Leader {
+    /// Who it is.
+    pub member: Member,
+    /// Which leadership.
+    pub epoch: u64,
+    /// The lease to which it is bound.
+    pub lease: LeaseId,
+}
+
+/// What a node asks of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// A lease that ends this long after it was granted or last kept alive.
+    Grant(Duration),
+    /// Keeps a lease alive.
+    KeepAlive(LeaseId),
+    /// Shows the other nodes that a node lives, and binds its reports to this lease, unless another
+    /// lease of the same node has not ended: then an earlier process may still have requests on their
+    /// way, or another one has the same name.
+    Announce {
+        /// Who it is.
+        member: Member,
+        /// Its lease.
+        lease: LeaseId,
+    },
+    /// To lead a shard, if nobody does.
+    Lead {
+        /// The shard.
+        shard: ShardId,
+        /// The lease to which the leadership is bound.
+        lease: LeaseId,
+        /// Who leads.
+        member: Member,
+    },
+    /// To lead a shard no longer, if it is still this leadership.
+    Resign(Fence),
+    /// Puts an entry at a place of the journal if the leadership is still this one, the place is
+    /// empty, and the place before it is not.
+    Append {
+        /// The leadership.
+        fence: Fence,
+        /// The place.
+        seq: u64,
+        /// The encoded entry.
+        entry: Arc<[u8]>,
+    },
+    /// Entries of the journal, as of now, from a place on.
+    Tail {
+        /// The shard.
+        shard: ShardId,
+        /// The place. Entries before it are not returned.
+        from: u64,
+        /// The node that asks.
+        node: NodeName,
+    },
+    /// The first entry of the journal, as of now.
+    First(ShardId),
+    /// Removes the entries before a place.
+    Trim {
+        /// The shard.
+        shard: ShardId,
+        /// The place of the first entry that stays.
+        below: u64,
+    },
+    /// Notes the highest entry that is applied and synced on a node, if this is the lease that the
+    /// node has announced. So a late report of an earlier process changes nothing.
+    Report {
+        /// The shard.
+        shard: ShardId,
+        /// The node.
+        node: NodeName,
+        /// The lease.
+        lease: LeaseId,
+        /// The place of that entry.
+        synced: u64,
+    },
+    /// What all nodes have reported.
+    Reports(ShardId),
+}
+
+/// The answer to a [`Request`], of the kind that belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// To [`Request::Grant`]: the lease, and how long it lasts.
+    Granted(LeaseId, Duration),
+    /// To [`Request::KeepAlive`]: how long it lasts from now on. `None`: it has ended.
+    Alive(Option<Duration>),
+    /// To [`Request::Announce`]: whether it is announced.
+    Announced(bool),
+    /// To [`Request::Lead`]: the leader, who may be somebody else. `None`: the lease has ended.
+    Leads(Option<Leader>),
+    /// To [`Request::Append`].
+    Appended(Appended),
+    /// To [`Request::Tail`].
+    Tail(Tail),
+    /// To [`Request::First`]: its place and the entry.
+    First(u64, Arc<[u8]>),
+    /// To [`Request::Report`]: whether it was noted.
+    Reported(bool),
+    /// To [`Request::Reports`]: the place that each node has reported.
+    Reports(Vec<(NodeName, u64)>),
+    /// To the others: it is done.
+    Done,
+}
+
+/// What has become of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Appended {
+    /// It is in the journal: now, or since the same request was sent before.
+    Done,
+    /// It is not there and never will be: the leadership has ended.
+    Fenced,
+    /// It is not there, and another entry is, or the one before it is missing.
+    Conflict,
+}
+
+/// A part of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Who leads the shard.
+    pub leader: Option<Leader>,
+    /// The place of the first entry of the journal.
+    pub first: u64,
+    /// The place of its last entry.
+    pub last: u64,
+    /// What the node that asks has reported.
+    pub reported: Option<u64>,
+    /// Entries with their places, without gaps. Empty if there are none.
+    pub entries: Vec<(u64, Arc<[u8]>)>,
+}
+
+/// A request was not answered: whether it was carried out, or will be, is not known.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unanswered(pub(crate) String);

@@ -1,0 +1,260 @@
+//! The store of a shard on one node, fed from the journal.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Charter, ShardId,
+    entry::{self, BadEntry, Change, Encoded, Hash, Header},
+};
+use crate::{
+    record::{self, Record, key},
+    store::{Batch, Durability, Space, Store, StoreError},
+};
+
+/// How far a store is: the last entry that it contains.
+///
+/// It is written in the same batch as the changes of that entry, so each snapshot of the store has
+/// the one that belongs to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Applied {
+    /// The cluster.
+    pub cluster: u128,
+    /// The shard.
+    pub shard: ShardId,
+    /// The place of the entry.
+    pub seq: u64,
+    /// Its hash.
+    pub hash: Hash,
+    /// Bytes of all entries up to it.
+    pub end: u64,
+    /// Its time in Unix milliseconds.
+    pub now: u64,
+}
+
+impl Record<'_> for Applied {}
+
+impl Applied {
+    /// Returns how far a store is that contains only the first entry of a journal.
+    fn genesis(charter: Charter, shard: ShardId) -> Self {
+        let genesis = genesis(charter, shard);
+        Self {
+            cluster: charter.cluster,
+            shard,
+            seq: 0,
+            hash: genesis.hash,
+            end: genesis.bytes.len() as u64,
+            now: 0,
+        }
+    }
+}
+
+/// Returns the first entry of a journal, which changes nothing.
+pub(crate) fn genesis(charter: Charter, shard: ShardId) -> Encoded {
+    Change::Writes(Batch::new()).encode(Header {
+        cluster: charter.cluster,
+        shard,
+        seq: 0,
+        epoch: 0,
+        nonce: 0,
+        previous: 0,
+        offset: 0,
+        now: 0,
+        counted: (0, 0),
+        clears: None,
+    })
+}
+
+/// An entry cannot be applied.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotApplied {
+    /// It is not the next one. Nothing has changed, and the next one may come.
+    #[error("entry {found} does not follow entry {applied}")]
+    Gap {
+        /// The place of the entry.
+        found: u64,
+        /// The last one that is applied.
+        applied: u64,
+    },
+    /// It does not belong to what the store contains.
+    #[error(
+        "entry {seq} of the journal does not follow what this node has applied: the journal was \
+         restored or made anew, or the data belongs to another cluster. Stop the node, move its \
+         data_dir away, and start it again: it takes the tasks from another node"
+    )]
+    Foreign {
+        /// Its place.
+        seq: u64,
+    },
+    /// It cannot be read.
+    #[error("entry {seq} of the journal: {source}")]
+    Bad {
+        /// Its place.
+        seq: u64,
+        /// Why.
+        source: BadEntry,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The store of a shard and how far it is.
+///
+/// Nothing else writes to that store. What is applied is not synced: the journal is what makes it
+/// durable. A start goes back to what was synced for sure, and applies the entries since then once
+/// more. That they may be there already, in some of the spaces, does no harm: an entry says what the
+/// rows are, not how they change.
+#[derive(Debug)]
+pub(crate) struct Replica<S> {
+    store: Arc<S>,
+    applied: Applied,
+}
+
+impl<S: Store> Replica<S> {
+    /// Begins where the store was synced for sure.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or belongs to another cluster or shard.
+    pub(crate) fn open(
+        store: Arc<S>,
+        charter: Charter,
+        shard: ShardId,
+    ) -> Result<Self, NotApplied> {
+        let applied = match store.get(Space::Meta, key::SYNCED)? {
+            Some(synced) => record::decode(&synced)?,
+            None => Applied::genesis(charter, shard),
+        };
+        if (applied.cluster, applied.shard) != (charter.cluster, shard) {
+            return Err(NotApplied::Foreign { seq: applied.seq });
+        }
+        Ok(Self { store, applied })
+    }
+
+    /// Returns the store.
+    pub(crate) const fn store(&self) -> &Arc<S> {
+        &self.store
+    }
+
+    /// Returns how far it is.
+    pub(crate) const fn applied(&self) -> Applied {
+        self.applied
+    }
+
+    /// Encodes the entry that follows the last one.
+    pub(crate) fn next(&self, epoch: u64, nonce: u64, now: u64, change: &mut Change) -> Encoded {
+        let applied = self.applied;
+        change.encode(Header {
+            cluster: applied.cluster,
+            shard: applied.shard,
+            seq: applied.seq + 1,
+            epoch,
+            nonce,
+            previous: applied.hash,
+            offset: applied.end,
+            now: now.max(applied.now),
+            counted: (0, 0),
+            clears: None,
+        })
+    }
+
+    /// Applies an entry of the journal, if it is the next one.
+    ///
+    /// # Errors
+    ///
+    /// If it is not, does not belong to what the store contains, or the store fails.
+    pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8]) -> Result<(), NotApplied> {
+        let applied = self.applied.seq;
+        if seq != applied + 1 {
+            return Err(NotApplied::Gap {
+                found: seq,
+                applied,
+            });
+        }
+        let bad = |source| NotApplied::Bad { seq, source };
+        let (header, change) = entry::decode(bytes).map_err(bad)?;
+        let place = (header.cluster, header.shard, header.seq, header.previous);
+        let next = &self.applied;
+        if place != (next.cluster, next.shard, seq, next.hash) {
+            return Err(NotApplied::Foreign { seq });
+        }
+        let applied = self.after(seq, header.now, entry::hash(bytes), bytes.len());
+        Ok(self.commit(applied, change)?)
+    }
+
+    /// Applies an entry that [`next`](Self::next) has encoded, and that is in the journal now.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub(crate) fn apply_own(
+        &mut self,
+        now: u64,
+        entry: &Encoded,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        let seq = self.applied.seq + 1;
+        self.commit(self.after(seq, now, entry.hash, entry.bytes.len()), change)
+    }
+
+    /// Returns how far it is after an entry.
+    fn after(&self, seq: u64, now: u64, hash: Hash, length: usize) -> Applied {
+        Applied {
+            seq,
+            hash,
+            end: self.applied.end + length as u64,
+            now: now.max(self.applied.now),
+            ..self.applied
+        }
+    }
+
+    fn commit(&mut self, applied: Applied, change: Change) -> Result<(), StoreError> {
+        let mut batch = match change {
+            Change::Writes(batch) => batch,
+            Change::Clear(space) => {
+                self.store.clear(space)?;
+                Batch::new()
+            }
+        };
+        batch.put(Space::Meta, key::APPLIED, record::encode(&applied));
+        self.store.commit(batch, Durability::Written)?;
+        self.applied = applied;
+        Ok(())
+    }
+
+    /// Returns what makes all that is applied now durable on this node's disk.
+    pub(crate) fn persisting(&self) -> Persisting<S> {
+        Persisting {
+            store: self.store.clone(),
+            applied: self.applied,
+        }
+    }
+}
+
+/// Syncs a store while entries are applied to it.
+#[derive(Debug)]
+pub(crate) struct Persisting<S> {
+    store: Arc<S>,
+    applied: Applied,
+}
+
+impl<S: Store> Persisting<S> {
+    /// Syncs the store, and notes how far it was. Blocks. Returns the place of the last entry that
+    /// is on the disk for sure.
+    ///
+    /// A space may reach the disk before the others, so the note is written when all are there, and
+    /// counts when it is synced itself.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub(crate) fn run(self) -> Result<u64, StoreError> {
+        self.store.sync()?;
+        let mut note = Batch::new();
+        note.put(Space::Meta, key::SYNCED, record::encode(&self.applied));
+        self.store.commit(note, Durability::Synced)?;
+        Ok(self.applied.seq)
+    }
+}

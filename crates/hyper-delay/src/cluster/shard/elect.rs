@@ -1,0 +1,153 @@
+//! Who leads.
+
+use race_wheel::Tick;
+
+use super::Shard;
+use crate::{
+    clock::{Now, nanos},
+    cluster::{
+        calls::CallId,
+        lease::Term,
+        log::{Fence, Leader, NodeName, Request},
+    },
+    store::Store,
+};
+
+/// What this node knows of the leader, and its own attempts to be it.
+#[derive(Debug, Default)]
+pub(super) struct Election {
+    leader: Option<Leader>,
+    /// Since when nobody leads, as far as this node knows.
+    vacant_since: Option<Tick>,
+    asked: Option<CallId>,
+    /// No request is sent before this moment.
+    next: Tick,
+    /// When something is to be done.
+    wake: Option<Tick>,
+    /// The leadership that this node has won. It leads once it has read the journal to its end.
+    elected: Option<Fence>,
+    /// The last leadership that this node has resigned, or 0. The request to end it can reach the log
+    /// at any time, so it must not be taken up again.
+    resigned: u64,
+    /// This node is about to end.
+    is_over: bool,
+}
+
+impl Election {
+    /// Returns the leadership that this node has won.
+    pub(super) const fn elected(&self) -> Option<Fence> {
+        self.elected
+    }
+
+    /// This leads the shard, or did until a moment ago.
+    pub(super) fn leader_is(&mut self, leader: Option<Leader>, now: Now) {
+        self.vacant_since = match leader {
+            Some(_) => None,
+            None => self.vacant_since.or(Some(now.monotonic)),
+        };
+        self.leader = leader;
+    }
+
+    /// The log says who leads.
+    pub(super) fn answered(&mut self, call: CallId, leader: Option<Leader>, now: Now) {
+        if self.asked.take_if(|asked| *asked == call).is_some() {
+            self.leader_is(leader, now);
+        }
+    }
+
+    pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
+        if self.asked.take_if(|asked| *asked == call).is_some() {
+            self.next = again;
+        }
+    }
+
+    /// This node leads no longer.
+    pub(super) fn resigned(&mut self, fence: Fence) {
+        self.elected = None;
+        self.leader = None;
+        self.vacant_since = None;
+        self.resigned = self.resigned.max(fence.epoch);
+    }
+
+    /// This node takes part in no election any more.
+    pub(super) const fn never_again(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Returns when something is to be done.
+    pub(super) const fn next(&self) -> Option<Tick> {
+        self.wake
+    }
+}
+
+/// Each node lets those before it go first, by this part of the lease for each.
+const PRECEDENCE: u32 = 8;
+
+impl<S: Store> Shard<S> {
+    /// Leads the shard if nobody else does.
+    pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
+        self.election.wake = None;
+        let term = term.filter(|term| term.holds(now));
+        let (Some(term), Some(rank)) = (term, self.rank()) else {
+            return;
+        };
+        let election = &mut self.election;
+        let is_busy = election.elected.is_some() || election.asked.is_some() || election.is_over;
+        if self.leading.is_some() || is_busy || !self.keeping.is_known() {
+            return;
+        }
+        if let Some(leader) = &election.leader {
+            // The answer to the request to lead can be lost.
+            if leader.lease == term.lease {
+                let fence = Fence {
+                    shard: self.setup.shard,
+                    epoch: leader.epoch,
+                    lease: leader.lease,
+                };
+                self.won(fence, now);
+            }
+            return;
+        }
+        let turn = nanos(self.setup.lease / PRECEDENCE * rank);
+        let Some(vacant_since) = election.vacant_since else {
+            return;
+        };
+        let begins = (vacant_since + turn).max(election.next);
+        if now.monotonic < begins {
+            election.wake = Some(begins);
+            return;
+        }
+        let call = self.call(Request::Lead {
+            shard: self.setup.shard,
+            lease: term.lease,
+            member: self.setup.member.clone(),
+        });
+        self.election.asked = Some(call);
+    }
+
+    /// The log says that this node leads.
+    fn won(&mut self, fence: Fence, now: Now) {
+        if fence.epoch > self.election.resigned {
+            self.election.elected = Some(fence);
+            self.reading.at_once();
+            self.read(now);
+            return;
+        }
+        if now.monotonic >= self.election.next {
+            self.election.next = now.after(self.setup.pause());
+            self.call(Request::Resign(fence));
+        }
+        self.election.wake = Some(self.election.next);
+    }
+
+    /// Returns how many nodes go first when there is no leader. They differ from shard to shard, so
+    /// the leaders spread over the nodes. `None`: this node is no member.
+    fn rank(&self) -> Option<u32> {
+        let members = &self.members;
+        let is_this = |node: &NodeName| *node == self.setup.member.node;
+        let place = members.iter().position(is_this)?;
+        let first = usize::from(self.setup.shard.0) % members.len();
+        let rank = (place + members.len() - first) % members.len();
+        Some(u32::try_from(rank).unwrap_or(u32::MAX))
+    }
+}

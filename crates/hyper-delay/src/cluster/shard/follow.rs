@@ -1,0 +1,168 @@
+//! Applying the journal.
+
+use std::sync::Arc;
+
+use race_wheel::Tick;
+
+use super::{Shard, Stopped, after};
+use crate::{
+    clock::Now,
+    cluster::{
+        calls::CallId,
+        entry,
+        log::{Request, Tail},
+        replica::NotApplied,
+    },
+    store::Store,
+};
+
+/// The reads of the journal.
+#[derive(Debug)]
+pub(super) struct Reading {
+    asked: Option<Asked>,
+    next: Tick,
+    /// Whether the journal was seen to contain the last entry that is applied.
+    is_checked: bool,
+    /// Whether the next read must begin now: what is known of the journal is not enough.
+    is_urgent: bool,
+}
+
+/// A read under way.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    call: CallId,
+    /// The last entry that was applied when it was sent.
+    applied: u64,
+    /// The leadership that this node had won by then.
+    epoch: Option<u64>,
+}
+
+impl Reading {
+    pub(super) const fn new(now: Now) -> Self {
+        Self {
+            asked: None,
+            next: now.monotonic,
+            is_checked: false,
+            is_urgent: true,
+        }
+    }
+
+    /// Reads again as soon as possible. The answer to a read under way does not count.
+    pub(super) const fn at_once(&mut self) {
+        self.asked = None;
+        self.is_urgent = true;
+    }
+
+    pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
+        if self.asked.take_if(|asked| asked.call == call).is_some() {
+            self.next = again;
+            self.is_urgent = false;
+        }
+    }
+
+    /// Returns when the next read begins.
+    pub(super) const fn next(&self) -> Option<Tick> {
+        match self.asked {
+            None => Some(self.next),
+            Some(_) => None,
+        }
+    }
+
+    fn is_due(&self, now: Now) -> bool {
+        self.asked.is_none() && (self.is_urgent || now.monotonic >= self.next)
+    }
+}
+
+impl<S: Store> Shard<S> {
+    /// Reads the journal from time to time. A leader does not: nobody else appends to it.
+    pub(super) fn read(&mut self, now: Now) {
+        if self.is_leading() || !self.keeping.is_known() {
+            self.reading.next = after(now, self.setup.poll());
+            return;
+        }
+        if !self.reading.is_due(now) {
+            return;
+        }
+        let applied = self.applied();
+        let from = if self.reading.is_checked {
+            applied + 1
+        } else {
+            applied
+        };
+        let call = self.call(Request::Tail {
+            shard: self.setup.shard,
+            from,
+            node: self.setup.member.node.clone(),
+        });
+        self.reading.is_urgent = false;
+        self.reading.next = after(now, self.setup.poll());
+        self.reading.asked = Some(Asked {
+            call,
+            applied,
+            epoch: self.election.elected().map(|fence| fence.epoch),
+        });
+    }
+
+    /// A part of the journal was read.
+    pub(super) fn tail_is(&mut self, call: CallId, tail: Tail, now: Now) {
+        let Some(asked) = self.reading.asked.take_if(|asked| asked.call == call) else {
+            return;
+        };
+        let applied = self.applied();
+        let Tail {
+            leader,
+            first,
+            last,
+            reported,
+            entries,
+        } = tail;
+        self.keeping.log_has(reported);
+        if last < asked.applied {
+            let applied = asked.applied;
+            return self.stop(Stopped::Beyond { last, applied });
+        }
+        if first > applied + 1 {
+            return self.stop(Stopped::Behind { first, applied });
+        }
+        if let Some((seq, entry)) = entries.first()
+            && *seq == applied
+            && entry::hash(entry) != self.replica.applied().hash
+        {
+            return self.stop(NotApplied::Foreign { seq: applied });
+        }
+        self.reading.is_checked = true;
+        self.arrived(&entries, now);
+        if self.stopped.is_some() {
+            return;
+        }
+        self.election.leader_is(leader, now);
+        if self.applied() < last {
+            self.reading.is_urgent = true;
+            return;
+        }
+        // Whoever led before cannot append any more, so this is the end.
+        if let Some(fence) = self.election.elected()
+            && asked.epoch == Some(fence.epoch)
+        {
+            self.lead(fence, now);
+        }
+    }
+
+    /// These entries are in the journal.
+    pub(super) fn arrived(&mut self, entries: &[(u64, Arc<[u8]>)], now: Now) {
+        if self.is_leading() {
+            return;
+        }
+        for (seq, entry) in entries {
+            match self.replica.apply(*seq, entry) {
+                Ok(()) => {}
+                Err(NotApplied::Gap { found, applied }) if found <= applied => {}
+                Err(NotApplied::Gap { .. }) => {
+                    self.reading.next = now.monotonic;
+                    return;
+                }
+                Err(error) => return self.stop(error),
+            }
+        }
+    }
+}

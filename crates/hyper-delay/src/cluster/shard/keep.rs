@@ -1,0 +1,120 @@
+//! What this node has on its disk, and has told the others of it.
+
+use race_wheel::Tick;
+
+use super::{Shard, after};
+use crate::{
+    clock::Now,
+    cluster::{
+        calls::CallId,
+        lease::Term,
+        log::{NodeName, Request},
+    },
+    store::Store,
+};
+
+/// How far the disk of this node is. The journal may lose what all nodes have on their disks.
+#[derive(Debug)]
+pub(super) struct Keeping {
+    /// The last entry that is on the disk for sure.
+    synced: u64,
+    /// What the others know of it. A node takes part only when they know what it has: after a loss
+    /// that can be less than they knew before.
+    reported: Option<u64>,
+    /// The report under way.
+    asked: Option<(CallId, u64)>,
+    next_report: Tick,
+    has_term: bool,
+    is_persisting: bool,
+    next_persist: Tick,
+    has_changed: bool,
+}
+
+impl Keeping {
+    pub(super) const fn new(synced: u64, now: Now) -> Self {
+        Self {
+            synced,
+            reported: None,
+            asked: None,
+            next_report: now.monotonic,
+            has_term: false,
+            is_persisting: false,
+            next_persist: now.monotonic,
+            has_changed: false,
+        }
+    }
+
+    /// Returns whether the others know what this node has.
+    pub(super) const fn is_known(&self) -> bool {
+        self.reported.is_some()
+    }
+
+    /// This entry is on the disk.
+    pub(super) const fn persisted(&mut self, seq: u64) {
+        self.is_persisting = false;
+        self.synced = seq;
+    }
+
+    /// A report was noted or refused.
+    pub(super) fn reported(&mut self, call: CallId, noted: bool) {
+        if let Some((_, seq)) = self.asked.take_if(|(asked, _)| *asked == call)
+            && noted
+        {
+            self.reported = Some(seq);
+        }
+    }
+
+    /// The log has this report. A late one can have replaced the last one; then it is repeated.
+    pub(super) fn log_has(&mut self, reported: Option<u64>) {
+        if self.asked.is_none() && self.reported.is_some() && reported.is_some() {
+            self.reported = reported;
+        }
+    }
+
+    pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
+        if self.asked.take_if(|(asked, _)| *asked == call).is_some() {
+            self.next_report = again;
+        }
+    }
+
+    /// Returns when something is to be done.
+    pub(super) fn next(&self) -> Option<Tick> {
+        let persist = self.has_changed && !self.is_persisting;
+        let report = self.has_term && self.asked.is_none() && self.reported != Some(self.synced);
+        let persist = persist.then_some(self.next_persist);
+        let report = report.then_some(self.next_report);
+        persist.into_iter().chain(report).min()
+    }
+}
+
+impl<S: Store> Shard<S> {
+    /// Syncs what is applied from time to time, and reports it.
+    pub(super) fn keep(&mut self, now: Now, term: Option<Term>) {
+        let applied = self.applied();
+        let keeping = &mut self.keeping;
+        keeping.has_term = term.is_some();
+        keeping.has_changed = applied > keeping.synced;
+        if keeping.has_changed && !keeping.is_persisting && now.monotonic >= keeping.next_persist {
+            keeping.is_persisting = true;
+            keeping.next_persist = after(now, self.setup.sync_interval);
+            self.effects.persist = Some(self.replica.persisting());
+        }
+        let synced = keeping.synced;
+        let is_due = keeping.asked.is_none()
+            && keeping.reported != Some(synced)
+            && now.monotonic >= keeping.next_report;
+        let Some(term) = term.filter(|_| is_due) else {
+            return;
+        };
+        // If it is refused, the lease is not announced yet.
+        keeping.next_report = after(now, self.setup.pause());
+        let node: NodeName = self.setup.member.node.clone();
+        let call = self.call(Request::Report {
+            shard: self.setup.shard,
+            node,
+            lease: term.lease,
+            synced,
+        });
+        self.keeping.asked = Some((call, synced));
+    }
+}

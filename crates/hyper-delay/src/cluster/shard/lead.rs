@@ -1,0 +1,97 @@
+//! Leading: the scheduler and the ledger of the shard run here.
+
+use std::collections::VecDeque;
+
+use super::{Leadership, Shard, append::Writing};
+use crate::{
+    clock::Now,
+    cluster::log::Fence,
+    committer::Stage,
+    ledger::Ledger,
+    scheduler::{Effects, Input, Job, Next, Running, Scheduler, Standing},
+    store::{Store, StoreError},
+};
+
+/// What a leader has in memory. It is dropped with the leadership.
+#[derive(Debug)]
+pub(super) struct Leading<S> {
+    pub(super) fence: Fence,
+    pub(super) scheduler: Scheduler<S>,
+    pub(super) stage: Stage<S>,
+    /// What the scheduler has asked for and is not applied to the ledger yet.
+    pub(super) jobs: VecDeque<Job>,
+    /// The entry that is on its way to the journal.
+    pub(super) writing: Option<Writing>,
+    /// The number of batches of the ledger that are in the store.
+    pub(super) batches: u64,
+}
+
+impl<S: Store> Shard<S> {
+    /// Leads the shard from now on. Everything that is in the journal is applied.
+    pub(super) fn lead(&mut self, fence: Fence, now: Now) {
+        match self.leading(fence, now) {
+            Ok(leading) => {
+                self.leading = Some(Box::new(leading));
+                self.effects.changes.push(Leadership::Begins(fence));
+                self.collect();
+            }
+            Err(error) => self.stop(error),
+        }
+    }
+
+    fn leading(&self, fence: Fence, now: Now) -> Result<Leading<S>, StoreError> {
+        let store = self.replica.store();
+        let ledger = Ledger::open(store.clone(), self.setup.dedupe_millis)?;
+        let standing = Standing {
+            paused: ledger.paused().cloned().collect(),
+            jobs: ledger
+                .running_jobs()
+                .map(|(id, job)| Running::stored(id, job))
+                .collect(),
+        };
+        let settings = self.setup.settings.clone();
+        let scheduler = Scheduler::new(store.clone(), settings, ledger.low_water(), now);
+        Ok(Leading {
+            fence,
+            scheduler: scheduler.with_standing(standing),
+            stage: Stage::new(ledger),
+            jobs: VecDeque::new(),
+            writing: None,
+            batches: 0,
+        })
+    }
+
+    /// Something for the scheduler.
+    pub(super) fn input(&mut self, input: Input, now: Now) {
+        if let Some(leading) = &mut self.leading {
+            leading.scheduler.handle(input, now);
+            self.collect();
+        }
+    }
+
+    pub(super) fn tick_scheduler(&mut self, now: Now) -> Next {
+        let Some(leading) = &mut self.leading else {
+            return Next::Never;
+        };
+        let next = leading.scheduler.tick(now);
+        self.collect();
+        next
+    }
+
+    /// Takes what the scheduler wants to be done.
+    pub(super) fn collect(&mut self) {
+        let Some(leading) = &mut self.leading else {
+            return;
+        };
+        let Effects {
+            jobs,
+            messages,
+            failed,
+        } = leading.scheduler.take_effects();
+        leading.jobs.extend(jobs);
+        self.effects.messages.extend(messages);
+        if let Some(error) = failed {
+            self.stop(error);
+        }
+    }
+}

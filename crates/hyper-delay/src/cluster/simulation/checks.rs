@@ -1,0 +1,87 @@
+//! What must hold.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::cluster::{ShardId, entry, log::Fence};
+
+/// What the clients know of a task.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) fire_at: u64,
+    /// How often its schedule was sent.
+    pub(super) sent: usize,
+    /// A schedule was acknowledged.
+    pub(super) is_scheduled: bool,
+    pub(super) deliveries: usize,
+    /// An ack or a cancel of it was sent. If it was not answered, the task can be there or not.
+    pub(super) may_have_ended: bool,
+    /// When an ack or a cancel of it was confirmed, in true nanoseconds.
+    pub(super) ended: Option<u64>,
+}
+
+/// The facts of a history.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) tasks: BTreeMap<Arc<str>, Known>,
+    /// The place, the hash and the epoch of the last entry.
+    last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
+    /// The latest leadership that has begun.
+    leads: BTreeMap<ShardId, u64>,
+}
+
+impl Facts {
+    /// A delivery is written to a socket; the wall clock of its node shows `wall`.
+    pub(super) fn delivered(&mut self, id: &Arc<str>, wall: u64) -> Result<(), String> {
+        let known = self.tasks.get_mut(id).ok_or(format!("{id} is unknown"))?;
+        if wall < known.fire_at {
+            return Err(format!("{id} is early: {wall} of {}", known.fire_at));
+        }
+        if let Some(at) = known.ended {
+            return Err(format!("{id} is delivered, though it ended at {at}"));
+        }
+        known.deliveries += 1;
+        Ok(())
+    }
+
+    /// A leader has read the journal to its end, and begins to deliver.
+    pub(super) fn leads(&mut self, fence: Fence) {
+        let latest = self.leads.entry(fence.shard).or_default();
+        *latest = fence.epoch.max(*latest);
+    }
+
+    /// An entry is in the journal, at the end.
+    pub(super) fn appended(&mut self, shard: ShardId, bytes: &[u8]) -> Result<(), String> {
+        let header = entry::header(bytes).map_err(|error| error.to_string())?;
+        if let Some((seq, hash, epoch)) = self.last.get(&shard) {
+            if header.seq != seq + 1 || header.previous != *hash {
+                return Err(format!("entry {} does not follow entry {seq}", header.seq));
+            }
+            if header.epoch < *epoch {
+                let found = header.epoch;
+                return Err(format!("an entry of epoch {found} follows one of {epoch}"));
+            }
+        }
+        if let Some(epoch) = self.leads.get(&shard).filter(|it| header.epoch < **it) {
+            let found = header.epoch;
+            return Err(format!(
+                "an entry of epoch {found} comes after epoch {epoch} began"
+            ));
+        }
+        let last = (header.seq, entry::hash(bytes), header.epoch);
+        self.last.insert(shard, last);
+        Ok(())
+    }
+
+    /// All faults are over, and there was time for everything.
+    pub(super) fn end(&self) -> Result<(), String> {
+        for (id, known) in &self.tasks {
+            if known.is_scheduled && !known.may_have_ended {
+                let times = known.deliveries;
+                return Err(format!(
+                    "{id} was acknowledged and lost ({times} deliveries)"
+                ));
+            }
+        }
+        Ok(())
+    }
+}

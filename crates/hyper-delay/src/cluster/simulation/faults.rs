@@ -1,0 +1,57 @@
+//! What goes wrong.
+
+use std::sync::Arc;
+
+use super::world::{Happening, MILLI, World};
+
+impl World {
+    /// Something goes wrong, and again a little later.
+    pub(super) fn fault(&mut self) {
+        if self.is_calm() {
+            return self.mend();
+        }
+        let node = self.random.usize(0..self.nodes.len());
+        let time = match self.random.bool() {
+            true => self.random.u64(10..400) * MILLI,
+            false => self.random.u64(400..6_000) * MILLI,
+        };
+        match self.random.u8(0..10) {
+            0 | 1 => self.lose_power(node, time),
+            2 => {
+                self.end(node);
+                self.after(time, Happening::Start(node));
+            }
+            3..6 => {
+                let until = self.at + time;
+                self.nodes[node].stopped_until = until;
+            }
+            6..8 => self.cut_until[node] = self.at + time,
+            8 if self.random.bool() => {
+                self.hand_over(node);
+                let life = self.life(node);
+                let pause = self.random.u64(0..20) * MILLI;
+                self.after(pause, Happening::End(life));
+                self.after(pause + time, Happening::Start(node));
+            }
+            8 => self.log_is_down_until = self.at + time / 2,
+            _ => self.log.extend_leases(race_wheel::Tick::new(self.at)),
+        }
+        let pause = self.random.u64(20..3_000) * MILLI;
+        self.after(pause, Happening::Fault);
+    }
+
+    /// The machine of a node loses its power, and each space of its stores what it had not synced.
+    fn lose_power(&mut self, node: usize, time: u64) {
+        self.end(node);
+        let random = &mut self.random;
+        for disk in &mut self.nodes[node].disks {
+            *disk = Arc::new(disk.power_loss_by_space(|unsynced| random.usize(0..=unsynced)));
+        }
+        self.after(time, Happening::Start(node));
+    }
+
+    fn mend(&mut self) {
+        self.log_is_down_until = 0;
+        self.cut_until.fill(0);
+    }
+}

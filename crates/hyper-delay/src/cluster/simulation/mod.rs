@@ -1,0 +1,87 @@
+//! A cluster in one thread: production shards and leases, on clocks that drift, disks that lose what
+//! is not synced, and a network that delays, repeats and loses. Everything follows from a seed.
+
+mod checks;
+mod clients;
+mod faults;
+mod network;
+mod node;
+mod parts;
+mod world;
+
+use world::World;
+
+/// Histories in an ordinary run of the tests.
+const SEEDS: u64 = 2_000;
+
+fn history(seed: u64, planted: Planted) -> Result<(), String> {
+    World::new(seed, planted).run()
+}
+
+/// A fault in the cluster, planted to see that the checks notice it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Planted {
+    #[default]
+    Nothing,
+    /// The log takes entries of every leader.
+    NoFence,
+    /// A delivery is written without a look at the lease.
+    NoLeaseAtTheSocket,
+    /// The log forgets a lease long before its time.
+    ShortLeases,
+    /// A node starts from what was applied, synced or not.
+    StartsFromApplied,
+    /// Entries are removed up to what is applied on all nodes, synced or not.
+    ReportsApplied,
+}
+
+#[test]
+fn no_history_breaks_a_promise() {
+    let from = std::env::var("CLUSTER_SEED").map(|seed| seed.parse().expect("a number"));
+    let (from, seeds) = match from {
+        Ok(seed) => (seed, 1),
+        Err(_) => (0, seeds(SEEDS)),
+    };
+    for seed in from..from + seeds {
+        if let Err(broken) = history(seed, Planted::Nothing) {
+            panic!("CLUSTER_SEED={seed}: {broken}");
+        }
+    }
+}
+
+/// Returns how many histories are run: as many as `CLUSTER_SEEDS` says, or `default`.
+fn seeds(default: u64) -> u64 {
+    let seeds = std::env::var("CLUSTER_SEEDS");
+    seeds.map_or(default, |seeds| seeds.parse().expect("a number"))
+}
+
+fn is_noticed(planted: Planted) {
+    let noticed = (0..1_000).find_map(|seed| history(seed, planted).err().map(|it| (seed, it)));
+    let (seed, broken) = noticed.unwrap_or_else(|| panic!("{planted:?} was not noticed"));
+    println!("{planted:?} is noticed with seed {seed}: {broken}");
+}
+
+#[test]
+fn a_log_without_fences_is_noticed() {
+    is_noticed(Planted::NoFence);
+}
+
+#[test]
+fn a_socket_without_a_look_at_the_lease_is_noticed() {
+    is_noticed(Planted::NoLeaseAtTheSocket);
+}
+
+#[test]
+fn leases_that_end_early_are_noticed() {
+    is_noticed(Planted::ShortLeases);
+}
+
+#[test]
+fn a_start_from_what_was_not_synced_is_noticed() {
+    is_noticed(Planted::StartsFromApplied);
+}
+
+#[test]
+fn reports_of_what_is_not_synced_are_noticed() {
+    is_noticed(Planted::ReportsApplied);
+}

@@ -1,0 +1,91 @@
+//! The way between the nodes and the log.
+
+use race_wheel::Tick;
+
+use super::{
+    Planted,
+    node::LEASE,
+    world::{Happening, Life, MILLI, Part, World},
+};
+use crate::{
+    clock::nanos,
+    cluster::{
+        ShardId,
+        calls::CallId,
+        log::{Answer, Appended, Fence, Request, Unanswered},
+        shard::Event,
+    },
+};
+
+impl World {
+    /// Returns how long something is on its way. `None`: it is lost.
+    pub(super) fn delay(&mut self) -> Option<u64> {
+        let usual = self.random.u64(50_000..5 * MILLI);
+        if self.is_calm() {
+            return Some(usual);
+        }
+        match self.random.u8(0..100) {
+            0..2 => None,
+            2..5 => Some(self.random.u64(5 * MILLI..5_000 * MILLI)),
+            _ => Some(usual),
+        }
+    }
+
+    pub(super) fn sends(&mut self, life: Life, part: Part, call: CallId, mut request: Request) {
+        if self.planted == Planted::ReportsApplied
+            && let Request::Report { shard, synced, .. } = &mut request
+        {
+            let process = self.nodes[life.node].process.as_ref().expect("it runs");
+            *synced = process.shards[usize::from(shard.0)].applied();
+        }
+        let times = 1 + u8::from(!self.is_calm() && self.random.u8(0..50) == 0);
+        for _ in 0..times {
+            if let Some(delay) = self.delay() {
+                let request = request.clone();
+                self.after(delay, Happening::Request(life, part, call, request));
+            }
+        }
+
+        let lost = Err(Unanswered("there was no answer in time".into()));
+        let time = nanos(LEASE / 4);
+        self.after(time, Happening::Answer(life, part, call, lost));
+    }
+
+    pub(super) fn reaches_log(&mut self, life: Life, part: Part, call: CallId, request: &Request) {
+        if self.log_is_down_until > self.at || self.cut_until[life.node] > self.at {
+            return;
+        }
+        let now = Tick::new(self.at);
+        let before = match request {
+            Request::Append { fence, .. } => self.log.last(fence.shard),
+            _ => 0,
+        };
+        let answer = self.log.carry_out(request, now);
+        if let Request::Append { fence, seq, entry } = request
+            && self.log.last(fence.shard) != before
+        {
+            assert_eq!(answer, Answer::Appended(Appended::Done));
+            let facts = self.facts.appended(fence.shard, entry);
+            self.check(facts);
+            self.spread(fence.shard, || Event::Entries(vec![(*seq, entry.clone())]));
+        }
+        if let Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) = request {
+            let leader = self.log.shard(*shard).leader.clone();
+            self.spread(*shard, || Event::Leader(leader.clone()));
+        }
+        if let Some(delay) = self.delay() {
+            self.after(delay, Happening::Answer(life, part, call, Ok(answer)));
+        }
+    }
+
+    /// Tells the nodes news, but not all and not at once.
+    pub(super) fn spread(&mut self, shard: ShardId, event: impl Fn() -> Event) {
+        for node in 0..self.nodes.len() {
+            let is_told = self.random.u8(0..10) > 0 && self.cut_until[node] <= self.at;
+            if let Some(delay) = self.delay().filter(|_| is_told) {
+                let life = self.life(node);
+                self.after(delay, Happening::News(life, shard, event()));
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A process of the cluster, its disk and its clock.
+
+use std::{sync::Arc, time::Duration};
+
+use race_wheel::Tick;
+
+use super::{Planted, world::START};
+use crate::{
+    clock::Now,
+    cluster::{
+        Charter, ShardId,
+        calls::Calls,
+        lease::{Lease, LeaseTimes},
+        log::{Member, NodeName},
+        shard::{Setup, Shard},
+    },
+    config::Config,
+    record::key,
+    store::{Batch, Durability, Space, Store as _, fake::Fake},
+};
+
+pub(super) const LEASE: Duration = Duration::from_secs(2);
+
+/// A clock that is not quite right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drift {
+    /// Parts in a million by which it is fast.
+    pub(super) rate: i64,
+    /// Milliseconds by which the wall clock is ahead.
+    pub(super) wall: i64,
+}
+
+impl Drift {
+    /// Returns the time there at `at`, the true time in nanoseconds.
+    pub(super) fn now(self, at: u64) -> Now {
+        let drifted = at.cast_signed() + at.cast_signed() / 1_000_000 * self.rate;
+        let wall = START.cast_signed() + at.cast_signed() / 1_000_000 + self.wall;
+        Now {
+            wall_nanos: wall.cast_unsigned() * 1_000_000,
+            monotonic: Tick::new(drifted.cast_unsigned()),
+        }
+    }
+
+    /// Returns the true time at which its monotonic clock reaches `tick`.
+    pub(super) fn reaches(self, tick: Tick) -> u64 {
+        let tick = tick.value();
+        let rate = (1_000_000 + self.rate).cast_unsigned();
+        let at = tick / rate * 1_000_000 + tick % rate * 1_000_000 / rate;
+        // Rounded up, so that it is not early.
+        at + 2
+    }
+}
+
+/// What runs in a process.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) lease: Lease,
+    pub(super) calls: Calls,
+    pub(super) shards: Vec<Shard<Fake>>,
+}
+
+/// A machine of the cluster.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) member: Member,
+    pub(super) drift: Drift,
+    /// One store for each shard.
+    pub(super) disks: Vec<Arc<Fake>>,
+    /// `None`: it is down.
+    pub(super) process: Option<Process>,
+    /// The number of starts. What was sent to an earlier process does not reach this one.
+    pub(super) life: u64,
+    /// It does nothing until this true time.
+    pub(super) stopped_until: u64,
+}
+
+impl Node {
+    pub(super) fn new(name: &str, drift: Drift, shards: u16) -> Self {
+        Self {
+            member: Member {
+                node: name.into(),
+                address: format!("{name}:1").into(),
+            },
+            drift,
+            disks: (0..shards).map(|_| Arc::default()).collect(),
+            process: None,
+            life: 0,
+            stopped_until: 0,
+        }
+    }
+
+    pub(super) fn start(
+        &mut self,
+        charter: Charter,
+        members: &Arc<[NodeName]>,
+        (at, planted): (u64, Planted),
+        window: usize,
+    ) {
+        let now = self.drift.now(at);
+        self.life += 1;
+        let shards = self.disks.iter().zip(0..).map(|(disk, shard)| {
+            if planted == Planted::StartsFromApplied {
+                start_from_applied(disk);
+            }
+            let config = Config {
+                window_tasks: window,
+                ack_timeout_ms: 1_500,
+                retry_delay_ms: 100,
+                max_retry_delay_ms: 400,
+                ..Config::default()
+            };
+            let setup = Setup {
+                charter,
+                shard: ShardId(shard),
+                member: self.member.clone(),
+                settings: Arc::new(config).into(),
+                dedupe_millis: 12_000,
+                lease: LEASE,
+                group_bytes: 2_000,
+                retention: 60_000,
+                sync_interval: Duration::from_millis(700),
+            };
+            Shard::open(disk.clone(), setup, members.clone(), now).expect("the disk is whole")
+        });
+        self.process = Some(Process {
+            shards: shards.collect(),
+            lease: Lease::new(LeaseTimes::of(LEASE), self.member.clone(), now),
+            calls: Calls::default(),
+        });
+    }
+}
+
+/// Lets a start believe that everything on the disk was synced.
+fn start_from_applied(disk: &Fake) {
+    let applied = disk.get(Space::Meta, key::APPLIED).expect("it is readable");
+    if let Some(applied) = applied {
+        let mut batch = Batch::new();
+        batch.put(Space::Meta, key::SYNCED, applied);
+        disk.commit(batch, Durability::Synced).expect("it works");
+    }
+}

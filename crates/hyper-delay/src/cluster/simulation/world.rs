@@ -1,0 +1,312 @@
+use std::{collections::BTreeMap, mem, sync::Arc};
+
+use super::{
+    Planted,
+    checks::Facts,
+    clients::Clients,
+    node::{Drift, Node},
+};
+use crate::{
+    cluster::{
+        Charter, ShardId,
+        calls::CallId,
+        log::{Answer, Fence, NodeName, Request, Unanswered, fake::FakeLog},
+        replica::{Persisting, genesis},
+        shard::Event,
+    },
+    scheduler::{ConsumerId, Input, Message},
+    store::fake::Fake,
+};
+
+/// When the world begins, in Unix milliseconds.
+pub(super) const START: u64 = 1_000_000_000;
+
+/// True time is in nanoseconds.
+pub(super) const MILLI: u64 = 1_000_000;
+
+/// A process, by its node and the number of its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Life {
+    pub(super) node: usize,
+    pub(super) life: u64,
+}
+
+/// What happens at a moment.
+#[derive(Debug)]
+pub(super) enum Happening {
+    /// A request reaches the log.
+    Request(Life, Part, CallId, Request),
+    /// An answer, or the end of the time for it, reaches a process.
+    Answer(Life, Part, CallId, Result<Answer, Unanswered>),
+    /// A part of a process is told the time.
+    Tick(Life, Part),
+    /// News of the journal reach a process.
+    News(Life, ShardId, Event),
+    /// A disk has synced.
+    Persist(Life, ShardId, Persisting<Fake>),
+    /// A message is about to be written to the socket of a consumer.
+    Socket(Life, Fence, ConsumerId, Message),
+    /// Input of a consumer reaches the process that it is connected to.
+    Input(Life, ShardId, Input),
+    /// A client does something.
+    Client,
+    /// A client may wait for the answer to the schedule of this task.
+    Unanswered(usize),
+    /// Something goes wrong.
+    Fault,
+    /// A process ends.
+    End(Life),
+    /// A node is started.
+    Start(usize),
+}
+
+/// A part of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Lease,
+    Shard(ShardId),
+}
+
+/// Everything there is.
+pub(super) struct World {
+    pub(super) random: fastrand::Rng,
+    pub(super) planted: Planted,
+    /// The true time in nanoseconds.
+    pub(super) at: u64,
+    queue: BTreeMap<(u64, u64), Happening>,
+    queued: u64,
+    /// When each part is told the time next.
+    pub(super) ticks: BTreeMap<(Life, Part), u64>,
+    pub(super) log: FakeLog,
+    pub(super) log_is_down_until: u64,
+    pub(super) nodes: Vec<Node>,
+    /// Until when each node is cut off from the log.
+    pub(super) cut_until: Vec<u64>,
+    members: Arc<[NodeName]>,
+    pub(super) charter: Charter,
+    window: usize,
+    pub(super) facts: Facts,
+    pub(super) clients: Clients,
+    /// When the faults end.
+    pub(super) calm: u64,
+    broken: Option<String>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, planted: Planted) -> Self {
+        // The scheduler takes its seed from here.
+        fastrand::seed(seed);
+        let mut random = fastrand::Rng::with_seed(seed);
+        let charter = Charter {
+            cluster: 1 + u128::from(seed),
+            shards: random.u16(1..=2),
+        };
+        let mut log = FakeLog::default();
+        log.ignores_fences = planted == Planted::NoFence;
+        log.leases_are_short = planted == Planted::ShortLeases;
+        let mut facts = Facts::default();
+        for shard in (0..charter.shards).map(ShardId) {
+            let genesis = genesis(charter, shard).bytes;
+            facts.appended(shard, &genesis).expect("it is the first");
+            log.create(shard, genesis);
+        }
+        let nodes = ["a", "b", "c"].map(|name| {
+            let drift = Drift {
+                rate: random.i64(-300..=300),
+                wall: random.i64(-200..=200),
+            };
+            Node::new(name, drift, charter.shards)
+        });
+        let calm = random.u64(5_000..40_000) * MILLI;
+        let mut world = Self {
+            members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
+            cut_until: vec![0; nodes.len()],
+            nodes: nodes.into(),
+            window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
+            clients: Clients::new(&mut random, charter.shards),
+            random,
+            planted,
+            // A clock that is slow must not show a time before its epoch.
+            at: 1_000 * MILLI,
+            queue: BTreeMap::new(),
+            queued: 0,
+            ticks: BTreeMap::new(),
+            log,
+            log_is_down_until: 0,
+            charter,
+            facts,
+            calm,
+            broken: None,
+        };
+        for node in 0..world.nodes.len() {
+            world.after(0, Happening::Start(node));
+        }
+        world.after(MILLI, Happening::Client);
+        world.after(MILLI, Happening::Fault);
+        world
+    }
+
+    /// Plays the history to its end.
+    pub(super) fn run(mut self) -> Result<(), String> {
+        let end = self.calm + 60_000 * MILLI;
+        while let Some(((at, _), happening)) = self.queue.pop_first() {
+            if at > end {
+                break;
+            }
+            self.at = at;
+            self.happens(happening);
+            if let Some(broken) = self.broken.take() {
+                return Err(format!("{broken}, at {} ms", at / MILLI));
+            }
+        }
+        self.facts.end()?;
+        self.nodes_agree()
+    }
+
+    /// A promise is broken.
+    pub(super) fn check(&mut self, result: Result<(), String>) {
+        if let Err(broken) = result {
+            self.broken.get_or_insert(broken);
+        }
+    }
+
+    /// Lets something happen this many nanoseconds from now.
+    pub(super) fn after(&mut self, nanos: u64, happening: Happening) {
+        self.queued += 1;
+        self.queue.insert((self.at + nanos, self.queued), happening);
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.at >= self.calm
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        let life = match &happening {
+            Happening::Answer(life, ..)
+            | Happening::Tick(life, _)
+            | Happening::News(life, ..)
+            | Happening::Persist(life, ..)
+            | Happening::Socket(life, ..)
+            | Happening::Input(life, ..) => Some(*life),
+            _ => None,
+        };
+        if let Some(life) = life {
+            let node = &self.nodes[life.node];
+            if node.life != life.life || node.process.is_none() {
+                return;
+            }
+            if node.stopped_until > self.at {
+                let pause = node.stopped_until - self.at;
+                return self.after(pause, happening);
+            }
+        }
+        match happening {
+            Happening::Request(life, part, call, request) => {
+                self.reaches_log(life, part, call, &request);
+            }
+            Happening::Answer(life, part, call, answer) => self.answered(life, part, call, answer),
+            Happening::Tick(life, part) => {
+                // A part that is told the time earlier than planned has a later plan.
+                if self.ticks.get(&(life, part)).is_none_or(|at| *at > self.at) {
+                    return;
+                }
+                self.ticks.remove(&(life, part));
+                match part {
+                    Part::Lease => self.lease(life),
+                    Part::Shard(shard) => self.shard(life, shard, None),
+                }
+            }
+            Happening::News(life, shard, event) => self.shard(life, shard, Some(event)),
+            Happening::Persist(life, shard, persisting) => {
+                let result = persisting.run();
+                self.shard(life, shard, Some(Event::Persisted(result)));
+            }
+            Happening::Socket(life, fence, consumer, message) => {
+                self.writes(life, fence, consumer, message);
+            }
+            Happening::Input(life, shard, input) => {
+                self.shard(life, shard, Some(Event::Input(input)));
+            }
+            Happening::Client => self.client_acts(),
+            Happening::Unanswered(task) => self.unanswered(task),
+            Happening::Fault => self.fault(),
+            Happening::End(life) => {
+                if self.life(life.node) == life {
+                    self.end(life.node);
+                }
+            }
+            Happening::Start(node) => {
+                let Self {
+                    nodes,
+                    charter,
+                    members,
+                    at,
+                    planted,
+                    window,
+                    ..
+                } = self;
+                if nodes[node].process.is_some() {
+                    return;
+                }
+                nodes[node].start(*charter, members, (*at, *planted), *window);
+                let life = self.life(node);
+                self.lease(life);
+                for shard in (0..self.charter.shards).map(ShardId) {
+                    self.shard(life, shard, None);
+                }
+            }
+        }
+    }
+
+    pub(super) fn life(&self, node: usize) -> Life {
+        let life = self.nodes[node].life;
+        Life { node, life }
+    }
+
+    /// Returns the process and shard that lead a shard, if there are any.
+    pub(super) fn leaders(&self, shard: ShardId) -> Vec<Life> {
+        let nodes = 0..self.nodes.len();
+        let leads = |node: &usize| {
+            let process = self.nodes[*node].process.as_ref();
+            process.is_some_and(|it| it.shards[usize::from(shard.0)].is_leading())
+        };
+        nodes.filter(leads).map(|node| self.life(node)).collect()
+    }
+
+    /// All nodes contain the same.
+    fn nodes_agree(&self) -> Result<(), String> {
+        for shard in 0..usize::from(self.charter.shards) {
+            let contents = self.nodes.iter().map(|node| node.disks[shard].contents());
+            let contents: Vec<_> = contents.collect();
+            let journal = self
+                .log
+                .shard(ShardId(shard.try_into().expect("it is small")));
+            let length = journal.journal.len();
+            if contents.iter().any(|other| *other != contents[0]) {
+                return Err(format!("the nodes differ in shard {shard}"));
+            }
+            if length > 3 {
+                return Err(format!("the journal has still {length} entries"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells a process to lead no longer.
+    pub(super) fn hand_over(&mut self, node: usize) {
+        if self.nodes[node].process.is_some() {
+            let life = self.life(node);
+            for shard in (0..self.charter.shards).map(ShardId) {
+                self.after(0, Happening::News(life, shard, Event::HandOver));
+            }
+        }
+    }
+
+    /// Takes a node down.
+    pub(super) fn end(&mut self, node: usize) {
+        let node = &mut self.nodes[node];
+        node.life += 1;
+        node.stopped_until = 0;
+        drop(mem::take(&mut node.process));
+    }
+}
