@@ -58,6 +58,8 @@ struct State {
     /// The writes since the last sync, in order.
     unsynced: Vec<Write>,
     syncs: Syncs,
+    /// After this many syncs the power fails.
+    syncs_left: Option<usize>,
     broken: bool,
     asked: Asked,
     fails_to_look: bool,
@@ -118,6 +120,11 @@ impl Fake {
         self.state().syncs = syncs;
     }
 
+    /// Lets the power fail in the sync after this many.
+    pub(crate) fn power_fails_after(&self, syncs: usize) {
+        self.state().syncs_left = Some(syncs);
+    }
+
     /// Lets every question for the room fail.
     pub(crate) fn fail_to_look(&self) {
         self.state().fails_to_look = true;
@@ -165,6 +172,11 @@ impl State {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         self.asked.syncs += 1;
+        match &mut self.syncs_left {
+            Some(0) => self.broken = true,
+            Some(left) => *left -= 1,
+            None => {}
+        }
         match self.syncs {
             Syncs::Work if !self.broken => {
                 for write in self.unsynced.drain(..) {

@@ -226,7 +226,8 @@ impl World {
                 }
             }
         };
-        let time = self.random.u64(MILLI..1_000 * MILLI);
+        let most = if self.random.bool() { 10 } else { 1_000 };
+        let time = self.random.u64(MILLI..most * MILLI);
         let input = asked(consumer, request);
         self.after(time, Happening::Input(life, shard, input));
     }

@@ -41,7 +41,7 @@ impl World {
     }
 
     /// The machine of a node loses its power, and each space of its stores what it had not synced.
-    fn lose_power(&mut self, node: usize, time: u64) {
+    pub(super) fn lose_power(&mut self, node: usize, time: u64) {
         self.end(node);
         let random = &mut self.random;
         for disk in &mut self.nodes[node].disks {

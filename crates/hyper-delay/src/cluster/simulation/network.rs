@@ -88,4 +88,23 @@ impl World {
             }
         }
     }
+
+    /// The log ends the leases whose time has passed, and says so.
+    pub(super) fn expire(&mut self) {
+        let led = |world: &Self| -> Vec<ShardId> {
+            let shards = (0..world.charter.shards).map(ShardId);
+            let led = shards.filter(|shard| world.log.shard(*shard).leader.is_some());
+            led.collect()
+        };
+        let before = led(self);
+        self.log.expire(Tick::new(self.at));
+        let after = led(self);
+        for shard in before {
+            if !after.contains(&shard) {
+                self.spread(shard, || Event::Leader(None));
+            }
+        }
+        let pause = self.random.u64(1..50) * MILLI;
+        self.after(pause, Happening::Expire);
+    }
 }

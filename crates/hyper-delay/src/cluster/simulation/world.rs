@@ -52,6 +52,8 @@ pub(super) enum Happening {
     Client,
     /// A client may wait for the answer to the schedule of this task.
     Unanswered(usize),
+    /// The log looks for leases that have ended.
+    Expire,
     /// Something goes wrong.
     Fault,
     /// A process ends.
@@ -110,9 +112,11 @@ impl World {
             facts.appended(shard, &genesis).expect("it is the first");
             log.create(shard, genesis);
         }
+        // No clock is that wrong. It makes a missing margin show, which covers an eighth.
+        let wrong = *random.choice(&[300, 60_000]).expect("there are two");
         let nodes = ["a", "b", "c"].map(|name| {
             let drift = Drift {
-                rate: random.i64(-300..=300),
+                rate: random.i64(-wrong..=wrong),
                 wall: random.i64(-200..=200),
             };
             Node::new(name, drift, charter.shards)
@@ -143,6 +147,7 @@ impl World {
         }
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
+        world.after(MILLI, Happening::Expire);
         world
     }
 
@@ -217,6 +222,16 @@ impl World {
                 }
             }
             Happening::News(life, shard, event) => self.shard(life, shard, Some(event)),
+            Happening::Persist(life, shard, persisting)
+                if !self.is_calm() && self.random.u8(0..16) == 0 =>
+            {
+                let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
+                disk.power_fails_after(self.random.usize(0..2));
+                // Nobody hears of the result.
+                let _ = persisting.run();
+                let time = self.random.u64(10..2_000) * MILLI;
+                self.lose_power(life.node, time);
+            }
             Happening::Persist(life, shard, persisting) => {
                 let result = persisting.run();
                 self.shard(life, shard, Some(Event::Persisted(result)));
@@ -229,6 +244,7 @@ impl World {
             }
             Happening::Client => self.client_acts(),
             Happening::Unanswered(task) => self.unanswered(task),
+            Happening::Expire => self.expire(),
             Happening::Fault => self.fault(),
             Happening::End(life) => {
                 if self.life(life.node) == life {

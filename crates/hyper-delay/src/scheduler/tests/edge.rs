@@ -4,7 +4,10 @@ use super::{
     Step, World,
     world::{Delivered, START},
 };
-use crate::store::Space;
+use crate::{
+    record::{self, key},
+    store::{Space, Store as _},
+};
 
 const MILLIS: u64 = 100;
 
@@ -120,4 +123,25 @@ fn waiting_tasks_are_delivered_on_time_after_a_restart() {
     for Delivered { id, at, .. } in &world.deliveries {
         assert_eq!(*at, START + id.parse::<u64>().unwrap() * 7000);
     }
+}
+
+#[test]
+fn an_idle_server_writes_nothing() {
+    let mut world = World::new(30_000, 100, 8);
+    world.schedule("soon", START + 1_000);
+    world.schedule("tomorrow", START + 86_400_000);
+    let consumer = world.connect(&["route"]);
+    world.run(2_000);
+    world.ack(consumer, &"soon".into(), 1);
+    // The mark passes what was removed.
+    world.run(30_000);
+    let written = world.store.asked().commits;
+    world.run(300_000);
+    assert_eq!(world.store.asked().commits, written);
+    let mark = world.store.get(Space::Meta, key::LOW_WATER).unwrap();
+    let mark: u64 = record::decode(&mark.expect("there is one")).unwrap();
+    assert!(
+        mark > START + 1_000,
+        "a start steps over the task that is gone"
+    );
 }
