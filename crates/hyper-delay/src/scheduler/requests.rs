@@ -13,8 +13,8 @@ pub(super) struct Requests {
     times: BTreeMap<u64, usize>,
     /// How many of them park a task.
     parks: usize,
-    /// Whether anything was asked for since the low-water mark was last looked at.
-    is_busy: bool,
+    /// Whether nothing was asked for since the low-water mark was last raised.
+    is_idle: bool,
 }
 
 impl Requests {
@@ -26,7 +26,7 @@ impl Requests {
     /// Asks for an operation that may not make more pending tasks than this.
     pub(super) fn submit_within(&mut self, op: Op, token: Token, most_pending: PendingLimits) {
         self.parks += usize::from(matches!(op, Op::Park(_)));
-        self.is_busy |= !matches!(op, Op::AdvanceLowWater(_));
+        self.is_idle = matches!(op, Op::AdvanceLowWater(_));
         *self.times.entry(time(&op)).or_default() += 1;
         self.jobs.push(Job {
             op,
@@ -52,9 +52,9 @@ impl Requests {
         mem::take(&mut self.jobs)
     }
 
-    /// Whether anything but the low-water mark was asked for since the last call.
-    pub(super) const fn was_busy(&mut self) -> bool {
-        mem::replace(&mut self.is_busy, false)
+    /// Whether nothing was asked for since the low-water mark was last raised.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     /// Whether nothing is under way.

@@ -56,7 +56,7 @@ fn seeds(default: u64) -> u64 {
 }
 
 fn is_noticed(planted: Planted) {
-    let noticed = (0..1_000).find_map(|seed| history(seed, planted).err().map(|it| (seed, it)));
+    let noticed = (0..5_000).find_map(|seed| history(seed, planted).err().map(|it| (seed, it)));
     let (seed, broken) = noticed.unwrap_or_else(|| panic!("{planted:?} was not noticed"));
     println!("{planted:?} is noticed with seed {seed}: {broken}");
 }

@@ -26,7 +26,7 @@ impl World {
         }
         match self.random.u8(0..100) {
             0..2 => None,
-            2..5 => Some(self.random.u64(5 * MILLI..5_000 * MILLI)),
+            2..7 => Some(self.random.u64(5 * MILLI..5_000 * MILLI)),
             _ => Some(usual),
         }
     }
