@@ -176,3 +176,30 @@ pub(crate) struct Tail {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unanswered(pub(crate) String);
+
+/// What has changed, as it becomes known: it may be late, and some of it may be missing.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// These entries are in the journal of a shard. They have no gaps.
+    Entries(ShardId, Vec<(u64, Arc<[u8]>)>),
+    /// Who leads a shard.
+    Leader(ShardId, Option<Leader>),
+}
+
+/// An engine that keeps journals.
+pub(crate) trait Log: Send + Sync + 'static {
+    /// Sends a request, and waits for the answer for a bounded time.
+    ///
+    /// # Errors
+    ///
+    /// If there is no answer in this time.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the request may be carried out, now or later.
+    fn call(&self, request: Request) -> impl Future<Output = Result<Answer, Unanswered>> + Send;
+
+    /// Passes on what changes, from now on, until the future is dropped. It goes on by itself after
+    /// a loss of the connection; what happened in between is not told.
+    fn watch(&self, tell: impl FnMut(News) + Send) -> impl Future<Output = ()> + Send;
+}
