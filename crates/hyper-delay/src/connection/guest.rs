@@ -128,7 +128,7 @@ async fn answer<S: Store>(shared: &Arc<Shared<S>>, id: ConsumerId, asked: Asked)
     let mut replies = messages.into_iter();
     replies.find_map(|message| match message {
         Message::Reply { reply, .. } => Some(reply),
-        Message::Quiet(_) | Message::Deliver { .. } => None,
+        Message::Quiet(_) | Message::Deliver { .. } | Message::Credit(_) => None,
     })
 }
 

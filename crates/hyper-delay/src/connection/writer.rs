@@ -110,6 +110,7 @@ impl<S: Store> Writer<'_, S> {
                 Ok(weight)
             }
             Message::Quiet(weight) => Ok(weight),
+            Message::Credit(_) => Ok(0),
             Message::Deliver {
                 seq,
                 route,

@@ -204,7 +204,7 @@ impl World {
                 };
                 self.works(life, shard, consumer, named);
             }
-            Message::Quiet(_) => {}
+            Message::Quiet(_) | Message::Credit(_) => {}
         }
     }
 

@@ -14,6 +14,7 @@ mod hedging;
 mod invariants;
 mod jobs;
 mod memory;
+mod nodes;
 mod operating;
 mod quotas;
 mod random;

@@ -11,6 +11,7 @@ use super::super::{ConsumerId, Effects, Input, Message, Next, Scheduler, Setting
 use super::{
     asking::as_input,
     committer::Committer,
+    nodes::Nodes,
     sockets::{Queued, Sockets},
 };
 use crate::{
@@ -42,6 +43,7 @@ pub(super) struct World {
     /// What was written to the connections.
     pub(super) deliveries: Vec<Delivered>,
     pub(super) sockets: Sockets,
+    pub(super) nodes: Nodes,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
     /// The routes and ids of dead letters that were to be removed because of their age.
@@ -105,6 +107,7 @@ impl World {
             replies: Vec::new(),
             deliveries: Vec::new(),
             sockets: Sockets::default(),
+            nodes: Nodes::default(),
             unreadable: BTreeSet::new(),
             old_dead: BTreeSet::new(),
             acking: false,
@@ -229,6 +232,9 @@ impl World {
     }
 
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
+        if let Request::Ack { delivery, .. } | Request::Nack { delivery, .. } = &request {
+            self.nodes.answered(consumer, &delivery.id);
+        }
         self.input(as_input(consumer, request));
     }
 
@@ -307,6 +313,15 @@ impl World {
     }
 
     pub(super) fn input(&mut self, input: Input) {
+        match &input {
+            Input::Closed(consumer) => self.nodes.closed(*consumer),
+            Input::Unsent(copy)
+            | Input::SentTooLate { copy, .. }
+            | Input::Undeliverable { copy, .. } => {
+                self.nodes.answered(copy.consumer, &copy.id);
+            }
+            _ => {}
+        }
         self.scheduler.handle(input, self.now);
         self.carry_out();
     }
@@ -364,6 +379,7 @@ impl World {
             match message {
                 Message::Reply { reply, .. } => self.replies.push((consumer, reply)),
                 Message::Quiet(_) => {}
+                Message::Credit(credit) => self.nodes.heard(consumer, credit),
                 Message::Deliver {
                     seq,
                     route,
@@ -388,6 +404,7 @@ impl World {
                         seq,
                         at: now,
                     };
+                    self.nodes.sent(&delivery, until, self.now.monotonic);
                     let queued = self.sockets.send(Queued { delivery, until });
                     inputs.extend(queued.and_then(|queued| self.write(queued)));
                 }
