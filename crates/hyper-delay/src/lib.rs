@@ -15,6 +15,7 @@
 //! ```
 
 pub mod access;
+mod authority;
 pub mod config;
 pub mod protocol;
 

@@ -118,6 +118,7 @@ impl<S: Store> Writer<'_, S> {
                 attempt,
                 until,
                 accept,
+                authority,
             } => {
                 if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);

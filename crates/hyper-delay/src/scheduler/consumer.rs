@@ -133,6 +133,14 @@ impl Consumer {
         self.could_want() && self.lending.as_mut().is_some_and(|lending| lending.want())
     }
 
+    /// Whether nothing waits for it any more, and it has asked for more credit since the last loan.
+    /// True once.
+    pub(super) fn is_sated(&mut self) -> bool {
+        let is_sated = self.waiting.is_empty() && self.has_room();
+        let lending = self.lending.as_mut().filter(|_| is_sated);
+        lending.is_some_and(|lending| lending.want_no_more())
+    }
+
     pub(super) const fn accept(&self) -> Accept {
         self.accept
     }

@@ -160,6 +160,11 @@ impl<S: Store> Scheduler<S> {
         }
         if is_lent {
             self.want_more(consumer);
+            let state = self.consumers.get_mut(consumer);
+            if state.is_some_and(Consumer::is_sated) {
+                let message = Message::Credit(Credit::Sated);
+                self.messages.push((consumer, message));
+            }
         }
     }
 
@@ -262,6 +267,7 @@ impl<S: Store> Scheduler<S> {
             attempt: task.attempt,
             until: round.until(),
             accept,
+            authority: None,
         };
         self.messages.push((consumer, message));
     }

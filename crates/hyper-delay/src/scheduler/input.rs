@@ -4,6 +4,7 @@ use race_wheel::Tick;
 
 use super::{Operated, Settings};
 use crate::{
+    authority::Authority,
     access::Grant,
     ledger::{Op, Outcome, PendingLimits, Subject},
     protocol::{Accept, Line, Mode, Named, Reply, Stats},
@@ -275,6 +276,8 @@ pub(crate) enum Message {
         until: Tick,
         /// The compressions that the consumer accepts.
         accept: Accept,
+        /// It may be written while this holds. `None`: always.
+        authority: Option<Arc<Authority>>,
     },
     /// Not for the connection itself, but for what lends it credit.
     #[cfg_attr(not(test), expect(dead_code, reason = "only a cluster lends"))]
@@ -284,8 +287,10 @@ pub(crate) enum Message {
 /// What becomes of credit that is lent. See [`Input::Lent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credit {
-    /// A task waits for the connection, which has no room. Sent once after each loan.
+    /// A task waits for the connection, which has no room. Sent once after each loan and each `Sated`.
     Wanted,
+    /// Nothing waits for it any more.
+    Sated,
     /// Recalled credit is given back. In the end all that is recalled is, and never more.
     Returned(u16),
 }

@@ -46,6 +46,11 @@ impl Lending {
         !self.is_closing && !std::mem::replace(&mut self.has_wanted, true)
     }
 
+    /// No more could be used. Returns whether more was asked for.
+    pub(super) fn want_no_more(&mut self) -> bool {
+        !self.is_closing && std::mem::take(&mut self.has_wanted)
+    }
+
     pub(super) const fn has_wanted(&self) -> bool {
         self.has_wanted
     }

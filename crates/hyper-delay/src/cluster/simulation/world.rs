@@ -4,17 +4,19 @@ use super::{
     Planted,
     checks::Facts,
     clients::Clients,
+    links::Link,
     node::{Drift, Node},
 };
 use crate::{
     cluster::{
         Charter, ShardId,
         calls::CallId,
-        log::{Answer, Fence, NodeName, Request, Unanswered, fake::FakeLog},
+        forward,
+        log::{Answer, NodeName, Request, Unanswered, fake::FakeLog},
         replica::{Persisting, genesis},
-        shard::Event,
+        shard::{Event, PeerId},
     },
-    scheduler::{ConsumerId, Input, Message},
+    scheduler::{ConsumerId, Message},
     store::fake::Fake,
 };
 
@@ -40,14 +42,24 @@ pub(super) enum Happening {
     Answer(Life, Part, CallId, Result<Answer, Unanswered>),
     /// A part of a process is told the time.
     Tick(Life, Part),
-    /// News of the journal reach a process.
+    /// News of the journal, or of a link, reach a shard of a process.
     News(Life, ShardId, Event),
     /// A disk has synced.
     Persist(Life, ShardId, Persisting<Fake>),
     /// A message is about to be written to the socket of a consumer.
-    Socket(Life, Fence, ConsumerId, Message),
-    /// Input of a consumer reaches the process that it is connected to.
-    Input(Life, ShardId, Input),
+    Socket(Life, ConsumerId, Message),
+    /// Something reaches the forwarder of a process.
+    Forwarder(Life, forward::Event),
+    /// A message of a serving node reaches the leader of a shard over a link.
+    ToLeader(PeerId, Life, ShardId, Event),
+    /// A message of a leader reaches a serving node over a link.
+    ToServing(PeerId, Life, forward::Event),
+    /// A consumer answers a delivery.
+    Answers(Life, usize, ConsumerId, Arc<str>, forward::Event),
+    /// Processes connect to each other.
+    Connect,
+    /// Clients connect.
+    Clients,
     /// A client does something.
     Client,
     /// A client may wait for the answer to the schedule of this task.
@@ -66,6 +78,7 @@ pub(super) enum Happening {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Lease,
+    Forwarder,
     Shard(ShardId),
 }
 
@@ -89,6 +102,8 @@ pub(super) struct World {
     window: usize,
     pub(super) facts: Facts,
     pub(super) clients: Clients,
+    pub(super) links: BTreeMap<PeerId, Link>,
+    pub(super) last_link: u64,
     /// When the faults end.
     pub(super) calm: u64,
     broken: Option<String>,
@@ -139,12 +154,16 @@ impl World {
             log_is_down_until: 0,
             charter,
             facts,
+            links: BTreeMap::new(),
+            last_link: 0,
             calm,
             broken: None,
         };
         for node in 0..world.nodes.len() {
             world.after(0, Happening::Start(node));
         }
+        world.after(0, Happening::Connect);
+        world.after(0, Happening::Clients);
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
         world.after(MILLI, Happening::Expire);
@@ -192,7 +211,10 @@ impl World {
             | Happening::News(life, ..)
             | Happening::Persist(life, ..)
             | Happening::Socket(life, ..)
-            | Happening::Input(life, ..) => Some(*life),
+            | Happening::Forwarder(life, ..)
+            | Happening::ToLeader(_, life, ..)
+            | Happening::ToServing(_, life, _)
+            | Happening::Answers(life, ..) => Some(*life),
             _ => None,
         };
         if let Some(life) = life {
@@ -218,6 +240,7 @@ impl World {
                 self.ticks.remove(&(life, part));
                 match part {
                     Part::Lease => self.lease(life),
+                    Part::Forwarder => self.forwarder(life, None),
                     Part::Shard(shard) => self.shard(life, shard, None),
                 }
             }
@@ -236,12 +259,23 @@ impl World {
                 let result = persisting.run();
                 self.shard(life, shard, Some(Event::Persisted(result)));
             }
-            Happening::Socket(life, fence, consumer, message) => {
-                self.writes(life, fence, consumer, message);
+            Happening::Socket(life, consumer, message) => self.writes(life, consumer, message),
+            Happening::Forwarder(life, event) => self.forwarder(life, Some(event)),
+            Happening::ToLeader(peer, life, shard, event) => {
+                if self.link_is_there(peer) {
+                    self.shard(life, shard, Some(event));
+                }
             }
-            Happening::Input(life, shard, input) => {
-                self.shard(life, shard, Some(Event::Input(input)));
+            Happening::ToServing(peer, life, event) => {
+                if self.link_is_there(peer) {
+                    self.forwarder(life, Some(event));
+                }
             }
+            Happening::Answers(life, client, consumer, id, event) => {
+                self.answers(life, (client, consumer), &id, event);
+            }
+            Happening::Connect => self.connect(),
+            Happening::Clients => self.clients_connect(),
             Happening::Client => self.client_acts(),
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Expire => self.expire(),
@@ -267,6 +301,7 @@ impl World {
                 nodes[node].start(*charter, members, (*at, *planted), *window);
                 let life = self.life(node);
                 self.lease(life);
+                self.forwarder(life, None);
                 for shard in (0..self.charter.shards).map(ShardId) {
                     self.shard(life, shard, None);
                 }
@@ -277,16 +312,6 @@ impl World {
     pub(super) fn life(&self, node: usize) -> Life {
         let life = self.nodes[node].life;
         Life { node, life }
-    }
-
-    /// Returns the process and shard that lead a shard, if there are any.
-    pub(super) fn leaders(&self, shard: ShardId) -> Vec<Life> {
-        let nodes = 0..self.nodes.len();
-        let leads = |node: &usize| {
-            let process = self.nodes[*node].process.as_ref();
-            process.is_some_and(|it| it.shards[usize::from(shard.0)].is_leading())
-        };
-        nodes.filter(leads).map(|node| self.life(node)).collect()
     }
 
     /// All nodes contain the same.
@@ -320,9 +345,11 @@ impl World {
 
     /// Takes a node down.
     pub(super) fn end(&mut self, node: usize) {
+        let life = self.life(node);
         let node = &mut self.nodes[node];
         node.life += 1;
         node.stopped_until = 0;
         drop(mem::take(&mut node.process));
+        self.break_links_of(life);
     }
 }

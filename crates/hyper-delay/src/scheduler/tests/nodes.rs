@@ -54,6 +54,10 @@ impl Nodes {
                 account.wants = true;
                 account.wanted += 1;
             }
+            Credit::Sated => {
+                assert!(account.wants, "{consumer} has not wanted more");
+                account.wants = false;
+            }
             Credit::Returned(credit) => {
                 assert!(credit > 0, "{consumer} gives nothing back");
                 account.returned += u32::from(credit);
