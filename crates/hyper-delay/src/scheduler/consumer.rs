@@ -371,10 +371,13 @@ impl Consumer {
 
     /// Ends the connection: returns what it held.
     pub(super) fn into_parts(self) -> ClosedConsumer {
+        let mut unanswered: Vec<_> = self.in_flight.into_iter().chain(self.lost).collect();
+        // In an order that a simulation can repeat.
+        unanswered.sort_unstable_by_key(|(_, copy)| copy.seq);
         ClosedConsumer {
             routes: self.routes,
             own_route: self.own_route,
-            unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
+            unanswered,
             late: self.late.into_revisions().collect(),
         }
     }

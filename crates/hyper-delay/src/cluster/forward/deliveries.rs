@@ -1,7 +1,7 @@
 //! The deliveries of a connection that the client can still answer.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
 };
 
@@ -79,8 +79,8 @@ pub(super) struct Held {
 /// is exact.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
-    in_flight: HashMap<Arc<str>, Delivered>,
-    held: HashMap<Arc<str>, VecDeque<Held>>,
+    in_flight: BTreeMap<Arc<str>, Delivered>,
+    held: BTreeMap<Arc<str>, VecDeque<Held>>,
     /// Deliveries without an answer in their time, the latest last.
     late: VecDeque<(Arc<str>, Delivered)>,
 }

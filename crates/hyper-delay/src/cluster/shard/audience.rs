@@ -1,6 +1,6 @@
 //! The connections of all nodes, as the leader of a shard sees them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use race_wheel::Tick;
 
@@ -30,7 +30,7 @@ const NOBODY: ConsumerId = 0;
 pub(super) struct Audience {
     peers: BTreeMap<PeerId, Peer>,
     /// The connections, by the number that the scheduler knows.
-    consumers: HashMap<ConsumerId, (PeerId, ConsumerId)>,
+    consumers: BTreeMap<ConsumerId, (PeerId, ConsumerId)>,
     /// The last number that the scheduler knows.
     last: ConsumerId,
     /// Until this moment nothing is delivered, unless all nodes are ready before.
@@ -45,7 +45,7 @@ pub(super) struct Audience {
 #[derive(Debug, Default)]
 struct Peer {
     /// The number that the scheduler knows, by the number there.
-    connections: HashMap<ConsumerId, Known>,
+    connections: BTreeMap<ConsumerId, Known>,
     is_ready: bool,
 }
 

@@ -24,7 +24,8 @@ impl World {
             }
             3..6 => {
                 let until = self.at + time;
-                self.nodes[node].stopped_until = until;
+                let stopped_until = &mut self.nodes[node].stopped_until;
+                *stopped_until = until.max(*stopped_until);
             }
             6 => self.cut_until[node] = self.at + time,
             7 => {

@@ -46,7 +46,6 @@ impl World {
 
     fn forwards(&mut self, life: Life, effects: Effects) {
         for (node, shard, message) in effects.to_leaders {
-            if std::env::var("TRACE").is_ok() && !matches!(message, crate::cluster::forward::wire::ToLeader::Ping{..}) { eprintln!("{} {}->{} s{} {:?}", self.at/MILLI, life.node, node, shard.0, message); }
             let leading = self.node_named(&node);
             if leading == life.node {
                 let event = shard::Event::Peer(PeerId(0), message);
@@ -74,7 +73,6 @@ impl World {
     /// A shard tells the serving nodes something.
     pub(super) fn tells(&mut self, life: Life, shard: ShardId, told: Vec<(PeerId, ToServing)>) {
         for (peer, message) in told {
-            if std::env::var("TRACE").is_ok() && !matches!(message, ToServing::Holds{..}) { eprintln!("{} {} leads s{} tells {:?} {:?}", self.at/MILLI, life.node, shard.0, peer, message); }
             let (serving, arrives) = if peer == PeerId(0) {
                 (life, 1_000)
             } else {
@@ -221,7 +219,6 @@ impl World {
                 return self.after(0, Happening::Forwarder(life, event));
             }
         }
-        if std::env::var("TRACE").is_ok() { eprintln!("{} {} client {} gets {:?}", self.at/MILLI, life.node, consumer, message); }
         self.received(life, consumer, message);
     }
 }

@@ -1,10 +1,13 @@
 //! A process of the cluster, its disk and its clock.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Planted, world::START};
+use super::{
+    Planted,
+    world::{Happening, START},
+};
 use crate::{
     clock::Now,
     cluster::{
@@ -79,6 +82,8 @@ pub(super) struct Node {
     pub(super) life: u64,
     /// It does nothing until this true time.
     pub(super) stopped_until: u64,
+    /// What it does then.
+    pub(super) backlog: VecDeque<Happening>,
 }
 
 impl Node {
@@ -93,6 +98,7 @@ impl Node {
             process: None,
             life: 0,
             stopped_until: 0,
+            backlog: VecDeque::new(),
         }
     }
 

@@ -72,6 +72,8 @@ pub(super) enum Happening {
     End(Life),
     /// A node is started.
     Start(usize),
+    /// The pause of a process is over, if it was not made longer.
+    Resume(usize),
 }
 
 /// A part of a process.
@@ -107,6 +109,8 @@ pub(super) struct World {
     /// When the faults end.
     pub(super) calm: u64,
     broken: Option<String>,
+    /// Whether everything that happens is printed.
+    traces: bool,
 }
 
 impl World {
@@ -158,6 +162,7 @@ impl World {
             last_link: 0,
             calm,
             broken: None,
+            traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
         for node in 0..world.nodes.len() {
             world.after(0, Happening::Start(node));
@@ -218,14 +223,20 @@ impl World {
             _ => None,
         };
         if let Some(life) = life {
-            let node = &self.nodes[life.node];
+            let node = &mut self.nodes[life.node];
             if node.life != life.life || node.process.is_none() {
                 return;
             }
-            if node.stopped_until > self.at {
-                let pause = node.stopped_until - self.at;
-                return self.after(pause, happening);
+            if node.stopped_until > self.at || !node.backlog.is_empty() {
+                if node.backlog.is_empty() {
+                    let pause = node.stopped_until - self.at;
+                    self.after(pause, Happening::Resume(life.node));
+                }
+                return self.nodes[life.node].backlog.push_back(happening);
             }
+        }
+        if self.traces {
+            eprintln!("{} {happening:?}", self.at / MILLI);
         }
         match happening {
             Happening::Request(life, part, call, request) => {
@@ -276,6 +287,7 @@ impl World {
             }
             Happening::Connect => self.connect(),
             Happening::Clients => self.clients_connect(),
+            Happening::Resume(node) => self.resume(node),
             Happening::Client => self.client_acts(),
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Expire => self.expire(),
@@ -306,6 +318,17 @@ impl World {
                     self.shard(life, shard, None);
                 }
             }
+        }
+    }
+
+    /// A process does what has waited for it, in its order.
+    fn resume(&mut self, node: usize) {
+        let until = self.nodes[node].stopped_until;
+        if until > self.at {
+            return self.after(until - self.at, Happening::Resume(node));
+        }
+        for happening in mem::take(&mut self.nodes[node].backlog) {
+            self.happens(happening);
         }
     }
 
@@ -349,6 +372,7 @@ impl World {
         let node = &mut self.nodes[node];
         node.life += 1;
         node.stopped_until = 0;
+        node.backlog.clear();
         drop(mem::take(&mut node.process));
         self.break_links_of(life);
     }
