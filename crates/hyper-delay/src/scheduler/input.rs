@@ -4,8 +4,8 @@ use race_wheel::Tick;
 
 use super::{Operated, Settings};
 use crate::{
-    authority::Authority,
     access::Grant,
+    authority::Authority,
     ledger::{Op, Outcome, PendingLimits, Subject},
     protocol::{Accept, Line, Mode, Named, Reply, Stats},
     store::StoreError,

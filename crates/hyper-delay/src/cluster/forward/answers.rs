@@ -118,12 +118,7 @@ impl Forwarder {
     }
 
     /// Sends something to the leader of a shard, or lets it wait for one.
-    pub(super) fn forward(
-        &mut self,
-        shard: ShardId,
-        consumer: ConsumerId,
-        what: Queueable,
-    ) {
+    pub(super) fn forward(&mut self, shard: ShardId, consumer: ConsumerId, what: Queueable) {
         let expires = self.now.after(self.setup.lease);
         let session = self.session(shard);
         if session.up().is_none() {

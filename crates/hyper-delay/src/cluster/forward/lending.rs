@@ -185,7 +185,9 @@ impl Lending {
             let open = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
             let (wanting, idle): (Vec<_>, Vec<_>) = open.partition(|(_, loan)| loan.wants);
             let several = wanting.len() > 1;
-            let wanting = wanting.into_iter().min_by_key(|(_, loan)| (loan.lent, loan.turn));
+            let wanting = wanting
+                .into_iter()
+                .min_by_key(|(_, loan)| (loan.lent, loan.turn));
             let next = wanting.map(|(shard, loan)| {
                 let much = if several { share } else { free };
                 (shard, loan, much)

@@ -29,7 +29,11 @@ mod sessions;
 mod told;
 pub(crate) mod wire;
 
-use std::{collections::{BTreeMap, BTreeSet}, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use xxhash_rust::xxh3::xxh3_64;
 

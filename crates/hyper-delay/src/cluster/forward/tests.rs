@@ -72,7 +72,8 @@ impl World {
     fn sent(&mut self) -> Vec<ToLeader> {
         let sent = self.effects().to_leaders.into_iter();
         let sent = sent.map(|(_, _, message)| message);
-        sent.filter(|it| !matches!(it, ToLeader::Ping { .. })).collect()
+        sent.filter(|it| !matches!(it, ToLeader::Ping { .. }))
+            .collect()
     }
 
     /// What the client is told: the codes of errors, and the names of other replies.
@@ -164,13 +165,19 @@ fn a_request_waits_for_a_leader() {
     world.asks(CANCEL);
     assert!(world.sent().is_empty());
     world.leads(0, "b", 7);
-    assert!(matches!(world.sent()[..], [ToLeader::Begin { epoch: 7, .. }]));
+    assert!(matches!(
+        world.sent()[..],
+        [ToLeader::Begin { epoch: 7, .. }]
+    ));
     world.accepts(0, "b", 7);
     let sent = world.sent();
     let [ToLeader::Asked(CLIENT, 1, asked), ToLeader::Ready] = &sent[..] else {
         panic!("{sent:?}");
     };
-    assert!(matches!(**asked, Asked::Request(Request::Cancel { .. }, None)));
+    assert!(matches!(
+        **asked,
+        Asked::Request(Request::Cancel { .. }, None)
+    ));
     let reply = Told::Reply(1, Reply::Pong);
     world.told(0, "b", ToServing::Told(CLIENT, reply));
     assert_eq!(world.replies(), ["pong"]);
@@ -270,7 +277,10 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
     else {
         panic!("{sent:?}");
     };
-    assert_eq!((&*adopted[0].id, adopted[0].seq, adopted.len()), ("y", 4, 1));
+    assert_eq!(
+        (&*adopted[0].id, adopted[0].seq, adopted.len()),
+        ("y", 4, 1)
+    );
     assert_eq!((&*subject.id, subject.seq), ("x", 3));
 }
 
@@ -288,7 +298,13 @@ fn an_ack_without_an_answer_can_be_repeated() {
     world.up(0, "c", 8);
     let sent = world.sent();
     let mut acks = sent.iter();
-    assert!(acks.any(|it| matches!(it, ToLeader::Acked { confirm: Some(_), .. })));
+    assert!(acks.any(|it| matches!(
+        it,
+        ToLeader::Acked {
+            confirm: Some(_),
+            ..
+        }
+    )));
     world.asks(ack);
     assert_eq!(world.replies(), ["acked"], "it is not known any more");
 }
@@ -360,7 +376,11 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
         route: (*first).into(),
         credit: 0,
     };
-    world.told(0, "b", ToServing::Told(CLIENT, Told::Reply(*number, registered)));
+    world.told(
+        0,
+        "b",
+        ToServing::Told(CLIENT, Told::Reply(*number, registered)),
+    );
     let effects = world.effects();
     let [
         (
@@ -375,11 +395,18 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
     else {
         panic!("{effects:?}");
     };
-    world.asks(&format!(
-        r#"{{"kind":"register","route_key":"{second}"}}"#
-    ));
-    assert!(!world.sent().iter().any(|it| matches!(it, ToLeader::Lent(..))));
-    world.told(1, "b", ToServing::Told(CLIENT, Told::Credit(Credit::Wanted)));
+    world.asks(&format!(r#"{{"kind":"register","route_key":"{second}"}}"#));
+    assert!(
+        !world
+            .sent()
+            .iter()
+            .any(|it| matches!(it, ToLeader::Lent(..)))
+    );
+    world.told(
+        1,
+        "b",
+        ToServing::Told(CLIENT, Told::Credit(Credit::Wanted)),
+    );
     assert!(matches!(world.sent()[..], [ToLeader::Recalled(_, 2)]));
     let returned = Told::Credit(Credit::Returned(2));
     world.told(0, "b", ToServing::Told(CLIENT, returned));
@@ -398,7 +425,10 @@ fn too_many_routes_are_refused() {
         world.told(0, "b", ToServing::Told(CLIENT, told));
     }
     let replies = world.replies();
-    assert_eq!(replies, ["registered", "registered", "registered", "too_many_routes"]);
+    assert_eq!(
+        replies,
+        ["registered", "registered", "registered", "too_many_routes"]
+    );
 }
 
 #[test]

@@ -211,11 +211,14 @@ impl Forwarder {
         let id = id.clone();
         self.send_to(
             &delivered,
-            ToLeader::NotSent(consumer, NotSent {
-                seq,
-                id: id.clone(),
-                why,
-            }),
+            ToLeader::NotSent(
+                consumer,
+                NotSent {
+                    seq,
+                    id: id.clone(),
+                    why,
+                },
+            ),
         );
         self.release(consumer, &id);
     }

@@ -136,9 +136,7 @@ impl<S: Store> Shard<S> {
         self.peer_is_gone(peer, now);
         let leads = self.fence().filter(|fence| fence.epoch == epoch);
         let Some(holds) = leads.and_then(|_| self.grant(sent, now, term)) else {
-            self.effects
-                .told
-                .push((peer, ToServing::Refused { epoch }));
+            self.effects.told.push((peer, ToServing::Refused { epoch }));
             return;
         };
         self.audience.peers.insert(peer, Peer::default());

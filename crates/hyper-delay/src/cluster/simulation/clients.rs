@@ -239,9 +239,19 @@ impl World {
         match message {
             Message::Reply { reply, .. } => {
                 let (id, ends) = match reply {
-                    Reply::Scheduled { id, .. } => (id, false),
+                    Reply::Scheduled { id, .. } => {
+                        let known = self.facts.tasks.get_mut(&id);
+                        known.expect("it was scheduled").is_scheduled = true;
+                        return;
+                    }
                     Reply::Acked { id, removed, .. } => (id, removed),
-                    Reply::Cancelled { id, found, .. } => (id, found),
+                    // A copy that is in flight can still arrive.
+                    Reply::Cancelled {
+                        id,
+                        found,
+                        in_flight,
+                        ..
+                    } => (id, found && !in_flight),
                     Reply::Error(refusal) if client != PRODUCER && refusal.id.is_none() => {
                         // It was a register: it is sent again.
                         if let Some(route) = refusal.route {
@@ -256,18 +266,18 @@ impl World {
                 let known = self.facts.tasks.get_mut(&id).expect("it was scheduled");
                 if ends {
                     known.ended.get_or_insert(at);
-                } else if client == PRODUCER {
-                    known.is_scheduled = true;
                 }
             }
             Message::Deliver {
+                seq,
                 route,
                 id,
                 attempt,
                 until,
                 ..
             } => {
-                let delivered = self.facts.delivered(&id, START + at / MILLI + 200);
+                let wall = START + at / MILLI + 200;
+                let delivered = self.facts.delivered((consumer, &id), (seq, attempt), wall);
                 self.check(delivered);
                 let now = self.nodes[life.node].drift.now(at).monotonic.value();
                 let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);

@@ -7,10 +7,14 @@ use super::{
 use crate::{
     cluster::{
         ShardId,
-        forward::{Effects, Event, wire::ToServing},
+        forward::{
+            Effects, Event,
+            wire::{ToServing, Told},
+        },
         log::NodeName,
         shard::{self, PeerId},
     },
+    protocol::Reply,
     scheduler::{ConsumerId, CopyOf, Input, Message, Next},
 };
 
@@ -72,7 +76,9 @@ impl World {
 
     /// A shard tells the serving nodes something.
     pub(super) fn tells(&mut self, life: Life, shard: ShardId, told: Vec<(PeerId, ToServing)>) {
+        let epoch = self.epochs.get(&(life, shard)).copied().unwrap_or_default();
         for (peer, message) in told {
+            self.notes(epoch, &message);
             let (serving, arrives) = if peer == PeerId(0) {
                 (life, 1_000)
             } else {
@@ -87,6 +93,21 @@ impl World {
             let from = self.nodes[life.node].member.node.clone();
             let event = Event::Told(from, shard, message);
             self.after(arrives, Happening::ToServing(peer, serving, event));
+        }
+    }
+
+    /// A leader says what the checks are about.
+    fn notes(&mut self, epoch: u64, message: &ToServing) {
+        match message {
+            ToServing::Told(consumer, Told::Deliver(copy)) => {
+                let sent = self.facts.sent(*consumer, &copy.subject, epoch);
+                self.check(sent);
+            }
+            ToServing::Told(
+                _,
+                Told::Reply(_, Reply::Acked { id, .. } | Reply::Cancelled { id, .. }),
+            ) => self.facts.confirmed(id, epoch),
+            _ => {}
         }
     }
 
@@ -161,10 +182,7 @@ impl World {
         let most = if self.is_calm() { 5 } else { 700 };
         let late = self.random.u64(0..most) * MILLI;
         let name = self.nodes[link.leading.node].member.node.clone();
-        self.after(
-            0,
-            Happening::Forwarder(link.serving, Event::Unlinked(name)),
-        );
+        self.after(0, Happening::Forwarder(link.serving, Event::Unlinked(name)));
         for shard in (0..self.charter.shards).map(ShardId) {
             let event = shard::Event::PeerIsGone(peer);
             self.after(late, Happening::News(link.leading, shard, event));

@@ -57,10 +57,11 @@ impl World {
                 Leadership::Begins(fence) => Some(*fence),
                 Leadership::Ends(_) => None,
             });
-        self.carry_out(life, id, effects);
         if let Some(fence) = fence {
             self.facts.leads(fence);
+            self.epochs.insert((life, id), fence.epoch);
         }
+        self.carry_out(life, id, effects);
         self.wakes(life, Part::Shard(id), next);
         self.reports(life, id);
     }

@@ -106,6 +106,8 @@ pub(super) struct World {
     pub(super) clients: Clients,
     pub(super) links: BTreeMap<PeerId, Link>,
     pub(super) last_link: u64,
+    /// The last leadership of each shard of each process.
+    pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
     /// When the faults end.
     pub(super) calm: u64,
     broken: Option<String>,
@@ -160,6 +162,7 @@ impl World {
             facts,
             links: BTreeMap::new(),
             last_link: 0,
+            epochs: BTreeMap::new(),
             calm,
             broken: None,
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
