@@ -10,7 +10,10 @@ use std::{
 use race_wheel::Tick;
 
 use super::{
-    super::{Acked, Adopted, ConsumerId, Credit, Input, Nacked, ReplyTo, consumer::Consumer},
+    super::{
+        Acked, Adopted, ConsumerId, Credit, Input, Nacked, ReplyTo, consumer::Consumer,
+        quotas::Rate,
+    },
     World,
     world::Delivered,
 };
@@ -233,7 +236,11 @@ impl World {
             return;
         }
         for (name, route) in self.scheduler.routes.iter() {
-            if route.settings().deliveries_per_second.is_some() {
+            if self
+                .scheduler
+                .quotas
+                .is_awaited(&Rate::Deliveries(name.clone()))
+            {
                 continue;
             }
             let mut position = route.first_ready(crate::ledger::Position::default());

@@ -389,6 +389,7 @@ impl World {
                     ..
                 } => {
                     assert!(until > self.now.monotonic, "a copy is sent too late");
+                    assert!(!self.scheduler.remote.is_holding, "{id} is delivered");
                     let now = self.now.wall_millis();
                     let content = self.store.get(Space::Tasks, &record::key::task(seq));
                     if let Some(content) = content.unwrap() {
