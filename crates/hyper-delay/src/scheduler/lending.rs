@@ -42,12 +42,14 @@ impl Lending {
     }
 
     /// More credit could be used. Returns whether it is to be asked for: once after each loan.
-    pub(super) fn want(&mut self) -> bool {
-        !self.is_closing && !std::mem::replace(&mut self.has_wanted, true)
+    pub(super) const fn want(&mut self) -> bool {
+        let could_want = self.could_want();
+        self.has_wanted = true;
+        could_want
     }
 
-    pub(super) const fn has_wanted(&self) -> bool {
-        self.has_wanted
+    pub(super) const fn could_want(&self) -> bool {
+        !self.has_wanted && !self.is_closing
     }
 
     pub(super) const fn close(&mut self) {

@@ -96,7 +96,28 @@ fn recalled_credit_is_given_back_unused_at_once_and_before_it_is_used_again() {
 }
 
 #[test]
-fn a_task_that_waits_for_its_id_asks_for_the_credit_that_was_recalled_meanwhile() {
+fn recalled_credit_is_not_used_by_what_the_same_ack_frees() {
+    let mut world = shard();
+    let consumer = world.connect(&["hedged"]);
+    let other = world.connect(&["hedged"]);
+    world.lend(consumer, 1);
+    schedule(&mut world, "hedged", &["a"]);
+    world.lend(other, 1);
+    world.run(100);
+    schedule(&mut world, "hedged", &["b", "c"]);
+    world.recall(consumer, 1);
+    let delivered = world.deliveries[0].clone();
+    assert_eq!((delivered.consumer, world.deliveries.len()), (consumer, 2));
+    world.ack_by_name(&delivered);
+    assert_eq!(returned(&world, consumer), 1);
+    assert_eq!(
+        (ids(&world, consumer).len(), ids(&world, other).len()),
+        (1, 2)
+    );
+}
+
+#[test]
+fn a_task_whose_id_is_free_asks_for_the_credit_that_was_recalled_meanwhile() {
     let mut world = shard();
     let consumer = world.connect(&["route", "hedged"]);
     let other = world.connect(&["hedged"]);
@@ -111,9 +132,13 @@ fn a_task_that_waits_for_its_id_asks_for_the_credit_that_was_recalled_meanwhile(
     world.ack_by_name(&delivered);
     schedule(&mut world, "route", &["id"]);
     world.recall(consumer, 1);
+    let credit = (returned(&world, consumer), wanted(&world, consumer));
+    assert_eq!(credit, (1, 0), "it could not take the task");
+    let delivered = world.deliveries[0].clone();
+    world.ack_by_name(&delivered);
     assert_eq!(
-        (returned(&world, consumer), wanted(&world, consumer)),
-        (1, 1)
+        (delivered.consumer, wanted(&world, consumer)),
+        (consumer, 1)
     );
     invariants::check(&world);
 }

@@ -250,7 +250,7 @@ impl World {
                 for consumer in consumers {
                     let state = self.scheduler.consumers.get(*consumer).unwrap();
                     assert!(
-                        state.holds(&task.id) || is_asked_for(state),
+                        state.holds(&task.id) || self.is_asked_for(*consumer, state),
                         "{task:?} of {name} waits for {consumer}: {state:?}"
                     );
                 }
@@ -258,9 +258,11 @@ impl World {
             }
         }
     }
-}
 
-/// Whether a connection has no room, and more credit was asked for if that is possible.
-fn is_asked_for(state: &Consumer) -> bool {
-    !state.has_room() && (!state.could_want() || state.is_closing())
+    /// Whether a connection has no room, and more credit was asked for if that is possible.
+    fn is_asked_for(&self, consumer: ConsumerId, state: &Consumer) -> bool {
+        let account = self.nodes.accounts.get(&consumer);
+        let has_asked = account.is_some_and(|account| account.wants);
+        !state.has_room() && (has_asked || !state.is_lent() || state.is_closing())
+    }
 }

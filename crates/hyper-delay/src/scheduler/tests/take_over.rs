@@ -148,6 +148,32 @@ fn an_adopted_delivery_that_is_given_back_is_delivered_again_after_the_delay() {
     }
 }
 
+/// The task is parked when no connection has its route, and queued when none has room.
+#[test]
+fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {
+    for (is_queued, adopts) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut world, consumer) = shard();
+        let adopted = take_over(&mut world, consumer);
+        if is_queued {
+            world.input(Input::Bound(consumer, "route".into(), Mode::Shared));
+        }
+        world.settle();
+        assert_eq!(world.in_memory(), usize::from(is_queued));
+        let seq = adopted.seq;
+        match adopts {
+            true => world.adopt(consumer, adopted),
+            false => world.withhold(seq, adopted.left),
+        }
+        begin(&mut world, consumer);
+        let case = format!("{is_queued} {adopts}");
+        assert_eq!((rounds(&world), world.in_memory()), (vec![1], 1), "{case}");
+        world.run(999);
+        assert_eq!(rounds(&world), [1], "{case}");
+        world.run(21);
+        assert_eq!(rounds(&world), [1, 2], "{case}");
+    }
+}
+
 #[test]
 fn a_connection_that_closes_fails_its_adopted_round() {
     for is_read in [false, true] {
