@@ -1,5 +1,8 @@
 //! A leader that begins after another one.
 
+mod cancel;
+mod withheld;
+
 use std::time::Duration;
 
 use super::{
@@ -154,6 +157,8 @@ fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {
     for (is_queued, adopts) in [(false, false), (false, true), (true, false), (true, true)] {
         let (mut world, consumer) = shard();
         let adopted = take_over(&mut world, consumer);
+        let other = world.connect(&[]);
+        world.lend(other, 5);
         if is_queued {
             world.input(Input::Bound(consumer, "route".into(), Mode::Shared));
         }
@@ -164,6 +169,7 @@ fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {
             true => world.adopt(consumer, adopted),
             false => world.withhold(seq, adopted.left),
         }
+        world.input(Input::Bound(other, "route".into(), Mode::Shared));
         begin(&mut world, consumer);
         let case = format!("{is_queued} {adopts}");
         assert_eq!((rounds(&world), world.in_memory()), (vec![1], 1), "{case}");
@@ -210,52 +216,9 @@ fn a_touch_extends_an_adopted_delivery_before_and_after_its_task_is_read() {
         begin(&mut world, consumer);
         world.run(2_999);
         assert_eq!(rounds(&world), [1]);
+        invariants::check(&world);
+        assert_eq!(world.scheduler.in_flight().count(), 1, "{is_read}");
         world.run(21);
-        assert_eq!(rounds(&world), [1, 2]);
-    }
-}
-
-#[test]
-fn a_delivery_that_nobody_reports_is_withheld_for_its_time_and_its_round_counts() {
-    let (mut world, consumer) = shard();
-    let withheld = world.scheduler.withheld_next();
-    let seq = first(&world).seq;
-    assert_eq!(withheld, [(seq, Duration::from_secs(1))]);
-    world.take_over(&[consumer]);
-    world.withhold(seq, withheld[0].1);
-    begin(&mut world, consumer);
-    assert_eq!(world.scheduler.withheld_next(), withheld);
-    world.run(999);
-    assert_eq!(rounds(&world), [1]);
-    world.run(1);
-    assert_eq!(rounds(&world), [1, 2], "at once: it has not failed");
-}
-
-#[test]
-fn a_hedged_task_is_withheld_until_each_copy_has_failed_or_its_time_is_over() {
-    for reported in [1, 2] {
-        let (mut world, consumer) = shard();
-        let other = world.connect(&[]);
-        let adopted = take_over(&mut world, consumer);
-        let seq = adopted.seq;
-        world.input(Input::Opened(other));
-        world.withhold(seq, Duration::from_millis(800));
-        world.withhold(seq, Duration::from_millis(800));
-        begin(&mut world, consumer);
-        let mut copy = first(&world);
-        for consumer in [consumer, other].into_iter().take(reported) {
-            let left = Duration::from_millis(700);
-            let adopted = adopted.clone();
-            world.adopt(consumer, Adopted { left, ..adopted });
-            invariants::check(&world);
-            copy.consumer = consumer;
-            world.nack_by_name(&copy, Some(0));
-            invariants::check(&world);
-        }
-        world.run(700);
-        let is_again = if reported == 2 { vec![1, 2] } else { vec![1] };
-        assert_eq!(rounds(&world), is_again);
-        world.run(200);
         assert_eq!(rounds(&world), [1, 2]);
     }
 }
@@ -337,50 +300,6 @@ fn an_answer_of_an_earlier_revision_or_round_changes_nothing() {
     invariants::check(&world);
     assert_eq!(answers(&mut world), [false, false]);
     assert_eq!(rounds(&world), [1, 1]);
-}
-
-#[test]
-fn a_cancel_says_that_a_task_may_be_in_flight_until_one_ack_timeout_has_passed() {
-    let cancelled = |due: u64, passed: u64| {
-        let (mut world, consumer) = shard();
-        world.schedule_on("quiet", "task", START + due, 0, false);
-        world.settle();
-        world.pass(100);
-        world.take_over(&[consumer]);
-        world.input(Input::Holding(false));
-        world.run(passed);
-        answers(&mut world);
-        world.cancel("quiet", "task");
-        world.settle();
-        answers(&mut world)
-    };
-    assert_eq!(cancelled(50, 10), [true]);
-    assert_eq!(cancelled(50, 999), [true]);
-    assert_eq!(cancelled(50, 1_000), [false]);
-    assert_eq!(cancelled(150, 100), [false], "it came due later");
-    assert_eq!(cancelled(1_000_000, 10), [false]);
-}
-
-#[test]
-fn a_cancel_tells_that_a_task_is_in_flight_that_was_not_read() {
-    for step in ["adopted", "withheld", "acked"] {
-        let (mut world, consumer) = shard();
-        let adopted = take_over(&mut world, consumer);
-        // Also without the rule for the first ack timeout.
-        world.pass(2_000);
-        let (seq, left) = (adopted.seq, Duration::from_secs(3));
-        match step {
-            "withheld" => world.withhold(seq, left),
-            _ => world.adopt(consumer, Adopted { left, ..adopted }),
-        }
-        world.cancel("route", "task");
-        if step == "acked" {
-            world.ack_by_name(&first(&world));
-        }
-        world.step(Step::Commit);
-        world.step(Step::Tell);
-        assert!(answers(&mut world)[0], "{step}");
-    }
 }
 
 #[test]
