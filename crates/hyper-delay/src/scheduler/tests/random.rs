@@ -328,7 +328,7 @@ fn in_cluster() -> impl Strategy<Value = InCluster> {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(5_000))]
+    #![proptest_config(crate::cases(2_000))]
 
     #[test]
     fn whatever_happens_to_a_shard_no_task_is_lost_stuck_early_or_delivered_twice(
