@@ -122,15 +122,17 @@ impl Consumer {
         returned
     }
 
-    /// Whether it has no room, may be lent more, and has not asked for it.
-    pub(super) fn could_want(&self) -> bool {
-        let lending = self.lending.as_ref();
-        lending.is_some_and(|lending| !lending.has_wanted()) && !self.has_room()
+    /// A task waits for it. Returns whether more credit is to be asked for.
+    pub(super) fn wants(&mut self) -> bool {
+        let has_room = self.has_room();
+        let lending = self.lending.as_mut();
+        lending.is_some_and(|lending| !has_room && lending.want())
     }
 
-    /// A task waits for it to have room. Returns whether more credit is to be asked for.
-    pub(super) fn wants(&mut self) -> bool {
-        self.could_want() && self.lending.as_mut().is_some_and(|lending| lending.want())
+    /// Whether it has no room, is lent credit, and has not asked for more.
+    pub(super) fn could_want(&self) -> bool {
+        let lending = self.lending.as_ref();
+        lending.is_some_and(|lending| lending.could_want()) && !self.has_room()
     }
 
     /// Whether nothing waits for it any more, and it has asked for more credit since the last loan.

@@ -42,8 +42,10 @@ impl Lending {
     }
 
     /// More credit could be used. Returns whether it is to be asked for: once after each loan.
-    pub(super) fn want(&mut self) -> bool {
-        !self.is_closing && !std::mem::replace(&mut self.has_wanted, true)
+    pub(super) const fn want(&mut self) -> bool {
+        let could_want = self.could_want();
+        self.has_wanted = true;
+        could_want
     }
 
     /// No more could be used. Returns whether more was asked for.
@@ -51,8 +53,8 @@ impl Lending {
         !self.is_closing && std::mem::take(&mut self.has_wanted)
     }
 
-    pub(super) const fn has_wanted(&self) -> bool {
-        self.has_wanted
+    pub(super) const fn could_want(&self) -> bool {
+        !self.has_wanted && !self.is_closing
     }
 
     pub(super) const fn close(&mut self) {

@@ -70,7 +70,6 @@ impl<S: Store> Scheduler<S> {
         let state = self.consumers.get_mut(consumer);
         let returned = state.map(|state| state.change_lending(|lending| lending.recall(credit)));
         self.returned(consumer, returned);
-        self.want_more(consumer);
     }
 
     /// Gives back what is recalled of the credit of a connection and no copy uses any more.
@@ -101,14 +100,12 @@ impl<S: Store> Scheduler<S> {
             let Some(state) = self.consumers.get_mut(consumer) else {
                 return;
             };
-            if is_wanted {
-                if state.wants() {
-                    let message = Message::Credit(Credit::Wanted);
-                    self.messages.push((consumer, message));
-                }
-                return;
+            if !is_wanted {
+                state.drop_first_waiting();
+            } else if state.wants() {
+                let message = Message::Credit(Credit::Wanted);
+                self.messages.push((consumer, message));
             }
-            state.drop_first_waiting();
         }
     }
 

@@ -10,7 +10,10 @@ use std::{
 use race_wheel::Tick;
 
 use super::{
-    super::{Acked, Adopted, ConsumerId, Credit, Input, Nacked, ReplyTo, consumer::Consumer},
+    super::{
+        Acked, Adopted, ConsumerId, Credit, Input, Nacked, ReplyTo, consumer::Consumer,
+        quotas::Rate,
+    },
     World,
     world::Delivered,
 };
@@ -237,7 +240,11 @@ impl World {
             return;
         }
         for (name, route) in self.scheduler.routes.iter() {
-            if route.settings().deliveries_per_second.is_some() {
+            if self
+                .scheduler
+                .quotas
+                .is_awaited(&Rate::Deliveries(name.clone()))
+            {
                 continue;
             }
             let mut position = route.first_ready(crate::ledger::Position::default());
@@ -247,7 +254,7 @@ impl World {
                 for consumer in consumers {
                     let state = self.scheduler.consumers.get(*consumer).unwrap();
                     assert!(
-                        state.holds(&task.id) || is_asked_for(state),
+                        state.holds(&task.id) || self.is_asked_for(*consumer, state),
                         "{task:?} of {name} waits for {consumer}: {state:?}"
                     );
                 }
@@ -255,9 +262,11 @@ impl World {
             }
         }
     }
-}
 
-/// Whether a connection has no room, and more credit was asked for if that is possible.
-fn is_asked_for(state: &Consumer) -> bool {
-    !state.has_room() && (!state.could_want() || state.is_closing())
+    /// Whether a connection has no room, and more credit was asked for if that is possible.
+    fn is_asked_for(&self, consumer: ConsumerId, state: &Consumer) -> bool {
+        let account = self.nodes.accounts.get(&consumer);
+        let has_asked = account.is_some_and(|account| account.wants);
+        !state.has_room() && (has_asked || !state.is_lent() || state.is_closing())
+    }
 }

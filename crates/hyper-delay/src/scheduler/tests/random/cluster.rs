@@ -16,6 +16,8 @@ use crate::{
 
 #[derive(Debug, Clone)]
 pub(super) enum ClusterHappens {
+    /// Everything happens that can at this instant.
+    Settle,
     Lend(usize, u16),
     Recall(usize, u16),
     Bind {
@@ -61,6 +63,7 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
     let back = 0..6usize;
     let delay = prop::option::of(0..100u64);
     prop_oneof![
+        16 => Just(ClusterHappens::Settle),
         8 => (consumer.clone(), 0..4u16).prop_map(|(consumer, credit)| {
             ClusterHappens::Lend(consumer, credit)
         }),
@@ -72,13 +75,13 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         ),
         1 => consumer.clone().prop_map(ClusterHappens::Accepts),
         1 => Just(ClusterHappens::Hold(true)),
-        4 => Just(ClusterHappens::Hold(false)),
+        6 => Just(ClusterHappens::Hold(false)),
         2 => any::<bool>().prop_map(|planned| ClusterHappens::TakeOver { planned }),
-        4 => consumer.clone().prop_map(ClusterHappens::Report),
-        3 => (back.clone(), consumer, 0..3u32, 0..2_000u64).prop_map(
+        8 => consumer.clone().prop_map(ClusterHappens::Report),
+        4 => (back.clone(), consumer, 0..3u32, 0..2_000u64).prop_map(
             |(back, consumer, later, left)| ClusterHappens::Adopt { back, consumer, later, left }
         ),
-        2 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
+        4 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
             ClusterHappens::Withhold(back, left)
         }),
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
@@ -118,6 +121,9 @@ pub(super) fn step(
 ) {
     let consumer_of = |client: &Client, consumer: usize| client.consumers.get(consumer).copied();
     match *happens {
+        ClusterHappens::Settle => {
+            world.settle();
+        }
         ClusterHappens::Lend(consumer, credit) => {
             if let Some(consumer) = consumer_of(client, consumer) {
                 world.lend(consumer, credit);
