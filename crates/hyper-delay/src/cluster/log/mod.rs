@@ -5,6 +5,8 @@
 //! between the request and the answer, and takes all requests into account that were answered before
 //! ("linearizable").
 
+#[cfg(feature = "cluster")]
+pub(crate) mod etcd;
 #[cfg(test)]
 mod facts;
 #[cfg(test)]

@@ -1,0 +1,6 @@
+mod access;
+mod facts;
+mod failures;
+mod process;
+mod random;
+mod values;
