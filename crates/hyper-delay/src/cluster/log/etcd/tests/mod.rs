@@ -3,4 +3,5 @@ mod facts;
 mod failures;
 mod process;
 mod random;
+mod rate;
 mod values;
