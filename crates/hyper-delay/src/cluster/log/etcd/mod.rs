@@ -7,7 +7,7 @@
 //! Every read is linearizable. The server never compacts etcd's revisions: its operator configures
 //! that.
 
-mod config;
+pub(crate) mod config;
 mod endpoint;
 mod endpoints;
 mod error;
@@ -25,7 +25,7 @@ use std::{
 };
 
 use super::{Answer, Log, News, Request, Unanswered};
-pub(crate) use config::{ClientCertificate, EtcdConfig, EtcdConfigError, EtcdTls, EtcdUser};
+use config::{EtcdConfig, EtcdConfigError};
 use endpoint::Endpoint;
 use endpoints::Endpoints;
 

@@ -7,7 +7,10 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use super::process::Processes;
 use crate::cluster::log::{
     Log, Request,
-    etcd::{ClientCertificate, Etcd, EtcdTls, EtcdUser},
+    etcd::{
+        Etcd,
+        config::{ClientCertificate, EtcdTls, EtcdUser},
+    },
     facts::{self, LONG, Node, until},
 };
 

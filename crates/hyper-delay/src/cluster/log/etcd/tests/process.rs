@@ -12,7 +12,10 @@ use tempfile::TempDir;
 
 use crate::cluster::log::{
     Log, Request,
-    etcd::{Etcd, EtcdConfig, EtcdTls},
+    etcd::{
+        Etcd,
+        config::{EtcdConfig, EtcdTls},
+    },
 };
 
 /// The calls of tests are given up after a quarter of it: long enough for a slow machine.
