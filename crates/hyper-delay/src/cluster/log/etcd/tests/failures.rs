@@ -106,6 +106,23 @@ async fn lease_outlives_a_leader_of_etcd_that_was_stopped_for_a_while() {
 }
 
 #[tokio::test]
+async fn lease_is_not_kept_alive_by_a_leader_of_etcd_without_a_majority() {
+    let etcd = Processes::three().await;
+    let leader = etcd.leader().await;
+    let mut config = etcd.config();
+    config.lease = Duration::from_secs(4);
+    config.endpoints = vec![etcd.urls().remove(leader)];
+    let log = Etcd::new(&config).unwrap();
+    let a = Node::new(&log, "a", LONG).await;
+    assert_eq!(a.keep_alive().await, Some(LONG));
+    etcd.stop((leader + 1) % 3);
+    etcd.stop((leader + 2) % 3);
+    // It still takes itself for the leader, and would answer a plain sign of life.
+    let request = Request::KeepAlive(a.lease);
+    log.call(request).await.unwrap_err();
+}
+
+#[tokio::test]
 async fn without_a_majority_there_is_no_answer_until_it_is_back() {
     let mut etcd = Processes::three().await;
     let mut config = etcd.config();
