@@ -117,7 +117,7 @@ impl Endpoints {
             }
             Err(error) => {
                 let asked = asked.load(Ordering::Relaxed);
-                if matches!(error, GenericRaceError::Deadline { .. }) {
+                if !matches!(error, GenericRaceError::Fatal { .. }) {
                     self.move_on(first, asked);
                 }
                 let urls = (0..asked).map(|place| &**self.after(first, place).url());

@@ -13,18 +13,15 @@ use crate::cluster::{
     },
 };
 
-/// The most entries in the first read: they have up to about 256 kB each, and the client gives up an
-/// answer of more than 4 MB.
-const FIRST_ENTRIES: u64 = 3;
-
-/// The most entries in each further read.
-const MORE_ENTRIES: u64 = 7;
+/// The most entries in one read. etcd takes no entry of more than 1.5 MiB, and the client no answer of
+/// more than 4 MiB.
+const ENTRIES: u64 = 2;
 
 /// Enough bytes for one answer: no further read begins.
 const ENOUGH_BYTES: usize = 512 << 10;
 
 /// Enough reads for one answer.
-const MOST_READS: usize = 12;
+const MOST_READS: usize = 24;
 
 /// All reads are of the revision of the first one, so the answer is of one moment.
 ///
@@ -42,10 +39,7 @@ pub(super) async fn tail(
         TxnOp::get(key::lead(shard), None),
         TxnOp::get(key::report(shard, node), None),
         TxnOp::get(key::journal(shard), Some(one)),
-        TxnOp::get(
-            key::entry(shard, from),
-            Some(part(shard, from, FIRST_ENTRIES)),
-        ),
+        TxnOp::get(key::entry(shard, from), Some(part(shard, from))),
     ]);
     let mut done = Done::run(kv, txn).await?;
     let (leader, reported) = (done.read_one()?, done.read_one()?);
@@ -58,10 +52,10 @@ pub(super) async fn tail(
     let mut entries = Entries::default();
     entries.add(done.read()?)?;
     for _ in 0..MOST_READS {
-        let Some(next) = entries.next().filter(|next| *next <= last) else {
+        let Some(next) = entries.next(from.max(first)).filter(|next| *next <= last) else {
             break;
         };
-        let part = part(shard, next, MORE_ENTRIES).with_revision(done.revision);
+        let part = part(shard, next).with_revision(done.revision);
         let read = kv.get(key::entry(shard, next), Some(part)).await;
         match read.map_err(EtcdError::from) {
             Ok(mut read) => entries.add(read.take_kvs())?,
@@ -91,10 +85,10 @@ pub(super) async fn first(kv: &mut KvClient, shard: ShardId) -> Result<Answer, E
     Ok(Answer::First(seq, first.into_key_value().1.into()))
 }
 
-/// Returns the options of a read of `most` places from `from` on. It names no places beyond: etcd 3.4
-/// looks at all places of a range, whatever its limit is.
-fn part(shard: ShardId, from: u64, most: u64) -> GetOptions {
-    GetOptions::new().with_range(match from.checked_add(most) {
+/// Returns the options of a read from a place on. It names no places beyond what it may return: etcd
+/// 3.4 looks at all places of a range, whatever its limit is.
+fn part(shard: ShardId, from: u64) -> GetOptions {
+    GetOptions::new().with_range(match from.checked_add(ENTRIES) {
         Some(end) => key::entry(shard, end),
         None => key::journal_end(shard),
     })
@@ -105,12 +99,10 @@ fn part(shard: ShardId, from: u64, most: u64) -> GetOptions {
 struct Entries {
     entries: Vec<(u64, Arc<[u8]>)>,
     bytes: usize,
-    is_complete: bool,
 }
 
 impl Entries {
     fn add(&mut self, read: Vec<KeyValue>) -> Result<(), EtcdError> {
-        self.is_complete = read.is_empty();
         for kv in read {
             let seq = value::seq(&kv)?;
             if let Some((before, _)) = self.entries.last()
@@ -125,11 +117,14 @@ impl Entries {
         Ok(())
     }
 
-    /// Returns the place from which more is read, if more belongs in the answer.
-    fn next(&self) -> Option<u64> {
-        let is_enough = self.is_complete || self.bytes >= ENOUGH_BYTES;
-        let (last, _) = self.entries.last().filter(|_| !is_enough)?;
-        last.checked_add(1)
+    /// Returns the place from which more is read, if more belongs in the answer, which begins with
+    /// `first`.
+    fn next(&self, first: u64) -> Option<u64> {
+        match self.entries.last() {
+            Some(_) if self.bytes >= ENOUGH_BYTES => None,
+            Some((last, _)) => last.checked_add(1),
+            None => Some(first),
+        }
     }
 }
 

@@ -4,4 +4,5 @@ mod failures;
 mod process;
 mod random;
 mod rate;
+mod stalled;
 mod values;
