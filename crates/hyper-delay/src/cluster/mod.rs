@@ -30,6 +30,7 @@ mod calls;
 mod entry;
 pub(crate) mod lease;
 pub(crate) mod log;
+pub(crate) mod node;
 pub(crate) mod replica;
 pub(crate) mod shard;
 #[cfg(test)]

@@ -145,6 +145,7 @@ pub(crate) async fn run_watched(
     let directory = configs.borrow().data_dir.clone();
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
+        ..OpenOptions::default()
     };
     // A thread of its own: the end of a runtime waits for its blocking threads.
     let mut opener = Running::start("opener", move || {

@@ -21,6 +21,9 @@ pub(crate) fn newer_format(version: &[u8]) -> Option<u8> {
     }
 }
 
+/// The folder with the stores of the shards, in the data directory of a node of a cluster.
+pub(crate) const SHARDS: &str = "shards";
+
 /// The folder in a data directory with the store that a restore or an import is making.
 pub(crate) const RESTORING: &str = "restore.unfinished";
 

@@ -7,6 +7,8 @@
 
 #[cfg(test)]
 pub(crate) mod fake;
+#[cfg(test)]
+pub(crate) mod fake_async;
 
 use std::{sync::Arc, time::Duration};
 
