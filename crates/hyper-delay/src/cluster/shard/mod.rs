@@ -199,7 +199,14 @@ impl<S: Store> Shard<S> {
             }
             Ok(Answer::First(seq, entry)) => self.trimming.first_is(call, seq, &entry),
             Ok(Answer::Done) => self.trimming.trimmed(call),
-            Ok(Answer::Granted(..) | Answer::Alive(_) | Answer::Announced(_)) => {}
+            Ok(
+                Answer::Granted(..)
+                | Answer::Alive(_)
+                | Answer::Announced(_)
+                | Answer::Founded(_)
+                | Answer::Charter(_)
+                | Answer::Members(_),
+            ) => {}
             Err(_) => {
                 let again = now.after(self.setup.pause());
                 self.keeping.unanswered(call, again);

@@ -1,0 +1,7 @@
+mod access;
+mod facts;
+mod failures;
+mod process;
+mod random;
+mod rate;
+mod values;
