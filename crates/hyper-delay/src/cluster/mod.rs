@@ -27,6 +27,7 @@
 //! any other node.
 
 mod calls;
+pub(crate) mod clock_check;
 mod entry;
 pub(crate) mod lease;
 pub(crate) mod log;

@@ -33,6 +33,7 @@ pub(crate) struct SharedLog {
 enum Item {
     Entry(ShardId, u64, Arc<[u8]>),
     Leader(ShardId, Option<Leader>),
+    Members,
 }
 
 impl SharedLog {
@@ -87,6 +88,9 @@ impl SharedLog {
             if before != after {
                 let _ = self.news.send(Item::Leader(shard, after));
             }
+        }
+        if let Request::Join(_) | Request::Remove(_) = request {
+            let _ = self.news.send(Item::Members);
         }
         if let (Request::Append { fence, seq, entry }, Answer::Appended(Appended::Done)) =
             (request, &answer)
@@ -170,6 +174,7 @@ impl Log for FakeConnection {
             tell(match item {
                 Item::Entry(shard, seq, entry) => News::Entries(shard, vec![(seq, entry)]),
                 Item::Leader(shard, leader) => News::Leader(shard, leader),
+                Item::Members => News::Members,
             });
         }
     }

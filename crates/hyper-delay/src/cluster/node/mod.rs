@@ -11,6 +11,7 @@ mod ends;
 mod error;
 mod front;
 mod lease_task;
+mod members;
 mod replies;
 mod shards;
 mod terms;
@@ -25,6 +26,7 @@ use std::{
 use tokio::{
     runtime::Handle,
     sync::{
+        Notify,
         mpsc::{UnboundedReceiver, UnboundedSender},
         oneshot,
     },
@@ -53,7 +55,7 @@ pub(crate) struct NodeConfig {
     pub charter: Charter,
     /// This node.
     pub member: Member,
-    /// All nodes of the cluster.
+    /// All nodes of the cluster, by name, as they were at the start. The node follows the changes.
     pub members: Arc<[NodeName]>,
     /// The lease of this node.
     pub lease: LeaseTimes,
@@ -143,8 +145,12 @@ impl Node {
         let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken);
         node.task("lease", &tell, keeping);
         let pause = config.lease.ttl / 8;
-        let watching = watching::watch(log, node.shards.clone(), pause);
+        let changed = Arc::new(Notify::new());
+        let (known, ttl) = (config.members, config.lease.ttl);
+        let watching = watching::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
         node.task("watch", &tell, watching);
+        let following = members::follow(log, node.shards.clone(), changed, known, ttl);
+        node.task("members", &tell, following);
         Ok(node)
     }
 
@@ -172,14 +178,8 @@ impl Node {
         &self.terms
     }
 
-    /// The nodes of the cluster are these from now on.
-    pub(crate) fn members_are(&self, members: &Arc<[NodeName]>) {
-        for shard in self.shards.iter() {
-            shard.event(Event::Members(members.clone()));
-        }
-    }
-
-    /// Whether the wall clock of this node is known to be wrong. With a wrong one it does not lead.
+    /// Whether the wall clock of this node is known to be wrong, as
+    /// [`ClockCheck`](super::clock_check::ClockCheck) finds out. With a wrong one it does not lead.
     pub(crate) fn clock_is_off(&self, is_off: bool) {
         for shard in self.shards.iter() {
             shard.event(Event::ClockIsOff(is_off));

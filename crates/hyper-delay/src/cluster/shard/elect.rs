@@ -182,7 +182,7 @@ impl<S: Store> Shard<S> {
 
     /// Returns how many nodes go first when there is no leader. They differ from shard to shard, so
     /// the leaders spread over the nodes. `None`: this node is no member.
-    fn rank(&self) -> Option<u32> {
+    pub(super) fn rank(&self) -> Option<u32> {
         let members = &self.members;
         let is_this = |node: &NodeName| *node == self.setup.member.node;
         let place = members.iter().position(is_this)?;

@@ -92,7 +92,7 @@ impl<S: Store> Shard<S> {
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
             Event::Persisted(Err(error)) => self.stop(error),
             Event::Input(input) => self.input(input, now),
-            Event::Members(members) => self.members = members,
+            Event::Members(members) => self.members_are(members),
             Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
             Event::HandOver => self.hand_over(),
         }
@@ -254,6 +254,14 @@ impl<S: Store> Shard<S> {
     fn hand_over(&mut self) {
         self.withdraw();
         self.election.never_again();
+    }
+
+    /// A node that is removed from the cluster leads no longer.
+    fn members_are(&mut self, members: Arc<[NodeName]>) {
+        self.members = members;
+        if self.rank().is_none() {
+            self.withdraw();
+        }
     }
 
     fn clock_is_off(&mut self, is_off: bool) {

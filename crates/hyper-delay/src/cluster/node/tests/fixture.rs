@@ -40,7 +40,7 @@ const LEASE: Duration = Duration::from_millis(400);
 /// When the tasks are due, in Unix milliseconds.
 static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
 
-const PRODUCER: ConsumerId = 9;
+pub(super) const PRODUCER: ConsumerId = 9;
 
 /// Passes the news on, or panics.
 #[derive(Debug, Clone)]
@@ -138,7 +138,13 @@ impl Cluster {
             shards: u16::try_from(SHARDS).unwrap(),
         };
         Self {
-            log: SharedLog::new(charter, clock),
+            log: {
+                let log = SharedLog::new(charter, clock);
+                for node in 0..3 {
+                    log.carry_out(&ToLog::Join(member(node)));
+                }
+                log
+            },
             clock,
             charter,
             disks: [(); 3].map(|()| tempfile::tempdir().unwrap()),
@@ -150,13 +156,9 @@ impl Cluster {
     }
 
     fn config(&self, node: usize) -> NodeConfig {
-        let name = |node: usize| NodeName::from(["a", "b", "c"][node]);
         NodeConfig {
             charter: self.charter,
-            member: Member {
-                node: name(node),
-                address: format!("{}:1", name(node)).into(),
-            },
+            member: member(node),
             members: self.members.iter().copied().map(NodeName::from).collect(),
             lease: LeaseTimes::of(LEASE),
             config: Arc::new(Config {
@@ -269,7 +271,7 @@ impl Cluster {
         };
         self.log.carry_out(&append);
         let handle = &self.node(node).node.shards()[shard];
-        handle.input(schedule(shard, &"task-0".into()));
+        handle.input(schedule(shard, ["task-0".into()]));
     }
 
     pub(super) fn node(&self, node: usize) -> &Running {
@@ -335,7 +337,7 @@ impl Cluster {
             let leader = self.leader_of(shard).await;
             let handle = &self.node(leader).node.shards()[shard];
             assert_eq!(handle.id(), id(shard));
-            handle.input(schedule(shard, &task));
+            handle.input(schedule(shard, [task.clone()]));
             let repeat = Instant::now() + LEASE;
             while !self.acknowledged.contains(&task) && Instant::now() < repeat {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -374,6 +376,15 @@ fn contents(node: &Running, shard: usize) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         .collect()
 }
 
+/// Returns a node as the others see it.
+pub(super) fn member(node: usize) -> Member {
+    let name = ["a", "b", "c"][node];
+    Member {
+        node: name.into(),
+        address: format!("{name}:1").into(),
+    }
+}
+
 pub(super) fn id(shard: usize) -> ShardId {
     ShardId(shard.try_into().unwrap())
 }
@@ -382,27 +393,29 @@ fn route(shard: usize) -> Arc<str> {
     format!("route-{shard}").into()
 }
 
-/// Returns the request to schedule a task a long time ahead. A repeated one must be the same.
-fn schedule(shard: usize, task: &Arc<str>) -> Input {
-    let request = Request::Schedule(Schedule {
-        fire_at: *FAR_AHEAD,
-        id: Some(task.clone()),
-        route: Some(route(shard)),
-        compression: Compression::None,
-        payload: vec![7; 40].into(),
-        replace: false,
-        headers: Headers::default(),
-        terms: None,
+/// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
+pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> Input {
+    let asks = tasks.into_iter().map(|task| {
+        let request = Request::Schedule(Schedule {
+            fire_at: *FAR_AHEAD,
+            id: Some(task),
+            route: Some(route(shard)),
+            compression: Compression::None,
+            payload: vec![7; 40].into(),
+            replace: false,
+            headers: Headers::default(),
+            terms: None,
+        });
+        let line = Line {
+            tag: None,
+            token: None,
+            request,
+        };
+        Ask {
+            line,
+            weight: 1,
+            grant: None,
+        }
     });
-    let line = Line {
-        tag: None,
-        token: None,
-        request,
-    };
-    let ask = Ask {
-        line,
-        weight: 1,
-        grant: None,
-    };
-    Input::Asked(PRODUCER, vec![ask])
+    Input::Asked(PRODUCER, asks.collect())
 }
