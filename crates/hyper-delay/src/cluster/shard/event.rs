@@ -56,13 +56,13 @@ pub(crate) enum Event {
     Leader(Option<Leader>),
     /// What is applied up to this entry is on the disk of this node.
     Persisted(Result<u64, StoreError>),
-    /// Something for the scheduler. Only the leader takes it.
+    /// Something for the scheduler. Only the leader takes it, until it hands over.
     Input(Input),
     /// The nodes that keep the shard, as they became known.
     Members(Arc<[NodeName]>),
     /// Whether the wall clock of this node is known to be wrong. With a wrong one it does not lead.
     ClockIsOff(bool),
-    /// This node is about to end: the shard is led no longer.
+    /// This node is about to end. It finishes the entry under way, and leads the shard no longer.
     HandOver,
 }
 

@@ -91,10 +91,10 @@ impl<S: Store> Shard<S> {
             Event::Leader(leader) => self.election.leader_is(leader, now),
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
             Event::Persisted(Err(error)) => self.stop(error),
-            Event::Input(input) => self.input(input, now),
+            Event::Input(input) => self.asked(input, now),
             Event::Members(members) => self.members_are(members),
             Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
-            Event::HandOver => self.hand_over(),
+            Event::HandOver => self.hand_over(now),
         }
     }
 
@@ -107,7 +107,7 @@ impl<S: Store> Shard<S> {
         }
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
-        if matches!(scheduler, Next::Now) {
+        if matches!(scheduler, Next::Now) || self.has_ended() {
             return Next::Now;
         }
         let scheduler = match scheduler {
@@ -181,6 +181,10 @@ impl<S: Store> Shard<S> {
         self.read(now);
         self.elect(now, term);
         self.write(now);
+        // The last messages of the leadership go out before it ends.
+        if self.has_ended() && self.effects.messages.is_empty() {
+            self.withdraw();
+        }
         self.trim(now);
     }
 
@@ -251,9 +255,19 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    fn hand_over(&mut self) {
-        self.withdraw();
+    /// Takes and delivers nothing more. The leadership ends when what was taken is in the journal.
+    fn hand_over(&mut self, now: Now) {
         self.election.never_again();
+        match &self.leading {
+            Some(_) => self.end_leading(now),
+            None => self.withdraw(),
+        }
+    }
+
+    /// Returns whether the leadership is over but for its last messages.
+    fn has_ended(&self) -> bool {
+        let leading = self.leading.as_ref();
+        leading.is_some_and(|leading| leading.has_ended())
     }
 
     /// A node that is removed from the cluster leads no longer.
@@ -272,7 +286,8 @@ impl<S: Store> Shard<S> {
     }
 
     fn stop(&mut self, why: impl Into<Stopped>) {
-        self.hand_over();
+        self.election.never_again();
+        self.withdraw();
         self.stopped.get_or_insert(why.into());
     }
 

@@ -100,15 +100,9 @@ impl Running {
                     let before = self.applied.insert(shard, seq);
                     assert!(before.is_none_or(|before| before < seq), "it goes back");
                 }
-                Told::Messages(fence, messages) => {
+                Told::Messages(fence, _) => {
                     assert_eq!(self.fences.get(&shard), Some(&fence), "of no leader");
-                    for (_, message) in messages {
-                        if let Message::Reply { reply, .. } = message
-                            && let Reply::Scheduled { id, .. } = reply
-                        {
-                            acknowledged.push(id);
-                        }
-                    }
+                    acknowledged.extend(scheduled(told));
                 }
             }
         }
@@ -222,7 +216,9 @@ impl Cluster {
         let Running { node, told, .. } = running;
         let stopping = tokio::time::timeout(PATIENCE, node.stop());
         stopping.await.expect("it stops").unwrap();
-        drop(told);
+        let told = told.iter().flat_map(Receiver::try_iter);
+        self.acknowledged
+            .extend(told.flat_map(|(_, told)| scheduled(told)));
     }
 
     pub(super) async fn stop_all(&mut self) {
@@ -346,6 +342,23 @@ impl Cluster {
         }
     }
 
+    /// Asks the leaders to schedule tasks, and waits for no answer. Returns the tasks.
+    pub(super) fn ask_for(&mut self, numbers: std::ops::Range<usize>) -> Vec<Arc<str>> {
+        let tasks = numbers.map(|number| {
+            let task: Arc<str> = format!("task-{number}").into();
+            let shard = number % SHARDS;
+            let leader = self.leads(shard).expect("it is led");
+            let handle = &self.node(leader).node.shards()[shard];
+            handle.input(schedule(shard, [task.clone()]));
+            task
+        });
+        tasks.collect()
+    }
+
+    pub(super) fn has_acknowledged(&self, tasks: &[Arc<str>]) -> bool {
+        tasks.iter().all(|task| self.acknowledged.contains(task))
+    }
+
     /// Waits until all nodes have all acknowledged tasks, and the same contents.
     pub(super) async fn all_have_everything(&mut self) {
         self.until("all nodes have everything", |cluster| {
@@ -391,6 +404,23 @@ pub(super) fn id(shard: usize) -> ShardId {
 
 fn route(shard: usize) -> Arc<str> {
     format!("route-{shard}").into()
+}
+
+/// Returns the ids of tasks that are acknowledged.
+fn scheduled(told: Told) -> Vec<Arc<str>> {
+    let Told::Messages(_, messages) = told else {
+        return Vec::new();
+    };
+    let ids = messages
+        .into_iter()
+        .filter_map(|(_, message)| match message {
+            Message::Reply {
+                reply: Reply::Scheduled { id, .. },
+                ..
+            } => Some(id),
+            _ => None,
+        });
+    ids.collect()
 }
 
 /// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.

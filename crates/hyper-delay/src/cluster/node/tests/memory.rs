@@ -51,6 +51,8 @@ async fn memory_of_a_node_with_a_million_tasks() {
         lease: LeaseTimes::of(Duration::from_secs(2)),
         config: Arc::new(Config {
             data_dir: directory.path().join("db"),
+            // All tasks are in it, so that there are as many in memory as there may be.
+            window_ms: 7_200_000,
             ..Config::default()
         }),
         group_bytes: 64 << 10,

@@ -21,6 +21,16 @@ async fn another_node_leads_after_a_graceful_stop() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_graceful_stop_finishes_what_was_asked_for() {
+    let mut cluster = Cluster::new();
+    cluster.start(0).await;
+    cluster.all_lead().await;
+    let asked = cluster.ask_for(0..200);
+    cluster.stop(0).await;
+    assert!(cluster.has_acknowledged(&asked));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_node_leads_after_a_crash() {
     let mut cluster = Cluster::new();
     cluster.start_all().await;
