@@ -105,9 +105,20 @@ fn make(directory: &Path) -> Result<(), io::Error> {
     }
 }
 
+/// Warns if every user of the system can reach the files in a directory.
+pub(crate) fn warn_if_open(directory: &Path) {
+    if let Some(mode) = open_mode(directory) {
+        tracing::warn!(
+            data_dir = %directory.display(),
+            mode = format_args!("{mode:o}"),
+            "every user of this machine can reach the files in data_dir: run chmod 700 on it"
+        );
+    }
+}
+
 /// Returns the mode of a directory if every user of the system can reach the files in it.
 #[cfg(unix)]
-pub(crate) fn open_mode(directory: &Path) -> Option<u32> {
+fn open_mode(directory: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
 
     let directory = directory.canonicalize().ok()?;
@@ -117,7 +128,7 @@ pub(crate) fn open_mode(directory: &Path) -> Option<u32> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn open_mode(_: &Path) -> Option<u32> {
+fn open_mode(_: &Path) -> Option<u32> {
     None
 }
 

@@ -17,7 +17,7 @@ use super::{
     Embedded, OpenOptions, StoreError,
     aside::Aside,
     commits::CommitFile,
-    data_directory::{DataDirectory, RESTORING, SHARDS, STORE, sync},
+    data_directory::{DataDirectory, RESTORING, SHARDS, STORE, sync, warn_if_open},
     lock,
 };
 
@@ -55,6 +55,7 @@ impl NodeDirectory {
                  takes its tasks into a cluster; or set another data_dir for this node"
             )));
         }
+        warn_if_open(directory);
         fs::create_dir_all(directory.join(SHARDS))
             .and_then(|()| sync(directory))
             .map_err(|error| StoreError::new("open", error).in_folder(directory))?;
