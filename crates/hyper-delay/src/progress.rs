@@ -1,5 +1,7 @@
 //! Tells whether the threads of a server make progress.
 
+#[cfg(feature = "cli")]
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
@@ -12,6 +14,9 @@ pub(crate) struct Progress {
     /// The threads of the committer.
     pub(crate) applier: Pulse,
     pub(crate) writer: Pulse,
+    /// The threads of the shards of a node.
+    #[cfg(any(feature = "cluster", test))]
+    shards: std::sync::OnceLock<Box<[Pulse]>>,
     is_listening: watch::Sender<bool>,
     /// The number of configurations that were applied or refused.
     answered: watch::Sender<u64>,
@@ -26,6 +31,16 @@ impl Progress {
     /// Notes that a new configuration is in force, or was refused.
     pub(crate) fn answered(&self) {
         self.answered.send_modify(|count| *count += 1);
+    }
+}
+
+#[cfg(any(feature = "cluster", test))]
+impl Progress {
+    /// Returns the pulse of the thread of a shard, one of `shards`.
+    pub(crate) fn of_shard(&self, shard: u16, shards: u16) -> &Pulse {
+        let all = || (0..shards).map(|_| Pulse::default()).collect();
+        let pulses = self.shards.get_or_init(all);
+        &pulses[usize::from(shard)]
     }
 }
 
@@ -50,15 +65,20 @@ impl Progress {
 
     /// Returns the names of the threads that have worked on the same thing since the last call with
     /// the same `last`. A thread that waits for work is not one of them.
-    pub(crate) fn stuck(&self, last: &mut Beats) -> Vec<&'static str> {
-        let threads = [
-            ("scheduler", &self.scheduler),
-            ("applier", &self.applier),
-            ("writer", &self.writer),
+    pub(crate) fn stuck(&self, last: &mut Beats) -> Vec<Cow<'static, str>> {
+        let threads: [(Cow<'static, str>, &Pulse); 3] = [
+            ("scheduler".into(), &self.scheduler),
+            ("applier".into(), &self.applier),
+            ("writer".into(), &self.writer),
         ];
+        let threads = threads.into_iter().chain(self.shards());
         let mut stuck = Vec::new();
-        for ((name, pulse), last) in threads.into_iter().zip(&mut last.0) {
+        for (place, (name, pulse)) in threads.enumerate() {
             let beats = pulse.beats();
+            if place == last.0.len() {
+                last.0.push(0);
+            }
+            let last = &mut last.0[place];
             if beats % 2 == 1 && beats == *last {
                 stuck.push(name);
             }
@@ -66,12 +86,22 @@ impl Progress {
         }
         stuck
     }
+
+    /// Returns the threads of shards with their names.
+    fn shards(&self) -> impl Iterator<Item = (Cow<'static, str>, &Pulse)> {
+        #[cfg(any(feature = "cluster", test))]
+        let pulses = self.shards.get().map_or(&[] as &[Pulse], |pulses| pulses);
+        #[cfg(not(any(feature = "cluster", test)))]
+        let pulses: &[Pulse] = &[];
+        let numbered = pulses.iter().enumerate();
+        numbered.map(|(shard, pulse)| (format!("shard {shard}").into(), pulse))
+    }
 }
 
 /// The beats of the threads at one moment.
 #[cfg(feature = "cli")]
 #[derive(Debug, Default)]
-pub(crate) struct Beats([u64; 3]);
+pub(crate) struct Beats(Vec<u64>);
 
 /// A count that only one thread changes: even while it waits for work, odd while it works.
 #[derive(Debug, Default)]
@@ -126,6 +156,7 @@ mod tests {
             ("scheduler", &progress.scheduler),
             ("applier", &progress.applier),
             ("writer", &progress.writer),
+            ("shard 1", progress.of_shard(1, 2)),
         ] {
             pulse.works();
             assert_eq!(progress.stuck(&mut last), NONE, "it has just begun");

@@ -319,7 +319,15 @@ fn no_store_is_opened_beside_an_interrupted_restore() {
     let to = TempDir::new().unwrap();
     std::fs::create_dir(to.path().join(RESTORING)).unwrap();
     std::fs::write(to.path().join(RESTORING).join("file"), "").unwrap();
-    let open = || Embedded::open_with(to.path(), OpenOptions { accept_loss: true });
+    let open = || {
+        Embedded::open_with(
+            to.path(),
+            OpenOptions {
+                accept_loss: true,
+                ..OpenOptions::default()
+            },
+        )
+    };
     let text = open().unwrap_err().to_string();
     assert!(text.contains("that was interrupted or failed"), "{text}");
     // What is beside it can be what was there before.

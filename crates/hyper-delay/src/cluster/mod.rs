@@ -3,7 +3,8 @@
 //! A trusted engine keeps, for each shard of the tasks, a *journal*: the latest batches of writes, in
 //! order ([`log`]). A batch is durable, and is acknowledged, when it is in the journal. Every node
 //! applies the journal of every shard to a store of its own ([`replica`]); one node leads the shard:
-//! it runs the scheduler and appends to the journal ([`shard`]).
+//! it runs the scheduler and appends to the journal ([`shard`]). All these are state machines; a node
+//! runs them on threads ([`node`]).
 //!
 //! ```text
 //! leader:    scheduler ──job──▶ ledger ──batch──▶ journal ──▶ store ──▶ scheduler ──▶ replies
@@ -27,10 +28,12 @@
 //! any other node.
 
 mod calls;
+pub(crate) mod clock_check;
 mod entry;
 pub(crate) mod forward;
 pub(crate) mod lease;
 pub(crate) mod log;
+pub(crate) mod node;
 pub(crate) mod replica;
 pub(crate) mod shard;
 #[cfg(test)]

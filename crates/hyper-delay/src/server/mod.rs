@@ -38,7 +38,7 @@ use crate::{
     progress::Progress,
     reload::{self, Reloader},
     scheduler::{Running as Job, Scheduler, Standing},
-    store::{Embedded, OpenOptions, Store, data_directory::open_mode},
+    store::{Embedded, OpenOptions, Store, data_directory::warn_if_open},
     tls::Tls,
 };
 use accept::Acceptor;
@@ -145,17 +145,12 @@ pub(crate) async fn run_watched(
     let directory = configs.borrow().data_dir.clone();
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
+        ..OpenOptions::default()
     };
     // A thread of its own: the end of a runtime waits for its blocking threads.
     let mut opener = Running::start("opener", move || {
         let store = Embedded::open_with(&directory, opening)?;
-        if let Some(mode) = open_mode(&directory) {
-            tracing::warn!(
-                data_dir = %directory.display(),
-                mode = format_args!("{mode:o}"),
-                "every user of this machine can reach the files in data_dir: run chmod 700 on it"
-            );
-        }
+        warn_if_open(&directory);
         mend_after_loss(&store)?;
         Ok(store)
     })?;

@@ -12,6 +12,10 @@ const CUT: &str = "cut-";
 /// The prefix of folders with data that was removed when a loss was accepted.
 const LOST: &str = "lost-";
 
+/// The prefix of folders with damaged stores of which other nodes have replicas.
+#[cfg(any(feature = "cluster", test))]
+const DAMAGED: &str = "damaged-";
+
 /// Maximum number of folders of cut journals. The oldest is removed when there is one more.
 const MOST: usize = 8;
 
@@ -40,6 +44,12 @@ impl Aside {
     /// deletes it.
     pub(super) fn of_accepted_loss(directory: &Path) -> io::Result<Self> {
         Self::make(directory, LOST)
+    }
+
+    /// Creates a folder for the damaged store of a replica. The server never deletes it.
+    #[cfg(any(feature = "cluster", test))]
+    pub(super) fn of_damaged_replica(directory: &Path) -> io::Result<Self> {
+        Self::make(directory, DAMAGED)
     }
 
     fn make(directory: &Path, prefix: &str) -> io::Result<Self> {

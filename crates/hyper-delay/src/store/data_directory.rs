@@ -21,6 +21,9 @@ pub(crate) fn newer_format(version: &[u8]) -> Option<u8> {
     }
 }
 
+/// The folder with the stores of the shards, in the data directory of a node of a cluster.
+pub(crate) const SHARDS: &str = "shards";
+
 /// The folder in a data directory with the store that a restore or an import is making.
 pub(crate) const RESTORING: &str = "restore.unfinished";
 
@@ -102,9 +105,20 @@ fn make(directory: &Path) -> Result<(), io::Error> {
     }
 }
 
+/// Warns if every user of the system can reach the files in a directory.
+pub(crate) fn warn_if_open(directory: &Path) {
+    if let Some(mode) = open_mode(directory) {
+        tracing::warn!(
+            data_dir = %directory.display(),
+            mode = format_args!("{mode:o}"),
+            "every user of this machine can reach the files in data_dir: run chmod 700 on it"
+        );
+    }
+}
+
 /// Returns the mode of a directory if every user of the system can reach the files in it.
 #[cfg(unix)]
-pub(crate) fn open_mode(directory: &Path) -> Option<u32> {
+fn open_mode(directory: &Path) -> Option<u32> {
     use std::os::unix::fs::MetadataExt as _;
 
     let directory = directory.canonicalize().ok()?;
@@ -114,7 +128,7 @@ pub(crate) fn open_mode(directory: &Path) -> Option<u32> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn open_mode(_: &Path) -> Option<u32> {
+fn open_mode(_: &Path) -> Option<u32> {
     None
 }
 

@@ -1,3 +1,4 @@
+mod budget;
 mod open;
 mod progress;
 
@@ -20,18 +21,11 @@ use super::{
     data_directory::DataDirectory,
     disk::{Disk, Usage},
 };
-use crate::descriptors::Descriptors;
+use budget::Budget;
 pub(crate) use open::OpenOptions;
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 pub(crate) use open::lock;
 use progress::Progress;
-
-/// Bytes of one space in memory before they go to a table. There are nine spaces, and each may have
-/// up to four sealed memtables besides: then a commit waits.
-const MEMTABLE: u64 = 4 << 20;
-
-/// Bytes of recently read blocks of sorted files, over all spaces.
-const CACHE: u64 = 16 << 20;
 
 /// Bytes of all that was written since the oldest memtable that has not gone to a file; replayed at
 /// the next start. The library's minimum.
@@ -51,6 +45,7 @@ pub(crate) const NO_KEY: &[u8] = b"no key";
 pub(crate) struct Embedded {
     database: Database,
     spaces: Vec<Keyspace>,
+    budget: Budget,
     progress: Mutex<Progress>,
     disk: Disk,
     /// Dropped after all else is closed.
@@ -95,13 +90,14 @@ impl Embedded {
     }
 
     fn usage(&self, tasks: u64) -> Usage {
+        let memtable = self.budget.memtable;
         let mut usage = Usage {
             tasks,
             ..Usage::default()
         };
         for space in &self.spaces {
             // A sealed memtable went over its limit by a part of a batch.
-            let sealed = space.sealed_memtable_count() as u64 * (MEMTABLE + MEMTABLE / 2);
+            let sealed = space.sealed_memtable_count() as u64 * (memtable + memtable / 2);
             let unflushed = space.tree.active_memtable().size() + sealed;
             let tables = space.disk_space();
             usage.unflushed += unflushed;
@@ -133,7 +129,7 @@ impl Embedded {
     /// (fjall's pull request 323). A memtable that is sealed here causes one message.
     fn seal_full(&self) -> Result<(), fjall::Error> {
         for space in &self.spaces {
-            if space.tree.active_memtable().size() > MEMTABLE {
+            if space.tree.active_memtable().size() > self.budget.memtable {
                 space.rotate_memtable()?;
             }
         }
@@ -171,20 +167,23 @@ impl Embedded {
 }
 
 /// Makes the files of a new store.
-fn create_spaces(directory: &Path) -> Result<(), fjall::Error> {
-    open_spaces(directory).map(drop)
+fn create_spaces(directory: &Path, budget: Budget) -> Result<(), fjall::Error> {
+    open_spaces(directory, budget).map(drop)
 }
 
-fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Error> {
+fn open_spaces(
+    directory: &Path,
+    budget: Budget,
+) -> Result<(Database, Vec<Keyspace>), fjall::Error> {
     let database = Database::builder(directory)
-        .cache_size(CACHE)
+        .cache_size(budget.cache)
         .max_journaling_size(JOURNALS)
         .worker_threads(1)
-        .max_cached_files(Some(Descriptors::of_process().cached_tables()))
+        .max_cached_files(Some(budget.tables))
         .open()?;
     let spaces = Space::ALL
         .into_iter()
-        .map(|space| database.keyspace(space.name(), || options(space)))
+        .map(|space| database.keyspace(space.name(), || options(space, budget)))
         .collect::<Result<_, _>>()?;
     Ok((database, spaces))
 }
@@ -192,7 +191,7 @@ fn open_spaces(directory: &Path) -> Result<(Database, Vec<Keyspace>), fjall::Err
 /// Returns the options of a space. Only spaces in which absent keys are looked up have filters.
 /// Each read searches the few tables of the first level, so their indexes and filters stay in
 /// memory; those of deeper levels are read in blocks and cached.
-fn options(space: Space) -> KeyspaceCreateOptions {
+fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
     let filter = match space {
         Space::Names | Space::DoneEven | Space::DoneOdd => {
             FilterPolicyEntry::Bloom(fjall::config::BloomConstructionPolicy::BitsPerKey(10.0))
@@ -200,7 +199,7 @@ fn options(space: Space) -> KeyspaceCreateOptions {
         _ => FilterPolicyEntry::None,
     };
     KeyspaceCreateOptions::default()
-        .max_memtable_size(MEMTABLE)
+        .max_memtable_size(budget.memtable)
         .data_block_size_policy(BlockSizePolicy::all(8 << 10))
         .filter_policy(FilterPolicy::all(filter))
         .filter_block_partitioning_policy(PartitioningPolicy::new(SMALL_LEVELS.map(|small| !small)))

@@ -100,6 +100,13 @@ impl StoreError {
         !matches!(self.kind, Kind::Disk | Kind::Newer)
     }
 
+    /// Returns whether the contents of the files are the cause: not the disk, the directory or the
+    /// version.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) const fn is_of_contents(&self) -> bool {
+        matches!(self.kind, Kind::Damage | Kind::Loss)
+    }
+
     /// Returns the message for a tool that makes a store: nothing is to be started again.
     #[cfg(any(feature = "cli", test))]
     pub(crate) fn of_a_tool(&self) -> String {

@@ -13,12 +13,14 @@ pub(crate) mod fake;
 mod inspect;
 pub(crate) mod journal;
 mod marker;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) mod replicas;
 
 use std::{fmt, ops::ControlFlow};
 
 pub(crate) use batch::{Batch, Due};
 pub(crate) use disk::Room;
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 pub(crate) use embedded::lock;
 pub(crate) use embedded::{Embedded, OpenOptions};
 pub use error::StoreError;

@@ -72,6 +72,11 @@ impl FakeLog {
         *last.expect("a journal is never empty").0
     }
 
+    /// Returns whether a node has announced a lease that has not ended.
+    pub(crate) fn is_alive(&self, node: &str) -> bool {
+        self.alive.contains_key(node)
+    }
+
     /// Ends the leases whose time has passed.
     pub(crate) fn expire(&mut self, now: Tick) {
         let ended = self.leases.iter().filter(|(_, lease)| lease.ends <= now);

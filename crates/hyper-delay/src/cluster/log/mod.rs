@@ -11,6 +11,8 @@ pub(crate) mod etcd;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
+#[cfg(test)]
+pub(crate) mod fake_async;
 
 use std::{sync::Arc, time::Duration};
 

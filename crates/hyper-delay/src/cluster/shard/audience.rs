@@ -240,7 +240,7 @@ impl<S: Store> Shard<S> {
             }),
         };
         if let Some(input) = input {
-            self.input(input, now);
+            self.asked(input, now);
         }
     }
 
@@ -298,6 +298,7 @@ impl<S: Store> Shard<S> {
         } = self;
         for (consumer, message) in messages {
             let Some((peer, there)) = audience.consumers.get(&consumer).copied() else {
+                effects.messages.push((consumer, message));
                 continue;
             };
             let told = match message {

@@ -17,6 +17,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Election {
     leader: Option<Leader>,
+    /// Whether the leader has changed since it was last asked.
+    has_changed: bool,
     /// Since when nobody leads, as far as this node knows.
     vacant_since: Option<Tick>,
     asked: Option<CallId>,
@@ -33,6 +35,8 @@ pub(super) struct Election {
     resigning: Option<Fence>,
     /// This node is about to end.
     is_over: bool,
+    /// The wall clock of this node is wrong.
+    clock_is_off: bool,
 }
 
 impl Election {
@@ -41,13 +45,30 @@ impl Election {
         self.elected
     }
 
+    /// Returns who leads the shard.
+    pub(super) const fn leader(&self) -> Option<&Leader> {
+        self.leader.as_ref()
+    }
+
+    /// Returns whether the leader has changed since the last call.
+    pub(super) const fn take_change(&mut self) -> bool {
+        std::mem::replace(&mut self.has_changed, false)
+    }
+
     /// This leads the shard, or did until a moment ago.
     pub(super) fn leader_is(&mut self, leader: Option<Leader>, now: Now) {
         self.vacant_since = match leader {
             Some(_) => None,
             None => self.vacant_since.or(Some(now.monotonic)),
         };
-        self.leader = leader;
+        self.set_leader(leader);
+    }
+
+    fn set_leader(&mut self, leader: Option<Leader>) {
+        if self.leader != leader {
+            self.leader = leader;
+            self.has_changed = true;
+        }
     }
 
     /// The log says who leads.
@@ -66,20 +87,31 @@ impl Election {
     /// This node leads no longer.
     pub(super) fn resigned(&mut self, fence: Fence) {
         self.elected = None;
-        self.leader = None;
+        self.set_leader(None);
         self.vacant_since = None;
         self.resigned = self.resigned.max(fence.epoch);
         self.resigning = Some(fence);
     }
 
-    /// Returns who leads, as far as this node knows.
-    pub(super) const fn leader(&self) -> Option<&Leader> {
-        self.leader.as_ref()
-    }
-
     /// This node takes part in no election any more.
     pub(super) const fn never_again(&mut self) {
         self.is_over = true;
+    }
+
+    /// With a wrong clock this node takes part in no election.
+    pub(super) const fn clock_is_off(&mut self, is_off: bool) {
+        self.clock_is_off = is_off;
+    }
+
+    /// Returns whether this node takes part in no election.
+    const fn is_barred(&self) -> bool {
+        self.is_over || self.clock_is_off
+    }
+
+    /// Returns whether this node neither has won a leadership nor may win one by what it has asked
+    /// for, and that the log knows of the end of the last one.
+    pub(super) const fn is_out(&self) -> bool {
+        self.elected.is_none() && self.asked.is_none() && self.resigning.is_none()
     }
 
     /// Returns when something is to be done.
@@ -101,7 +133,7 @@ impl<S: Store> Shard<S> {
             return;
         };
         let election = &mut self.election;
-        let is_busy = election.elected.is_some() || election.asked.is_some() || election.is_over;
+        let is_busy = election.elected.is_some() || election.asked.is_some();
         if self.leading.is_some() || is_busy || !self.keeping.is_known() {
             return;
         }
@@ -115,6 +147,9 @@ impl<S: Store> Shard<S> {
                 };
                 self.won(fence, now);
             }
+            return;
+        }
+        if election.is_barred() {
             return;
         }
         let turn = nanos(self.setup.lease / PRECEDENCE * rank);
@@ -149,7 +184,7 @@ impl<S: Store> Shard<S> {
 
     /// The log says that this node leads.
     fn won(&mut self, fence: Fence, now: Now) {
-        if fence.epoch > self.election.resigned {
+        if fence.epoch > self.election.resigned && !self.election.is_barred() {
             self.election.elected = Some(fence);
             self.reading.at_once();
             self.read(now);
@@ -167,7 +202,7 @@ impl<S: Store> Shard<S> {
 
     /// Returns how many nodes go first when there is no leader. They differ from shard to shard, so
     /// the leaders spread over the nodes. `None`: this node is no member.
-    fn rank(&self) -> Option<u32> {
+    pub(super) fn rank(&self) -> Option<u32> {
         let members = &self.members;
         let is_this = |node: &NodeName| *node == self.setup.member.node;
         let place = members.iter().position(is_this)?;

@@ -44,6 +44,11 @@ impl Keeping {
         }
     }
 
+    /// Returns the last entry that is on the disk.
+    pub(super) const fn synced(&self) -> u64 {
+        self.synced
+    }
+
     /// Returns whether the others know what this node has.
     pub(super) const fn is_known(&self) -> bool {
         self.reported.is_some()

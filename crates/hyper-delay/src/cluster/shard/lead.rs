@@ -24,6 +24,16 @@ pub(super) struct Leading<S> {
     pub(super) writing: Option<Writing>,
     /// The number of batches of the ledger that are in the store.
     pub(super) batches: u64,
+    /// The shard is handed over: nothing more is taken.
+    is_ending: bool,
+}
+
+impl<S: Store> Leading<S> {
+    /// Returns whether the shard is handed over, and everything that was taken is in the journal.
+    pub(super) fn has_ended(&self) -> bool {
+        let is_written = self.writing.is_none() && self.jobs.is_empty();
+        self.is_ending && is_written && self.scheduler.is_settled()
+    }
 }
 
 impl<S: Store> Shard<S> {
@@ -58,7 +68,27 @@ impl<S: Store> Shard<S> {
             jobs: VecDeque::new(),
             writing: None,
             batches: 0,
+            is_ending: false,
         })
+    }
+
+    /// Something for the scheduler, from outside.
+    pub(super) fn asked(&mut self, input: Input, now: Now) {
+        if self
+            .leading
+            .as_ref()
+            .is_some_and(|leading| !leading.is_ending)
+        {
+            self.input(input, now);
+        }
+    }
+
+    /// Takes and delivers nothing more.
+    pub(super) fn end_leading(&mut self, now: Now) {
+        self.input(Input::Ending, now);
+        if let Some(leading) = &mut self.leading {
+            leading.is_ending = true;
+        }
     }
 
     /// Something for the scheduler.

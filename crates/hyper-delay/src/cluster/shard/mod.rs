@@ -7,6 +7,7 @@
 mod append;
 mod audience;
 mod elect;
+mod event;
 mod follow;
 mod keep;
 mod lead;
@@ -17,131 +18,24 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{
-    Charter, ShardId,
     calls::{CallId, Calls},
-    forward::wire::{ToLeader, ToServing},
     lease::Term,
-    log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
+    log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
 use crate::{
     clock::{Now, nanos},
-    scheduler::{Next, Settings},
-    store::{Store, StoreError},
+    scheduler::Next,
+    store::Store,
 };
-pub(crate) use audience::PeerId;
-
 use audience::Audience;
+pub(crate) use audience::PeerId;
 use elect::Election;
+pub(crate) use event::{Effects, Event, Leadership, Setup, Stopped};
 use follow::Reading;
 use keep::Keeping;
 use lead::Leading;
 use trim::Trimming;
-
-/// What does not change while a node runs.
-#[derive(Debug, Clone)]
-pub(crate) struct Setup {
-    pub(crate) charter: Charter,
-    pub(crate) shard: ShardId,
-    /// This node.
-    pub(crate) member: Member,
-    pub(crate) settings: Settings,
-    /// How long the names of finished tasks are kept, in milliseconds.
-    pub(crate) dedupe_millis: u64,
-    /// The lease of a node lasts this long.
-    pub(crate) lease: Duration,
-    /// A group of changes ends when its rows have this many bytes.
-    pub(crate) group_bytes: usize,
-    /// Beyond this many bytes of the journal, a minority of the nodes that is behind is left behind.
-    pub(crate) retention: u64,
-    /// What is applied is synced this often.
-    pub(crate) sync_interval: Duration,
-}
-
-impl Setup {
-    /// The pause before a request is repeated.
-    fn pause(&self) -> Duration {
-        self.lease / 64
-    }
-
-    /// How often the end of the journal is read, in case that the news of it are late.
-    fn poll(&self) -> Duration {
-        self.lease / 4
-    }
-}
-
-/// What has happened.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// The log has answered, or not.
-    Answered(CallId, Result<Answer, Unanswered>),
-    /// These entries are in the journal.
-    Entries(Vec<(u64, Arc<[u8]>)>),
-    /// Who leads the shard, as it became known: it may be outdated.
-    Leader(Option<Leader>),
-    /// What is applied up to this entry is on the disk of this node.
-    Persisted(Result<u64, StoreError>),
-    /// A serving node says something to the leader.
-    Peer(PeerId, ToLeader),
-    /// The link from a serving node is broken.
-    PeerIsGone(PeerId),
-    /// This node is about to end: the shard is led no longer.
-    HandOver,
-}
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) struct Effects<S> {
-    /// Requests to the log.
-    pub calls: Vec<(CallId, Request)>,
-    /// Messages to serving nodes, in this order for each.
-    pub told: Vec<(PeerId, ToServing)>,
-    /// The leadership has changed.
-    pub changes: Vec<Leadership>,
-    /// To be run on a thread that may block.
-    pub persist: Option<Persisting<S>>,
-}
-
-/// A change of what this node leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leadership {
-    /// It leads the shard from now on.
-    Begins(Fence),
-    /// It does not any more. Requests that are under way are not answered: whether they were carried
-    /// out is not known.
-    Ends(Fence),
-}
-
-/// Why a shard does nothing any more on this node.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Stopped {
-    /// What is on the disk cannot be used with the journal, or the disk has failed.
-    #[error(transparent)]
-    NotApplied(#[from] NotApplied),
-    /// The store has failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The journal ends before what this node has applied.
-    #[error(
-        "the journal ends with entry {last}, and this node has applied entry {applied}: it was \
-         restored or made anew. Stop the node, move its data_dir away, and start it again: it takes \
-         the tasks from another node"
-    )]
-    Beyond {
-        /// The last entry of the journal.
-        last: u64,
-        /// The last one that is applied here.
-        applied: u64,
-    },
-    /// The journal begins after what this node has applied.
-    #[error("the journal begins with entry {first}, and this node has applied entry {applied}")]
-    Behind {
-        /// The first entry of the journal.
-        first: u64,
-        /// The last one that is applied here.
-        applied: u64,
-    },
-}
 
 /// A shard on this node. See the [module](self).
 #[derive(Debug)]
@@ -158,17 +52,6 @@ pub(crate) struct Shard<S: Store> {
     trimming: Trimming,
     stopped: Option<Stopped>,
     effects: Effects<S>,
-}
-
-impl<S> Default for Effects<S> {
-    fn default() -> Self {
-        Self {
-            calls: Vec::new(),
-            told: Vec::new(),
-            changes: Vec::new(),
-            persist: None,
-        }
-    }
 }
 
 impl<S: Store> Shard<S> {
@@ -200,7 +83,8 @@ impl<S: Store> Shard<S> {
         })
     }
 
-    /// Something has happened.
+    /// Something has happened. [`tick`](Self::tick) is to be called after the last of the events that
+    /// are known now, so that their writes share an entry.
     pub(crate) fn handle(&mut self, event: Event, now: Now, term: Option<Term>) {
         self.check_term(now, term);
         if self.stopped.is_some() {
@@ -214,12 +98,15 @@ impl<S: Store> Shard<S> {
             Event::Persisted(Err(error)) => self.stop(error),
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
             Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
-            Event::HandOver => self.hand_over(),
+            Event::Input(input) => self.asked(input, now),
+            Event::Members(members) => self.members_are(members),
+            Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
+            Event::HandOver => self.hand_over(now),
         }
-        self.advance(now, term);
     }
 
-    /// Time has passed. Returns when the next call must come at the latest.
+    /// Does what follows from the events since the last call, and from the time. Returns when the next
+    /// call must come at the latest.
     pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> Next {
         self.check_term(now, term);
         if self.stopped.is_some() {
@@ -227,7 +114,7 @@ impl<S: Store> Shard<S> {
         }
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
-        if matches!(scheduler, Next::Now) {
+        if matches!(scheduler, Next::Now) || self.has_ended() {
             return Next::Now;
         }
         let scheduler = match scheduler {
@@ -254,7 +141,16 @@ impl<S: Store> Shard<S> {
 
     /// Returns what is to be done, since the last call.
     pub(crate) fn take_effects(&mut self) -> Effects<S> {
-        std::mem::take(&mut self.effects)
+        let leader_changed = self.election.take_change();
+        Effects {
+            leader_changed,
+            ..std::mem::take(&mut self.effects)
+        }
+    }
+
+    /// Returns what makes all that is applied now durable on this node's disk. `None`: it is.
+    pub(crate) fn persisting(&self) -> Option<Persisting<S>> {
+        (self.applied() > self.keeping.synced()).then(|| self.replica.persisting())
     }
 
     /// Returns the leadership of this node, if it leads the shard.
@@ -270,6 +166,11 @@ impl<S: Store> Shard<S> {
     /// Returns whether this node leads the shard.
     pub(crate) const fn is_leading(&self) -> bool {
         self.leading.is_some()
+    }
+
+    /// Returns whether this node neither leads the shard nor is about to.
+    pub(crate) const fn is_out(&self) -> bool {
+        self.leading.is_none() && self.election.is_out()
     }
 
     /// Returns the last entry that is applied.
@@ -289,6 +190,10 @@ impl<S: Store> Shard<S> {
         self.hold_or_begin(now);
         self.elect(now, term);
         self.write(now);
+        // The last messages of the leadership go out before it ends.
+        if self.has_ended() && self.effects.is_told() {
+            self.withdraw();
+        }
         self.trim(now);
     }
 
@@ -349,16 +254,47 @@ impl<S: Store> Shard<S> {
         self.reading.at_once();
     }
 
-    fn hand_over(&mut self) {
+    /// Ends the leadership and the election.
+    fn withdraw(&mut self) {
         let fence = self.leading.as_ref().map(|leading| leading.fence);
         if let Some(fence) = fence.or_else(|| self.election.elected()) {
             self.resign(fence);
         }
+    }
+
+    /// Takes and delivers nothing more. The leadership ends when what was taken is in the journal.
+    fn hand_over(&mut self, now: Now) {
         self.election.never_again();
+        match &self.leading {
+            Some(_) => self.end_leading(now),
+            None => self.withdraw(),
+        }
+    }
+
+    /// Returns whether the leadership is over but for its last messages.
+    fn has_ended(&self) -> bool {
+        let leading = self.leading.as_ref();
+        leading.is_some_and(|leading| leading.has_ended())
+    }
+
+    /// A node that is removed from the cluster leads no longer.
+    fn members_are(&mut self, members: Arc<[NodeName]>) {
+        self.members = members;
+        if self.rank().is_none() {
+            self.withdraw();
+        }
+    }
+
+    fn clock_is_off(&mut self, is_off: bool) {
+        if is_off {
+            self.withdraw();
+        }
+        self.election.clock_is_off(is_off);
     }
 
     fn stop(&mut self, why: impl Into<Stopped>) {
-        self.hand_over();
+        self.election.never_again();
+        self.withdraw();
         self.stopped.get_or_insert(why.into());
     }
 

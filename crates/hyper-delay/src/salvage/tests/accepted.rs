@@ -11,7 +11,10 @@ use crate::{
 
 /// Accepts the loss, mends the store and returns its tasks.
 fn accept(directory: &Directory) -> Tasks {
-    let options = OpenOptions { accept_loss: true };
+    let options = OpenOptions {
+        accept_loss: true,
+        ..OpenOptions::default()
+    };
     let store = Arc::new(Embedded::open_with(directory.path(), options).unwrap());
     drop(Ledger::open(store.clone(), 1_000).unwrap());
     drop(store);

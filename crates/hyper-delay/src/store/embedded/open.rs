@@ -10,7 +10,9 @@ use std::{
 use fjall::{Database, Keyspace, PersistMode};
 
 use super::{
-    Embedded, create_spaces, open_spaces,
+    Embedded,
+    budget::Budget,
+    create_spaces, open_spaces,
     progress::{Progress, number},
 };
 use crate::{
@@ -19,18 +21,34 @@ use crate::{
         Batch, Marker, Space, StoreError,
         aside::Aside,
         commits::{self, CommitFile, Commits, Found},
-        data_directory::{DataDirectory, RESTORING, sync},
+        data_directory::{DataDirectory, RESTORING, SHARDS, sync},
         disk::Disk,
-        inspect::{Cure, Inspection, Loss},
+        inspect::{Cure, Cut, Inspection, Loss},
         journal::Journal,
     },
 };
 
 /// How [`Embedded::open_with`] opens a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenOptions {
     /// Opens the store also if acknowledged commits are missing. Default: false.
     pub accept_loss: bool,
+    /// The number of stores that this process has open, which share its memory and its open files.
+    /// Default: 1.
+    pub stores: u16,
+    /// Whether what a crash has left of an unsynced write is copied before it is cut off. Default:
+    /// true.
+    pub keeps_cuts: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            accept_loss: false,
+            stores: 1,
+            keeps_cuts: true,
+        }
+    }
 }
 
 /// Locks a data directory, which is created if it does not exist.
@@ -48,10 +66,19 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
              task"
         )));
     }
+    if directory.join(SHARDS).exists() {
+        let directory = directory.display();
+        return Err(StoreError::directory(format!(
+            "data_dir {directory} is that of a node of a cluster: start the server with the \
+             configuration of that node, or set another data_dir"
+        )));
+    }
+    let budget = Budget::shared_by(options.stores);
     let opening = Opening {
         directory,
         data: &data,
         options,
+        budget,
     };
     // The reserve gives its room to the opening of the store.
     let disk = Disk::open(directory, data.store());
@@ -63,6 +90,7 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
     Ok(Embedded {
         database,
         spaces,
+        budget,
         progress: Mutex::new(progress),
         disk,
         _data: data,
@@ -73,6 +101,7 @@ struct Opening<'a> {
     directory: &'a Path,
     data: &'a DataDirectory,
     options: OpenOptions,
+    budget: Budget,
 }
 
 struct Opened {
@@ -138,7 +167,7 @@ impl Opening<'_> {
         } else {
             let store = self.data.store();
             self.io(ensure_journal(&store))?;
-            let opened = open_spaces(&store);
+            let opened = open_spaces(&store, self.budget);
             opened.map_err(|error| failed(self.directory, error))?
         };
         if !is_new && let Some(loss) = check(&spaces, &contents)? {
@@ -169,8 +198,9 @@ impl Opening<'_> {
 
     /// Creates a new store.
     fn create(&self) -> Result<(Database, Vec<Keyspace>), StoreError> {
-        let created = self.data.create(create_spaces);
-        let opened = created.and_then(|()| open_spaces(&self.data.store()));
+        let budget = self.budget;
+        let created = self.data.create(|store| create_spaces(store, budget));
+        let opened = created.and_then(|()| open_spaces(&self.data.store(), budget));
         opened.map_err(|error| failed(self.directory, error))
     }
 
@@ -184,6 +214,9 @@ impl Opening<'_> {
     ) -> io::Result<()> {
         if cure.cuts.is_empty() && cure.folders.is_empty() && !cure.replaces_store {
             return Ok(());
+        }
+        if !is_loss && !self.options.keeps_cuts {
+            return cure.cuts.iter().try_for_each(|cut| Self::cut(cut, None));
         }
         let aside = kept.insert(if is_loss {
             Aside::of_accepted_loss(self.directory)?
@@ -202,17 +235,23 @@ impl Opening<'_> {
         }
         for cut in &cure.cuts {
             aside.copy(cut.journal, cut.written)?;
-            let journal = File::options().write(true).open(cut.journal)?;
-            journal.set_len(cut.kept)?;
-            journal.sync_all()?;
-            tracing::warn!(
-                journal = %cut.journal.display(),
-                kept = cut.kept,
-                bytes = cut.written - cut.kept,
-                copy = %aside.folder().display(),
-                "the end of a journal is not readable and was cut off"
-            );
+            Self::cut(cut, Some(aside))?;
         }
+        Ok(())
+    }
+
+    /// Cuts off the end of a journal, of which there may be a copy.
+    fn cut(cut: &Cut<'_>, copy: Option<&Aside>) -> io::Result<()> {
+        let journal = File::options().write(true).open(cut.journal)?;
+        journal.set_len(cut.kept)?;
+        journal.sync_all()?;
+        tracing::warn!(
+            journal = %cut.journal.display(),
+            kept = cut.kept,
+            bytes = cut.written - cut.kept,
+            copy = copy.map(|aside| tracing::field::display(aside.folder().display())),
+            "the end of a journal is not readable and was cut off"
+        );
         Ok(())
     }
 

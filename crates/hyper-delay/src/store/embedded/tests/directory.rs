@@ -8,7 +8,7 @@ use crate::{
     record,
     store::{
         Batch, Durability, Embedded, Space, Store,
-        embedded::{create_spaces, open_spaces},
+        embedded::{budget::Budget, create_spaces, open_spaces},
     },
 };
 
@@ -55,8 +55,8 @@ fn value_of_a_newer_version_is_refused() {
 /// Writes a store without a commit record, as older versions did.
 fn write_older_version(directory: &Path, batches: usize) {
     let store = directory.join("store");
-    create_spaces(&store).unwrap();
-    let (database, spaces) = open_spaces(&store).unwrap();
+    create_spaces(&store, Budget::shared_by(1)).unwrap();
+    let (database, spaces) = open_spaces(&store, Budget::shared_by(1)).unwrap();
     for number in 1..=batches {
         let mut writes = database.batch();
         for (space, key, value) in batch(number, 40).into_writes() {

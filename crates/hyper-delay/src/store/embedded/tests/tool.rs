@@ -171,7 +171,13 @@ impl Copy {
     }
 
     pub(super) fn accept_loss(&self) -> Result<Embedded, StoreError> {
-        Embedded::open_with(self.root(), OpenOptions { accept_loss: true })
+        Embedded::open_with(
+            self.root(),
+            OpenOptions {
+                accept_loss: true,
+                ..OpenOptions::default()
+            },
+        )
     }
 
     /// Asserts that opening is refused and changes nothing, and returns the message.

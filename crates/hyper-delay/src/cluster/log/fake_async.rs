@@ -1,0 +1,181 @@
+//! The log in memory for nodes with threads: on the real clock, with delays, losses and cuts on demand.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time::sleep,
+};
+
+use super::{Answer, Appended, Leader, Log, News, Request, Unanswered, fake::FakeLog};
+use crate::{
+    clock::Clock,
+    cluster::{Charter, ShardId, replica::genesis},
+};
+
+/// A log that the nodes of one process share.
+#[derive(Debug)]
+pub(crate) struct SharedLog {
+    charter: Charter,
+    clock: Clock,
+    log: Mutex<FakeLog>,
+    news: broadcast::Sender<Item>,
+    appended: AtomicUsize,
+}
+
+#[derive(Debug, Clone)]
+enum Item {
+    Entry(ShardId, u64, Arc<[u8]>),
+    Leader(ShardId, Option<Leader>),
+    Members,
+}
+
+impl SharedLog {
+    /// Creates the journals of a cluster.
+    pub(crate) fn new(charter: Charter, clock: Clock) -> Arc<Self> {
+        let mut log = FakeLog::default();
+        for shard in (0..charter.shards).map(ShardId) {
+            log.create(shard, genesis(charter, shard).bytes);
+        }
+        Arc::new(Self {
+            charter,
+            clock,
+            log: Mutex::new(log),
+            news: broadcast::channel(10_000).0,
+            appended: AtomicUsize::new(0),
+        })
+    }
+
+    /// Returns the connection of a node, which gives up a request after `deadline`.
+    pub(crate) fn connect(self: &Arc<Self>, deadline: Duration) -> Arc<FakeConnection> {
+        Arc::new(FakeConnection {
+            log: self.clone(),
+            deadline,
+            is_cut: AtomicBool::new(false),
+            faults: AtomicUsize::new(0),
+        })
+    }
+
+    /// Returns the number of entries that were appended.
+    pub(crate) fn appended(&self) -> usize {
+        self.appended.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn inner(&self) -> MutexGuard<'_, FakeLog> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leaders(&self, log: &FakeLog) -> Vec<Option<Leader>> {
+        let shards = (0..self.charter.shards).map(ShardId);
+        shards
+            .map(|shard| log.shard(shard).leader.clone())
+            .collect()
+    }
+
+    pub(crate) fn carry_out(&self, request: &Request) -> Answer {
+        let mut log = self.inner();
+        let before = self.leaders(&log);
+        let answer = log.carry_out(request, self.clock.now().monotonic);
+        let after = self.leaders(&log);
+        // It fails if there is no watch.
+        for (shard, (before, after)) in (0..).map(ShardId).zip(before.into_iter().zip(after)) {
+            if before != after {
+                let _ = self.news.send(Item::Leader(shard, after));
+            }
+        }
+        if let Request::Join(_) | Request::Remove(_) = request {
+            let _ = self.news.send(Item::Members);
+        }
+        if let (Request::Append { fence, seq, entry }, Answer::Appended(Appended::Done)) =
+            (request, &answer)
+        {
+            self.appended.fetch_add(1, Ordering::Relaxed);
+            let _ = self
+                .news
+                .send(Item::Entry(fence.shard, *seq, entry.clone()));
+        }
+        answer
+    }
+}
+
+/// The connection of one node to the log.
+#[derive(Debug)]
+pub(crate) struct FakeConnection {
+    log: Arc<SharedLog>,
+    deadline: Duration,
+    is_cut: AtomicBool,
+    /// Of a hundred requests, as many are lost, and as many answers.
+    faults: AtomicUsize,
+}
+
+impl FakeConnection {
+    /// Nothing reaches the log any more, and no answer comes back, or all does again.
+    pub(crate) fn cut(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// Of a hundred requests, as many are lost from now on, and as many answers. The others take up to
+    /// a tenth of the deadline.
+    pub(crate) fn lose(&self, percent: usize) {
+        self.faults.store(percent, Ordering::Relaxed);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
+    }
+
+    fn is_lost(&self) -> bool {
+        fastrand::usize(0..100) < self.faults.load(Ordering::Relaxed)
+    }
+
+    async fn delay(&self) {
+        if self.faults.load(Ordering::Relaxed) > 0 {
+            sleep(self.deadline.mul_f64(fastrand::f64() / 10.0)).await;
+        }
+    }
+
+    async fn no_answer(&self) -> Result<Answer, Unanswered> {
+        sleep(self.deadline).await;
+        Err(Unanswered("no answer in time".into()))
+    }
+}
+
+impl Log for FakeConnection {
+    async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+        self.delay().await;
+        if self.is_cut() || self.is_lost() {
+            return self.no_answer().await;
+        }
+        let answer = self.log.carry_out(&request);
+        self.delay().await;
+        if self.is_cut() || self.is_lost() {
+            return self.no_answer().await;
+        }
+        Ok(answer)
+    }
+
+    async fn watch(&self, mut tell: impl FnMut(News) + Send) {
+        let mut news = self.log.news.subscribe();
+        loop {
+            let item = match news.recv().await {
+                Ok(item) => item,
+                Err(RecvError::Lagged(_)) => continue,
+                Err(RecvError::Closed) => return,
+            };
+            if self.is_cut() || self.is_lost() {
+                continue;
+            }
+            tell(match item {
+                Item::Entry(shard, seq, entry) => News::Entries(shard, vec![(seq, entry)]),
+                Item::Leader(shard, leader) => News::Leader(shard, leader),
+                Item::Members => News::Members,
+            });
+        }
+    }
+}

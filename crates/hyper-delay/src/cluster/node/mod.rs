@@ -1,0 +1,266 @@
+//! A node at run time: the threads of its shards, the task of its lease, and their stores.
+//!
+//! ```text
+//! log ──news──▶ thread of a shard ──▶ front (replies, deliveries, who leads)
+//!  ▲                 ▲   │
+//!  └── requests ─────┼───┤
+//!      answers ──────┘   └──▶ store
+//! ```
+
+mod ends;
+mod error;
+mod front;
+mod lease_task;
+mod members;
+mod replies;
+mod shards;
+mod terms;
+mod watching;
+mod worker;
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::{
+        Notify,
+        mpsc::{UnboundedReceiver, UnboundedSender},
+        oneshot,
+    },
+    task::AbortHandle,
+};
+
+pub(crate) use error::NodeError;
+pub(crate) use front::{Front, Told};
+pub(crate) use shards::ShardHandle;
+pub(crate) use terms::Terms;
+
+use super::{
+    Charter, ShardId,
+    lease::{Lease, LeaseTimes},
+    log::{Log, Member, NodeName},
+    shard::Event,
+};
+use crate::{clock::Clock, config::Config, progress::Progress, store::Embedded};
+use ends::{End, Running};
+use worker::{Common, Mail, Worker};
+
+/// What a node is and does.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeConfig {
+    /// The cluster.
+    pub charter: Charter,
+    /// This node.
+    pub member: Member,
+    /// All nodes of the cluster, by name, as they were at the start. The node follows the changes.
+    pub members: Arc<[NodeName]>,
+    /// The lease of this node.
+    pub lease: LeaseTimes,
+    /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
+    pub config: Arc<Config>,
+    /// A group of changes ends when its rows have this many bytes.
+    pub group_bytes: usize,
+    /// Beyond this many bytes of a journal, a minority of the nodes that is behind is left behind.
+    pub retention: u64,
+    /// What is applied is synced this often.
+    pub sync_interval: Duration,
+}
+
+/// A running node. Dropping it ends it as a crash would: its threads end shortly after.
+#[derive(Debug)]
+pub(crate) struct Node {
+    shards: Arc<[ShardHandle]>,
+    terms: Arc<Terms>,
+    tasks: Vec<AbortHandle>,
+    ends: UnboundedReceiver<End>,
+    /// The threads of shards that have not ended.
+    threads: usize,
+    /// How long the end waits for the leaderships to end.
+    patience: Duration,
+}
+
+impl Node {
+    /// Opens the stores, starts the threads, and takes part in the cluster from now on. The tasks of
+    /// the log run on the current runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the data directory or the store of a shard cannot be used, or a thread cannot be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the stores are opened nevertheless, and closed again.
+    pub(crate) async fn start(
+        log: Arc<impl Log>,
+        config: NodeConfig,
+        clock: Clock,
+        progress: Arc<Progress>,
+        front: impl Front,
+    ) -> Result<Self, NodeError> {
+        let opened = shards::open(config.clone(), clock).await?;
+        let terms = Arc::new(Terms::default());
+        let common = Arc::new(Common {
+            log: log.clone(),
+            runtime: Handle::current(),
+            terms: terms.clone(),
+            clock,
+            progress,
+            shards: config.charter.shards,
+            directory: opened.directory,
+        });
+        let (tell, ends) = ends::channel();
+        let mut node = Self {
+            shards: [].into(),
+            terms: terms.clone(),
+            tasks: Vec::new(),
+            ends,
+            threads: 0,
+            patience: config.lease.ttl,
+        };
+        let mut handles = Vec::new();
+        for (store, shard) in opened.shards {
+            let id = ShardId(u16::try_from(handles.len()).expect("a charter has as many"));
+            let (own, inbox) = mpsc::channel();
+            handles.push(ShardHandle::new(id, own.clone(), store));
+            // A thread that runs already ends if the next one cannot be started.
+            node.shards = handles.as_slice().into();
+            let worker = Worker {
+                id,
+                shard,
+                inbox,
+                own,
+                front: front.clone(),
+                common: common.clone(),
+                state: Default::default(),
+            };
+            start(worker, tell.clone())?;
+            node.threads += 1;
+        }
+        let lease = Lease::new(config.lease, config.member, clock.now());
+        let shards = node.shards.clone();
+        let taken = move || shards.iter().for_each(|shard| shard.mail(Mail::Look));
+        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken);
+        node.task("lease", &tell, keeping);
+        let pause = config.lease.ttl / 8;
+        let changed = Arc::new(Notify::new());
+        let (known, ttl) = (config.members, config.lease.ttl);
+        let watching = watching::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
+        node.task("watch", &tell, watching);
+        let following = members::follow(log, node.shards.clone(), changed, known, ttl);
+        node.task("members", &tell, following);
+        Ok(node)
+    }
+
+    fn task(
+        &mut self,
+        name: &str,
+        tell: &UnboundedSender<End>,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let running = Running::new(name.to_owned(), tell.clone());
+        let task = tokio::spawn(async move {
+            let _running = running;
+            task.await;
+        });
+        self.tasks.push(task.abort_handle());
+    }
+
+    /// Returns the shards, in the order of their numbers.
+    pub(crate) const fn shards(&self) -> &Arc<[ShardHandle]> {
+        &self.shards
+    }
+
+    /// Returns the term of this node, for what is written to sockets.
+    pub(crate) const fn terms(&self) -> &Arc<Terms> {
+        &self.terms
+    }
+
+    /// Whether the wall clock of this node is known to be wrong, as
+    /// [`ClockCheck`](super::clock_check::ClockCheck) finds out. With a wrong one it does not lead.
+    pub(crate) fn clock_is_off(&self, is_off: bool) {
+        for shard in self.shards.iter() {
+            shard.event(Event::ClockIsOff(is_off));
+        }
+    }
+
+    /// Resolves when a thread or task of the node has ended, which is an error. Cancel safe.
+    pub(crate) async fn ended(&mut self) -> NodeError {
+        match self.ends.recv().await {
+            Some(End { name, .. }) => NodeError::Ended(name),
+            None => NodeError::Ended("node".to_owned()),
+        }
+    }
+
+    /// Hands over what the node leads, syncs the stores, and ends the threads. The hand-over takes no
+    /// longer than a lease; without it the leaderships end with the lease.
+    ///
+    /// # Errors
+    ///
+    /// If a thread has panicked.
+    pub(crate) async fn stop(mut self) -> Result<(), NodeError> {
+        let handing_over = self.shards.iter().map(|shard| {
+            let (told, is_over) = oneshot::channel();
+            shard.mail(Mail::HandOver(told));
+            is_over
+        });
+        let handing_over: Vec<_> = handing_over.collect();
+        let waiting = async {
+            for is_over in handing_over {
+                // A thread that has ended leads nothing.
+                let _ = is_over.await;
+            }
+        };
+        if tokio::time::timeout(self.patience, waiting).await.is_err() {
+            tracing::warn!("the shards could not be handed over: they end with the lease");
+        }
+        for task in &self.tasks {
+            task.abort();
+        }
+        for shard in self.shards.iter() {
+            shard.mail(Mail::Finish);
+        }
+        let mut panicked = None;
+        while self.threads > 0
+            && let Some(end) = self.ends.recv().await
+        {
+            let is_thread = end.name.starts_with(worker::NAME);
+            self.threads -= usize::from(is_thread);
+            if end.has_panicked {
+                panicked.get_or_insert(end.name);
+            }
+        }
+        panicked.map_or(Ok(()), |name| Err(NodeError::Ended(name)))
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+        for shard in self.shards.iter() {
+            shard.mail(Mail::End);
+        }
+    }
+}
+
+/// Starts the thread of a shard.
+fn start(
+    worker: Worker<Embedded, impl Log, impl Front>,
+    tell: UnboundedSender<End>,
+) -> Result<(), NodeError> {
+    let name = format!("{}{}", worker::NAME, worker.id.0);
+    let running = Running::new(name.clone(), tell);
+    let thread = std::thread::Builder::new().name(name);
+    let started = thread.spawn(move || {
+        let _running = running;
+        worker.run();
+    });
+    started.map(drop).map_err(NodeError::Thread)
+}
+
+#[cfg(test)]
+mod tests;

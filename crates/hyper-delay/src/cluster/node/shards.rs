@@ -1,0 +1,120 @@
+//! The shards of a node: how they are opened, and how they are reached.
+
+use std::{
+    sync::{Arc, mpsc::Sender},
+    thread,
+};
+
+use tokio::sync::oneshot;
+
+use super::{NodeConfig, NodeError, worker::Mail};
+use crate::{
+    clock::Clock,
+    cluster::{
+        ShardId,
+        replica::NotApplied,
+        shard::{Event, Setup, Shard},
+    },
+    config::Config,
+    scheduler::Input,
+    store::{Embedded, replicas::NodeDirectory},
+};
+
+/// A shard of a running node.
+#[derive(Debug, Clone)]
+pub(crate) struct ShardHandle {
+    id: ShardId,
+    mail: Sender<Mail>,
+    store: Arc<Embedded>,
+}
+
+impl ShardHandle {
+    pub(super) const fn new(id: ShardId, mail: Sender<Mail>, store: Arc<Embedded>) -> Self {
+        Self { id, mail, store }
+    }
+
+    /// Returns its number.
+    pub(crate) const fn id(&self) -> ShardId {
+        self.id
+    }
+
+    /// Passes something to the scheduler. It is dropped unless this node leads the shard then.
+    pub(crate) fn input(&self, input: Input) {
+        self.event(Event::Input(input));
+    }
+
+    /// Returns the replica of this node, to read from. While it is held, no other node can use the
+    /// data directory.
+    pub(crate) const fn store(&self) -> &Arc<Embedded> {
+        &self.store
+    }
+
+    pub(super) fn event(&self, event: Event) {
+        self.mail(Mail::Event(event));
+    }
+
+    pub(super) fn mail(&self, mail: Mail) {
+        // A thread that has ended says so by itself.
+        let _ = self.mail.send(mail);
+    }
+}
+
+/// The shards, not running yet.
+pub(super) struct Opened {
+    pub(super) shards: Vec<(Arc<Embedded>, Shard<Embedded>)>,
+    pub(super) directory: NodeDirectory,
+}
+
+/// Opens the stores of all shards.
+pub(super) async fn open(config: NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
+    let (tell, opened) = oneshot::channel();
+    // A thread of its own: the end of a runtime waits for its blocking threads.
+    let opener = thread::Builder::new().name("opener".to_owned());
+    let opener = opener.spawn(move || {
+        let _ = tell.send(open_all(&config, clock));
+    });
+    opener.map_err(NodeError::Thread)?;
+    let opened = opened.await;
+    opened.unwrap_or_else(|_| Err(NodeError::Ended("opener".to_owned())))
+}
+
+fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
+    let charter = config.charter;
+    let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
+    let parts = u64::from(charter.shards);
+    let reserve = (config.config.disk_reserve_mib << 20) / parts;
+    let per_shard = Arc::new(Config {
+        window_tasks: (config.config.window_tasks / usize::from(charter.shards)).max(1),
+        ..(*config.config).clone()
+    });
+    let open = |id: ShardId| {
+        let setup = Setup {
+            charter,
+            shard: id,
+            member: config.member.clone(),
+            settings: per_shard.clone().into(),
+            dedupe_millis: config.config.dedupe_seconds.saturating_mul(1000),
+            lease: config.lease.ttl,
+            group_bytes: config.group_bytes,
+            retention: config.retention,
+            sync_interval: config.sync_interval,
+        };
+        let store = Arc::new(directory.open(id.0)?.with_reserve(reserve));
+        let shard = Shard::open(store.clone(), setup, config.members.clone(), clock.now())
+            .map_err(|source| NodeError::Replica { shard: id, source })?;
+        Ok::<_, NodeError>((store, shard))
+    };
+    let open = |id: ShardId| match open(id) {
+        Err(NodeError::Replica {
+            source: NotApplied::Store(error),
+            ..
+        }) if error.is_of_contents() => {
+            directory.move_aside(id.0, &error.to_string())?;
+            open(id)
+        }
+        opened => opened,
+    };
+    let shards = (0..charter.shards).map(ShardId).map(open);
+    let shards = shards.collect::<Result<_, _>>()?;
+    Ok(Opened { shards, directory })
+}

@@ -1,0 +1,452 @@
+//! Three nodes in one process.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, LazyLock,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    clock::Clock,
+    cluster::{
+        Charter, ShardId,
+        lease::LeaseTimes,
+        log::{
+            Fence, Leader, Member, NodeName, Request as ToLog,
+            fake_async::{FakeConnection, SharedLog},
+        },
+        node::{Front, Node, NodeConfig, NodeError, Told},
+        shard::Leadership,
+    },
+    config::Config,
+    protocol::{Compression, Headers, Line, Reply, Request, Schedule},
+    record,
+    scheduler::{Ask, ConsumerId, Input, Message},
+    store::{Space, Store as _},
+};
+
+pub(super) const SHARDS: usize = 3;
+
+/// A test fails when something takes longer than this. Nothing else depends on time.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+
+const LEASE: Duration = Duration::from_millis(400);
+
+/// When the tasks are due, in Unix milliseconds.
+static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
+
+pub(super) const PRODUCER: ConsumerId = 9;
+
+/// Passes the news on, or panics.
+#[derive(Debug, Clone)]
+struct Ear(Sender<(ShardId, Told)>);
+
+impl Front for Ear {
+    fn told(&mut self, shard: ShardId, told: Told) {
+        let is_heard = self.0.send((shard, told)).is_ok();
+        assert!(is_heard, "nobody listens: this ends the thread");
+    }
+}
+
+/// A node, and what it has told.
+pub(super) struct Running {
+    pub(super) node: Node,
+    connection: Arc<FakeConnection>,
+    told: Option<Receiver<(ShardId, Told)>>,
+    fences: BTreeMap<ShardId, Fence>,
+    leaders: BTreeMap<ShardId, Option<Leader>>,
+    stopped: BTreeMap<ShardId, Arc<str>>,
+    applied: BTreeMap<ShardId, u64>,
+}
+
+impl Running {
+    pub(super) fn leads(&self) -> usize {
+        self.fences.len()
+    }
+
+    pub(super) fn leads_any(&self) -> bool {
+        self.leads() > 0
+    }
+
+    pub(super) fn leader_of(&self, shard: usize) -> Option<&Leader> {
+        self.leaders.get(&id(shard))?.as_ref()
+    }
+
+    pub(super) fn stopped(&self, shard: usize) -> Option<&str> {
+        self.stopped.get(&id(shard)).map(|why| &**why)
+    }
+
+    /// Takes what the node has told since the last call. Returns the ids of acknowledged tasks.
+    fn hear(&mut self) -> Vec<Arc<str>> {
+        let mut acknowledged = Vec::new();
+        for (shard, told) in self.told.iter().flat_map(Receiver::try_iter) {
+            match told {
+                Told::Leads(Leadership::Begins(fence)) => {
+                    assert_eq!(self.fences.insert(shard, fence), None, "it leads already");
+                    let handle = &self.node.shards()[usize::from(shard.0)];
+                    handle.input(Input::Opened(PRODUCER));
+                }
+                Told::Leads(Leadership::Ends(fence)) => {
+                    assert_eq!(self.fences.remove(&shard), Some(fence));
+                }
+                Told::Leader(leader) => drop(self.leaders.insert(shard, leader)),
+                Told::Stopped(why) => drop(self.stopped.insert(shard, why)),
+                Told::Applied(seq) => {
+                    let before = self.applied.insert(shard, seq);
+                    assert!(before.is_none_or(|before| before < seq), "it goes back");
+                }
+                Told::Peers(told) => panic!("there are no links: {told:?}"),
+                Told::Messages(fence, _) => {
+                    assert_eq!(self.fences.get(&shard), Some(&fence), "of no leader");
+                    acknowledged.extend(scheduled(told));
+                }
+            }
+        }
+        acknowledged
+    }
+}
+
+/// Three nodes with their disks, and a log.
+pub(super) struct Cluster {
+    pub(super) log: Arc<SharedLog>,
+    clock: Clock,
+    charter: Charter,
+    disks: [TempDir; 3],
+    nodes: [Option<Running>; 3],
+    acknowledged: BTreeSet<Arc<str>>,
+    /// The members that a node knows at its start.
+    pub(super) members: &'static [&'static str],
+    /// What crashed nodes tell.
+    unheard: Vec<Receiver<(ShardId, Told)>>,
+}
+
+impl Cluster {
+    pub(super) fn new() -> Self {
+        let clock = Clock::new();
+        let charter = Charter {
+            cluster: 1 << 100,
+            shards: u16::try_from(SHARDS).unwrap(),
+        };
+        Self {
+            log: {
+                let log = SharedLog::new(charter, clock);
+                for node in 0..3 {
+                    log.carry_out(&ToLog::Join(member(node)));
+                }
+                log
+            },
+            clock,
+            charter,
+            disks: [(); 3].map(|()| tempfile::tempdir().unwrap()),
+            nodes: [const { None }; 3],
+            acknowledged: BTreeSet::new(),
+            members: &["a", "b", "c"],
+            unheard: Vec::new(),
+        }
+    }
+
+    fn config(&self, node: usize) -> NodeConfig {
+        NodeConfig {
+            charter: self.charter,
+            member: member(node),
+            members: self.members.iter().copied().map(NodeName::from).collect(),
+            lease: LeaseTimes::of(LEASE),
+            config: Arc::new(Config {
+                data_dir: self.disks[node].path().join("db"),
+                disk_reserve_mib: 0,
+                ..Config::default()
+            }),
+            group_bytes: 64 << 10,
+            retention: 256 << 20,
+            sync_interval: Duration::from_millis(200),
+        }
+    }
+
+    /// Starts a node. An earlier process with the same disk may still be ending.
+    pub(super) async fn start(&mut self, node: usize) {
+        let begun = Instant::now();
+        loop {
+            let connection = self.log.connect(LEASE / 4);
+            let (tell, told) = channel();
+            let config = self.config(node);
+            let progress = Arc::default();
+            let started =
+                Node::start(connection.clone(), config, self.clock, progress, Ear(tell)).await;
+            match started {
+                Ok(started) => {
+                    self.nodes[node] = Some(Running {
+                        node: started,
+                        connection,
+                        told: Some(told),
+                        fences: BTreeMap::new(),
+                        leaders: BTreeMap::new(),
+                        stopped: BTreeMap::new(),
+                        applied: BTreeMap::new(),
+                    });
+                    return;
+                }
+                Err(NodeError::Store(error))
+                    if error.to_string().contains("another process uses it") =>
+                {
+                    assert!(begun.elapsed() < PATIENCE, "{error}");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    pub(super) async fn start_all(&mut self) {
+        for node in 0..3 {
+            self.start(node).await;
+        }
+    }
+
+    pub(super) fn take(&mut self, node: usize) -> Node {
+        self.nodes[node].take().expect("it runs").node
+    }
+
+    pub(super) async fn stop(&mut self, node: usize) {
+        let mut running = self.nodes[node].take().expect("it runs");
+        self.acknowledged.extend(running.hear());
+        let Running { node, told, .. } = running;
+        let stopping = tokio::time::timeout(PATIENCE, node.stop());
+        stopping.await.expect("it stops").unwrap();
+        let told = told.iter().flat_map(Receiver::try_iter);
+        self.acknowledged
+            .extend(told.flat_map(|(_, told)| scheduled(told)));
+    }
+
+    pub(super) async fn stop_all(&mut self) {
+        for node in 0..3 {
+            self.stop(node).await;
+        }
+    }
+
+    pub(super) fn crash(&mut self, node: usize) {
+        let mut running = self.nodes[node].take().expect("it runs");
+        self.acknowledged.extend(running.hear());
+        let Running { node, told, .. } = running;
+        drop(node);
+        // Its threads may tell something until they end.
+        self.unheard.extend(told);
+    }
+
+    pub(super) fn wipe(&mut self, node: usize) {
+        assert!(self.nodes[node].is_none(), "it runs");
+        self.disks[node] = tempfile::tempdir().unwrap();
+    }
+
+    pub(super) fn cut(&self, node: usize, is_cut: bool) {
+        self.node(node).connection.cut(is_cut);
+    }
+
+    pub(super) fn lose(&self, percent: usize) {
+        for node in self.running() {
+            node.connection.lose(percent);
+        }
+    }
+
+    /// Lets the threads of a node panic at the next news.
+    pub(super) fn panics(&mut self, node: usize) {
+        self.nodes[node].as_mut().expect("it runs").told = None;
+    }
+
+    /// Appends to a journal what no server can read, and makes its leader look.
+    pub(super) async fn damage_journal(&mut self, shard: usize) {
+        let node = self.leader_of(shard).await;
+        let fence = self.node(node).fences[&id(shard)];
+        let append = ToLog::Append {
+            fence,
+            seq: self.log.inner().last(id(shard)) + 1,
+            entry: b"\x01not an entry".as_slice().into(),
+        };
+        self.log.carry_out(&append);
+        let handle = &self.node(node).node.shards()[shard];
+        handle.input(schedule(shard, ["task-0".into()]));
+    }
+
+    pub(super) fn node(&self, node: usize) -> &Running {
+        self.nodes[node].as_ref().expect("it runs")
+    }
+
+    pub(super) fn running(&self) -> impl Iterator<Item = &Running> {
+        self.nodes.iter().flatten()
+    }
+
+    /// Takes what the nodes have told.
+    pub(super) fn hear(&mut self) {
+        for node in self.nodes.iter_mut().flatten() {
+            self.acknowledged.extend(node.hear());
+        }
+    }
+
+    /// Waits until something is so.
+    pub(super) async fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        loop {
+            self.hear();
+            if is_so(self) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    /// Returns the node that leads a shard, once one does.
+    pub(super) async fn leader_of(&mut self, shard: usize) -> usize {
+        self.until("a node leads", |cluster| cluster.leads(shard).is_some())
+            .await;
+        self.leads(shard).expect("it was so")
+    }
+
+    fn leads(&self, shard: usize) -> Option<usize> {
+        let nodes = self.nodes.iter();
+        let mut nodes = nodes
+            .enumerate()
+            .filter_map(|(place, node)| Some((place, node.as_ref()?)));
+        let leads = nodes.find(|(_, node)| {
+            let fence = node.fences.get(&id(shard));
+            fence.is_some_and(|fence| node.node.terms().allows(*fence, self.clock.now()))
+        });
+        leads.map(|(place, _)| place)
+    }
+
+    pub(super) async fn all_lead(&mut self) {
+        for shard in 0..SHARDS {
+            self.leader_of(shard).await;
+        }
+    }
+
+    /// Schedules a task at the leader of its shard until it is acknowledged.
+    pub(super) async fn schedule(&mut self, number: usize) {
+        let task: Arc<str> = format!("task-{number}").into();
+        let shard = number % SHARDS;
+        let begun = Instant::now();
+        while !self.acknowledged.contains(&task) {
+            assert!(begun.elapsed() < PATIENCE, "{task} is not acknowledged");
+            let leader = self.leader_of(shard).await;
+            let handle = &self.node(leader).node.shards()[shard];
+            assert_eq!(handle.id(), id(shard));
+            handle.input(schedule(shard, [task.clone()]));
+            let repeat = Instant::now() + LEASE;
+            while !self.acknowledged.contains(&task) && Instant::now() < repeat {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                self.hear();
+            }
+        }
+    }
+
+    /// Asks the leaders to schedule tasks, and waits for no answer. Returns the tasks.
+    pub(super) fn ask_for(&mut self, numbers: std::ops::Range<usize>) -> Vec<Arc<str>> {
+        let tasks = numbers.map(|number| {
+            let task: Arc<str> = format!("task-{number}").into();
+            let shard = number % SHARDS;
+            let leader = self.leads(shard).expect("it is led");
+            let handle = &self.node(leader).node.shards()[shard];
+            handle.input(schedule(shard, [task.clone()]));
+            task
+        });
+        tasks.collect()
+    }
+
+    pub(super) fn has_acknowledged(&self, tasks: &[Arc<str>]) -> bool {
+        tasks.iter().all(|task| self.acknowledged.contains(task))
+    }
+
+    /// Waits until all nodes have all acknowledged tasks, and the same contents.
+    pub(super) async fn all_have_everything(&mut self) {
+        self.until("all nodes have everything", |cluster| {
+            (0..SHARDS).all(|shard| {
+                let contents: Vec<_> = cluster.running().map(|it| contents(it, shard)).collect();
+                contents.iter().all(|other| *other == contents[0])
+            })
+        })
+        .await;
+        for task in &self.acknowledged {
+            let number: usize = task.strip_prefix("task-").unwrap().parse().unwrap();
+            let shard = number % SHARDS;
+            let name = record::key::name(&route(shard), task);
+            for node in self.running() {
+                let store = node.node.shards()[shard].store();
+                assert!(store.get(Space::Names, &name).unwrap().is_some(), "{task}");
+            }
+        }
+    }
+}
+
+/// Returns all rows of a shard, without what each node notes for itself.
+fn contents(node: &Running, shard: usize) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
+    let store = node.node.shards()[shard].store();
+    let rows = store.snapshot().unwrap().rows.map(|row| row.unwrap());
+    let rows = rows.filter(|(_, key, _)| **key != *record::key::SYNCED);
+    rows.map(|(space, key, value)| (space as usize, key.to_vec(), value.to_vec()))
+        .collect()
+}
+
+/// Returns a node as the others see it.
+pub(super) fn member(node: usize) -> Member {
+    let name = ["a", "b", "c"][node];
+    Member {
+        node: name.into(),
+        address: format!("{name}:1").into(),
+    }
+}
+
+pub(super) fn id(shard: usize) -> ShardId {
+    ShardId(shard.try_into().unwrap())
+}
+
+fn route(shard: usize) -> Arc<str> {
+    format!("route-{shard}").into()
+}
+
+/// Returns the ids of tasks that are acknowledged.
+fn scheduled(told: Told) -> Vec<Arc<str>> {
+    let Told::Messages(_, messages) = told else {
+        return Vec::new();
+    };
+    let ids = messages
+        .into_iter()
+        .filter_map(|(_, message)| match message {
+            Message::Reply {
+                reply: Reply::Scheduled { id, .. },
+                ..
+            } => Some(id),
+            _ => None,
+        });
+    ids.collect()
+}
+
+/// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
+pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> Input {
+    let asks = tasks.into_iter().map(|task| {
+        let request = Request::Schedule(Schedule {
+            fire_at: *FAR_AHEAD,
+            id: Some(task),
+            route: Some(route(shard)),
+            compression: Compression::None,
+            payload: vec![7; 40].into(),
+            replace: false,
+            headers: Headers::default(),
+            terms: None,
+        });
+        let line = Line {
+            tag: None,
+            token: None,
+            request,
+        };
+        Ask {
+            line,
+            weight: 1,
+            grant: None,
+        }
+    });
+    Input::Asked(PRODUCER, asks.collect())
+}

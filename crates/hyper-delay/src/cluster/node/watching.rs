@@ -1,0 +1,37 @@
+//! The task that passes the news of the log to the shards.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Notify;
+
+use super::ShardHandle;
+use crate::cluster::{
+    log::{Log, News},
+    shard::Event,
+};
+
+/// Passes the news on until the future is dropped. Those of the members go to `members`.
+pub(super) async fn watch(
+    log: Arc<impl Log>,
+    shards: Arc<[ShardHandle]>,
+    members: Arc<Notify>,
+    pause: Duration,
+) {
+    loop {
+        log.watch(|news| pass_on(&shards, &members, news)).await;
+        // It goes on by itself; the shards read the journal meanwhile.
+        tracing::warn!("the watch of the log has ended; it begins again");
+        tokio::time::sleep(pause).await;
+    }
+}
+
+fn pass_on(shards: &[ShardHandle], members: &Notify, news: News) {
+    let (shard, event) = match news {
+        News::Entries(shard, entries) => (shard, Event::Entries(entries)),
+        News::Leader(shard, leader) => (shard, Event::Leader(leader)),
+        News::Members => return members.notify_one(),
+    };
+    if let Some(shard) = shards.get(usize::from(shard.0)) {
+        shard.event(event);
+    }
+}

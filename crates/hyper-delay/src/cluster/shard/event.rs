@@ -1,0 +1,152 @@
+//! What a shard is told, and what it wants to be done.
+
+use std::{sync::Arc, time::Duration};
+
+use super::PeerId;
+use crate::{
+    cluster::{
+        Charter, ShardId,
+        calls::CallId,
+        forward::wire::{ToLeader, ToServing},
+        log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
+        replica::{NotApplied, Persisting},
+    },
+    scheduler::{ConsumerId, Input, Message, Settings},
+    store::StoreError,
+};
+
+/// What does not change while a node runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) charter: Charter,
+    pub(crate) shard: ShardId,
+    /// This node.
+    pub(crate) member: Member,
+    pub(crate) settings: Settings,
+    /// How long the names of finished tasks are kept, in milliseconds.
+    pub(crate) dedupe_millis: u64,
+    /// The lease of a node lasts this long.
+    pub(crate) lease: Duration,
+    /// A group of changes ends when its rows have this many bytes.
+    pub(crate) group_bytes: usize,
+    /// Beyond this many bytes of the journal, a minority of the nodes that is behind is left behind.
+    pub(crate) retention: u64,
+    /// What is applied is synced this often.
+    pub(crate) sync_interval: Duration,
+}
+
+impl Setup {
+    /// The pause before a request is repeated.
+    pub(super) fn pause(&self) -> Duration {
+        self.lease / 64
+    }
+
+    /// How often the end of the journal is read, in case that the news of it are late.
+    pub(super) fn poll(&self) -> Duration {
+        self.lease / 4
+    }
+}
+
+/// What has happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The log has answered, or not.
+    Answered(CallId, Result<Answer, Unanswered>),
+    /// These entries are in the journal.
+    Entries(Vec<(u64, Arc<[u8]>)>),
+    /// Who leads the shard, as it became known: it may be outdated.
+    Leader(Option<Leader>),
+    /// What is applied up to this entry is on the disk of this node.
+    Persisted(Result<u64, StoreError>),
+    /// A serving node says something to the leader.
+    Peer(PeerId, ToLeader),
+    /// The link from a serving node is broken.
+    PeerIsGone(PeerId),
+    /// Something for the scheduler. Only the leader takes it, until it hands over.
+    Input(Input),
+    /// The nodes that keep the shard, as they became known.
+    Members(Arc<[NodeName]>),
+    /// Whether the wall clock of this node is known to be wrong. With a wrong one it does not lead.
+    ClockIsOff(bool),
+    /// This node is about to end. It finishes the entry under way, and leads the shard no longer.
+    HandOver,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Effects<S> {
+    /// Requests to the log.
+    pub calls: Vec<(CallId, Request)>,
+    /// Messages to serving nodes, in this order for each.
+    pub told: Vec<(PeerId, ToServing)>,
+    /// Messages to consumers of no serving node, in this order for each. They must not be written once the term has
+    /// ended that holds now.
+    pub messages: Vec<(ConsumerId, Message)>,
+    /// The leadership of this node has changed.
+    pub changes: Vec<Leadership>,
+    /// Whether [`Shard::leader`](super::Shard::leader) has changed.
+    pub leader_changed: bool,
+    /// To be run on a thread that may block.
+    pub persist: Option<Persisting<S>>,
+}
+
+/// A change of what this node leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leadership {
+    /// It leads the shard from now on.
+    Begins(Fence),
+    /// It does not any more. Requests that are under way are not answered: whether they were carried
+    /// out is not known.
+    Ends(Fence),
+}
+
+/// Why a shard does nothing any more on this node.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stopped {
+    /// What is on the disk cannot be used with the journal, or the disk has failed.
+    #[error(transparent)]
+    NotApplied(#[from] NotApplied),
+    /// The store has failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The journal ends before what this node has applied.
+    #[error(
+        "the journal ends with entry {last}, and this node has applied entry {applied}: it was \
+         restored or made anew. Stop the node, move its data_dir away, and start it again: it takes \
+         the tasks from another node"
+    )]
+    Beyond {
+        /// The last entry of the journal.
+        last: u64,
+        /// The last one that is applied here.
+        applied: u64,
+    },
+    /// The journal begins after what this node has applied.
+    #[error("the journal begins with entry {first}, and this node has applied entry {applied}")]
+    Behind {
+        /// The first entry of the journal.
+        first: u64,
+        /// The last one that is applied here.
+        applied: u64,
+    },
+}
+
+impl<S> Effects<S> {
+    /// Returns whether no message is left to be sent.
+    pub(super) fn is_told(&self) -> bool {
+        self.told.is_empty() && self.messages.is_empty()
+    }
+}
+
+impl<S> Default for Effects<S> {
+    fn default() -> Self {
+        Self {
+            calls: Vec::new(),
+            told: Vec::new(),
+            messages: Vec::new(),
+            changes: Vec::new(),
+            leader_changed: false,
+            persist: None,
+        }
+    }
+}
