@@ -129,8 +129,8 @@ pub(crate) enum Request {
     Found(Charter),
     /// What the cluster is.
     Charter,
-    /// Makes a node a member, or changes its address. Membership is permanent: it does not depend on
-    /// whether the node runs.
+    /// Makes a node a member, or changes its address. Membership is permanent: it does not depend
+    /// on whether the node runs.
     Join(Member),
     /// Makes a node no member, and forgets what it has reported.
     Remove(NodeName),

@@ -20,8 +20,8 @@ use crate::cluster::log::Unanswered;
 pub(super) enum Pace {
     /// Soon: requests that are small, and that must not be late.
     Soon,
-    /// After half of the time, and only in a tenth of the requests: a slow disk is not given everything
-    /// twice.
+    /// After half of the time, and only in a tenth of the requests: a slow disk is not given
+    /// everything twice.
     Late,
     /// Not at all, unless the one before has failed.
     Never,

@@ -1,8 +1,18 @@
 //! The log in etcd.
 //!
-//! Each request is one transaction, or a read. A call asks one member of etcd, and another one if that
-//! one is silent, for a quarter of a lease altogether. So each request can be carried out more than once,
-//! and late: [`request`] says for each why that does no harm.
+//! Each request is one transaction, or a read. A call asks one member of etcd, and another one if
+//! that one is silent, for a quarter of a lease altogether. So each request can be carried out more
+//! than once, and late: [`request`] says for each why that does no harm.
+//!
+//! # Which etcd
+//!
+//! etcd before 3.4.31 and 3.5.13 does not keep to the contract of a lease: a leader of etcd that was
+//! stopped for longer than a lease, and goes on, can end leases that were kept alive meanwhile
+//! (<https://github.com/etcd-io/etcd/issues/15247>). The node learns of it with its next sign of
+//! life; until then another node can lead, too. No entry is lost or mixed up, because each append
+//! is fenced.
+//!
+//! # Reading
 //!
 //! Every read is linearizable. The server never compacts etcd's revisions: its operator configures
 //! that.
@@ -29,7 +39,8 @@ use config::{EtcdConfig, EtcdConfigError};
 use endpoint::Endpoint;
 use endpoints::Endpoints;
 
-/// The most shards of a cluster: it is made in one transaction, and etcd allows 128 operations in one.
+/// The most shards of a cluster: it is made in one transaction, and etcd allows 128 operations in
+/// one.
 pub(crate) const MAX_SHARDS: u16 = 127;
 
 /// The log in etcd. See the [module](self).

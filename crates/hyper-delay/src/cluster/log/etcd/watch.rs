@@ -33,12 +33,12 @@ impl From<etcd_client::Error> for WatchEnded {
     }
 }
 
-/// Tells the news that one member of etcd has, from now on, and what of it cannot be read. Returns why
-/// it ended.
+/// Tells the news that one member of etcd has, from now on, and what of it cannot be read. Returns
+/// why it ended.
 ///
 /// A member that is cut off from the majority has no leader, and ends the watch, because the
-/// connection requires one. A member that has stopped ends nothing, so it is asked for a sign of life
-/// if it says nothing for `patience`.
+/// connection requires one. A member that has stopped ends nothing, so it is asked for a sign of
+/// life if it says nothing for `patience`.
 pub(super) async fn follow(
     endpoint: &Endpoint,
     patience: Duration,
@@ -100,8 +100,8 @@ async fn message(stream: &mut WatchStream) -> Result<WatchResponse, WatchEnded> 
     }
 }
 
-/// Tells what the events of one response mean: entries of a shard together, if nothing about its leader
-/// is between them.
+/// Tells what the events of one response mean: entries of a shard together, if nothing about its
+/// leader is between them.
 fn news(events: &[Event], tell: &mut impl FnMut(News), complain: &impl Fn(&EtcdError)) {
     let mut all: Vec<News> = Vec::new();
     // The places in `all` of entries that can be followed by more.

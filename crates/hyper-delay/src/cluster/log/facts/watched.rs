@@ -16,8 +16,8 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     waited.expect("it holds after some time");
 }
 
-/// Runs a test while the log is watched. News can be missing before the watch has begun, so the test
-/// begins after it has told something.
+/// Runs a test while the log is watched. News can be missing before the watch has begun, so the
+/// test begins after it has told something.
 async fn watched<L: Log>(log: &L, test: impl AsyncFnOnce(&Mutex<Vec<News>>)) {
     let news: Mutex<Vec<News>> = Mutex::default();
     let begun = async {

@@ -9,8 +9,9 @@ use crate::cluster::{
     },
 };
 
-/// Sent twice: the second copy finds the leadership of the first. A late copy can begin a leadership
-/// after the node has resigned; the node learns of it like of any other, and resigns it too.
+/// Sent twice: the second copy finds the leadership of the first. A late copy can begin a
+/// leadership after the node has resigned; the node learns of it like of any other, and resigns it
+/// too.
 pub(super) async fn lead(
     kv: &mut KvClient,
     shard: ShardId,

@@ -21,11 +21,11 @@ pub(super) async fn grant(leases: &mut LeaseClient, ttl: Duration) -> Result<Ans
 
 /// Sent twice, or late: the lease lasts longer than the node knows.
 ///
-/// etcd answers a sign of life without asking its other members. A leader of etcd that is cut off, and
-/// has a successor already, takes it all the same, and the successor, which ends the lease, knows
-/// nothing of it (etcd before 3.4.31 and 3.5.13). Two linearizable reads around it exclude that: if
-/// this member answers both in the same term, the leader of that term was the only one in between.
-/// A successor counts every lease anew, from a later moment.
+/// etcd answers a sign of life without asking its other members. A leader of etcd that is cut off,
+/// and has a successor already, takes it all the same, and the successor, which ends the lease,
+/// knows nothing of it (etcd before 3.4.31 and 3.5.13). Two linearizable reads around it exclude
+/// that: if this member answers both in the same term, the leader of that term was the only one in
+/// between. A successor counts every lease anew, from a later moment.
 pub(super) async fn keep_alive(client: &Client, lease: LeaseId) -> Result<Answer, EtcdError> {
     let mut kv = client.kv_client();
     let before = term(&mut kv).await?;

@@ -13,16 +13,16 @@ use crate::cluster::{
     },
 };
 
-/// Sent twice: the same is written twice. A late copy can make a node a member that was removed since:
-/// an operator asks for it, and looks at the members afterwards.
+/// Sent twice: the same is written twice. A late copy can make a node a member that was removed
+/// since: an operator asks for it, and looks at the members afterwards.
 pub(super) async fn join(kv: &mut KvClient, member: &Member) -> Result<Answer, EtcdError> {
     kv.put(key::node(&member.node), value::reached(member), None)
         .await?;
     Ok(Answer::Done)
 }
 
-/// Sent twice: the second copy finds nothing. A late copy can remove a node that has joined since; see
-/// [`join`]. The number of shards is read before: it never changes.
+/// Sent twice: the second copy finds nothing. A late copy can remove a node that has joined since;
+/// see [`join`]. The number of shards is read before: it never changes.
 pub(super) async fn remove(kv: &mut KvClient, node: &NodeName) -> Result<Answer, EtcdError> {
     let shards = charter(kv).await?.map_or(0, |charter| charter.shards);
     let reports = (0..shards).map(|shard| key::report(ShardId(shard), node));

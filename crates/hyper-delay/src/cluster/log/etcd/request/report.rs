@@ -9,8 +9,8 @@ use crate::cluster::{
     },
 };
 
-/// Sent twice: the same is noted twice. A late copy of the same process notes less than is true until
-/// the next report, so less is trimmed; one of an earlier process has an earlier lease.
+/// Sent twice: the same is noted twice. A late copy of the same process notes less than is true
+/// until the next report, so less is trimmed; one of an earlier process has an earlier lease.
 pub(super) async fn report(
     kv: &mut KvClient,
     shard: ShardId,

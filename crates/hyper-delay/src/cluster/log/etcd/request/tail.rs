@@ -13,8 +13,8 @@ use crate::cluster::{
     },
 };
 
-/// The most entries in one read. etcd takes no entry of more than 1.5 MiB, and the client no answer of
-/// more than 4 MiB.
+/// The most entries in one read. etcd takes no entry of more than 1.5 MiB, and the client no answer
+/// of more than 4 MiB.
 const ENTRIES: u64 = 2;
 
 /// Enough bytes for one answer: no further read begins.
@@ -25,8 +25,8 @@ const MOST_READS: usize = 24;
 
 /// All reads are of the revision of the first one, so the answer is of one moment.
 ///
-/// The last place follows from the number of entries, which have no gaps: to sort in descending order,
-/// etcd reads them all.
+/// The last place follows from the number of entries, which have no gaps: to sort in descending
+/// order, etcd reads them all.
 pub(super) async fn tail(
     kv: &mut KvClient,
     shard: ShardId,
@@ -85,8 +85,8 @@ pub(super) async fn first(kv: &mut KvClient, shard: ShardId) -> Result<Answer, E
     Ok(Answer::First(seq, first.into_key_value().1.into()))
 }
 
-/// Returns the options of a read from a place on. It names no places beyond what it may return: etcd
-/// 3.4 looks at all places of a range, whatever its limit is.
+/// Returns the options of a read from a place on. It names no places beyond what it may return:
+/// etcd 3.4 looks at all places of a range, whatever its limit is.
 fn part(shard: ShardId, from: u64) -> GetOptions {
     GetOptions::new().with_range(match from.checked_add(ENTRIES) {
         Some(end) => key::entry(shard, end),
@@ -128,5 +128,5 @@ impl Entries {
     }
 }
 
-const GAP: &str = "an entry before it is missing. Restore etcd from a backup, or move the data_dir of \
-                   every node away and make the cluster anew";
+const GAP: &str = "an entry before it is missing. Restore etcd from a backup, or move the data_dir \
+                   of every node away and make the cluster anew";

@@ -1,7 +1,8 @@
 //! How many entries are appended in a second.
 //!
 //! ```sh
-//! cargo test --release -p hyper-delay --features cluster --lib appends_per_second -- --ignored --nocapture
+//! cargo test --release -p hyper-delay --features cluster --lib appends_per_second -- \
+//!     --ignored --nocapture
 //! ```
 
 use std::{
