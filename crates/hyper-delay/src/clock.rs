@@ -53,8 +53,8 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 /// The clocks of the operating system. The threads of a server share one epoch.
 ///
 /// On Linux the monotonic time goes on while the machine is suspended, which that of `Instant` does
-/// not: a lease of this node ends in the meantime. A wait of a thread does not go on then, so it can
-/// end late, and what must not happen late is compared with [`now`](Self::now) again.
+/// not: a lease of this node ends in the meantime. A wait of a thread does not go on then, so it
+/// can end late, and what must not happen late is compared with [`now`](Self::now) again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     epoch: Moment,

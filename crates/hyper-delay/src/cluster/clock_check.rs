@@ -1,11 +1,13 @@
 //! Finds out whether the wall clock of this node is wrong.
 //!
-//! "Early" is judged by the leader's clock, so a node whose clock is off must not lead. Nodes that are
-//! linked tell each other the time: the peer's clock was read between a request and its answer, so the
-//! difference is known up to the time in between. A slow link makes it less exact, never wrong.
+//! "Early" is judged by the leader's clock, so a node whose clock is off must not lead. Nodes that
+//! are linked tell each other the time: the peer's clock was read between a request and its answer,
+//! so the difference is known up to the time in between. A slow link makes it less exact, never
+//! wrong.
 //!
-//! This node is off if more nodes differ from it for sure than may agree with it, itself included. So
-//! of two nodes neither is off, as none knows which is right; of three the odd one is, and knows it.
+//! This node is off if more nodes differ from it for sure than may agree with it, itself included.
+//! So of two nodes neither is off, as none knows which is right; of three the odd one is, and knows
+//! it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -39,7 +41,8 @@ struct Heard {
 }
 
 impl Heard {
-    /// Returns the nanoseconds by which the clocks differ for sure, as the clock of this node is now.
+    /// Returns the nanoseconds by which the clocks differ for sure, as the clock of this node is
+    /// now.
     fn difference(self, now: Now) -> i128 {
         let set_since = now.offset() - self.offset;
         let (least, most) = (self.least - set_since, self.most - set_since);
@@ -64,8 +67,8 @@ impl ClockCheck {
         self.peers.insert(peer, heard);
     }
 
-    /// Returns the nodes whose clocks differ too much from that of this node, with the milliseconds by
-    /// which they do.
+    /// Returns the nodes whose clocks differ too much from that of this node, with the milliseconds
+    /// by which they do.
     pub(crate) fn different(&self, now: Now) -> impl Iterator<Item = (&NodeName, u64)> {
         let current = self.current(now);
         let differences = current.map(move |(peer, heard)| (peer, heard.difference(now)));

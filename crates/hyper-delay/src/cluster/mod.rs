@@ -1,10 +1,10 @@
 //! Several nodes that keep the same tasks.
 //!
-//! A trusted engine keeps, for each shard of the tasks, a *journal*: the latest batches of writes, in
-//! order ([`log`]). A batch is durable, and is acknowledged, when it is in the journal. Every node
-//! applies the journal of every shard to a store of its own ([`replica`]); one node leads the shard:
-//! it runs the scheduler and appends to the journal ([`shard`]). All these are state machines; a node
-//! runs them on threads ([`node`]).
+//! A trusted engine keeps, for each shard of the tasks, a *journal*: the latest batches of writes,
+//! in order ([`log`]). A batch is durable, and is acknowledged, when it is in the journal. Every
+//! node applies the journal of every shard to a store of its own ([`replica`]); one node leads the
+//! shard: it runs the scheduler and appends to the journal ([`shard`]). All these are state
+//! machines; a node runs them on threads ([`node`]).
 //!
 //! ```text
 //! leader:    scheduler ──job──▶ ledger ──batch──▶ journal ──▶ store ──▶ scheduler ──▶ replies
@@ -22,10 +22,10 @@
 //!
 //! # What is not known
 //!
-//! An append without an answer may have been carried out, or may be carried out later. It is settled by
-//! sending the same request until there is an answer: an entry that is there already is recognised. If
-//! the leadership ends before, the leader forgets what it had in memory, and reads the journal like
-//! any other node.
+//! An append without an answer may have been carried out, or may be carried out later. It is
+//! settled by sending the same request until there is an answer: an entry that is there already is
+//! recognised. If the leadership ends before, the leader forgets what it had in memory, and reads
+//! the journal like any other node.
 
 mod calls;
 pub(crate) mod clock_check;

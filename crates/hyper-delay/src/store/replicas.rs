@@ -21,8 +21,8 @@ use super::{
     lock,
 };
 
-/// A file in the folder of a shard whose store was found to be damaged while it was in use. The next
-/// start moves the folder aside.
+/// A file in the folder of a shard whose store was found to be damaged while it was in use. The
+/// next start moves the folder aside.
 const DAMAGED: &str = "damaged";
 
 /// The data directory of a node, locked by this process.

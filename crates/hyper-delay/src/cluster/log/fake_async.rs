@@ -1,4 +1,5 @@
-//! The log in memory for nodes with threads: on the real clock, with delays, losses and cuts on demand.
+//! The log in memory for nodes with threads: on the real clock, with delays, losses and cuts on
+//! demand.
 
 use std::{
     sync::{
@@ -120,8 +121,8 @@ impl FakeConnection {
         self.is_cut.store(is_cut, Ordering::Relaxed);
     }
 
-    /// Of a hundred requests, as many are lost from now on, and as many answers. The others take up to
-    /// a tenth of the deadline.
+    /// Of a hundred requests, as many are lost from now on, and as many answers. The others take up
+    /// to a tenth of the deadline.
     pub(crate) fn lose(&self, percent: usize) {
         self.faults.store(percent, Ordering::Relaxed);
     }

@@ -33,8 +33,8 @@ pub(crate) enum Told {
 
 /// Takes the news of all shards of a node.
 ///
-/// A trait, so that the threads of the shards do not depend on how the forwarder receives them. Each
-/// of them has a clone. The news of one shard come in their order. The call must not block.
+/// A trait, so that the threads of the shards do not depend on how the forwarder receives them.
+/// Each of them has a clone. The news of one shard come in their order. The call must not block.
 pub(crate) trait Front: Clone + Send + 'static {
     /// Something has happened.
     fn told(&mut self, shard: ShardId, told: Told);

@@ -35,7 +35,7 @@ pub(super) async fn keep(
         let now = clock.now();
         let before = lease.term().filter(|term| term.holds(now));
         if let (Err(error), false) = (&answer, has_failed) {
-            tracing::warn!(%error, "the lease of this node could not be kept alive; it is tried again");
+            tracing::warn!(%error, "the log does not answer: the lease of this node is at risk");
         }
         has_failed = answer.is_err();
         lease.answered(call, &answer, now);

@@ -10,8 +10,8 @@ use crate::cluster::{
     shard::Event,
 };
 
-/// Asks the log for the members when they have changed, and from time to time, as the news of it can be
-/// lost. Tells the shards when they are others than `known`, until the future is dropped.
+/// Asks the log for the members when they have changed, and from time to time, as the news of it
+/// can be lost. Tells the shards when they are others than `known`, until the future is dropped.
 pub(super) async fn follow(
     log: Arc<impl Log>,
     shards: Arc<[ShardHandle]>,

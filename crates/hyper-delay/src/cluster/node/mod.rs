@@ -83,8 +83,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Opens the stores, starts the threads, and takes part in the cluster from now on. The tasks of
-    /// the log run on the current runtime.
+    /// Opens the stores, starts the threads, and takes part in the cluster from now on. The tasks
+    /// of the log run on the current runtime.
     ///
     /// # Errors
     ///
@@ -194,8 +194,8 @@ impl Node {
         }
     }
 
-    /// Hands over what the node leads, syncs the stores, and ends the threads. The hand-over takes no
-    /// longer than a lease; without it the leaderships end with the lease.
+    /// Hands over what the node leads, syncs the stores, and ends the threads. The hand-over takes
+    /// no longer than a lease; without it the leaderships end with the lease.
     ///
     /// # Errors
     ///

@@ -14,9 +14,9 @@ use crate::{
 
 /// The term that holds now. One task writes it; a read takes no lock.
 ///
-/// A lease and its end are two words. Before the lease changes, the end is set to 0, and a reader that
-/// sees the lease change in between reads both again. As no lease has the number of an earlier one, a
-/// reader never combines a lease with the end of another.
+/// A lease and its end are two words. Before the lease changes, the end is set to 0, and a reader
+/// that sees the lease change in between reads both again. As no lease has the number of an earlier
+/// one, a reader never combines a lease with the end of another.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     lease: AtomicI64,

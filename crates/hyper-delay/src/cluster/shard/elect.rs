@@ -28,8 +28,8 @@ pub(super) struct Election {
     wake: Option<Tick>,
     /// The leadership that this node has won. It leads once it has read the journal to its end.
     elected: Option<Fence>,
-    /// The last leadership that this node has resigned, or 0. The request to end it can reach the log
-    /// at any time, so it must not be taken up again.
+    /// The last leadership that this node has resigned, or 0. The request to end it can reach the
+    /// log at any time, so it must not be taken up again.
     resigned: u64,
     /// The leadership whose end the log is not told yet: other nodes can still write deliveries of it.
     resigning: Option<Fence>,

@@ -29,7 +29,8 @@ pub(crate) struct Setup {
     pub(crate) lease: Duration,
     /// A group of changes ends when its rows have this many bytes.
     pub(crate) group_bytes: usize,
-    /// Beyond this many bytes of the journal, a minority of the nodes that is behind is left behind.
+    /// Beyond this many bytes of the journal, a minority of the nodes that is behind is left
+    /// behind.
     pub(crate) retention: u64,
     /// What is applied is synced this often.
     pub(crate) sync_interval: Duration,
@@ -95,8 +96,8 @@ pub(crate) struct Effects<S> {
 pub(crate) enum Leadership {
     /// It leads the shard from now on.
     Begins(Fence),
-    /// It does not any more. Requests that are under way are not answered: whether they were carried
-    /// out is not known.
+    /// It does not any more. Requests that are under way are not answered: whether they were
+    /// carried out is not known.
     Ends(Fence),
 }
 

@@ -83,8 +83,8 @@ impl<S: Store> Shard<S> {
         })
     }
 
-    /// Something has happened. [`tick`](Self::tick) is to be called after the last of the events that
-    /// are known now, so that their writes share an entry.
+    /// Something has happened. [`tick`](Self::tick) is to be called after the last of the events
+    /// that are known now, so that their writes share an entry.
     pub(crate) fn handle(&mut self, event: Event, now: Now, term: Option<Term>) {
         self.check_term(now, term);
         if self.stopped.is_some() {
@@ -105,8 +105,8 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Does what follows from the events since the last call, and from the time. Returns when the next
-    /// call must come at the latest.
+    /// Does what follows from the events since the last call, and from the time. Returns when the
+    /// next call must come at the latest.
     pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> Next {
         self.check_term(now, term);
         if self.stopped.is_some() {

@@ -1,4 +1,5 @@
-//! Nodes with threads, clocks and disks, on a log in memory. Nothing here depends on how long it takes.
+//! Nodes with threads, clocks and disks, on a log in memory. Nothing here depends on how long it
+//! takes.
 
 mod disk;
 mod fixture;

@@ -1,6 +1,7 @@
 mod access;
 mod facts;
 mod failures;
+mod nodes;
 mod process;
 mod random;
 mod rate;

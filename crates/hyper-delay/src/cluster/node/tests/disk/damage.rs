@@ -70,8 +70,8 @@ fn a_lost_store_begins_at_nothing() {
     assert!(!is_whole(&disk, &entries, "store deleted"));
 }
 
-/// Opens a damaged directory, and reads all of it. What is found to be damaged then is noted, and the
-/// directory is opened again.
+/// Opens a damaged directory, and reads all of it. What is found to be damaged then is noted, and
+/// the directory is opened again.
 fn is_whole(disk: &Disk, entries: &Entries, what: &str) -> bool {
     let (directory, mut replica) = disk.open();
     if let Err(error) = rows(&**replica.store()) {

@@ -47,8 +47,8 @@ fn a_process_that_is_killed_loses_nothing_that_was_synced() {
     assert!(entries.complete(&mut replica));
 }
 
-/// What the process does: it applies entries, syncs meanwhile, and prints where it began and what is
-/// synced.
+/// What the process does: it applies entries, syncs meanwhile, and prints where it began and what
+/// is synced.
 fn applies(directory: PathBuf, entries: &Entries) {
     let directory = NodeDirectory::lock(&directory, CHARTER.shards).unwrap();
     let store = directory.open(SHARD.0).unwrap();

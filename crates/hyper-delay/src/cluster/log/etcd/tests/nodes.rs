@@ -1,0 +1,116 @@
+//! Nodes on a real etcd.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+use super::process::Processes;
+use crate::{
+    clock::Clock,
+    cluster::{
+        Charter, ShardId,
+        lease::LeaseTimes,
+        log::{Answer, Log as _, Member, Request},
+        node::{Node, NodeConfig, Told},
+        shard::Leadership,
+    },
+    config::Config,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SHARDS: u16 = 4;
+
+struct Running {
+    node: Node,
+    told: Receiver<(ShardId, Told)>,
+    leads: usize,
+    _disk: TempDir,
+}
+
+impl Running {
+    async fn start(etcd: &Processes, name: &str, charter: Charter, clock: Clock) -> Self {
+        let log = Arc::new(etcd.log());
+        let member = Member {
+            node: name.into(),
+            address: format!("{name}:1").into(),
+        };
+        log.call(Request::Join(member.clone())).await.unwrap();
+        let disk = tempfile::tempdir().unwrap();
+        let config = NodeConfig {
+            charter,
+            member,
+            members: [name.into()].into(),
+            lease: LeaseTimes::of(Duration::from_secs(2)),
+            config: Arc::new(Config {
+                data_dir: disk.path().join("db"),
+                disk_reserve_mib: 0,
+                ..Config::default()
+            }),
+            group_bytes: 64 << 10,
+            retention: 256 << 20,
+            sync_interval: Duration::from_millis(200),
+        };
+        let (tell, told) = channel();
+        let node = Node::start(log, config, clock, Arc::default(), tell).await;
+        Self {
+            node: node.unwrap(),
+            told,
+            leads: 0,
+            _disk: disk,
+        }
+    }
+
+    fn hear(&mut self) {
+        for (shard, told) in self.told.try_iter() {
+            match told {
+                Told::Leads(Leadership::Begins(_)) => self.leads += 1,
+                Told::Leads(Leadership::Ends(_)) => self.leads -= 1,
+                Told::Stopped(why) => panic!("{shard:?}: {why}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Waits until these nodes lead all shards.
+async fn all_lead(nodes: &mut [Running]) {
+    let begun = Instant::now();
+    loop {
+        nodes.iter_mut().for_each(Running::hear);
+        if nodes.iter().map(|node| node.leads).sum::<usize>() == usize::from(SHARDS) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "not all shards are led");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_lead_and_take_over() {
+    let etcd = Processes::one().await;
+    let clock = Clock::new();
+    let charter = Charter {
+        cluster: 7 << 100,
+        shards: SHARDS,
+    };
+    let founded = etcd.log().call(Request::Found(charter)).await.unwrap();
+    assert_eq!(founded, Answer::Founded(charter));
+    let mut nodes = Vec::new();
+    for name in ["a", "b", "c"] {
+        nodes.push(Running::start(&etcd, name, charter, clock).await);
+        all_lead(&mut nodes).await;
+    }
+    nodes.remove(0).node.stop().await.unwrap();
+    all_lead(&mut nodes).await;
+    // The end of the lease ends the leaderships of a node that ends as in a crash.
+    drop(nodes.remove(0));
+    all_lead(&mut nodes).await;
+    assert_eq!(nodes[0].leads, usize::from(SHARDS));
+}
