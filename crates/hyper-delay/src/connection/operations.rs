@@ -11,16 +11,16 @@ use super::{
 use crate::{
     ledger::{Listing, View},
     protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply},
-    store::{Space, Store, StoreError},
+    store::{ReadStore, Space, StoreError},
 };
 
 /// Counts the tasks that a bulk operation would change.
-pub(super) async fn count<S: Store>(asker: Asker<'_, S>, asked: BulkRequest) {
+pub(super) async fn count<S: ReadStore>(asker: Asker<'_, S>, asked: BulkRequest) {
     let view = asker.view();
     asker.answer(read(move || counted(&view, asked)).await);
 }
 
-fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreError> {
+fn counted<S: ReadStore>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreError> {
     let BulkRequest {
         act, route, filter, ..
     } = asked;
@@ -44,7 +44,7 @@ fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreE
 }
 
 /// Groups dead letters by reason.
-pub(super) async fn reasons<S: Store>(
+pub(super) async fn reasons<S: ReadStore>(
     asker: Asker<'_, S>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
 ) {
@@ -56,7 +56,7 @@ pub(super) async fn reasons<S: Store>(
     asker.answer(read(move || grouped(&view, route.as_deref(), cursor, room)).await);
 }
 
-fn grouped<S: Store>(
+fn grouped<S: ReadStore>(
     view: &View<S>,
     route: Option<&str>,
     cursor: Cursor,
@@ -101,7 +101,7 @@ fn grouped<S: Store>(
 }
 
 /// Lists the bulk operations, the newest first.
-pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
+pub(super) async fn jobs<S: ReadStore>(asker: Asker<'_, S>) {
     let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let jobs = view.jobs()?.into_iter().rev();
@@ -113,7 +113,7 @@ pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
 }
 
 /// Lists the lines of the audit before a number, the newest first.
-pub(super) async fn audit<S: Store>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
+pub(super) async fn audit<S: ReadStore>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
     let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let mut lines = view.audit()?;

@@ -6,7 +6,7 @@ use super::scan::{scan, scan_meta};
 use crate::{
     protocol::Terms,
     record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key},
-    store::{Space, Store, StoreError},
+    store::{ReadStore, Space, StoreError},
 };
 
 /// A position in a space that is ordered by time.
@@ -77,7 +77,7 @@ impl<S> Clone for View<S> {
     }
 }
 
-impl<S: Store> View<S> {
+impl<S: ReadStore> View<S> {
     /// Creates a view of `store`.
     #[must_use]
     pub(crate) const fn new(store: Arc<S>) -> Self {

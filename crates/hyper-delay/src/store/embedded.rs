@@ -16,7 +16,7 @@ use fjall::{
 use lsm_tree::Guard as _;
 
 use super::{
-    Batch, Bytes, Durability, Marker, Room, Snapshot, Space, Store, StoreError, Visit,
+    Batch, Bytes, Durability, Marker, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit,
     data_directory::DataDirectory,
     disk::{Disk, Usage},
 };
@@ -209,7 +209,7 @@ fn options(space: Space) -> KeyspaceCreateOptions {
         .index_block_pinning_policy(PinningPolicy::new(SMALL_LEVELS))
 }
 
-impl Store for Embedded {
+impl ReadStore for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.space(space).get(key).map_err(self.reading(space))
     }
@@ -262,6 +262,13 @@ impl Store for Embedded {
         })
     }
 
+    fn size(&self) -> Result<u64, StoreError> {
+        let size = self.database.disk_space();
+        size.map_err(|error| StoreError::of_library("read the size", error))
+    }
+}
+
+impl Store for Embedded {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -311,11 +318,6 @@ impl Store for Embedded {
                 .map_err(|error| StoreError::of_library("flush", error))?;
         }
         Ok(room)
-    }
-
-    fn size(&self) -> Result<u64, StoreError> {
-        let size = self.database.disk_space();
-        size.map_err(|error| StoreError::of_library("read the size", error))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

@@ -10,7 +10,7 @@ use std::{
 
 use crate::record::key;
 
-use super::{Batch, Bytes, Durability, Room, Snapshot, Space, Store, StoreError, Visit};
+use super::{Batch, Bytes, Durability, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit};
 
 /// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
 #[derive(Debug, Default)]
@@ -218,7 +218,7 @@ impl Write {
     }
 }
 
-impl Store for Fake {
+impl ReadStore for Fake {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         let mut state = self.state();
         state.asked.keys += 1;
@@ -250,7 +250,9 @@ impl Store for Fake {
             rows: Box::new(rows),
         })
     }
+}
 
+impl Store for Fake {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         let mut state = self.state();
         state.asked.commits += 1;

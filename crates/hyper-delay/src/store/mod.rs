@@ -110,16 +110,8 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Sorted spaces of keys on a disk.
-///
-/// Implementations must:
-///
-/// - apply each batch completely or not at all, also after a crash;
-/// - keep the order of batches after a crash: if a batch is present, so are all batches before it;
-/// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
-/// - show a committed batch to every read that starts later, on any thread;
-/// - refuse all writes after a failed write.
-pub(crate) trait Store: Send + Sync + 'static {
+/// Sorted spaces of keys, as those see them that do not write.
+pub(crate) trait ReadStore: Send + Sync + 'static {
     /// Returns the value of a key.
     ///
     /// # Errors
@@ -142,6 +134,28 @@ pub(crate) trait Store: Send + Sync + 'static {
     /// If the disk cannot be read.
     fn snapshot(&self) -> Result<Snapshot, StoreError>;
 
+    /// Returns the size of the files in bytes.
+    ///
+    /// Default: 0, for a store without files.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn size(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+/// Sorted spaces of keys on a disk.
+///
+/// Implementations must:
+///
+/// - apply each batch completely or not at all, also after a crash;
+/// - keep the order of batches after a crash: if a batch is present, so are all batches before it;
+/// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
+/// - show a committed batch to every read that starts later, on any thread;
+/// - refuse all writes after a failed write.
+pub(crate) trait Store: ReadStore {
     /// Writes a batch.
     ///
     /// # Errors
@@ -167,17 +181,6 @@ pub(crate) trait Store: Send + Sync + 'static {
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {
         let _ = tasks;
         Ok(Room::AMPLE)
-    }
-
-    /// Returns the size of the files in bytes.
-    ///
-    /// Default: 0, for a store without files.
-    ///
-    /// # Errors
-    ///
-    /// If the disk cannot be read.
-    fn size(&self) -> Result<u64, StoreError> {
-        Ok(0)
     }
 
     /// Syncs all committed batches to the disk.

@@ -8,7 +8,7 @@ use crate::{
     protocol::{Compression, Headers, Line, Mode, Named, Reply, Request, Schedule},
     record,
     scheduler::{Ask, ConsumerId, CopyOf, Input, Message},
-    store::{Space, Store as _},
+    store::{ReadStore as _, Space},
 };
 
 /// The connection that schedules and cancels.

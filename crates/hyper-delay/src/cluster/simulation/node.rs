@@ -16,7 +16,7 @@ use crate::{
     },
     config::Config,
     record::key,
-    store::{Batch, Durability, Space, Store as _, fake::Fake},
+    store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::state::Sees;
 use crate::{
     ledger::View,
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
@@ -38,7 +38,7 @@ pub(in crate::http) struct Found {
 /// # Errors
 ///
 /// If the store cannot be read.
-pub(in crate::http) fn search<S: Store>(
+pub(in crate::http) fn search<S: ReadStore>(
     view: &View<S>,
     wanted: &Wanted,
     sees: Sees<'_>,

@@ -6,7 +6,7 @@ use super::model::Task;
 use crate::{
     ledger::{low_water::LowWater, numbers::Numbers},
     record::{self, Counts, Entry, Expiring, Name, Place, key},
-    store::{Space, Store, fake::Fake},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
 /// Checks that the spaces of a store agree with each other, and returns their tasks.

@@ -11,7 +11,7 @@ use crate::{
     ledger::{Ledger, Op, Outcome, numbers::Numbers},
     record::{self, Place, key},
     store::{
-        Batch, Bytes, Durability, Space, Store as _,
+        Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
         fake::{Fake, Syncs},
     },
 };

@@ -22,7 +22,7 @@ use crate::{
         Terms,
     },
     record::{self, Place, Task},
-    store::{Space, Store, fake::Fake},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
 pub(super) use super::delivered::Delivered;

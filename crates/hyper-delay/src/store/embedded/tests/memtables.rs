@@ -1,6 +1,8 @@
 use fjall::AbstractTree as _;
 
-use crate::store::{Batch, Durability, Embedded, Space, Store as _, embedded::MEMTABLE};
+use crate::store::{
+    Batch, Durability, Embedded, ReadStore as _, Space, Store as _, embedded::MEMTABLE,
+};
 
 /// The library's worker seals a memtable late while it is busy. If it were left to it, the memtable
 /// would grow meanwhile, and each commit would send the worker another message.
