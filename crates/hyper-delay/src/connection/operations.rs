@@ -11,6 +11,7 @@ use super::{
 use crate::{
     ledger::{Listing, View},
     protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply},
+    record::{AuditLine, number},
     store::{ReadStore, Space, StoreError},
 };
 
@@ -112,15 +113,22 @@ pub(super) async fn jobs<S: ReadStore>(asker: Asker<'_, S>) {
     asker.answer(listed.await);
 }
 
-/// Lists the lines of the audit before a number, the newest first.
+/// Lists the lines of the audit before the one with a number, the newest first.
 pub(super) async fn audit<S: ReadStore>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
     let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let mut lines = view.audit()?;
-        lines.retain(|line| before.is_none_or(|before| line.number < before));
-        lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.number));
+        if let Some(before) = before {
+            // The numbers of a shard grow with time; those of different shards tell no order.
+            let shard = number::shard_of(before);
+            let is_reached =
+                |line: &AuditLine| number::shard_of(line.number) == shard && line.number >= before;
+            let end = lines.iter().position(is_reached);
+            lines.truncate(end.unwrap_or(lines.len()));
+        }
         let all = lines.len();
-        let rows = lines.iter().map(|line| line.row()).take(limit.into());
+        let rows = lines.iter().rev().map(|line| line.row());
+        let rows = rows.take(limit.into());
         let lines: Vec<_> = rows.take_while(|row| room.take(row.length())).collect();
         let more = lines.len() < all;
         Ok(Reply::Audit { lines, more })

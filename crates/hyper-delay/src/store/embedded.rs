@@ -269,6 +269,14 @@ impl ReadStore for Embedded {
 }
 
 impl Store for Embedded {
+    #[cfg(test)]
+    fn rows(&self, space: Space, from: &[u8]) -> super::Rows<'_> {
+        // As in `scan`, the marker is not shown.
+        let from = from.min(Marker::KEY);
+        let rows = self.space(space).range(from..Marker::KEY);
+        Box::new(rows.map(move |row| row.into_inner().map_err(self.reading(space))))
+    }
+
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());

@@ -92,6 +92,10 @@ pub(crate) type Bytes = fjall::Slice;
 /// The callback of a scan: receives each key and value, and breaks to end the scan.
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
+/// The keys and values of a space, in order.
+#[cfg(test)]
+pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StoreError>> + 'a>;
+
 /// A space, a key and its value.
 pub(crate) type SpaceRow = (Space, Bytes, Bytes);
 
@@ -156,6 +160,11 @@ pub(crate) trait ReadStore: Send + Sync + 'static {
 /// - show a committed batch to every read that starts later, on any thread;
 /// - refuse all writes after a failed write.
 pub(crate) trait Store: ReadStore {
+    /// Returns the rows of a space from the key `from` on, in order. Each is read when it is asked
+    /// for.
+    #[cfg(test)]
+    fn rows(&self, space: Space, from: &[u8]) -> Rows<'_>;
+
     /// Writes a batch.
     ///
     /// # Errors

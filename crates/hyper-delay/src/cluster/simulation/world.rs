@@ -99,10 +99,8 @@ impl World {
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
-        let charter = Charter {
-            cluster: 1 + u128::from(seed),
-            shards: random.u16(1..=2),
-        };
+        let charter = Charter::new(1 + u128::from(seed), random.u16(1..=2));
+        let charter = charter.expect("the shards can be numbered");
         let mut log = FakeLog::default();
         log.ignores_fences = planted == Planted::NoFence;
         log.leases_are_short = planted == Planted::ShortLeases;

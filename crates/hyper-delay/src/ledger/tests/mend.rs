@@ -214,7 +214,7 @@ fn older_revision_is_kept_if_the_newer_one_has_no_content() {
     let (store, tasks) = mended(&rows);
     assert_eq!(task(&tasks, "a").payload, b"of a");
     // The number of the lost revision, 2, is not issued again.
-    assert_eq!(Numbers::open(&*store).unwrap().next(), 3);
+    assert_eq!(Numbers::open(&*store, 1).unwrap().next(), 3);
 }
 
 #[test]
