@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn meta(key: &[u8], numbers: &[u64], shards: usize) -> Option<u64> {
-        let values = numbers.iter().map(|number| record::encode(number));
+        let values = numbers.iter().map(record::encode);
         let joined = join(Space::Meta, key, values.collect(), shards).unwrap();
         joined.map(|value| record::decode(&value).unwrap())
     }

@@ -2,6 +2,7 @@
 
 mod backup;
 mod client;
+mod embedded;
 mod gauges;
 mod reads;
 mod replaced;
