@@ -6,6 +6,10 @@ use super::{
     client::Client,
     side::{Side, Step},
 };
+use crate::{
+    record::key,
+    store::{Batch, Durability, Space, Store as _},
+};
 
 const SHARDS: u16 = 8;
 
@@ -65,6 +69,22 @@ fn a_page_reads_a_bounded_number_of_keys() {
             "{request} reads {read}"
         );
     }
+}
+
+/// Tombstones of removed tasks, which have been before the mark, make a scan slow.
+#[test]
+fn nothing_is_read_before_the_mark_of_a_shard() {
+    let side = side(20);
+    for store in &side.stores {
+        let first = store.all(Space::Waiting).swap_remove(0).0;
+        let (at, seq) = key::time_of(&first).unwrap();
+        let mut batch = Batch::new();
+        batch.put(Space::Waiting, key::time(at - 1, seq), *b"before the mark");
+        store.commit(batch, Durability::Written).unwrap();
+    }
+    let client = Client::new(side.merged());
+    let reply = client.ask(&json!({"kind": "list", "state": "waiting"}));
+    assert_eq!(reply["tasks"].as_array().unwrap().len(), 20);
 }
 
 #[test]
