@@ -37,6 +37,7 @@ pub(crate) fn run() -> Outcome {
     )
     .run()?;
     embedding()?;
+    no_protoc()?;
     no_runtime()
 }
 
@@ -78,14 +79,32 @@ fn no_runtime() -> Outcome {
 
 /// The names of what a crate depends on without its default features.
 fn dependencies(package: &str) -> Result<Vec<String>, String> {
+    tree(&format!("{package} --no-default-features"))
+}
+
+/// The names of what a selection of a crate and its features depends on.
+fn tree(selection: &str) -> Result<Vec<String>, String> {
     let tree = Step::cargo(&format!(
-        "tree --locked -p {package} --no-default-features --edges normal,build --prefix none"
+        "tree --locked -p {selection} --edges normal,build --prefix none"
     ));
     let tree = tree
         .output()
-        .ok_or_else(|| format!("cargo tree -p {package} failed"))?;
+        .ok_or_else(|| format!("cargo tree -p {selection} failed"))?;
     let names = tree.lines().filter_map(|line| line.split(' ').next());
     Ok(names.map(str::to_owned).collect())
+}
+
+/// The default build of the server needs no `protoc`.
+fn no_protoc() -> Outcome {
+    let names = tree("hyper-delay")?;
+    match names.iter().any(|name| name == "prost-build") {
+        true => Err(
+            "hyper-delay with its default features depends on prost-build, which runs protoc: \
+             make it optional, for `cluster`"
+                .to_owned(),
+        ),
+        false => Ok(()),
+    }
 }
 
 /// A program that embeds the server without its command line compiles nothing of it.

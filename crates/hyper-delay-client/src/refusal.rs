@@ -69,6 +69,9 @@ pub enum Code {
     TlsRequired,
     /// The route or the token has as much as it may.
     Quota,
+    /// A node of a cluster has failed, and it is not known whether the request took effect: send it
+    /// again with the same id.
+    Unavailable,
     /// A code of a newer server.
     Unknown(String),
 }
@@ -96,6 +99,7 @@ impl Code {
             Self::Busy => "busy",
             Self::TlsRequired => "tls_required",
             Self::Quota => "quota",
+            Self::Unavailable => "unavailable",
             Self::Unknown(code) => code,
         }
     }
@@ -134,6 +138,7 @@ impl From<String> for Code {
             "busy" => Self::Busy,
             "tls_required" => Self::TlsRequired,
             "quota" => Self::Quota,
+            "unavailable" => Self::Unavailable,
             _ => Self::Unknown(code),
         }
     }
@@ -154,6 +159,7 @@ mod tests {
             "busy",
             "tls_required",
             "quota",
+            "unavailable",
             "disk_full",
             "damaged",
         ] {

@@ -1,6 +1,8 @@
 //! Wall-clock and monotonic time.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+#[cfg(not(target_os = "linux"))]
+use std::time::Instant;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use race_wheel::Tick;
 
@@ -49,9 +51,13 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 /// The clocks of the operating system. The threads of a server share one epoch.
+///
+/// On Linux the monotonic time goes on while the machine is suspended, which that of `Instant` does
+/// not: a lease of this node ends in the meantime. A wait of a thread does not go on then, so it can
+/// end late, and what must not happen late is compared with [`now`](Self::now) again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    epoch: Instant,
+    epoch: Moment,
 }
 
 impl Clock {
@@ -59,7 +65,7 @@ impl Clock {
     #[must_use]
     pub(crate) fn new() -> Self {
         Self {
-            epoch: Instant::now(),
+            epoch: Moment::now(),
         }
     }
 
@@ -71,7 +77,65 @@ impl Clock {
             .unwrap_or_default();
         Now {
             wall_nanos: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-            monotonic: Tick::new(nanos(self.epoch.elapsed())),
+            monotonic: Tick::new(Moment::now().since(self.epoch)),
         }
+    }
+}
+
+/// A moment of the monotonic clock.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy)]
+struct Moment(u64);
+
+#[cfg(target_os = "linux")]
+impl Moment {
+    fn now() -> Self {
+        use rustix::time::{ClockId, clock_gettime};
+
+        let time = clock_gettime(ClockId::Boottime);
+        let parts = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));
+        // No machine has run for centuries, and none started before it did.
+        let (seconds, nanos) = (parts.0.unwrap_or_default(), parts.1.unwrap_or_default());
+        Self(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A moment of the monotonic clock.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug, Clone, Copy)]
+struct Moment(Instant);
+
+#[cfg(not(target_os = "linux"))]
+impl Moment {
+    fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    fn since(self, earlier: Self) -> u64 {
+        nanos(self.0.saturating_duration_since(earlier.0))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::*;
+
+    #[test]
+    fn monotonic_time_is_that_since_the_machine_has_started() {
+        let boot = || {
+            let time = Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap();
+            nanos(time)
+        };
+        let before = boot();
+        let clock = Clock::new();
+        let after = boot();
+        let (first, now, last) = (boot(), clock.now().monotonic.value(), boot());
+        assert!((first - after..=last - before).contains(&now), "{now}");
     }
 }

@@ -15,12 +15,17 @@
 //! ```
 
 pub mod access;
+mod authority;
 pub mod config;
 pub mod protocol;
 
 mod backup;
 mod clock;
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the server does not start a node yet")
+)]
 mod cluster;
 mod committer;
 mod connection;

@@ -251,6 +251,7 @@ mod tests {
             attempt: 1,
             until,
             accept: Accept::default(),
+            authority: None,
         }
     }
 

@@ -33,6 +33,7 @@
 
 mod calls;
 mod entry;
+pub(crate) mod forward;
 pub(crate) mod lease;
 pub(crate) mod log;
 pub(crate) mod merged;

@@ -20,10 +20,10 @@ use std::sync::{Arc, mpsc::Receiver};
 
 use crate::{clock::Clock, config::Sync, ledger::Ledger, scheduler::Job, store::Store};
 pub(crate) use applier::Applier;
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) use group::Group;
 use handover::Handover;
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) use stage::Stage;
 pub(crate) use writer::Writer;
 

@@ -132,7 +132,7 @@ async fn answer<S: ReadStore>(
     let mut replies = messages.into_iter();
     replies.find_map(|message| match message {
         Message::Reply { reply, .. } => Some(reply),
-        Message::Quiet(_) | Message::Deliver { .. } => None,
+        Message::Quiet(_) | Message::Deliver { .. } | Message::Credit(_) => None,
     })
 }
 

@@ -75,6 +75,7 @@ fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
         attempt: 1,
         until,
         accept: Accept::default(),
+        authority: None,
     });
 }
 

@@ -110,6 +110,7 @@ impl<S: ReadStore> Writer<'_, S> {
                 Ok(weight)
             }
             Message::Quiet(weight) => Ok(weight),
+            Message::Credit(_) => Ok(0),
             Message::Deliver {
                 seq,
                 route,
@@ -117,6 +118,7 @@ impl<S: ReadStore> Writer<'_, S> {
                 attempt,
                 until,
                 accept,
+                authority,
             } => {
                 if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);

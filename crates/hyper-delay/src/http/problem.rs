@@ -163,9 +163,11 @@ const fn status(code: Code) -> StatusCode {
         Code::LineTooLong | Code::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
         Code::TooManyRoutes | Code::Quota => StatusCode::TOO_MANY_REQUESTS,
         Code::Damaged => StatusCode::INTERNAL_SERVER_ERROR,
-        Code::DiskFull | Code::ShuttingDown | Code::TooManyConnections | Code::Busy => {
-            StatusCode::SERVICE_UNAVAILABLE
-        }
+        Code::DiskFull
+        | Code::ShuttingDown
+        | Code::TooManyConnections
+        | Code::Busy
+        | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::BAD_REQUEST,
     }
 }

@@ -1,5 +1,5 @@
 use super::Ledger;
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 use crate::store::Space;
 use crate::store::{Batch, Store, StoreError};
 
@@ -42,7 +42,7 @@ impl<S: Store> Ledger<S> {
 }
 
 /// For a store that is fed from a journal.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 impl<S: Store> Ledger<S> {
     /// Returns the space that [`forget_expired`](Self::forget_expired) would clear at `now`, in Unix
     /// milliseconds, if it can contain anything.

@@ -185,7 +185,7 @@ impl DedupeWindow {
     }
 
     /// Returns the space that [`rotate`](Self::rotate) would clear, if it can contain names.
-    #[cfg(test)]
+    #[cfg(any(feature = "cluster", test))]
     pub(super) fn expired(&self, now: u64) -> Option<Space> {
         let space = self.generation.previous_space();
         let is_used = self.is_used[usize::from(space == Space::DoneOdd)];

@@ -121,7 +121,7 @@ impl<S: Store> Writes<S> {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 impl<S> Writes<S> {
     /// Returns the bytes of the batch in hand.
     pub(super) const fn bytes(&self) -> usize {

@@ -84,11 +84,14 @@ pub enum Code {
     TlsRequired,
     /// The route or the token has as much as it may.
     Quota,
+    /// It is not known whether the request took effect, because a node of the cluster has failed:
+    /// send it again with the same id.
+    Unavailable,
 }
 
 impl Code {
     /// All codes, in the order of their declaration.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::BadJson,
         Self::BadUtf8,
         Self::BadBase64,
@@ -107,6 +110,7 @@ impl Code {
         Self::Busy,
         Self::TlsRequired,
         Self::Quota,
+        Self::Unavailable,
     ];
 
     /// The code on the wire.
@@ -131,6 +135,7 @@ impl Code {
             Self::Busy => "busy",
             Self::TlsRequired => "tls_required",
             Self::Quota => "quota",
+            Self::Unavailable => "unavailable",
         }
     }
 }

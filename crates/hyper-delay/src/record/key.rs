@@ -18,11 +18,11 @@ pub(crate) const LOW_WATER: &[u8] = b"low-water";
 pub(crate) const DEDUPE_WINDOW: &[u8] = b"memory";
 
 /// The key in `meta` of the last entry of the journal that a replica contains.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) const APPLIED: &[u8] = b"applied";
 
 /// The key in `meta` of the last entry that a replica had when it was synced.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) const SYNCED: &[u8] = b"synced";
 
 /// What the keys in `meta` of paused routes begin with.

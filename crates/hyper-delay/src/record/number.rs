@@ -8,7 +8,7 @@ const BITS: u32 = 48;
 
 /// The most shards of a cluster. The numbers of this many are below 2^53, and so exact in every
 /// language.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) const MOST_SHARDS: u16 = 1 << (53 - BITS);
 
 /// Returns the first number of a shard.

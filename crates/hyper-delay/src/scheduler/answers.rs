@@ -26,9 +26,20 @@ impl<S: Store> Scheduler<S> {
         let in_flight = self.consumers.answered(consumer, &named);
         let is_in_flight = in_flight.is_some();
         let copy = in_flight.or_else(|| self.consumers.answered_late(consumer, &named));
-        let Some(copy) = copy else {
-            return self.unknown_ack(named, confirm);
-        };
+        match copy {
+            Some(copy) => self.ack_copy(consumer, (named.id, copy), is_in_flight, confirm),
+            None => self.unknown_ack(named, confirm),
+        }
+    }
+
+    /// A copy is acknowledged, which is no longer among those of its consumer.
+    pub(super) fn ack_copy(
+        &mut self,
+        consumer: ConsumerId,
+        (id, copy): (Arc<str>, Copy),
+        is_in_flight: bool,
+        confirm: Option<ReplyTo>,
+    ) {
         if let Some(end) = copy.end {
             self.timers.cancel(end);
         }
@@ -36,10 +47,10 @@ impl<S: Store> Scheduler<S> {
             let taken = self.now.monotonic.since(round.begun());
             self.metrics.ack_time.observe(taken / 1_000);
         }
-        self.finish(copy.seq);
+        self.finish(copy.seq, &id);
         let subject = Subject {
             route: copy.route,
-            id: named.id,
+            id,
             seq: copy.seq,
             attempt: copy.attempt,
         };
@@ -52,7 +63,8 @@ impl<S: Store> Scheduler<S> {
 
     /// Ends the round or wait of an acknowledged task; it stays in memory until the removal is
     /// committed.
-    fn finish(&mut self, seq: u64) {
+    pub(super) fn finish(&mut self, seq: u64, id: &Arc<str>) {
+        self.finish_inherited(seq, id);
         let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
         let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {
             return;
@@ -63,15 +75,12 @@ impl<S: Store> Scheduler<S> {
                     route.unqueue(task.position(seq));
                 }
             }
-            Left::Round(round) => {
-                let id = task.id.clone();
-                self.lose_copies(&round, &id, seq);
-            }
+            Left::Round(round) => self.lose_copies(&round, id, seq),
             Left::Idle | Left::Committing(_) => {}
         }
     }
 
-    fn unknown_ack(&mut self, named: Named, confirm: Option<ReplyTo>) {
+    pub(super) fn unknown_ack(&mut self, named: Named, confirm: Option<ReplyTo>) {
         self.metrics.unknown_answers.add(1);
         if let Some(to) = confirm {
             let acked = Reply::Acked {
@@ -102,8 +111,13 @@ impl<S: Store> Scheduler<S> {
     /// not earlier than it would have.
     pub(super) fn touched(&mut self, to: ReplyTo, named: Named, extend_ms: Option<u64>) {
         let copy = self.consumers.in_flight_of(to.consumer, &named);
-        let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt));
-        let round = copy.and_then(|(seq, route, attempt)| {
+        let copy = copy.map(|copy| (copy.seq, copy.route.clone(), copy.attempt, copy.end));
+        let round = copy.and_then(|(seq, route, attempt, end)| {
+            if let Some(end) = end {
+                let copy = (to.consumer, &*named.id, seq);
+                let until = self.touch_inherited(copy, &route, extend_ms, end)?;
+                return Some((route, attempt, until));
+            }
             let (_, round) = self.tasks.round_mut(seq)?;
             let longer = extend_ms.map_or(round.ack_timeout(), Duration::from_millis);
             round.extend(seq, self.now.after(longer), &mut self.timers);
@@ -128,7 +142,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Ignores an answer that names a copy of a task that was acknowledged through another copy,
     /// and frees the id. Returns whether the answer names one.
-    fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
+    pub(super) fn lost_copy_answered(&mut self, consumer: ConsumerId, named: &Named) -> bool {
         let copy = self.consumers.answered_lost(consumer, named);
         let found = copy.is_some();
         self.release(consumer, copy);
@@ -202,6 +216,9 @@ impl<S: Store> Scheduler<S> {
             debug_assert!(false, "the end of a round cancels its timer");
             return;
         };
+        if round.is_unknown() {
+            return self.withheld_ended(seq);
+        }
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
         task.last_failed_consumer = holders.first().copied();
@@ -228,9 +245,10 @@ impl<S: Store> Scheduler<S> {
     /// ends the round.
     pub(super) fn copy_failed(&mut self, seq: u64, consumer: ConsumerId, given_back: GivenBack) {
         let now = self.now.monotonic;
-        if let Some((task, round)) = self.tasks.round_mut(seq)
-            && round.fail(consumer, given_back, now)
-        {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
+            return self.remote.inherited.failed(seq, consumer, given_back);
+        };
+        if round.fail(consumer, given_back, now) {
             task.last_failed_consumer = Some(consumer);
             self.advance_round(seq);
         }

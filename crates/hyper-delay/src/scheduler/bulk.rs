@@ -194,7 +194,8 @@ impl<S: Store> Scheduler<S> {
         let after = Some(after).filter(|after| !after.is_empty());
         self.view.names(&running.route, after, |id, name| {
             read += 1;
-            let is_in_flight = self.tasks.round(name.seq).is_some();
+            let is_in_flight =
+                self.tasks.round(name.seq).is_some() || self.is_inherited(name.seq, id);
             if name.seq < running.id && (running.in_flight || !is_in_flight) {
                 batch.tasks.push((id.into(), name.seq, SweepAct::Purge));
             }

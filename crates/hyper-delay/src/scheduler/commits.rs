@@ -65,7 +65,8 @@ impl<S: Store> Scheduler<S> {
                 self.expired(subject, outcome == Outcome::Moved(true));
             }
             (Op::Cancel { route, id }, Outcome::Cancelled(seq)) => {
-                let in_flight = seq.is_some_and(|seq| self.was_in_flight(seq));
+                let was_due = matches!(token, Token::Cancel(_));
+                let in_flight = seq.is_some_and(|seq| self.was_in_flight(seq, &id) || was_due);
                 self.answer(token, || Reply::Cancelled {
                     id,
                     route,
@@ -205,6 +206,7 @@ impl<S: Store> Scheduler<S> {
 
     fn finished(&mut self, subject: Subject, outcome: Outcome, token: Token) {
         let seq = subject.seq;
+        self.remote.finished(seq);
         if let Some((task, Left::Round(round))) = self.take_out(seq) {
             self.lose_copies(&round, &task.id, seq);
         }
@@ -239,7 +241,7 @@ impl<S: Store> Scheduler<S> {
         };
         let due = match token {
             Token::RetryAt(due) => Due::Monotonic(*due),
-            Token::Reply(_) | Token::None => Due::Wall,
+            Token::Reply(_) | Token::Cancel(_) | Token::None => Due::Wall,
         };
         if !self.is_near(task.position(seq)) {
             self.horizon.left_on_disk();
@@ -263,8 +265,8 @@ impl<S: Store> Scheduler<S> {
 
     /// A task is cancelled. Returns whether an open connection was given this revision and has not
     /// given it back: also if its ack is not on disk yet, or its time to answer is over.
-    fn was_in_flight(&mut self, seq: u64) -> bool {
-        let is_late = self.consumers.is_late(seq);
+    fn was_in_flight(&mut self, seq: u64, id: &str) -> bool {
+        let is_late = self.consumers.is_late(seq) || self.is_inherited(seq, id);
         let left = self.remove(seq).map(|(_, left)| left);
         let is_in_flight = matches!(
             left,
@@ -293,7 +295,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(super) fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
-        if let Token::Reply(to) = token {
+        if let Token::Reply(to) | Token::Cancel(to) = token {
             self.reply(to, reply());
         }
     }

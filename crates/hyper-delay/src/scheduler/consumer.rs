@@ -5,7 +5,7 @@ use std::{
 
 use race_wheel::{Key, Tick};
 
-use super::late::LateCopies;
+use super::{late::LateCopies, lending::Lending};
 use crate::protocol::{Accept, Named};
 
 /// A connection, as the scheduler sees it.
@@ -17,6 +17,8 @@ pub(super) struct Consumer {
     own_route: Option<Arc<str>>,
     /// The number of copies it may have in flight.
     credit: u16,
+    /// What the credit is made of, if it is lent to the connection piece by piece.
+    lending: Option<Box<Lending>>,
     /// The compressions that it accepts.
     accept: Accept,
     /// What it has in flight, by id: one copy of an id at a time, so that an answer that names only
@@ -53,11 +55,18 @@ impl Copy {
         route.is_none_or(|route| *route == self.route)
             && named.attempt.is_none_or(|attempt| attempt == self.attempt)
     }
+
+    /// Whether this is the same copy: of the same revision, route and round.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.seq, self.attempt) == (other.seq, other.attempt) && self.route == other.route
+    }
 }
 
 impl Consumer {
+    /// A connection with that credit. One with none is lent its credit later.
     pub(super) fn new(credit: u16) -> Self {
         Self {
+            lending: (credit == 0).then(Box::default),
             routes: BTreeSet::new(),
             own_route: None,
             credit,
@@ -76,8 +85,62 @@ impl Consumer {
     }
 
     pub(super) fn set_credit(&mut self, credit: u16) {
+        self.lending = None;
         self.credit = credit;
         self.late.raise_limit(credit);
+    }
+
+    /// It is about to close and takes no further copies.
+    pub(super) fn take_no_more(&mut self) {
+        self.credit = 0;
+        if let Some(lending) = &mut self.lending {
+            lending.close();
+        }
+    }
+
+    /// Whether it is lent its credit piece by piece.
+    pub(super) const fn is_lent(&self) -> bool {
+        self.lending.is_some()
+    }
+
+    /// Whether it is lent credit and is about to close.
+    #[cfg(test)]
+    pub(super) fn is_closing(&self) -> bool {
+        let lending = self.lending.as_ref();
+        lending.is_some_and(|lending| lending.is_closing())
+    }
+
+    /// Changes the credit that it is lent. Returns how much is given back.
+    pub(super) fn change_lending(&mut self, change: impl FnOnce(&mut Lending)) -> u16 {
+        let Some(lending) = &mut self.lending else {
+            return 0;
+        };
+        change(lending);
+        let returned = lending.give_back(self.in_flight.len());
+        self.credit = lending.credit();
+        self.late.raise_limit(self.credit);
+        returned
+    }
+
+    /// A task waits for it. Returns whether more credit is to be asked for.
+    pub(super) fn wants(&mut self) -> bool {
+        let has_room = self.has_room();
+        let lending = self.lending.as_mut();
+        lending.is_some_and(|lending| !has_room && lending.want())
+    }
+
+    /// Whether it has no room, is lent credit, and has not asked for more.
+    pub(super) fn could_want(&self) -> bool {
+        let lending = self.lending.as_ref();
+        lending.is_some_and(|lending| lending.could_want()) && !self.has_room()
+    }
+
+    /// Whether nothing waits for it any more, and it has asked for more credit since the last loan.
+    /// True once.
+    pub(super) fn is_sated(&mut self) -> bool {
+        let is_sated = self.waiting.is_empty() && self.has_room();
+        let lending = self.lending.as_mut().filter(|_| is_sated);
+        lending.is_some_and(|lending| lending.want_no_more())
     }
 
     pub(super) const fn accept(&self) -> Accept {
@@ -121,6 +184,18 @@ impl Consumer {
         if !self.is_waiting.contains(route) {
             self.is_waiting.insert(route.clone());
             self.waiting.push_back(route.clone());
+        }
+    }
+
+    /// The first route that waits for it to have room.
+    pub(super) fn first_waiting(&self) -> Option<&Arc<str>> {
+        self.waiting.front()
+    }
+
+    /// The first route that waits does so no longer.
+    pub(super) fn drop_first_waiting(&mut self) {
+        if let Some(route) = self.waiting.pop_front() {
+            self.is_waiting.remove(&route);
         }
     }
 
@@ -254,6 +329,37 @@ impl Consumer {
         Overdue::Late { forgotten }
     }
 
+    /// Whether it has this copy in flight.
+    pub(super) fn has_in_flight(&self, id: &str, seq: u64) -> bool {
+        let copy = self.in_flight.get(id);
+        copy.is_some_and(|copy| copy.seq == seq)
+    }
+
+    /// A round waits for its copy from now on. Returns the timer of the copy.
+    pub(super) fn take_end(&mut self, id: &str, seq: u64) -> Option<Key> {
+        let copy = self.in_flight.get_mut(id);
+        copy.filter(|copy| copy.seq == seq)?.end.take()
+    }
+
+    /// Whether it has this copy, in flight or lost.
+    pub(super) fn has(&self, id: &str, this: &Copy) -> bool {
+        let copies = [&self.in_flight, &self.lost];
+        let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
+        copies.any(|copy| copy.is_same(this))
+    }
+
+    /// Removes and returns this copy, which it left unanswered.
+    pub(super) fn take_late(&mut self, id: &str, this: &Copy) -> Option<Copy> {
+        self.suspect_until = None;
+        self.late.take(id, this)
+    }
+
+    /// Adds a copy that it has left unanswered. Returns the revision of the one that is forgotten
+    /// for that.
+    pub(super) fn add_late(&mut self, id: Arc<str>, copy: Copy) -> Option<u64> {
+        self.late.add(id, copy)
+    }
+
     /// What it has in flight.
     pub(super) fn in_flight(&self) -> impl Iterator<Item = (&Arc<str>, &Copy)> {
         self.in_flight.iter()
@@ -267,10 +373,13 @@ impl Consumer {
 
     /// Ends the connection: returns what it held.
     pub(super) fn into_parts(self) -> ClosedConsumer {
+        let mut unanswered: Vec<_> = self.in_flight.into_iter().chain(self.lost).collect();
+        // In an order that a simulation can repeat.
+        unanswered.sort_unstable_by_key(|(_, copy)| copy.seq);
         ClosedConsumer {
             routes: self.routes,
             own_route: self.own_route,
-            unanswered: self.in_flight.into_iter().chain(self.lost).collect(),
+            unanswered,
             late: self.late.into_revisions().collect(),
         }
     }
@@ -298,72 +407,4 @@ pub(super) struct ClosedConsumer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn named(id: &str, attempt: Option<u32>) -> Named {
-        Named {
-            id: id.into(),
-            route: None,
-            attempt,
-        }
-    }
-
-    fn with_copy(seq: u64) -> Consumer {
-        let mut consumer = Consumer::new(1);
-        give(&mut consumer, seq);
-        consumer
-    }
-
-    fn give(consumer: &mut Consumer, seq: u64) {
-        let copy = Copy {
-            route: "route".into(),
-            seq,
-            attempt: 1,
-            end: None,
-        };
-        consumer.give("id".into(), copy);
-    }
-
-    #[test]
-    fn an_answer_takes_the_copy_once() {
-        let mut consumer = with_copy(7);
-        assert!(!consumer.has_room());
-        assert!(consumer.answered(&named("id", Some(2))).is_none());
-        assert_eq!(consumer.answered(&named("id", Some(1))).unwrap().seq, 7);
-        assert!(consumer.answered(&named("id", None)).is_none());
-        assert!(consumer.has_room());
-    }
-
-    #[test]
-    fn an_overdue_copy_is_late_and_returns_its_credit() {
-        let mut consumer = with_copy(7);
-        let until = Tick::new(100);
-        assert_eq!(consumer.overdue("id", 8, until), Overdue::Nothing);
-        assert!(!consumer.is_suspect(Tick::ZERO));
-        let late = Overdue::Late { forgotten: None };
-        assert_eq!(consumer.overdue("id", 7, until), late);
-        assert!(consumer.has_room() && !consumer.holds("id"));
-        assert!(consumer.is_suspect(Tick::new(99)) && !consumer.is_suspect(until));
-        assert_eq!(consumer.late_attempt("route", "id"), Some(1));
-        assert_eq!(consumer.answered_late(&named("id", None)).unwrap().seq, 7);
-    }
-
-    #[test]
-    fn any_answer_ends_the_suspicion() {
-        let mut consumer = with_copy(7);
-        consumer.overdue("id", 7, Tick::new(100));
-        assert!(consumer.answered(&named("other", None)).is_none());
-        assert!(!consumer.is_suspect(Tick::ZERO));
-    }
-
-    #[test]
-    fn a_lost_copy_takes_no_credit_but_its_id() {
-        let mut consumer = with_copy(7);
-        assert!(consumer.lose("id", 7) && !consumer.lose("id", 7));
-        assert!(consumer.has_room() && consumer.holds("id"));
-        assert!(consumer.answered(&named("id", None)).is_none());
-        assert_eq!(consumer.overdue("id", 7, Tick::ZERO), Overdue::Freed);
-        assert!(!consumer.holds("id"));
-    }
-}
+mod tests;

@@ -105,12 +105,37 @@ impl Consumers {
             Overdue::Nothing => false,
             Overdue::Freed => true,
             Overdue::Late { forgotten } => {
-                *self.late.entry(seq).or_default() += 1;
-                if let Some(seq) = forgotten {
-                    self.forget_late(seq);
-                }
+                self.added_late(seq, forgotten);
                 true
             }
+        }
+    }
+
+    /// A connection has left a copy unanswered that was not in flight here.
+    pub(super) fn add_late(&mut self, consumer: ConsumerId, id: Arc<str>, copy: Copy) {
+        if let Some(state) = self.by_id.get_mut(&consumer) {
+            let seq = copy.seq;
+            let forgotten = state.add_late(id, copy);
+            self.added_late(seq, forgotten);
+        }
+    }
+
+    /// Removes and returns this copy, which a connection left unanswered.
+    pub(super) fn take_late(
+        &mut self,
+        consumer: ConsumerId,
+        id: &str,
+        this: &Copy,
+    ) -> Option<Copy> {
+        let copy = self.by_id.get_mut(&consumer)?.take_late(id, this)?;
+        self.forget_late(copy.seq);
+        Some(copy)
+    }
+
+    fn added_late(&mut self, seq: u64, forgotten: Option<u64>) {
+        *self.late.entry(seq).or_default() += 1;
+        if let Some(seq) = forgotten {
+            self.forget_late(seq);
         }
     }
 

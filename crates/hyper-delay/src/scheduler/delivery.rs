@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    ConsumerId, Message, Scheduler, Token,
+    ConsumerId, Credit, Message, Scheduler, Token,
     consumer::{Consumer, Copy},
     consumers::NoConsumer,
     quotas::Rate,
@@ -20,6 +20,9 @@ use crate::{
 impl<S: Store> Scheduler<S> {
     /// A task is due: it is queued on its route, or parked if its route has no consumer or no room.
     pub(super) fn offer(&mut self, seq: u64) {
+        if self.claim(seq) {
+            return;
+        }
         let is_full = self.tasks.len() > 2 * self.settings.window_tasks;
         let Some(task) = self.tasks.get(seq) else {
             return;
@@ -54,10 +57,11 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives the queued tasks of a route to the consumers that have room.
     pub(super) fn dispatch(&mut self, name: &Arc<str>) {
-        if self.is_ending {
+        if self.is_ending || self.remote.is_holding {
             return;
         }
         let mut from = Position::default();
+        let mut lacks_consumer = false;
         while let Some(route) = self.routes.get_mut(name) {
             let Some(position) = route.first_ready(from) else {
                 break;
@@ -86,15 +90,20 @@ impl<S: Store> Scheduler<S> {
                     route.served(place);
                     self.begin_round(position.seq, consumer, settings);
                 }
-                Err(NoConsumer::NoCredit) => break,
-                Err(NoConsumer::IdInFlight) => from = position.next(),
+                Err(no_consumer) => {
+                    lacks_consumer = true;
+                    match no_consumer {
+                        NoConsumer::NoCredit => break,
+                        NoConsumer::IdInFlight => from = position.next(),
+                    }
+                }
             }
         }
-        self.wait_for_room(name);
+        self.wait_for_room(name, lacks_consumer);
     }
 
     /// Returns whether a route may send no delivery now. Then a timer serves it when it may.
-    fn must_wait(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
+    pub(super) fn must_wait(&mut self, name: &Arc<str>, settings: RouteSettings) -> bool {
         let Some(rate) = settings.deliveries_per_second else {
             return false;
         };
@@ -115,28 +124,47 @@ impl<S: Store> Scheduler<S> {
         self.refill(name);
     }
 
-    /// Queues the route with its consumers, to be served when one has credit.
-    fn wait_for_room(&mut self, name: &Arc<str>) {
+    /// Queues the route with its consumers, to be served when one has credit. If a task of it lacks a
+    /// consumer, more credit is asked for.
+    fn wait_for_room(&mut self, name: &Arc<str>, lacks_consumer: bool) {
         let Some(route) = self.routes.get(name).filter(|route| route.has_work()) else {
             return;
         };
         for consumer in route.consumers() {
             if let Some(state) = self.consumers.get_mut(*consumer) {
                 state.wait_for_room(name);
+                if lacks_consumer && state.wants() {
+                    let message = Message::Credit(Credit::Wanted);
+                    self.messages.push((*consumer, message));
+                }
             }
         }
     }
 
     /// Serves the routes that wait for a connection to have room, in turn, while it has.
     pub(super) fn dispatch_for(&mut self, consumer: ConsumerId) {
-        let state = self.consumers.get(consumer);
-        for _ in 0..state.map_or(0, Consumer::waiting) {
+        let Some(state) = self.consumers.get(consumer) else {
+            return;
+        };
+        let (waiting, is_lent) = (state.waiting(), state.is_lent());
+        if is_lent {
+            self.give_back(consumer);
+        }
+        for _ in 0..waiting {
             let state = self.consumers.get_mut(consumer);
             let Some(route) = state.and_then(Consumer::next_waiting) else {
-                return;
+                break;
             };
             self.dispatch(&route);
             self.refill(&route);
+        }
+        if is_lent {
+            self.want_more(consumer);
+            let state = self.consumers.get_mut(consumer);
+            if state.is_some_and(Consumer::is_sated) {
+                let message = Message::Credit(Credit::Sated);
+                self.messages.push((consumer, message));
+            }
         }
     }
 
@@ -193,7 +221,8 @@ impl<S: Store> Scheduler<S> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
         let is_over = round.until() <= now || task.is_expired(self.now);
-        if self.is_ending || self.is_paused(&task.route) || is_over {
+        let is_held = self.is_ending || self.remote.is_holding;
+        if is_held || self.is_paused(&task.route) || is_over {
             return None;
         }
         // A consumer that left a copy of this name and round unanswered, of an earlier revision,
@@ -238,6 +267,7 @@ impl<S: Store> Scheduler<S> {
             attempt: task.attempt,
             until: round.until(),
             accept,
+            authority: None,
         };
         self.messages.push((consumer, message));
     }

@@ -1,12 +1,13 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
 use super::{Operated, Settings};
 use crate::{
     access::Grant,
-    ledger::{Op, Outcome, PendingLimits},
-    protocol::{Accept, Line, Reply, Stats},
+    authority::Authority,
+    ledger::{Op, Outcome, PendingLimits, Subject},
+    protocol::{Accept, Line, Mode, Named, Reply, Stats},
     store::StoreError,
 };
 
@@ -14,7 +15,11 @@ use crate::{
 pub(crate) type ConsumerId = u64;
 
 /// What the scheduler is told.
+///
+/// In a cluster a connection can be of another node, and has credit for all shards together: it is
+/// opened with a credit of 0 and lent some by `Lent`.
 #[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "a single node sends a part"))]
 pub(crate) enum Input {
     /// A connection is open.
     Opened(ConsumerId),
@@ -56,7 +61,34 @@ pub(crate) enum Input {
     Ending,
     /// The configuration was reloaded.
     Settings(Box<Settings>),
+    /// A connection may have this many more copies in flight.
+    Lent(ConsumerId, u16),
+    /// A connection gives back that much of what it was lent: at once what no copy uses, the rest as
+    /// copies end. See [`Credit::Returned`].
+    Recalled(ConsumerId, u16),
+    /// A connection has registered a route with an earlier leader.
+    Bound(ConsumerId, Arc<str>, Mode),
+    /// The compressions that a connection accepts.
+    Accepts(ConsumerId, Accept),
+    /// This leader begins now, after another one.
+    TookOver,
+    /// Whether nothing is delivered: a new leader first hears what is in flight.
+    Holding(bool),
+    /// What a connection has in flight from earlier leaders.
+    Adopted(ConsumerId, Vec<Adopted>),
+    /// The revisions that were in flight at a planned hand-over, one for each copy. They are not
+    /// delivered for that long, unless all copies are adopted and fail before. Those that this leader
+    /// has in flight itself stay as they are.
+    Withheld(Vec<(u64, Duration)>),
+    /// A connection acknowledges a delivery of this leader or an earlier one.
+    Acked(Box<Acked>),
+    /// A connection gives a delivery of this leader or an earlier one back.
+    Nacked(Box<Nacked>),
 }
+
+// An input is moved several times.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Input>() <= 56, "box what is rare in an input");
 
 /// A copy of a task that a connection was given.
 #[derive(Debug)]
@@ -67,6 +99,49 @@ pub(crate) struct CopyOf {
     pub seq: u64,
     /// The task.
     pub id: Arc<str>,
+}
+
+/// A delivery that a connection has not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Adopted {
+    /// The route of the task.
+    pub route: Arc<str>,
+    /// The id of the task.
+    pub id: Arc<str>,
+    /// The revision.
+    pub seq: u64,
+    /// The number of the round.
+    pub attempt: u32,
+    /// The time that is left to answer it.
+    pub left: Duration,
+}
+
+/// An ack with the full name of a delivery.
+///
+/// The task is finished if it still has that revision, whether or not this leader knows the delivery.
+#[derive(Debug)]
+pub(crate) struct Acked {
+    /// The connection that sent the ack.
+    pub consumer: ConsumerId,
+    /// The delivery.
+    pub subject: Subject,
+    /// Where the reply goes, if there is one.
+    pub confirm: Option<ReplyTo>,
+}
+
+/// A nack with the full name of a delivery. It is ignored unless the connection has that copy.
+#[derive(Debug)]
+pub(crate) struct Nacked {
+    /// The connection that sent the nack.
+    pub consumer: ConsumerId,
+    /// The delivery. Without a route or a round it names none.
+    pub named: Named,
+    /// Its revision.
+    pub seq: u64,
+    /// The delay until the next round in milliseconds; at most `max_delay_days`.
+    pub delay_ms: Option<u64>,
+    /// Why.
+    pub reason: Option<Arc<str>>,
 }
 
 /// A request for counts.
@@ -167,6 +242,8 @@ pub(crate) enum Token {
     Reply(ReplyTo),
     /// A retry is due at this moment.
     RetryAt(Tick),
+    /// A connection is told that the task may have been in flight, if it was found.
+    Cancel(ReplyTo),
     /// Nothing beyond the change itself.
     None,
 }
@@ -199,5 +276,21 @@ pub(crate) enum Message {
         until: Tick,
         /// The compressions that the consumer accepts.
         accept: Accept,
+        /// It may be written while this holds. `None`: always.
+        authority: Option<Arc<Authority>>,
     },
+    /// Not for the connection itself, but for what lends it credit.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only a cluster lends"))]
+    Credit(Credit),
+}
+
+/// What becomes of credit that is lent. See [`Input::Lent`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Credit {
+    /// A task waits for the connection, which has no room. Sent once after each loan and each `Sated`.
+    Wanted,
+    /// Nothing waits for it any more.
+    Sated,
+    /// Recalled credit is given back. In the end all that is recalled is, and never more.
+    Returned(u16),
 }

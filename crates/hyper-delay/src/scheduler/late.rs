@@ -66,6 +66,12 @@ impl LateCopies {
         self.remove(number)
     }
 
+    /// Removes and returns this copy.
+    pub(super) fn take(&mut self, id: &str, this: &Copy) -> Option<Copy> {
+        let (number, _) = self.of(id).rfind(|(_, copy)| copy.is_same(this))?;
+        self.remove(number)
+    }
+
     /// Returns the revisions of the copies.
     pub(super) fn into_revisions(self) -> impl Iterator<Item = u64> {
         self.by_number.into_values().map(|(_, copy)| copy.seq)

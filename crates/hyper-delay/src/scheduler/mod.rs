@@ -15,6 +15,10 @@
 //! `horizon` how far the disk has been read, `requests` what the committer has not reported yet.
 //! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
 //! `reading`, `counts` and `in_memory` have one method for each thing that happens.
+//!
+//! In a cluster there is a scheduler for each shard, and connections of other nodes. `remote` and
+//! `adoption` have what only they need: `lending` is credit that is lent piece by piece, `inherited` what an earlier
+//! leader has delivered. A single node uses none of it.
 
 mod input;
 mod settings;
@@ -22,7 +26,9 @@ mod settings;
 mod consumer;
 mod consumers;
 mod horizon;
+mod inherited;
 mod late;
+mod lending;
 mod low_water;
 mod own_routes;
 mod quotas;
@@ -35,6 +41,7 @@ mod task;
 mod tasks;
 mod timers;
 
+mod adoption;
 mod answers;
 mod bulk;
 mod commits;
@@ -45,6 +52,7 @@ mod in_memory;
 mod operating;
 mod reading;
 mod registration;
+mod remote;
 mod removal_log;
 mod scheduling;
 mod seen;
@@ -55,8 +63,8 @@ use std::{sync::Arc, time::Duration};
 pub(crate) use bulk::Running;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
-    Ask, Committed, ConsumerId, CopyOf, CountsAsked, Effects, Input, Job, Message, ReplyTo,
-    SeenTasks, Token,
+    Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, Input, Job,
+    Message, Nacked, ReplyTo, SeenTasks, Token,
 };
 #[cfg(feature = "cli")]
 pub(crate) use operating::AUDIT;
@@ -82,6 +90,7 @@ use expiry::Expiry;
 use horizon::Horizon;
 use low_water::LowWater;
 use quotas::Quotas;
+use remote::Remote;
 use requests::Requests;
 use retention::Retention;
 use routes::Routes;
@@ -112,6 +121,7 @@ pub(crate) struct Scheduler<S> {
     paused: FxHashSet<Arc<str>>,
     unwritten: Unwritten,
     bulk: Bulk,
+    remote: Remote,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
     metrics: Arc<Metrics>,
@@ -145,6 +155,7 @@ impl<S: Store> Scheduler<S> {
             paused: FxHashSet::default(),
             unwritten: Unwritten::default(),
             bulk: Bulk::default(),
+            remote: Remote::default(),
             messages: Vec::new(),
             failed: None,
             metrics: Arc::default(),
@@ -180,6 +191,16 @@ impl<S: Store> Scheduler<S> {
                 self.retention.log_rest(self.now);
             }
             Input::Settings(settings) => self.set_settings(*settings),
+            Input::Lent(consumer, credit) => self.lent(consumer, credit),
+            Input::Recalled(consumer, credit) => self.recalled(consumer, credit),
+            Input::Bound(consumer, route, mode) => self.bound(consumer, &route, mode),
+            Input::Accepts(consumer, accept) => self.accepts(consumer, accept),
+            Input::TookOver => self.took_over(),
+            Input::Holding(is_holding) => self.set_holding(is_holding),
+            Input::Adopted(consumer, copies) => self.adopted(consumer, copies),
+            Input::Withheld(tasks) => self.withheld(tasks),
+            Input::Acked(acked) => self.acked_by_name(*acked),
+            Input::Nacked(nacked) => self.nacked_by_name(*nacked),
         }
     }
 

@@ -14,14 +14,14 @@ pub(crate) struct OwnRoutes {
 
 impl OwnRoutes {
     /// Makes a route for an open connection.
-    pub(super) fn make(&self) -> Arc<str> {
+    pub(crate) fn make(&self) -> Arc<str> {
         let route: Arc<str> = format!("{PREFIX}{}", uuid::Uuid::now_v7().simple()).into();
         self.open().insert(route.clone());
         route
     }
 
     /// The connection of a route is gone.
-    pub(super) fn remove(&self, route: &str) {
+    pub(crate) fn remove(&self, route: &str) {
         self.open().remove(route);
     }
 

@@ -73,6 +73,13 @@ impl Quotas {
         !std::mem::replace(&mut bucket.is_awaited, true)
     }
 
+    /// Whether a timer waits for a rate.
+    #[cfg(test)]
+    pub(super) fn is_awaited(&self, rate: &Rate) -> bool {
+        let bucket = self.buckets.get(rate);
+        bucket.is_some_and(|bucket| bucket.is_awaited)
+    }
+
     /// The timer of a rate has expired.
     pub(super) fn waited(&mut self, rate: &Rate) {
         if let Some(bucket) = self.buckets.get_mut(rate) {

@@ -172,12 +172,20 @@ impl<S: Store> Scheduler<S> {
         let last = found.last().filter(|_| found.len() == most);
         let backlog = last.map(|last| last.position.next());
         route.read_up_to(backlog);
+        let inherits = !self.remote.inherits_nothing();
+        let mut inherited = Vec::new();
         for listed in found {
             let position = listed.position;
             let (seq, task) = Task::parked(listed);
             if self.tasks.insert_ready(seq, task) {
                 route.queue(position);
+                if inherits {
+                    inherited.push(position.seq);
+                }
             }
+        }
+        for seq in inherited {
+            self.claim(seq);
         }
         self.dispatch(name);
         Ok(backlog.is_some())

@@ -16,7 +16,7 @@ impl<S: Store> Scheduler<S> {
     /// Takes the credit of a connection that is about to close, so that it is not chosen any more.
     pub(super) fn closing(&mut self, consumer: ConsumerId) {
         if let Some(state) = self.consumers.get_mut(consumer) {
-            state.set_credit(0);
+            state.take_no_more();
         }
     }
 

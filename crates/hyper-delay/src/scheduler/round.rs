@@ -3,11 +3,15 @@ use std::{sync::Arc, time::Duration};
 use race_core::{Moment, Next, Stagger};
 use race_wheel::{Key, Tick};
 
+mod inherited;
+
 use super::{
     ConsumerId,
+    inherited::Legacy,
     timers::{Timer, Timers},
 };
 use crate::clock;
+use inherited::InheritedCopies;
 
 /// One try to get a task done: a copy of it with one consumer, or with several if its route is
 /// hedged.
@@ -29,6 +33,8 @@ enum Copies {
     /// The only copy has failed.
     Failed(GivenBack),
     Hedged(Box<Hedged>),
+    /// An earlier leader has sent them.
+    Inherited(Box<InheritedCopies>),
 }
 
 /// A race in which each copy is an attempt.
@@ -36,15 +42,16 @@ enum Copies {
 struct Hedged {
     stagger: Stagger<Duration>,
     /// By index of the attempt.
-    copies: Vec<HedgedCopy>,
+    copies: Vec<CopyWith>,
     /// When the next copy is due, if it is due by time.
     next: Option<(Tick, Key)>,
     /// How the latest copy failed.
     given_back: GivenBack,
 }
 
+/// A copy of a round that can have several.
 #[derive(Debug)]
-struct HedgedCopy {
+struct CopyWith {
     consumer: ConsumerId,
     is_live: bool,
 }
@@ -92,6 +99,28 @@ impl Round {
         }
     }
 
+    /// The round after the one with the number `after`, of which an earlier leader has sent the
+    /// copies; those with `live` are unanswered. It ends with the last of them.
+    pub(super) fn inherited(
+        seq: u64,
+        legacy: &Legacy,
+        live: Vec<ConsumerId>,
+        after: u32,
+        ack_timeout: Duration,
+        timers: &mut Timers,
+    ) -> Self {
+        let until = legacy.until();
+        let copies = InheritedCopies::new(legacy, live, after);
+        Self {
+            // As far as it is known here.
+            begun: Tick::new(until.value().saturating_sub(clock::nanos(ack_timeout))),
+            ack_timeout,
+            until,
+            end: timers.insert(until, Timer::RoundEnd(seq)),
+            copies: Copies::Inherited(Box::new(copies)),
+        }
+    }
+
     /// When the round began.
     pub(super) const fn begun(&self) -> Tick {
         self.begun
@@ -109,12 +138,13 @@ impl Round {
 
     /// The consumers with a live copy: one that was not given back and whose connection is open.
     pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
-        let (one, hedged) = match &self.copies {
+        let (one, several) = match &self.copies {
             Copies::One(consumer) => (Some(*consumer), &[][..]),
             Copies::Failed(_) => (None, &[][..]),
             Copies::Hedged(hedged) => (None, hedged.copies.as_slice()),
+            Copies::Inherited(inherited) => (None, inherited.copies()),
         };
-        let live = hedged.iter().filter(|copy| copy.is_live);
+        let live = several.iter().filter(|copy| copy.is_live);
         one.into_iter().chain(live.map(|copy| copy.consumer))
     }
 
@@ -124,6 +154,10 @@ impl Round {
             Copies::One(one) => *one == consumer,
             Copies::Failed(_) => false,
             Copies::Hedged(hedged) => hedged.copies.iter().any(|copy| copy.consumer == consumer),
+            Copies::Inherited(inherited) => {
+                let mut copies = inherited.copies().iter();
+                copies.any(|copy| copy.consumer == consumer)
+            }
         }
     }
 
@@ -136,6 +170,7 @@ impl Round {
             }
             Copies::One(_) | Copies::Failed(_) => false,
             Copies::Hedged(hedged) => hedged.fail(consumer, given_back, now),
+            Copies::Inherited(inherited) => inherited.fail(consumer, given_back),
         }
     }
 
@@ -145,6 +180,39 @@ impl Round {
             Copies::One(_) => Step::Wait,
             Copies::Failed(given_back) => Step::Failed(given_back.clone()),
             Copies::Hedged(hedged) => hedged.step(seq, now, timers),
+            Copies::Inherited(inherited) => inherited.failure().map_or(Step::Wait, Step::Failed),
+        }
+    }
+
+    /// A connection has a copy with that number, which an earlier leader has sent. Returns whether it
+    /// is of this round.
+    pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
+        match &mut self.copies {
+            Copies::Inherited(inherited) => inherited.adopt(consumer, attempt),
+            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => false,
+        }
+    }
+
+    /// A copy that an earlier leader has sent was in flight at a hand-over. Returns whether this
+    /// round is that one.
+    pub(super) fn withhold(&mut self) -> bool {
+        if let Copies::Inherited(inherited) = &mut self.copies {
+            inherited.withhold();
+            return true;
+        }
+        false
+    }
+
+    /// Whether an earlier leader began the round and no connection has reported a copy of it.
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(&self.copies, Copies::Inherited(inherited) if inherited.is_unknown())
+    }
+
+    /// How many copies of it no connection has reported.
+    pub(super) fn missing(&self) -> u32 {
+        match &self.copies {
+            Copies::Inherited(inherited) => inherited.missing(),
+            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => 0,
         }
     }
 
@@ -180,6 +248,15 @@ impl Round {
             timers.cancel(key);
         }
         EndedRound(self)
+    }
+
+    /// The number of the round before, if an earlier leader began this one.
+    #[cfg(test)]
+    pub(super) fn after(&self) -> Option<u32> {
+        match &self.copies {
+            Copies::Inherited(inherited) => Some(inherited.after()),
+            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => None,
+        }
     }
 
     /// Whether the timer at the end is armed.
@@ -221,7 +298,7 @@ impl Hedged {
 
     fn sent(&mut self, consumer: ConsumerId) {
         self.stagger.started();
-        self.copies.push(HedgedCopy {
+        self.copies.push(CopyWith {
             consumer,
             is_live: true,
         });
@@ -232,7 +309,7 @@ impl Hedged {
     }
 
     fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack, now: Tick) -> bool {
-        let copy = |copy: &HedgedCopy| copy.is_live && copy.consumer == consumer;
+        let copy = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
         let Some(index) = self.copies.iter().position(copy) else {
             return false;
         };

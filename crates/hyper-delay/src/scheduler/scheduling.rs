@@ -50,7 +50,9 @@ impl<S: Store> Scheduler<S> {
                 extend_ms,
             } => self.touched(to, delivery, extend_ms),
             Request::Cancel { route, id } => {
-                self.submit(Op::Cancel { route, id }, Token::Reply(to));
+                let was_due = self.was_due_before(&route, &id);
+                let token = if was_due { Token::Cancel } else { Token::Reply };
+                self.submit(Op::Cancel { route, id }, token(to));
             }
             Request::Ping => self.reply(to, Reply::Pong),
             Request::Hello { .. }

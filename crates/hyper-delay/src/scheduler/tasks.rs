@@ -109,6 +109,21 @@ impl Tasks {
         self.set(seq, State::InFlight(round));
     }
 
+    /// Whether a task is queued on its route.
+    pub(super) fn is_ready(&self, seq: u64) -> bool {
+        let state = self.by_seq.get(&seq).map(|(_, state)| state);
+        matches!(state, Some(State::Ready))
+    }
+
+    /// Ends the round of a task, which is due again at once.
+    pub(super) fn end_round(&mut self, seq: u64, timers: &mut Timers) {
+        if let Some((_, state @ State::InFlight(_))) = self.by_seq.get_mut(&seq)
+            && let State::InFlight(round) = mem::replace(state, State::Due)
+        {
+            round.end(timers);
+        }
+    }
+
     /// A change of a task is on its way to the disk. Returns what the task was doing.
     pub(super) fn commit(&mut self, seq: u64, change: Change, timers: &mut Timers) -> Option<Left> {
         let (_, state) = self.by_seq.get_mut(&seq)?;
@@ -138,6 +153,16 @@ impl Tasks {
             State::InFlight(round) => Some(round),
             _ => None,
         }
+    }
+
+    /// All rounds under way.
+    pub(super) fn rounds(&self) -> impl Iterator<Item = (u64, &Round)> {
+        self.by_seq
+            .iter()
+            .filter_map(|(seq, (_, state))| match state {
+                State::InFlight(round) => Some((*seq, round)),
+                _ => None,
+            })
     }
 
     /// The round under way, and its task.

@@ -80,6 +80,7 @@ impl<S: Store> Scheduler<S> {
                 Timer::RoundEnd(seq) => self.round_timed_out(seq),
                 Timer::NextCopy(seq) => self.advance_round(seq),
                 Timer::CopyEnd(end) => self.copy_timed_out(&end),
+                Timer::LegacyEnd(seq) => self.remote.inherited.ended(seq),
                 Timer::Refilled(route) => self.deliveries_refilled(&route),
             }
         }

@@ -18,6 +18,8 @@ pub(super) enum Timer {
     NextCopy(u64),
     /// The time to answer a copy that no round waits for is over.
     CopyEnd(Box<CopyEnd>),
+    /// What an earlier leader has delivered of a task has ended before the task came up.
+    LegacyEnd(u64),
     /// A route may send deliveries again. Boxed, as it is rare.
     Refilled(Box<Arc<str>>),
 }

@@ -124,7 +124,7 @@ impl Batch {
 }
 
 /// What the entry of a journal contains of a batch.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 impl Batch {
     /// Returns the bytes of its keys and values, those of writes that others replace included.
     #[must_use]

@@ -269,7 +269,7 @@ impl ReadStore for Embedded {
 }
 
 impl Store for Embedded {
-    #[cfg(test)]
+    #[cfg(any(feature = "cluster", test))]
     fn rows(&self, space: Space, from: &[u8]) -> super::Rows<'_> {
         // As in `scan`, the marker is not shown.
         let from = from.min(Marker::KEY);

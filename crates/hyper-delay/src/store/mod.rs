@@ -93,7 +93,7 @@ pub(crate) type Bytes = fjall::Slice;
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// The keys and values of a space, in order.
-#[cfg(test)]
+#[cfg(any(feature = "cluster", test))]
 pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StoreError>> + 'a>;
 
 /// A space, a key and its value.
@@ -162,7 +162,7 @@ pub(crate) trait ReadStore: Send + Sync + 'static {
 pub(crate) trait Store: ReadStore {
     /// Returns the rows of a space from the key `from` on, in order. Each is read when it is asked
     /// for.
-    #[cfg(test)]
+    #[cfg(any(feature = "cluster", test))]
     fn rows(&self, space: Space, from: &[u8]) -> Rows<'_>;
 
     /// Writes a batch.

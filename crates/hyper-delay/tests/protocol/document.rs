@@ -15,7 +15,7 @@ fn codes() -> BTreeSet<&'static str> {
         match code {
             BadJson | BadUtf8 | BadBase64 | BadField | MissingField | UnknownKind | LineTooLong
             | TooLong | DuplicateId | DiskFull | Damaged | ShuttingDown | TooManyConnections
-            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota => {}
+            | TooManyRoutes | Forbidden | Busy | TlsRequired | Quota | Unavailable => {}
         }
     }
     Code::ALL.iter().map(|code| code.as_str()).collect()

@@ -4,8 +4,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Answer, Appended, Fence, Leader, LeaseId, NodeName, Request, Tail};
-use crate::{clock::nanos, cluster::ShardId};
+use super::{
+    Answer, Appended, Fence, Leader, LeaseId, Member, Membership, NodeName, Request, Tail,
+};
+use crate::{
+    clock::nanos,
+    cluster::{Charter, ShardId, replica},
+};
 
 /// The most bytes of one part of a journal, unless its first entry is longer.
 const PAGE: usize = 2_000;
@@ -16,6 +21,8 @@ pub(crate) struct FakeLog {
     revision: u64,
     leases: BTreeMap<LeaseId, Lease>,
     alive: BTreeMap<NodeName, LeaseId>,
+    charter: Option<Charter>,
+    members: BTreeMap<NodeName, Member>,
     shards: BTreeMap<ShardId, Shard>,
     /// Whether appends are let through whatever the leadership is: a planted fault.
     pub(crate) ignores_fences: bool,
@@ -47,6 +54,16 @@ impl FakeLog {
     /// Returns what it keeps of a shard.
     pub(crate) fn shard(&self, shard: ShardId) -> &Shard {
         &self.shards[&shard]
+    }
+
+    /// Returns what it keeps of all shards.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = (ShardId, &Shard)> {
+        self.shards.iter().map(|(id, shard)| (*id, shard))
+    }
+
+    /// Returns the members of the cluster.
+    pub(crate) const fn members(&self) -> &BTreeMap<NodeName, Member> {
+        &self.members
     }
 
     /// Returns the place of the last entry of a journal.
@@ -150,6 +167,26 @@ impl FakeLog {
                 let reports = self.shards[shard].reports.iter();
                 Answer::Reports(reports.map(|(node, seq)| (node.clone(), *seq)).collect())
             }
+            Request::Found(charter) => Answer::Founded(self.found(*charter)),
+            Request::Charter => Answer::Charter(self.charter),
+            Request::Join(member) => {
+                self.members.insert(member.node.clone(), member.clone());
+                Answer::Done
+            }
+            Request::Remove(node) => {
+                self.members.remove(node);
+                for shard in self.shards.values_mut() {
+                    shard.reports.remove(node);
+                }
+                Answer::Done
+            }
+            Request::Members => {
+                let members = self.members.values().map(|member| Membership {
+                    member: member.clone(),
+                    is_alive: self.alive.contains_key(&member.node),
+                });
+                Answer::Members(members.collect())
+            }
         }
     }
 
@@ -157,7 +194,18 @@ impl FakeLog {
         now + nanos(ttl) / (1 + u64::from(self.leases_are_short))
     }
 
-    fn end(&mut self, lease: LeaseId) {
+    fn found(&mut self, charter: Charter) -> Charter {
+        if let Some(charter) = self.charter {
+            return charter;
+        }
+        for shard in (0..charter.shards).map(ShardId) {
+            self.create(shard, replica::genesis(charter, shard).bytes);
+        }
+        *self.charter.insert(charter)
+    }
+
+    /// Ends a lease before its time.
+    pub(crate) fn end(&mut self, lease: LeaseId) {
         self.leases.remove(&lease);
         self.alive.retain(|_, of| *of != lease);
         for shard in self.shards.values_mut() {

@@ -5,12 +5,16 @@
 //! between the request and the answer, and takes all requests into account that were answered before
 //! ("linearizable").
 
+#[cfg(feature = "cluster")]
+pub(crate) mod etcd;
+#[cfg(test)]
+mod facts;
 #[cfg(test)]
 pub(crate) mod fake;
 
 use std::{sync::Arc, time::Duration};
 
-use super::ShardId;
+use super::{Charter, ShardId};
 
 /// The name of a node in its cluster.
 pub(crate) type NodeName = Arc<str>;
@@ -119,6 +123,17 @@ pub(crate) enum Request {
     },
     /// What all nodes have reported.
     Reports(ShardId),
+    /// Makes the cluster, with the first entry of each journal, unless there is one.
+    Found(Charter),
+    /// What the cluster is.
+    Charter,
+    /// Makes a node a member, or changes its address. Membership is permanent: it does not depend on
+    /// whether the node runs.
+    Join(Member),
+    /// Makes a node no member, and forgets what it has reported.
+    Remove(NodeName),
+    /// The members.
+    Members,
 }
 
 /// The answer to a [`Request`], of the kind that belongs to it.
@@ -142,8 +157,23 @@ pub(crate) enum Answer {
     Reported(bool),
     /// To [`Request::Reports`]: the place that each node has reported.
     Reports(Vec<(NodeName, u64)>),
+    /// To [`Request::Found`]: what the cluster is, which may have been made before.
+    Founded(Charter),
+    /// To [`Request::Charter`]. `None`: there is no cluster yet.
+    Charter(Option<Charter>),
+    /// To [`Request::Members`], by name.
+    Members(Vec<Membership>),
     /// To the others: it is done.
     Done,
+}
+
+/// A node that belongs to the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Membership {
+    /// Who it is.
+    pub member: Member,
+    /// Whether it has announced a lease that has not ended.
+    pub is_alive: bool,
 }
 
 /// What has become of an entry.
@@ -178,12 +208,14 @@ pub(crate) struct Tail {
 pub(crate) struct Unanswered(pub(crate) String);
 
 /// What has changed, as it becomes known: it may be late, and some of it may be missing.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum News {
     /// These entries are in the journal of a shard. They have no gaps.
     Entries(ShardId, Vec<(u64, Arc<[u8]>)>),
     /// Who leads a shard.
     Leader(ShardId, Option<Leader>),
+    /// The members are others than before, or one has another address.
+    Members,
 }
 
 /// An engine that keeps journals.

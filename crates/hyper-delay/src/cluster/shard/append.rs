@@ -95,7 +95,7 @@ impl<S: Store> Shard<S> {
             let time = now.wall_millis().max(self.replica.applied().now);
             match leading.prepare(time, most_bytes, self.replica.store()) {
                 Ok(Prepared::Nothing) => return,
-                Ok(Prepared::Told(committed)) => self.tell(committed, now),
+                Ok(Prepared::Told(committed)) => self.committed(committed, now),
                 Ok(Prepared::Change(mut change, committed)) => {
                     let nonce = self.calls.next().0;
                     let epoch = leading.fence.epoch;
@@ -158,7 +158,7 @@ impl<S: Store> Shard<S> {
         if is_batch {
             leading.batches += 1;
             ledger.committed(leading.batches);
-            self.tell(committed, now);
+            self.committed(committed, now);
         } else if let Err(error) = ledger.forget_expired(time) {
             self.stop(error);
         }
@@ -179,7 +179,7 @@ impl<S: Store> Shard<S> {
         writing.asked.is_none().then_some(writing.again)
     }
 
-    fn tell(&mut self, committed: Vec<Committed>, now: Now) {
+    fn committed(&mut self, committed: Vec<Committed>, now: Now) {
         self.input(Input::Committed(committed), now);
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Election {
     /// The last leadership that this node has resigned, or 0. The request to end it can reach the log
     /// at any time, so it must not be taken up again.
     resigned: u64,
+    /// The leadership whose end the log is not told yet: other nodes can still write deliveries of it.
+    resigning: Option<Fence>,
     /// This node is about to end.
     is_over: bool,
 }
@@ -67,6 +69,12 @@ impl Election {
         self.leader = None;
         self.vacant_since = None;
         self.resigned = self.resigned.max(fence.epoch);
+        self.resigning = Some(fence);
+    }
+
+    /// Returns who leads, as far as this node knows.
+    pub(super) const fn leader(&self) -> Option<&Leader> {
+        self.leader.as_ref()
     }
 
     /// This node takes part in no election any more.
@@ -87,6 +95,7 @@ impl<S: Store> Shard<S> {
     /// Leads the shard if nobody else does.
     pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
         self.election.wake = None;
+        self.tell_the_end(now);
         let term = term.filter(|term| term.holds(now));
         let (Some(term), Some(rank)) = (term, self.rank()) else {
             return;
@@ -125,12 +134,28 @@ impl<S: Store> Shard<S> {
         self.election.asked = Some(call);
     }
 
+    /// Tells the log that a leadership has ended, once no node writes deliveries of it.
+    fn tell_the_end(&mut self, now: Now) {
+        let released = self.audience.released();
+        if let Some(fence) = self.election.resigning {
+            if now.monotonic < released {
+                self.election.wake = Some(released);
+                return;
+            }
+            self.election.resigning = None;
+            self.call(Request::Resign(fence));
+        }
+    }
+
     /// The log says that this node leads.
     fn won(&mut self, fence: Fence, now: Now) {
         if fence.epoch > self.election.resigned {
             self.election.elected = Some(fence);
             self.reading.at_once();
             self.read(now);
+            return;
+        }
+        if self.election.resigning.is_some() {
             return;
         }
         if now.monotonic >= self.election.next {

@@ -33,7 +33,7 @@ impl<S: Store> Shard<S> {
             Ok(leading) => {
                 self.leading = Some(Box::new(leading));
                 self.effects.changes.push(Leadership::Begins(fence));
-                self.collect();
+                self.audience_begins(now);
             }
             Err(error) => self.stop(error),
         }
@@ -90,7 +90,7 @@ impl<S: Store> Shard<S> {
             failed,
         } = leading.scheduler.take_effects();
         leading.jobs.extend(jobs);
-        self.effects.messages.extend(messages);
+        self.tell(messages);
         if let Some(error) = failed {
             self.stop(error);
         }

@@ -5,6 +5,7 @@
 //! then runs the scheduler of its tasks.
 
 mod append;
+mod audience;
 mod elect;
 mod follow;
 mod keep;
@@ -18,15 +19,19 @@ use race_wheel::Tick;
 use super::{
     Charter, ShardId,
     calls::{CallId, Calls},
+    forward::wire::{ToLeader, ToServing},
     lease::Term,
     log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
 use crate::{
     clock::{Now, nanos},
-    scheduler::{ConsumerId, Input, Message, Next, Settings},
+    scheduler::{Next, Settings},
     store::{Store, StoreError},
 };
+pub(crate) use audience::PeerId;
+
+use audience::Audience;
 use elect::Election;
 use follow::Reading;
 use keep::Keeping;
@@ -76,8 +81,10 @@ pub(crate) enum Event {
     Leader(Option<Leader>),
     /// What is applied up to this entry is on the disk of this node.
     Persisted(Result<u64, StoreError>),
-    /// Something for the scheduler. Only the leader takes it.
-    Input(Input),
+    /// A serving node says something to the leader.
+    Peer(PeerId, ToLeader),
+    /// The link from a serving node is broken.
+    PeerIsGone(PeerId),
     /// This node is about to end: the shard is led no longer.
     HandOver,
 }
@@ -87,9 +94,8 @@ pub(crate) enum Event {
 pub(crate) struct Effects<S> {
     /// Requests to the log.
     pub calls: Vec<(CallId, Request)>,
-    /// Messages to consumers, in this order for each. They must not be written once the term has
-    /// ended that holds now.
-    pub messages: Vec<(ConsumerId, Message)>,
+    /// Messages to serving nodes, in this order for each.
+    pub told: Vec<(PeerId, ToServing)>,
     /// The leadership has changed.
     pub changes: Vec<Leadership>,
     /// To be run on a thread that may block.
@@ -148,6 +154,7 @@ pub(crate) struct Shard<S: Store> {
     reading: Reading,
     election: Election,
     leading: Option<Box<Leading<S>>>,
+    audience: Audience,
     trimming: Trimming,
     stopped: Option<Stopped>,
     effects: Effects<S>,
@@ -157,7 +164,7 @@ impl<S> Default for Effects<S> {
     fn default() -> Self {
         Self {
             calls: Vec::new(),
-            messages: Vec::new(),
+            told: Vec::new(),
             changes: Vec::new(),
             persist: None,
         }
@@ -182,6 +189,7 @@ impl<S: Store> Shard<S> {
             reading: Reading::new(now),
             election: Election::default(),
             leading: None,
+            audience: Audience::default(),
             trimming: Trimming::default(),
             stopped: None,
             calls: Calls::default(),
@@ -204,7 +212,8 @@ impl<S: Store> Shard<S> {
             Event::Leader(leader) => self.election.leader_is(leader, now),
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
             Event::Persisted(Err(error)) => self.stop(error),
-            Event::Input(input) => self.input(input, now),
+            Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
+            Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
             Event::HandOver => self.hand_over(),
         }
         self.advance(now, term);
@@ -233,6 +242,7 @@ impl<S: Store> Shard<S> {
             self.reading.next(),
             self.election.next(),
             self.append_next(),
+            self.audience.next(),
             self.trimming.next(),
         ];
         times
@@ -250,6 +260,11 @@ impl<S: Store> Shard<S> {
     /// Returns the leadership of this node, if it leads the shard.
     pub(crate) fn fence(&self) -> Option<Fence> {
         self.leading.as_ref().map(|leading| leading.fence)
+    }
+
+    /// Returns who leads the shard, as far as this node knows.
+    pub(crate) const fn leader(&self) -> Option<&Leader> {
+        self.election.leader()
     }
 
     /// Returns whether this node leads the shard.
@@ -271,6 +286,7 @@ impl<S: Store> Shard<S> {
     fn advance(&mut self, now: Now, term: Option<Term>) {
         self.keep(now, term);
         self.read(now);
+        self.hold_or_begin(now);
         self.elect(now, term);
         self.write(now);
         self.trim(now);
@@ -291,7 +307,14 @@ impl<S: Store> Shard<S> {
             }
             Ok(Answer::First(seq, entry)) => self.trimming.first_is(call, seq, &entry),
             Ok(Answer::Done) => self.trimming.trimmed(call),
-            Ok(Answer::Granted(..) | Answer::Alive(_) | Answer::Announced(_)) => {}
+            Ok(
+                Answer::Granted(..)
+                | Answer::Alive(_)
+                | Answer::Announced(_)
+                | Answer::Founded(_)
+                | Answer::Charter(_)
+                | Answer::Members(_),
+            ) => {}
             Err(_) => {
                 let again = now.after(self.setup.pause());
                 self.keeping.unanswered(call, again);
@@ -318,14 +341,12 @@ impl<S: Store> Shard<S> {
     /// Leads the shard no longer, and says so to the log.
     fn resign(&mut self, fence: Fence) {
         if self.leading.take().is_some() {
-            self.effects.messages.clear();
+            self.audience_ends(fence);
             self.effects.changes.push(Leadership::Ends(fence));
         }
         self.trimming = Trimming::default();
         self.election.resigned(fence);
         self.reading.at_once();
-        let call = self.calls.next();
-        self.effects.calls.push((call, Request::Resign(fence)));
     }
 
     fn hand_over(&mut self) {

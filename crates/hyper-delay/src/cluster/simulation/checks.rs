@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::cluster::{ShardId, entry, log::Fence};
+use crate::{
+    cluster::{ShardId, entry, log::Fence},
+    ledger::Subject,
+    scheduler::ConsumerId,
+};
 
 /// What the clients know of a task.
 #[derive(Debug, Default)]
@@ -17,6 +21,8 @@ pub(super) struct Known {
     pub(super) may_have_ended: bool,
     /// When an ack or a cancel of it was confirmed, in true nanoseconds.
     pub(super) ended: Option<u64>,
+    /// The leadership that confirmed it.
+    pub(super) confirmed_by: u64,
 }
 
 /// The facts of a history.
@@ -27,20 +33,59 @@ pub(super) struct Facts {
     last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
     /// The latest leadership that has begun.
     leads: BTreeMap<ShardId, u64>,
+    /// The leadership that has sent a delivery, by connection, task, revision and round.
+    sent_by: BTreeMap<(ConsumerId, Arc<str>, u64, u32), u64>,
 }
 
 impl Facts {
-    /// A delivery is written to a socket; the wall clock of its node shows `wall`.
-    pub(super) fn delivered(&mut self, id: &Arc<str>, wall: u64) -> Result<(), String> {
+    /// A leader has sent a delivery to a connection.
+    pub(super) fn sent(
+        &mut self,
+        consumer: ConsumerId,
+        subject: &Subject,
+        epoch: u64,
+    ) -> Result<(), String> {
+        let Subject {
+            id, seq, attempt, ..
+        } = subject;
+        self.sent_by
+            .insert((consumer, id.clone(), *seq, *attempt), epoch);
+        let ended = self.tasks.get(id).and_then(|known| known.ended);
+        match ended {
+            Some(at) => Err(format!("{id} is sent, though it ended at {at}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A delivery is written to a socket, at this wall-clock time at the most.
+    pub(super) fn delivered(
+        &mut self,
+        (consumer, id): (ConsumerId, &Arc<str>),
+        (seq, attempt): (u64, u32),
+        wall: u64,
+    ) -> Result<(), String> {
+        let epoch = self.sent_by.get(&(consumer, id.clone(), seq, attempt));
+        let epoch = *epoch.ok_or(format!("{id} was not sent"))?;
         let known = self.tasks.get_mut(id).ok_or(format!("{id} is unknown"))?;
         if wall < known.fire_at {
             return Err(format!("{id} is early: {wall} of {}", known.fire_at));
         }
-        if let Some(at) = known.ended {
-            return Err(format!("{id} is delivered, though it ended at {at}"));
+        if let Some(at) = known.ended
+            && epoch < known.confirmed_by
+        {
+            return Err(format!(
+                "{id} is delivered for leadership {epoch}, though a later one ended it at {at}"
+            ));
         }
         known.deliveries += 1;
         Ok(())
+    }
+
+    /// A leader says that a task has ended.
+    pub(super) fn confirmed(&mut self, id: &Arc<str>, epoch: u64) {
+        if let Some(known) = self.tasks.get_mut(id) {
+            known.confirmed_by = known.confirmed_by.max(epoch);
+        }
     }
 
     /// A leader has read the journal to its end, and begins to deliver.

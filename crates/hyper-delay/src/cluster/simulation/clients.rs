@@ -1,21 +1,21 @@
-//! The clients of the cluster. Each knows which node leads a shard, and sends what it has to that one.
+//! The clients of the cluster. Each is connected to some node, and to another one when that fails.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::world::{Happening, Life, MILLI, START, World};
+use super::{
+    node::CREDIT,
+    world::{Happening, Life, MILLI, START, World},
+};
 use crate::{
-    cluster::ShardId,
+    cluster::{forward::Event, shard_of},
     protocol::{Compression, Headers, Line, Mode, Named, Reply, Request, Schedule},
     record,
-    scheduler::{Ask, ConsumerId, CopyOf, Input, Message},
-    store::{ReadStore as _, Space},
+    scheduler::{Ask, ConsumerId, Input, Message},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
-/// The connection that schedules and cancels.
-const PRODUCER: ConsumerId = 9;
-
-/// The connections that take deliveries.
-const CONSUMERS: [ConsumerId; 2] = [1, 2];
+/// The first client schedules and cancels; the others take deliveries.
+const PRODUCER: usize = 0;
 
 /// What the clients do.
 #[derive(Debug)]
@@ -23,32 +23,67 @@ pub(super) struct Clients {
     /// The number of tasks that are scheduled.
     tasks: usize,
     made: usize,
-    shards: u16,
+    /// A route of each shard.
+    routes: Vec<Arc<str>>,
     /// Of a hundred deliveries, as many are not answered, or given back.
     lazy: u8,
+    clients: Vec<Client>,
+    /// The number of the last connection.
+    last: ConsumerId,
+}
+
+/// A client.
+#[derive(Debug, Default)]
+struct Client {
+    /// Its connection and the process that it is to.
+    connection: Option<(ConsumerId, Life)>,
+    credit: Option<u16>,
+    /// What it has and has not answered, with the end of its time on the clock of its node.
+    in_flight: BTreeMap<Arc<str>, u64>,
 }
 
 impl Clients {
     pub(super) fn new(random: &mut fastrand::Rng, shards: u16) -> Self {
+        let of = |shard: u16| {
+            let mut names = (0..).map(|number| format!("route-{number}"));
+            let name = names.find(|name| shard_of(name, shards).0 == shard);
+            name.expect("there is one").into()
+        };
+        let mut clients = vec![Client::default()];
+        for _ in 0..random.usize(1..=3) {
+            let credit = *random.choice(&[1, 2, 5, 30]).expect("there are some");
+            clients.push(Client {
+                credit: random.bool().then_some(credit),
+                ..Client::default()
+            });
+        }
         Self {
             tasks: random.usize(5..120),
             made: 0,
-            shards,
+            routes: (0..shards).map(of).collect(),
             lazy: random.u8(0..40),
+            clients,
+            last: 0,
         }
+    }
+
+    fn route(&self, task: usize) -> Arc<str> {
+        self.routes[task % self.routes.len()].clone()
+    }
+
+    fn of(&self, consumer: ConsumerId) -> Option<usize> {
+        let mut clients = self.clients.iter();
+        clients.position(|client| client.connection.is_some_and(|(it, _)| it == consumer))
     }
 }
 
-/// Returns the shard of a task, by its number.
-fn shard_of(task: usize, shards: u16) -> ShardId {
-    ShardId(u16::try_from(task % usize::from(shards)).expect("it is less than the shards"))
+/// Returns whether a replica has the content of a task.
+pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
+    let key = record::key::task(seq);
+    disk.get(Space::Tasks, &key).expect("it is whole").is_some()
 }
 
-fn route(shard: ShardId) -> Arc<str> {
-    format!("route-{}", shard.0).into()
-}
-
-fn asked(consumer: ConsumerId, request: Request) -> Input {
+fn asked(consumer: ConsumerId, request: Request) -> Event {
     let line = Line {
         tag: None,
         token: None,
@@ -59,24 +94,66 @@ fn asked(consumer: ConsumerId, request: Request) -> Input {
         weight: 1,
         grant: None,
     };
-    Input::Asked(consumer, vec![ask])
+    Event::Input(Input::Asked(consumer, vec![ask]))
 }
 
 impl World {
-    /// A process leads a shard: the clients connect to it.
-    pub(super) fn clients_connect(&mut self, life: Life, shard: ShardId) {
-        for consumer in CONSUMERS.into_iter().chain([PRODUCER]) {
-            self.after(0, Happening::Input(life, shard, Input::Opened(consumer)));
-        }
-        for consumer in CONSUMERS {
-            let register = Request::Register {
-                route: route(shard),
-                credit: Some(5),
-                mode: Mode::Shared,
-                accept: None,
+    /// Clients without a connection connect to a node that runs; now and then one leaves its node.
+    pub(super) fn clients_connect(&mut self) {
+        for client in 0..self.clients.clients.len() {
+            if let Some((consumer, life)) = self.clients.clients[client].connection {
+                let is_there = self.life(life.node) == life;
+                let goes = !self.is_calm() && self.random.u8(0..100) == 0;
+                if is_there && !goes {
+                    continue;
+                }
+                self.clients.clients[client].connection = None;
+                self.clients.clients[client].in_flight.clear();
+                if is_there {
+                    let closing = Event::Input(Input::Closing(consumer));
+                    self.after(0, Happening::Forwarder(life, closing));
+                    let closed = Event::Input(Input::Closed(consumer));
+                    let pause = self.random.u64(1..5 * MILLI);
+                    self.after(pause, Happening::Forwarder(life, closed));
+                }
+            }
+            let nodes = 0..self.nodes.len();
+            let up = nodes.filter(|node| self.nodes[*node].process.is_some());
+            let up: Vec<usize> = up.collect();
+            let Some(node) = self.random.choice(up) else {
+                continue;
             };
-            self.after(0, Happening::Input(life, shard, asked(consumer, register)));
+            let life = self.life(node);
+            self.clients.last += 1;
+            let consumer = self.clients.last;
+            self.clients.clients[client].connection = Some((consumer, life));
+            let opened = Event::Input(Input::Opened(consumer));
+            self.after(0, Happening::Forwarder(life, opened));
+            if client != PRODUCER {
+                for route in 0..self.clients.routes.len() {
+                    self.registers(client, consumer, route);
+                }
+            }
         }
+        let pause = self.random.u64(10..100) * MILLI;
+        self.after(pause, Happening::Clients);
+    }
+
+    fn registers(&mut self, client: usize, consumer: ConsumerId, route: usize) {
+        let clients = &self.clients;
+        let Some((connected, life)) = clients.clients[client].connection else {
+            return;
+        };
+        if connected != consumer {
+            return;
+        }
+        let register = Request::Register {
+            route: clients.routes[route].clone(),
+            credit: clients.clients[client].credit,
+            mode: Mode::Shared,
+            accept: None,
+        };
+        self.after(0, Happening::Forwarder(life, asked(consumer, register)));
     }
 
     /// A client schedules or cancels a task.
@@ -105,21 +182,20 @@ impl World {
 
     /// A task is scheduled, and again a little later if there was no answer.
     pub(super) fn schedules(&mut self, task: usize) {
-        let shard = shard_of(task, self.clients.shards);
         let id: Arc<str> = format!("task-{task}").into();
         let known = self.facts.tasks.get_mut(&id).expect("it is made");
         known.sent += 1;
         let request = Request::Schedule(Schedule {
             fire_at: known.fire_at,
             id: Some(id),
-            route: Some(route(shard)),
+            route: Some(self.clients.route(task)),
             compression: Compression::None,
             payload: vec![7; task % 100].into(),
             replace: false,
             headers: Headers::default(),
             terms: None,
         });
-        self.asks(shard, PRODUCER, request);
+        self.asks(request);
         let pause = self.random.u64(1..3_000) * MILLI;
         self.after(pause, Happening::Unanswered(task));
     }
@@ -134,7 +210,6 @@ impl World {
     }
 
     fn cancels(&mut self, task: usize) {
-        let shard = shard_of(task, self.clients.shards);
         let id: Arc<str> = format!("task-{task}").into();
         let known = &self.facts.tasks[&id];
         if !known.is_scheduled || known.sent > 1 {
@@ -142,42 +217,55 @@ impl World {
             return;
         }
         self.may_have_ended(&id);
-        let route = route(shard);
-        let request = Request::Cancel { route, id };
-        self.asks(shard, PRODUCER, request);
+        let route = self.clients.route(task);
+        self.asks(Request::Cancel { route, id });
     }
 
-    fn asks(&mut self, shard: ShardId, consumer: ConsumerId, request: Request) {
-        let leaders = self.leaders(shard);
-        if let Some(life) = self.random.choice(leaders) {
+    /// The producer sends a request.
+    fn asks(&mut self, request: Request) {
+        if let Some((consumer, life)) = self.clients.clients[PRODUCER].connection {
             let delay = self.random.u64(0..3 * MILLI);
-            let input = asked(consumer, request);
-            self.after(delay, Happening::Input(life, shard, input));
+            let event = asked(consumer, request);
+            self.after(delay, Happening::Forwarder(life, event));
         }
     }
 
     /// A message reaches a client.
-    pub(super) fn received(
-        &mut self,
-        life: Life,
-        shard: ShardId,
-        consumer: ConsumerId,
-        message: Message,
-    ) {
+    pub(super) fn received(&mut self, life: Life, consumer: ConsumerId, message: Message) {
         let at = self.at;
+        let Some(client) = self.clients.of(consumer) else {
+            return;
+        };
         match message {
             Message::Reply { reply, .. } => {
                 let (id, ends) = match reply {
-                    Reply::Scheduled { id, .. } => (id, false),
+                    Reply::Scheduled { id, .. } => {
+                        let known = self.facts.tasks.get_mut(&id);
+                        known.expect("it was scheduled").is_scheduled = true;
+                        return;
+                    }
                     Reply::Acked { id, removed, .. } => (id, removed),
-                    Reply::Cancelled { id, found, .. } => (id, found),
+                    // A copy that is in flight can still arrive.
+                    Reply::Cancelled {
+                        id,
+                        found,
+                        in_flight,
+                        ..
+                    } => (id, found && !in_flight),
+                    Reply::Error(refusal) if client != PRODUCER && refusal.id.is_none() => {
+                        // It was a register: it is sent again.
+                        if let Some(route) = refusal.route {
+                            let mut routes = self.clients.routes.iter();
+                            let route = routes.position(|it| *it == route);
+                            self.registers(client, consumer, route.expect("it is one of them"));
+                        }
+                        return;
+                    }
                     _ => return,
                 };
                 let known = self.facts.tasks.get_mut(&id).expect("it was scheduled");
                 if ends {
                     known.ended.get_or_insert(at);
-                } else if matches!(consumer, PRODUCER) {
-                    known.is_scheduled = true;
                 }
             }
             Message::Deliver {
@@ -185,32 +273,43 @@ impl World {
                 route,
                 id,
                 attempt,
+                until,
                 ..
             } => {
-                let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
-                let key = record::key::task(seq);
-                if disk.get(Space::Tasks, &key).expect("it is whole").is_none() {
-                    let copy = CopyOf { consumer, seq, id };
-                    let input = Input::Unsent(copy);
-                    return self.after(0, Happening::Input(life, shard, input));
-                }
-                let now = self.nodes[life.node].drift.now(at);
-                let delivered = self.facts.delivered(&id, now.wall_millis());
+                let wall = START + at / MILLI + 200;
+                let delivered = self.facts.delivered((consumer, &id), (seq, attempt), wall);
                 self.check(delivered);
+                let now = self.nodes[life.node].drift.now(at).monotonic.value();
+                let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
+                let in_flight = &mut self.clients.clients[client].in_flight;
+                // The clock of the leader can be fast.
+                in_flight.retain(|_, until| *until > now + 200 * MILLI);
+                let before = in_flight.insert(id.clone(), until.value());
+                // A copy of a task that ended otherwise takes no credit.
+                let tasks = &self.facts.tasks;
+                let counted = in_flight.keys().filter(|id| !tasks[*id].may_have_ended);
+                let many = counted.count() > usize::from(credit);
+                if before.is_some() {
+                    self.check(Err(format!("{id} is delivered twice at a time")));
+                }
+                if many {
+                    self.check(Err(format!("more than {credit} are in flight")));
+                }
                 let named = Named {
                     id,
-                    route: Some(route),
-                    attempt: Some(attempt),
+                    route: Some(route).filter(|_| self.random.bool()),
+                    attempt: Some(attempt).filter(|_| self.random.bool()),
                 };
-                self.works(life, shard, consumer, named);
+                self.works(life, client, consumer, named);
             }
-            Message::Quiet(_) => {}
+            Message::Quiet(_) | Message::Credit(_) => {}
         }
     }
 
     /// A consumer does the work of a delivery and answers.
-    fn works(&mut self, life: Life, shard: ShardId, consumer: ConsumerId, delivery: Named) {
+    fn works(&mut self, life: Life, client: usize, consumer: ConsumerId, delivery: Named) {
         let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
+        let id = delivery.id.clone();
         let request = match (is_lazy, self.random.bool()) {
             (true, true) => return,
             (true, false) => Request::Nack {
@@ -222,14 +321,28 @@ impl World {
                 self.may_have_ended(&delivery.id);
                 Request::Ack {
                     delivery,
-                    confirm: true,
+                    confirm: self.random.u8(0..4) > 0,
                 }
             }
         };
         let most = if self.random.bool() { 10 } else { 1_000 };
         let time = self.random.u64(MILLI..most * MILLI);
-        let input = asked(consumer, request);
-        self.after(time, Happening::Input(life, shard, input));
+        let event = asked(consumer, request);
+        self.after(time, Happening::Answers(life, client, consumer, id, event));
+    }
+
+    /// A consumer answers a delivery.
+    pub(super) fn answers(
+        &mut self,
+        life: Life,
+        (client, consumer): (usize, ConsumerId),
+        id: &Arc<str>,
+        event: Event,
+    ) {
+        if self.clients.of(consumer) == Some(client) {
+            self.clients.clients[client].in_flight.remove(id);
+            self.forwarder(life, Some(event));
+        }
     }
 
     fn may_have_ended(&mut self, id: &Arc<str>) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::world::{Happening, MILLI, World};
+use crate::cluster::shard::PeerId;
 
 impl World {
     /// Something goes wrong, and again a little later.
@@ -23,9 +24,16 @@ impl World {
             }
             3..6 => {
                 let until = self.at + time;
-                self.nodes[node].stopped_until = until;
+                let stopped_until = &mut self.nodes[node].stopped_until;
+                *stopped_until = until.max(*stopped_until);
             }
-            6..8 => self.cut_until[node] = self.at + time,
+            6 => self.cut_until[node] = self.at + time,
+            7 => {
+                let links: Vec<PeerId> = self.links.keys().copied().collect();
+                if let Some(link) = self.random.choice(links) {
+                    self.break_link(link);
+                }
+            }
             8 if self.random.bool() => {
                 self.hand_over(node);
                 let life = self.life(node);

@@ -4,6 +4,7 @@
 mod checks;
 mod clients;
 mod faults;
+mod links;
 mod network;
 mod node;
 mod parts;

@@ -1,23 +1,30 @@
 //! A process of the cluster, its disk and its clock.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Planted, world::START};
+use super::{
+    Planted,
+    world::{Happening, START},
+};
 use crate::{
     clock::Now,
     cluster::{
         Charter, ShardId,
         calls::Calls,
+        forward::{self, Forwarder},
         lease::{Lease, LeaseTimes},
-        log::{Member, NodeName},
+        log::{Leader, Member, NodeName},
         shard::{Setup, Shard},
     },
     config::Config,
     record::key,
     store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
+
+/// The credit of a connection that says none.
+pub(super) const CREDIT: u16 = 7;
 
 pub(super) const LEASE: Duration = Duration::from_secs(2);
 
@@ -57,6 +64,9 @@ pub(super) struct Process {
     pub(super) lease: Lease,
     pub(super) calls: Calls,
     pub(super) shards: Vec<Shard<Fake>>,
+    pub(super) forwarder: Forwarder,
+    /// What the forwarder was told of each shard: how far it is, and who leads it.
+    pub(super) known: Vec<(u64, Option<Leader>)>,
 }
 
 /// A machine of the cluster.
@@ -72,6 +82,8 @@ pub(super) struct Node {
     pub(super) life: u64,
     /// It does nothing until this true time.
     pub(super) stopped_until: u64,
+    /// What it does then.
+    pub(super) backlog: VecDeque<Happening>,
 }
 
 impl Node {
@@ -86,6 +98,7 @@ impl Node {
             process: None,
             life: 0,
             stopped_until: 0,
+            backlog: VecDeque::new(),
         }
     }
 
@@ -107,6 +120,7 @@ impl Node {
                 ack_timeout_ms: 1_500,
                 retry_delay_ms: 100,
                 max_retry_delay_ms: 400,
+                credit: 0,
                 ..Config::default()
             };
             let setup = Setup {
@@ -126,6 +140,19 @@ impl Node {
             shards: shards.collect(),
             lease: Lease::new(LeaseTimes::of(LEASE), self.member.clone(), now),
             calls: Calls::default(),
+            forwarder: Forwarder::new(
+                forward::Setup {
+                    node: self.member.node.clone(),
+                    shards: charter.shards,
+                    lease: LEASE,
+                    credit: CREDIT,
+                    max_routes_per_connection: 100,
+                    max_routes: 1_000,
+                },
+                Arc::default(),
+                now,
+            ),
+            known: vec![(0, None); charter.shards.into()],
         });
     }
 }

@@ -1,17 +1,15 @@
 //! What drives the parts of a process.
 
-use super::{
-    Planted,
-    world::{Happening, Life, MILLI, Part, World},
-};
+use super::world::{Happening, Life, MILLI, Part, World};
 use crate::{
     cluster::{
         ShardId,
         calls::CallId,
-        log::{Answer, Fence, Unanswered},
+        forward,
+        log::{Answer, Unanswered},
         shard::{Effects, Event, Leadership},
     },
-    scheduler::{ConsumerId, Message, Next},
+    scheduler::Next,
     store::fake::Fake,
 };
 
@@ -59,12 +57,29 @@ impl World {
                 Leadership::Begins(fence) => Some(*fence),
                 Leadership::Ends(_) => None,
             });
-        self.carry_out(life, id, effects);
         if let Some(fence) = fence {
             self.facts.leads(fence);
-            self.clients_connect(life, id);
+            self.epochs.insert((life, id), fence.epoch);
         }
+        self.carry_out(life, id, effects);
         self.wakes(life, Part::Shard(id), next);
+        self.reports(life, id);
+    }
+
+    /// The forwarder of the process hears how far the shard is, and who leads it.
+    fn reports(&mut self, life: Life, id: ShardId) {
+        let Some(process) = &mut self.nodes[life.node].process else {
+            return;
+        };
+        let shard = &process.shards[usize::from(id.0)];
+        let known = &mut process.known[usize::from(id.0)];
+        let now_known = (shard.applied(), shard.leader().cloned());
+        if *known != now_known {
+            known.clone_from(&now_known);
+            let (applied, leader) = now_known;
+            self.forwarder(life, Some(forward::Event::Applied(id, applied)));
+            self.forwarder(life, Some(forward::Event::Leader(id, leader)));
+        }
     }
 
     /// A part wants to be told the time then.
@@ -90,18 +105,7 @@ impl World {
             let time = self.random.u64(MILLI..50 * MILLI);
             self.after(time, Happening::Persist(life, id, persisting));
         }
-        let process = self.nodes[life.node].process.as_ref().expect("it runs");
-        let Some(fence) = process.shards[usize::from(id.0)].fence() else {
-            return;
-        };
-        // A socket can be slow.
-        let pause = match self.random.u8(0..10) {
-            0 if !self.is_calm() => self.random.u64(0..400 * MILLI),
-            _ => self.random.u64(0..2 * MILLI),
-        };
-        for (consumer, message) in effects.messages {
-            self.after(pause, Happening::Socket(life, fence, consumer, message));
-        }
+        self.tells(life, id, effects.told);
     }
 
     pub(super) fn answered(
@@ -123,27 +127,8 @@ impl World {
                     }
                 }
             }
+            Part::Forwarder => unreachable!("it asks the log for nothing"),
             Part::Shard(shard) => self.shard(life, shard, Some(Event::Answered(call, answer))),
         }
-    }
-
-    /// A message is written to a socket, if the leadership that it came from still holds.
-    pub(super) fn writes(
-        &mut self,
-        life: Life,
-        fence: Fence,
-        consumer: ConsumerId,
-        message: Message,
-    ) {
-        let node = &self.nodes[life.node];
-        let now = node.drift.now(self.at);
-        let process = node.process.as_ref().expect("it runs");
-        let shard = &process.shards[usize::from(fence.shard.0)];
-        let term = process.lease.term().filter(|term| term.holds(now));
-        let leads = shard.fence() == Some(fence) && term.is_some();
-        if !leads && self.planted != Planted::NoLeaseAtTheSocket {
-            return;
-        }
-        self.received(life, fence.shard, consumer, message);
     }
 }

@@ -4,17 +4,19 @@ use super::{
     Planted,
     checks::Facts,
     clients::Clients,
+    links::Link,
     node::{Drift, Node},
 };
 use crate::{
     cluster::{
         Charter, ShardId,
         calls::CallId,
-        log::{Answer, Fence, NodeName, Request, Unanswered, fake::FakeLog},
+        forward,
+        log::{Answer, NodeName, Request, Unanswered, fake::FakeLog},
         replica::{Persisting, genesis},
-        shard::Event,
+        shard::{Event, PeerId},
     },
-    scheduler::{ConsumerId, Input, Message},
+    scheduler::{ConsumerId, Message},
     store::fake::Fake,
 };
 
@@ -40,14 +42,24 @@ pub(super) enum Happening {
     Answer(Life, Part, CallId, Result<Answer, Unanswered>),
     /// A part of a process is told the time.
     Tick(Life, Part),
-    /// News of the journal reach a process.
+    /// News of the journal, or of a link, reach a shard of a process.
     News(Life, ShardId, Event),
     /// A disk has synced.
     Persist(Life, ShardId, Persisting<Fake>),
     /// A message is about to be written to the socket of a consumer.
-    Socket(Life, Fence, ConsumerId, Message),
-    /// Input of a consumer reaches the process that it is connected to.
-    Input(Life, ShardId, Input),
+    Socket(Life, ConsumerId, Message),
+    /// Something reaches the forwarder of a process.
+    Forwarder(Life, forward::Event),
+    /// A message of a serving node reaches the leader of a shard over a link.
+    ToLeader(PeerId, Life, ShardId, Event),
+    /// A message of a leader reaches a serving node over a link.
+    ToServing(PeerId, Life, forward::Event),
+    /// A consumer answers a delivery.
+    Answers(Life, usize, ConsumerId, Arc<str>, forward::Event),
+    /// Processes connect to each other.
+    Connect,
+    /// Clients connect.
+    Clients,
     /// A client does something.
     Client,
     /// A client may wait for the answer to the schedule of this task.
@@ -60,12 +72,15 @@ pub(super) enum Happening {
     End(Life),
     /// A node is started.
     Start(usize),
+    /// The pause of a process is over, if it was not made longer.
+    Resume(usize),
 }
 
 /// A part of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Lease,
+    Forwarder,
     Shard(ShardId),
 }
 
@@ -89,9 +104,15 @@ pub(super) struct World {
     window: usize,
     pub(super) facts: Facts,
     pub(super) clients: Clients,
+    pub(super) links: BTreeMap<PeerId, Link>,
+    pub(super) last_link: u64,
+    /// The last leadership of each shard of each process.
+    pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
     /// When the faults end.
     pub(super) calm: u64,
     broken: Option<String>,
+    /// Whether everything that happens is printed.
+    traces: bool,
 }
 
 impl World {
@@ -137,12 +158,18 @@ impl World {
             log_is_down_until: 0,
             charter,
             facts,
+            links: BTreeMap::new(),
+            last_link: 0,
+            epochs: BTreeMap::new(),
             calm,
             broken: None,
+            traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
         for node in 0..world.nodes.len() {
             world.after(0, Happening::Start(node));
         }
+        world.after(0, Happening::Connect);
+        world.after(0, Happening::Clients);
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
         world.after(MILLI, Happening::Expire);
@@ -190,18 +217,27 @@ impl World {
             | Happening::News(life, ..)
             | Happening::Persist(life, ..)
             | Happening::Socket(life, ..)
-            | Happening::Input(life, ..) => Some(*life),
+            | Happening::Forwarder(life, ..)
+            | Happening::ToLeader(_, life, ..)
+            | Happening::ToServing(_, life, _)
+            | Happening::Answers(life, ..) => Some(*life),
             _ => None,
         };
         if let Some(life) = life {
-            let node = &self.nodes[life.node];
+            let node = &mut self.nodes[life.node];
             if node.life != life.life || node.process.is_none() {
                 return;
             }
-            if node.stopped_until > self.at {
-                let pause = node.stopped_until - self.at;
-                return self.after(pause, happening);
+            if node.stopped_until > self.at || !node.backlog.is_empty() {
+                if node.backlog.is_empty() {
+                    let pause = node.stopped_until - self.at;
+                    self.after(pause, Happening::Resume(life.node));
+                }
+                return self.nodes[life.node].backlog.push_back(happening);
             }
+        }
+        if self.traces {
+            eprintln!("{} {happening:?}", self.at / MILLI);
         }
         match happening {
             Happening::Request(life, part, call, request) => {
@@ -216,6 +252,7 @@ impl World {
                 self.ticks.remove(&(life, part));
                 match part {
                     Part::Lease => self.lease(life),
+                    Part::Forwarder => self.forwarder(life, None),
                     Part::Shard(shard) => self.shard(life, shard, None),
                 }
             }
@@ -234,12 +271,24 @@ impl World {
                 let result = persisting.run();
                 self.shard(life, shard, Some(Event::Persisted(result)));
             }
-            Happening::Socket(life, fence, consumer, message) => {
-                self.writes(life, fence, consumer, message);
+            Happening::Socket(life, consumer, message) => self.writes(life, consumer, message),
+            Happening::Forwarder(life, event) => self.forwarder(life, Some(event)),
+            Happening::ToLeader(peer, life, shard, event) => {
+                if self.link_is_there(peer) {
+                    self.shard(life, shard, Some(event));
+                }
             }
-            Happening::Input(life, shard, input) => {
-                self.shard(life, shard, Some(Event::Input(input)));
+            Happening::ToServing(peer, life, event) => {
+                if self.link_is_there(peer) {
+                    self.forwarder(life, Some(event));
+                }
             }
+            Happening::Answers(life, client, consumer, id, event) => {
+                self.answers(life, (client, consumer), &id, event);
+            }
+            Happening::Connect => self.connect(),
+            Happening::Clients => self.clients_connect(),
+            Happening::Resume(node) => self.resume(node),
             Happening::Client => self.client_acts(),
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Expire => self.expire(),
@@ -265,6 +314,7 @@ impl World {
                 nodes[node].start(*charter, members, (*at, *planted), *window);
                 let life = self.life(node);
                 self.lease(life);
+                self.forwarder(life, None);
                 for shard in (0..self.charter.shards).map(ShardId) {
                     self.shard(life, shard, None);
                 }
@@ -272,19 +322,20 @@ impl World {
         }
     }
 
+    /// A process does what has waited for it, in its order.
+    fn resume(&mut self, node: usize) {
+        let until = self.nodes[node].stopped_until;
+        if until > self.at {
+            return self.after(until - self.at, Happening::Resume(node));
+        }
+        for happening in mem::take(&mut self.nodes[node].backlog) {
+            self.happens(happening);
+        }
+    }
+
     pub(super) fn life(&self, node: usize) -> Life {
         let life = self.nodes[node].life;
         Life { node, life }
-    }
-
-    /// Returns the process and shard that lead a shard, if there are any.
-    pub(super) fn leaders(&self, shard: ShardId) -> Vec<Life> {
-        let nodes = 0..self.nodes.len();
-        let leads = |node: &usize| {
-            let process = self.nodes[*node].process.as_ref();
-            process.is_some_and(|it| it.shards[usize::from(shard.0)].is_leading())
-        };
-        nodes.filter(leads).map(|node| self.life(node)).collect()
     }
 
     /// All nodes contain the same.
@@ -318,9 +369,12 @@ impl World {
 
     /// Takes a node down.
     pub(super) fn end(&mut self, node: usize) {
+        let life = self.life(node);
         let node = &mut self.nodes[node];
         node.life += 1;
         node.stopped_until = 0;
+        node.backlog.clear();
         drop(mem::take(&mut node.process));
+        self.break_links_of(life);
     }
 }

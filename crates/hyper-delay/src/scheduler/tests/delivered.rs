@@ -41,7 +41,7 @@ impl Delivered {
         }
     }
 
-    fn named(&self) -> Named {
+    pub(super) fn named(&self) -> Named {
         Named {
             id: self.id.clone(),
             route: Some(self.route.clone()),

@@ -45,6 +45,8 @@ pub(super) fn check(world: &World) {
         }
     }
     check_states(world, &on_disk);
+    world.check_credit();
+    world.check_waiting();
 }
 
 fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {
@@ -80,7 +82,8 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
             }
             State::InFlight(round) => {
                 assert!(round.has_timer(&scheduler.timers), "{task:?} has no timer");
-                assert!(round.holders().count() > 0, "{task:?} has no live copy");
+                let copies = round.holders().count() + round.missing() as usize;
+                assert!(copies > 0, "{task:?} has no live copy");
                 // A copy of a revision that is gone from the disk may not have been sent; the
                 // scheduler will be told that it is gone.
                 for holder in round.holders().filter(|_| on_disk.contains(&seq)) {
@@ -93,8 +96,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     let mut written = world.deliveries.iter();
                     let is_written = written
                         .any(|it| (it.consumer, it.seq, it.attempt) == (holder, seq, attempt));
+                    let mut adopted = world.nodes.adopted.iter();
+                    let is_adopted = adopted.any(|it| (it.0, it.1) == (holder, seq));
                     assert!(
-                        is_queued || is_written,
+                        is_queued || is_written || is_adopted,
                         "{holder} will not be sent its copy of {task:?}"
                     );
                 }

@@ -1,6 +1,7 @@
 //! Random histories: whatever happens, what was acknowledged is delivered until it is acknowledged,
 //! and never early. After each step the invariants hold.
 
+mod cluster;
 mod history;
 mod options;
 
@@ -13,24 +14,49 @@ use super::{
     world::Delivered,
 };
 use crate::{
+    config::Config,
     protocol::{BulkAct, Filter, Mode, Request, Terms},
     record::key,
     scheduler::Input,
     store::Space,
 };
+use cluster::{ClusterHappens, Reports};
 use history::{Happens, happens};
 use options::{Options, options};
 
 /// The second one is hedged, and so is the third, with a longer delay.
 const ROUTES: [&str; 3] = ["plain", "hedged", "hedged-slowly"];
 
-fn live(history: Vec<Happens>, options: &Options) {
-    let config = options.config();
+/// Something happens, to any server or to a shard of a cluster.
+#[derive(Debug, Clone)]
+enum InCluster {
+    Usual(Happens),
+    Cluster(ClusterHappens),
+}
+
+/// `lent` is the credit of the first connections, if they are lent it.
+fn live(history: impl IntoIterator<Item = InCluster>, options: &Options, lent: Option<Vec<u16>>) {
+    let config = Config {
+        credit: if lent.is_some() { 0 } else { 2 },
+        ..options.config()
+    };
     let mut world = World::with(config, 200, options.window_tasks, options.ready);
     let mut client = Client::default();
+    for credit in lent.into_iter().flatten() {
+        let consumer = world.connect(&ROUTES);
+        world.lend(consumer, credit);
+        client.consumers.push(consumer);
+    }
+    let mut reports = Reports::default();
     for happens in history {
         let before = world.deliveries.len();
-        step(&mut world, &mut client, &happens);
+        match happens {
+            InCluster::Usual(happens) => step(&mut world, &mut client, &happens),
+            InCluster::Cluster(happens) => {
+                client.number += 1;
+                cluster::step(&mut world, &mut client, &mut reports, &happens);
+            }
+        }
         client.latest = client.latest.max(world.now.wall_millis());
         for delivered in &world.deliveries[before..] {
             check_delivery(&mut client, delivered);
@@ -213,7 +239,11 @@ fn finish(mut world: World, mut client: Client) {
     let before = world.deliveries.len();
     world.acking = true;
     world.unreadable.clear();
-    world.connect(&ROUTES);
+    let consumer = world.connect(&ROUTES);
+    if world.scheduler.settings.credit == 0 {
+        world.input(Input::Holding(false));
+        world.lend(consumer, 100);
+    }
     for route in ROUTES {
         let route = route.into();
         world.ask(0, Request::Resume { route });
@@ -254,6 +284,7 @@ fn finish(mut world: World, mut client: Client) {
     let index = meta.iter().filter(|(key, _)| key.starts_with(key::EXPIRY));
     assert_eq!(index.count(), 0, "the index of expiry");
     assert_eq!(world.in_memory(), 0);
+    assert!(world.scheduler.remote.inherits_nothing());
     assert!(world.scheduler.timers.is_empty(), "a timer is left");
 }
 
@@ -269,6 +300,42 @@ proptest! {
         history in prop::collection::vec(happens(), 1..120),
         options in options(),
     ) {
-        live(history, &options);
+        live(history.into_iter().map(InCluster::Usual), &options, None);
+    }
+}
+
+/// In a cluster connections are lent their credit.
+fn in_cluster() -> impl Strategy<Value = InCluster> {
+    // Registrations give no credit.
+    let usual = happens().prop_map(|happens| match happens {
+        Happens::Register {
+            consumer,
+            route,
+            exclusive,
+            ..
+        } => Happens::Register {
+            consumer,
+            route,
+            credit: None,
+            exclusive,
+        },
+        happens => happens,
+    });
+    prop_oneof![
+        1 => usual.prop_map(InCluster::Usual),
+        1 => cluster::happens().prop_map(InCluster::Cluster),
+    ]
+}
+
+proptest! {
+    #![proptest_config(crate::cases(2_000))]
+
+    #[test]
+    fn whatever_happens_to_a_shard_no_task_is_lost_stuck_early_or_delivered_twice(
+        history in prop::collection::vec(in_cluster(), 1..200),
+        options in options(),
+        lent in prop::collection::vec(0..4u16, 0..4),
+    ) {
+        live(history, &options, Some(lent));
     }
 }

@@ -11,16 +11,14 @@ use super::super::{ConsumerId, Effects, Input, Message, Next, Scheduler, Setting
 use super::{
     asking::as_input,
     committer::Committer,
+    nodes::Nodes,
     sockets::{Queued, Sockets},
 };
 use crate::{
     clock::Now,
     config::Config,
     ledger::{Op, Sweep, SweepAct},
-    protocol::{
-        BulkAct, BulkRequest, Compression, Filter, Headers, Mode, Named, Reply, Request, Schedule,
-        Terms,
-    },
+    protocol::{Mode, Reply, Request},
     record::{self, Place, Task},
     store::{ReadStore as _, Space, fake::Fake},
 };
@@ -42,6 +40,7 @@ pub(super) struct World {
     /// What was written to the connections.
     pub(super) deliveries: Vec<Delivered>,
     pub(super) sockets: Sockets,
+    pub(super) nodes: Nodes,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
     /// The routes and ids of dead letters that were to be removed because of their age.
@@ -105,6 +104,7 @@ impl World {
             replies: Vec::new(),
             deliveries: Vec::new(),
             sockets: Sockets::default(),
+            nodes: Nodes::default(),
             unreadable: BTreeSet::new(),
             old_dead: BTreeSet::new(),
             acking: false,
@@ -229,84 +229,22 @@ impl World {
     }
 
     pub(super) fn ask(&mut self, consumer: ConsumerId, request: Request) {
+        if let Request::Ack { delivery, .. } | Request::Nack { delivery, .. } = &request {
+            self.nodes.answered(consumer, &delivery.id);
+        }
         self.input(as_input(consumer, request));
     }
 
-    pub(super) fn schedule(&mut self, id: &str, fire_at: u64) {
-        self.schedule_on("route", id, fire_at, 0, false);
-    }
-
-    pub(super) fn schedule_on(
-        &mut self,
-        route: &str,
-        id: &str,
-        fire_at: u64,
-        payload: u64,
-        replace: bool,
-    ) {
-        self.schedule_with((route, id), fire_at, payload, replace, None);
-    }
-
-    pub(super) fn schedule_with(
-        &mut self,
-        (route, id): (&str, &str),
-        fire_at: u64,
-        payload: u64,
-        replace: bool,
-        terms: Option<Terms>,
-    ) {
-        let schedule = Schedule {
-            id: Some(id.into()),
-            route: Some(route.into()),
-            fire_at,
-            compression: Compression::None,
-            payload: payload.to_be_bytes().into(),
-            replace,
-            headers: Headers::default(),
-            terms: terms.map(Box::new),
-        };
-        self.ask(0, Request::Schedule(schedule));
-    }
-
-    pub(super) fn cancel(&mut self, route: &str, id: &str) {
-        let (route, id) = (route.into(), id.into());
-        self.ask(0, Request::Cancel { route, id });
-    }
-
-    pub(super) fn bulk(&mut self, act: BulkAct, route: &str, filter: Filter) {
-        let bulk = BulkRequest {
-            act,
-            route: route.into(),
-            filter,
-            in_flight: false,
-            dry_run: false,
-        };
-        self.ask(0, Request::Bulk(Box::new(bulk)));
-    }
-
-    pub(super) fn ack(&mut self, consumer: ConsumerId, id: &Arc<str>, attempt: u32) {
-        let delivery = Named {
-            id: id.clone(),
-            route: None,
-            attempt: Some(attempt),
-        };
-        let confirm = true;
-        self.ask(consumer, Request::Ack { delivery, confirm });
-    }
-
-    pub(super) fn ack_delivery(&mut self, delivered: &Delivered) {
-        self.ask(delivered.consumer, delivered.ack());
-    }
-
-    pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
-        self.ask(delivered.consumer, delivered.nack(delay_ms));
-    }
-
-    pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {
-        self.ask(delivered.consumer, delivered.touch(extend_ms));
-    }
-
     pub(super) fn input(&mut self, input: Input) {
+        match &input {
+            Input::Closed(consumer) => self.nodes.closed(*consumer),
+            Input::Unsent(copy)
+            | Input::SentTooLate { copy, .. }
+            | Input::Undeliverable { copy, .. } => {
+                self.nodes.answered(copy.consumer, &copy.id);
+            }
+            _ => {}
+        }
         self.scheduler.handle(input, self.now);
         self.carry_out();
     }
@@ -364,6 +302,7 @@ impl World {
             match message {
                 Message::Reply { reply, .. } => self.replies.push((consumer, reply)),
                 Message::Quiet(_) => {}
+                Message::Credit(credit) => self.nodes.heard(consumer, credit),
                 Message::Deliver {
                     seq,
                     route,
@@ -373,6 +312,7 @@ impl World {
                     ..
                 } => {
                     assert!(until > self.now.monotonic, "a copy is sent too late");
+                    assert!(!self.scheduler.remote.is_holding, "{id} is delivered");
                     let now = self.now.wall_millis();
                     let content = self.store.get(Space::Tasks, &record::key::task(seq));
                     if let Some(content) = content.unwrap() {
@@ -388,6 +328,7 @@ impl World {
                         seq,
                         at: now,
                     };
+                    self.nodes.sent(&delivery, until, self.now.monotonic);
                     let queued = self.sockets.send(Queued { delivery, until });
                     inputs.extend(queued.and_then(|queued| self.write(queued)));
                 }

@@ -1,0 +1,149 @@
+//! What clients say of their deliveries.
+
+use std::sync::Arc;
+
+use super::{
+    Forwarder,
+    session::{Pending, Queueable, What},
+    wire::{Asked, ToLeader},
+};
+use crate::{
+    cluster::ShardId,
+    ledger::Subject,
+    protocol::{Named, Reply, Request},
+    scheduler::{ConsumerId, Message},
+};
+
+impl Forwarder {
+    /// A client acknowledges a delivery. Whoever leads the shard now takes the ack, also if another
+    /// leader has sent the delivery.
+    pub(super) fn acked(&mut self, to: Pending, named: &Named, confirm: bool) {
+        let consumer = to.consumer;
+        let connection = self.connections.get_mut(&consumer);
+        let delivered = connection.and_then(|it| {
+            let delivered = it.deliveries.answered(named)?;
+            it.lending.ended(delivered.shard);
+            Some(delivered)
+        });
+        let Some(delivered) = delivered else {
+            let acked = Reply::Acked {
+                id: named.id.clone(),
+                route: named.route.clone(),
+                removed: false,
+            };
+            return self.reply_or_quiet(to, confirm.then_some(acked));
+        };
+        let subject = Subject {
+            route: delivered.route.clone(),
+            id: named.id.clone(),
+            seq: delivered.seq,
+            attempt: delivered.attempt,
+        };
+        let shard = delivered.shard;
+        let pending = if confirm {
+            Some(to)
+        } else {
+            self.reply_or_quiet(to, None);
+            None
+        };
+        let ack = Queueable::Ack(subject, delivered, pending);
+        self.forward(shard, consumer, ack);
+        self.release(consumer, &named.id);
+        self.balance(consumer);
+    }
+
+    /// A client gives a delivery back. Only the leader that counts it as in flight is told.
+    pub(super) fn nacked(
+        &mut self,
+        to: Pending,
+        named: &Named,
+        (delay_ms, reason): (Option<u64>, Option<Arc<str>>),
+    ) {
+        let consumer = to.consumer;
+        let connection = self.connections.get_mut(&consumer);
+        let delivered = connection.and_then(|it| {
+            let delivered = it.deliveries.answered(named)?;
+            it.lending.ended(delivered.shard);
+            Some(delivered)
+        });
+        self.reply_or_quiet(to, None);
+        let Some(delivered) = delivered else {
+            return;
+        };
+        let nacked = ToLeader::Nacked {
+            consumer,
+            named: delivered.named(named.id.clone()),
+            seq: delivered.seq,
+            delay_ms,
+            reason,
+        };
+        self.send_to(&delivered, nacked);
+        self.release(consumer, &named.id);
+        self.balance(consumer);
+    }
+
+    /// A client asks for more time to answer a delivery.
+    pub(super) fn touched(&mut self, mut to: Pending, named: &Named, extend_ms: Option<u64>) {
+        let connection = self.connections.get(&to.consumer);
+        let delivered = connection.and_then(|it| it.deliveries.named(named));
+        let Some(delivered) = delivered else {
+            let touched = Reply::Touched {
+                id: named.id.clone(),
+                route: named.route.clone(),
+                attempt: named.attempt,
+                deadline: None,
+            };
+            return self.reply(to, touched);
+        };
+        let shard = delivered.shard;
+        let touch = Request::Touch {
+            delivery: delivered.named(named.id.clone()),
+            extend_ms,
+        };
+        to.what = What::Touch;
+        let consumer = to.consumer;
+        let asked = Box::new(Asked::Request(touch, None));
+        self.forward(shard, consumer, Queueable::Request(asked, to));
+    }
+
+    /// A request is done; without a reply, its room is free.
+    pub(super) fn reply_or_quiet(&mut self, to: Pending, reply: Option<Reply>) {
+        match reply {
+            Some(reply) => self.reply(to, reply),
+            None => {
+                let message = Message::Quiet(to.weight);
+                self.effects.messages.push((to.consumer, message));
+            }
+        }
+    }
+
+    /// Sends something to the leader of a shard, or lets it wait for one.
+    pub(super) fn forward(&mut self, shard: ShardId, consumer: ConsumerId, what: Queueable) {
+        let expires = self.now.after(self.setup.lease);
+        let session = self.session(shard);
+        if session.up().is_none() {
+            return session.wait(consumer, what, expires);
+        }
+        let message = match what {
+            Queueable::Request(asked, pending) => {
+                if let What::Register(_) = pending.what {
+                    self.open(shard, consumer);
+                }
+                let number = self.session(shard).number(pending);
+                ToLeader::Asked(consumer, number, asked)
+            }
+            Queueable::Ack(subject, delivered, pending) => {
+                let confirm = pending.map(|mut pending| {
+                    pending.what = What::Ack(delivered);
+                    session.number(pending)
+                });
+                ToLeader::Acked {
+                    consumer,
+                    subject,
+                    confirm,
+                }
+            }
+        };
+        self.send(shard, message);
+    }
+}

@@ -1,0 +1,92 @@
+//! What a serving node knows of a connection.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use race_wheel::Tick;
+
+use super::{deliveries::Deliveries, lending::Lending};
+use crate::{
+    cluster::ShardId,
+    protocol::{Accept, Mode},
+};
+
+/// A connection of a client.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// The routes it has registered.
+    routes: BTreeMap<Arc<str>, Mode>,
+    /// The route the server made for it, because it scheduled without one.
+    own_route: Option<Arc<str>>,
+    /// The compressions that it accepts.
+    pub(super) accept: Accept,
+    /// The shards whose leaders know it.
+    pub(super) opened: BTreeSet<ShardId>,
+    pub(super) lending: Lending,
+    pub(super) deliveries: Deliveries,
+    /// It takes no further deliveries.
+    pub(super) is_closing: bool,
+}
+
+impl Connection {
+    pub(super) fn new(credit: u16) -> Self {
+        Self {
+            routes: BTreeMap::new(),
+            own_route: None,
+            accept: Accept::default(),
+            opened: BTreeSet::new(),
+            lending: Lending::new(credit),
+            deliveries: Deliveries::default(),
+            is_closing: false,
+        }
+    }
+
+    /// Adds a registration. Returns whether it is new.
+    pub(super) fn add_route(&mut self, route: &Arc<str>, mode: Mode) -> bool {
+        self.routes.insert(route.clone(), mode).is_none()
+    }
+
+    /// Returns whether it had registered the route.
+    pub(super) fn remove_route(&mut self, route: &str) -> bool {
+        self.routes.remove(route).is_some()
+    }
+
+    pub(super) fn has_route(&self, route: &str) -> bool {
+        self.routes.contains_key(route)
+    }
+
+    pub(super) const fn routes(&self) -> &BTreeMap<Arc<str>, Mode> {
+        &self.routes
+    }
+
+    /// The only route it has registered, if it has exactly one.
+    pub(super) fn only_route(&self) -> Option<&Arc<str>> {
+        let mut routes = self.routes.keys();
+        let route = routes.next();
+        route.filter(|_| routes.next().is_none())
+    }
+
+    /// The route that the server made for it.
+    pub(super) const fn own_route(&self) -> Option<&Arc<str>> {
+        self.own_route.as_ref()
+    }
+
+    /// The route the server makes for it: always the same.
+    pub(super) fn make_own_route(&mut self, make: impl FnOnce() -> Arc<str>) -> Arc<str> {
+        self.own_route.get_or_insert_with(make).clone()
+    }
+
+    /// What it has in flight of a shard.
+    pub(super) fn used(&mut self, shard: ShardId, now: Tick) -> u16 {
+        let of_shard = self.deliveries.of_shard(shard);
+        let used = of_shard.filter(|(_, delivered)| delivered.until > now);
+        u16::try_from(used.count()).unwrap_or(u16::MAX)
+    }
+
+    /// Whether it has registered nothing and has nothing in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.routes.is_empty() && self.deliveries.len() == 0
+    }
+}

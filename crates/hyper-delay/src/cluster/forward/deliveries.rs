@@ -1,0 +1,216 @@
+//! The deliveries of a connection that the client can still answer.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use race_wheel::Tick;
+
+use super::wire::Copy;
+use crate::{
+    authority::Authority,
+    cluster::ShardId,
+    protocol::{Accept, Named},
+};
+
+/// The unanswered deliveries that are remembered after their time.
+const LATE: usize = 1_024;
+
+/// A delivery to a client.
+#[derive(Debug, Clone)]
+pub(super) struct Delivered {
+    pub(super) shard: ShardId,
+    pub(super) route: Arc<str>,
+    pub(super) seq: u64,
+    pub(super) attempt: u32,
+    /// The leadership that counts it as in flight.
+    pub(super) epoch: u64,
+    /// The end of the time to answer on this node's clock, and on that of the leader.
+    pub(super) until: Tick,
+    pub(super) until_there: Tick,
+    /// It may be written while this holds.
+    pub(super) authority: Arc<Authority>,
+}
+
+impl Delivered {
+    pub(super) fn new(copy: &Copy, epoch: u64, until: Tick, authority: Arc<Authority>) -> Self {
+        Self {
+            shard: ShardId(authority.shard()),
+            route: copy.subject.route.clone(),
+            seq: copy.subject.seq,
+            attempt: copy.subject.attempt,
+            epoch,
+            until,
+            until_there: copy.until,
+            authority,
+        }
+    }
+
+    /// Returns its full name.
+    pub(super) fn named(&self, id: Arc<str>) -> Named {
+        Named {
+            id,
+            route: Some(self.route.clone()),
+            attempt: Some(self.attempt),
+        }
+    }
+
+    /// Whether an answer that names its id names this delivery.
+    fn is(&self, named: &Named) -> bool {
+        let route = named.route.as_ref();
+        route.is_none_or(|route| *route == self.route)
+            && named.attempt.is_none_or(|attempt| attempt == self.attempt)
+    }
+
+    fn is_of(&self, other: &Self) -> bool {
+        self.shard == other.shard && self.route == other.route
+    }
+}
+
+/// A delivery whose turn has not come: the client has another one with the same id.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) delivered: Delivered,
+    pub(super) accept: Accept,
+}
+
+/// See the [module](self). An id is delivered once at a time, so that an answer that names only the id
+/// is exact.
+#[derive(Debug, Default)]
+pub(super) struct Deliveries {
+    in_flight: BTreeMap<Arc<str>, Delivered>,
+    held: BTreeMap<Arc<str>, VecDeque<Held>>,
+    /// Deliveries without an answer in their time, the latest last.
+    late: VecDeque<(Arc<str>, Delivered)>,
+}
+
+impl Deliveries {
+    /// Adds a delivery. Returns it if it is the client's turn; otherwise it is held.
+    pub(super) fn add(&mut self, id: &Arc<str>, held: Held, now: Tick) -> Option<Held> {
+        if let Some(before) = self.in_flight.get(id) {
+            // The leader gives no second copy before the time of the first one has passed.
+            let is_over = before.until <= now || before.is_of(&held.delivered);
+            if !is_over {
+                self.held.entry(id.clone()).or_default().push_back(held);
+                return None;
+            }
+            self.overdue(id);
+        }
+        self.in_flight.insert(id.clone(), held.delivered.clone());
+        Some(held)
+    }
+
+    /// Removes and returns the delivery that an answer names: the one in flight, or the latest of
+    /// those whose time has passed.
+    pub(super) fn answered(&mut self, named: &Named) -> Option<Delivered> {
+        if self.named(named).is_some() {
+            return self.in_flight.remove(&named.id);
+        }
+        let mut late = self.late.iter();
+        let place = late.rposition(|(id, delivered)| *id == named.id && delivered.is(named))?;
+        self.late.remove(place).map(|(_, delivered)| delivered)
+    }
+
+    /// Returns the delivery in flight that a request names.
+    pub(super) fn named(&self, named: &Named) -> Option<&Delivered> {
+        self.in_flight.get(&named.id).filter(|it| it.is(named))
+    }
+
+    /// Returns the delivery in flight of an id.
+    pub(super) fn latest_mut(&mut self, id: &str) -> Option<&mut Delivered> {
+        self.in_flight.get_mut(id)
+    }
+
+    /// Returns the delivery in flight of an id, if it is of this revision.
+    pub(super) fn get_mut(&mut self, id: &str, seq: u64) -> Option<&mut Delivered> {
+        self.in_flight.get_mut(id).filter(|it| it.seq == seq)
+    }
+
+    /// Removes the delivery in flight of an id, if it is of this revision.
+    pub(super) fn remove(&mut self, id: &str, seq: u64) -> Option<Delivered> {
+        self.get_mut(id, seq)?;
+        self.in_flight.remove(id)
+    }
+
+    /// An answer may not have taken effect: it can be repeated.
+    pub(super) fn unanswered(&mut self, id: Arc<str>, delivered: Delivered) {
+        self.remember(id, delivered);
+    }
+
+    /// Returns the next delivery of an id that the client can have now, which counts as in flight
+    /// from now on. Those that are void by now are dropped.
+    pub(super) fn release(&mut self, id: &Arc<str>, now: Tick) -> Option<Held> {
+        if self.in_flight.contains_key(id) {
+            return None;
+        }
+        let held = self.held.get_mut(id)?;
+        let next = loop {
+            match held.pop_front() {
+                Some(next) if next.delivered.authority.holds(now) => break Some(next),
+                Some(_) => {}
+                None => break None,
+            }
+        };
+        if held.is_empty() {
+            self.held.remove(id);
+        }
+        let next = next?;
+        self.in_flight.insert(id.clone(), next.delivered.clone());
+        Some(next)
+    }
+
+    /// Returns when the time of a delivery passes for whose end others wait.
+    pub(super) fn next(&self) -> Option<Tick> {
+        let waited = self.held.keys().filter_map(|id| self.in_flight.get(id));
+        waited.map(|delivered| delivered.until).min()
+    }
+
+    /// Returns the ids for which others wait, and whose time has passed.
+    pub(super) fn expire(&mut self, now: Tick) -> Vec<Arc<str>> {
+        let waited = self.held.keys();
+        let over = waited.filter(|id| self.in_flight.get(*id).is_none_or(|it| it.until <= now));
+        let over: Vec<Arc<str>> = over.cloned().collect();
+        for id in &over {
+            self.overdue(id);
+        }
+        over
+    }
+
+    /// Moves those whose time has passed to the late ones.
+    pub(super) fn prune(&mut self, now: Tick) {
+        let over = self.in_flight.iter().filter(|(_, it)| it.until <= now);
+        let mut over: Vec<_> = over.map(|(id, it)| (it.until, id.clone())).collect();
+        over.sort_unstable();
+        for (_, id) in over {
+            self.overdue(&id);
+        }
+    }
+
+    /// The number of deliveries in flight.
+    pub(super) fn len(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// The deliveries in flight of a shard.
+    pub(super) fn of_shard(
+        &mut self,
+        shard: ShardId,
+    ) -> impl Iterator<Item = (&Arc<str>, &mut Delivered)> {
+        let all = self.in_flight.iter_mut();
+        all.filter(move |(_, delivered)| delivered.shard == shard)
+    }
+
+    fn overdue(&mut self, id: &Arc<str>) {
+        if let Some(delivered) = self.in_flight.remove(id) {
+            self.remember(id.clone(), delivered);
+        }
+    }
+
+    fn remember(&mut self, id: Arc<str>, delivered: Delivered) {
+        if self.late.len() == LATE {
+            self.late.pop_front();
+        }
+        self.late.push_back((id, delivered));
+    }
+}

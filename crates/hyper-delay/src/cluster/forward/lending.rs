@@ -1,0 +1,407 @@
+//! The credit of a connection, lent to shards.
+
+use std::collections::BTreeMap;
+
+use crate::cluster::ShardId;
+
+/// How the credit of one connection is spread over the shards of which it has routes.
+///
+/// The leader of a shard gives the connection copies up to what it was lent. So a connection never
+/// has more in flight than its credit, whatever the shards do, and nothing is asked before a
+/// delivery. A shard that has more for the connection says that it *wants* credit. It gets what is
+/// free, or what others give back: a share of what a shard holds that does not want more, and of
+/// one that wants more, what it has beyond the one that asks. Each shard keeps one at least, if there
+/// is enough for all.
+#[derive(Debug)]
+pub(super) struct Lending {
+    credit: u16,
+    loans: BTreeMap<ShardId, Loan>,
+    /// The number of times that something was lent.
+    turns: u64,
+}
+
+/// What a shard was lent.
+#[derive(Debug, Default)]
+struct Loan {
+    /// What it may use, or has not returned yet.
+    lent: u16,
+    /// How much of that it was asked to return.
+    recalled: u16,
+    /// It has something for the connection, and no credit left.
+    wants: bool,
+    /// When it was lent something last.
+    turn: u64,
+    /// Nothing is lent to it: its leader is not known.
+    is_closed: bool,
+}
+
+impl Loan {
+    /// What stays.
+    const fn kept(&self) -> u16 {
+        self.lent - self.recalled
+    }
+}
+
+/// A change of a loan, for the leader of the shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    /// This much more.
+    Lend(ShardId, u16),
+    /// This much is to be returned.
+    Recall(ShardId, u16),
+}
+
+impl Lending {
+    pub(super) const fn new(credit: u16) -> Self {
+        Self {
+            credit,
+            loans: BTreeMap::new(),
+            turns: 0,
+        }
+    }
+
+    pub(super) const fn credit(&self) -> u16 {
+        self.credit
+    }
+
+    /// Changes the credit. Balance afterwards.
+    pub(super) fn set_credit(&mut self, credit: u16) {
+        self.credit = credit;
+    }
+
+    /// A shard takes part, or its leader is known again. It still has `lent` from before.
+    pub(super) fn open(&mut self, shard: ShardId, lent: u16) {
+        self.loans.insert(
+            shard,
+            Loan {
+                lent,
+                ..Loan::default()
+            },
+        );
+    }
+
+    /// A shard takes part, if it does not yet.
+    pub(super) fn open_once(&mut self, shard: ShardId) {
+        if self.loans.get(&shard).is_none_or(|loan| loan.is_closed) {
+            self.open(shard, 0);
+        }
+    }
+
+    /// The leader of a shard is not known any more: of its loan, only what is `used` counts.
+    pub(super) fn close(&mut self, shard: ShardId, used: u16) {
+        if let Some(loan) = self.loans.get_mut(&shard) {
+            *loan = Loan {
+                lent: used,
+                is_closed: true,
+                ..Loan::default()
+            };
+        }
+    }
+
+    /// A shard takes no part any more.
+    pub(super) fn remove(&mut self, shard: ShardId) {
+        self.loans.remove(&shard);
+    }
+
+    /// A copy has ended whose leader is not known.
+    pub(super) fn ended(&mut self, shard: ShardId) {
+        if let Some(loan) = self.loans.get_mut(&shard).filter(|loan| loan.is_closed) {
+            loan.lent = loan.lent.saturating_sub(1);
+        }
+    }
+
+    /// A shard has something for the connection, and no credit left.
+    pub(super) fn wanted(&mut self, shard: ShardId) {
+        if let Some(loan) = self.loans.get_mut(&shard) {
+            loan.wants = true;
+        }
+    }
+
+    /// A shard has nothing more for the connection.
+    pub(super) fn sated(&mut self, shard: ShardId) {
+        if let Some(loan) = self.loans.get_mut(&shard) {
+            loan.wants = false;
+        }
+    }
+
+    /// A shard has returned credit.
+    pub(super) fn returned(&mut self, shard: ShardId, credit: u16) {
+        if let Some(loan) = self.loans.get_mut(&shard) {
+            loan.lent = loan.lent.saturating_sub(credit);
+            loan.recalled = loan.recalled.saturating_sub(credit);
+        }
+    }
+
+    /// Lends what is free and recalls what others need.
+    pub(super) fn balance(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        self.lower(&mut changes);
+        self.lend(&mut changes);
+        self.recall(&mut changes);
+        changes
+    }
+
+    fn lent(&self) -> u16 {
+        let all = self.loans.values().map(|loan| loan.lent);
+        all.fold(0, u16::saturating_add)
+    }
+
+    /// What no shard has.
+    fn free(&self) -> u16 {
+        self.credit.saturating_sub(self.lent())
+    }
+
+    /// What each shard has if all have the same.
+    fn share(&self) -> u16 {
+        let shards = self.loans.values().filter(|loan| !loan.is_closed).count();
+        self.credit / u16::try_from(shards.max(1)).unwrap_or(u16::MAX)
+    }
+
+    /// Recalls what is lent beyond the credit, from those that have the most.
+    fn lower(&mut self, changes: &mut Vec<Change>) {
+        let kept = self.loans.values().map(|loan| u32::from(loan.kept()));
+        let mut beyond = kept.sum::<u32>().saturating_sub(u32::from(self.credit));
+        while beyond > 0 {
+            let loans = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
+            let Some((shard, loan)) = loans.max_by_key(|(_, loan)| loan.kept()) else {
+                return;
+            };
+            let back = loan.kept().min(u16::try_from(beyond).unwrap_or(u16::MAX));
+            if back == 0 {
+                return;
+            }
+            loan.recalled += back;
+            beyond -= u32::from(back);
+            changes.push(Change::Recall(*shard, back));
+        }
+    }
+
+    /// Lends what is free: first to those that want it, the one with the least first; then to those
+    /// that have less than their share, so that a delivery need not wait for credit.
+    fn lend(&mut self, changes: &mut Vec<Change>) {
+        let share = self.share().max(1);
+        while self.free() > 0 {
+            let free = self.free();
+            let open = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
+            let (wanting, idle): (Vec<_>, Vec<_>) = open.partition(|(_, loan)| loan.wants);
+            let several = wanting.len() > 1;
+            let wanting = wanting
+                .into_iter()
+                .min_by_key(|(_, loan)| (loan.lent, loan.turn));
+            let next = wanting.map(|(shard, loan)| {
+                let much = if several { share } else { free };
+                (shard, loan, much)
+            });
+            let poor = idle.into_iter().filter(|(_, loan)| loan.lent < share);
+            let poor = poor.min_by_key(|(_, loan)| loan.lent);
+            let next = next.or_else(|| {
+                poor.map(|(shard, loan)| {
+                    let much = share - loan.lent;
+                    (shard, loan, much)
+                })
+            });
+            let Some((shard, loan, much)) = next else {
+                return;
+            };
+            let credit = much.clamp(1, free);
+            loan.lent += credit;
+            loan.wants = false;
+            self.turns += 1;
+            loan.turn = self.turns;
+            changes.push(Change::Lend(*shard, credit));
+        }
+    }
+
+    /// Recalls credit for a shard that wants some, if none is on its way back.
+    fn recall(&mut self, changes: &mut Vec<Change>) {
+        let is_coming = self.loans.values().any(|loan| loan.recalled > 0);
+        let wanting = self.loans.values().filter(|loan| loan.wants);
+        let Some(has) = wanting.map(|loan| loan.lent).min().filter(|_| !is_coming) else {
+            return;
+        };
+        let least = u16::from(self.share() > 0);
+        let back = |loan: &Loan| match loan.wants {
+            true => loan.lent.saturating_sub(has) / 2 + u16::from(has == 0 && loan.lent == 1),
+            false => (loan.lent.saturating_sub(least)).div_ceil(2),
+        };
+        let open = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
+        let most = open.max_by_key(|(_, loan)| back(loan));
+        if let Some((shard, loan)) = most {
+            let back = back(loan);
+            if back > 0 {
+                loan.recalled += back;
+                changes.push(Change::Recall(*shard, back));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    const A: ShardId = ShardId(0);
+    const B: ShardId = ShardId(1);
+    const C: ShardId = ShardId(2);
+
+    #[test]
+    fn one_shard_gets_everything() {
+        let mut lending = Lending::new(10);
+        lending.open(A, 0);
+        assert_eq!(lending.balance(), [Change::Lend(A, 10)]);
+        assert_eq!(lending.balance(), []);
+    }
+
+    #[test]
+    fn a_second_shard_gets_what_the_first_does_not_need_when_it_wants_some() {
+        let mut lending = Lending::new(10);
+        lending.open(A, 0);
+        lending.balance();
+        lending.open(B, 0);
+        assert_eq!(lending.balance(), [], "everything is lent");
+        lending.wanted(B);
+        assert_eq!(lending.balance(), [Change::Recall(A, 5)]);
+        assert_eq!(lending.balance(), [], "it is on its way");
+        lending.returned(A, 3);
+        assert_eq!(lending.balance(), [Change::Lend(B, 3)]);
+        lending.returned(A, 2);
+        assert_eq!(lending.balance(), [Change::Lend(B, 2)]);
+    }
+
+    #[test]
+    fn with_less_credit_than_shards_it_goes_round() {
+        let mut lending = Lending::new(1);
+        lending.open(A, 0);
+        lending.open(B, 0);
+        assert_eq!(lending.balance(), [Change::Lend(A, 1)]);
+        lending.wanted(B);
+        assert_eq!(lending.balance(), [Change::Recall(A, 1)]);
+        lending.returned(A, 1);
+        assert_eq!(lending.balance(), [Change::Lend(B, 1)]);
+        lending.wanted(A);
+        assert_eq!(lending.balance(), [Change::Recall(B, 1)]);
+    }
+
+    #[test]
+    fn a_lower_credit_is_recalled_and_a_higher_one_lent() {
+        let mut lending = Lending::new(10);
+        lending.open(A, 0);
+        lending.balance();
+        lending.set_credit(4);
+        assert_eq!(lending.balance(), [Change::Recall(A, 6)]);
+        lending.returned(A, 6);
+        lending.set_credit(9);
+        assert_eq!(lending.balance(), [Change::Lend(A, 5)]);
+    }
+
+    #[test]
+    fn what_is_in_flight_counts_while_the_leader_is_not_known() {
+        let mut lending = Lending::new(10);
+        lending.open(A, 0);
+        lending.balance();
+        lending.close(A, 7);
+        lending.open(B, 0);
+        assert_eq!(lending.balance(), [Change::Lend(B, 3)]);
+        lending.wanted(B);
+        lending.ended(A);
+        assert_eq!(lending.balance(), [Change::Lend(B, 1)]);
+        lending.open(A, 6);
+        assert_eq!(lending.balance(), []);
+    }
+
+    /// A shard: what it was lent, has to return, uses, and what waits there.
+    #[derive(Debug, Default)]
+    struct Model {
+        credit: u16,
+        debt: u16,
+        used: u16,
+        waiting: u16,
+        told: bool,
+    }
+
+    impl Model {
+        /// Returns what it says: credit, and whether it wants some.
+        fn step(&mut self) -> (u16, Option<bool>) {
+            let back = self.debt.min(self.credit.saturating_sub(self.used));
+            self.credit -= back;
+            self.debt -= back;
+            let room = self.credit.saturating_sub(self.used + self.debt);
+            let sent = room.min(self.waiting);
+            self.used += sent;
+            self.waiting -= sent;
+            let wants = self.waiting > 0;
+            let is_news = wants != self.told;
+            self.told = wants;
+            (back, is_news.then_some(wants))
+        }
+
+        fn lent(&mut self, credit: u16) {
+            self.credit += credit;
+            self.told = false;
+            let room = self.credit.saturating_sub(self.used + self.debt);
+            let sent = room.min(self.waiting);
+            self.used += sent;
+            self.waiting -= sent;
+        }
+    }
+
+    fn carry_out(changes: Vec<Change>, shards: &mut BTreeMap<ShardId, Model>) {
+        for change in changes {
+            match change {
+                Change::Lend(shard, credit) => shards.get_mut(&shard).unwrap().lent(credit),
+                Change::Recall(shard, credit) => shards.get_mut(&shard).unwrap().debt += credit,
+            }
+        }
+    }
+
+    #[test]
+    fn at_random_the_credit_is_kept_and_nothing_waits_forever() {
+        for seed in 0..2_000 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let most = if random.bool() { 3 } else { 40 };
+            let mut credit = random.u16(1..=most);
+            let mut lending = Lending::new(credit);
+            let mut shards = BTreeMap::<_, Model>::new();
+            for shard in [A, B, C] {
+                lending.open(shard, 0);
+                shards.insert(shard, Model::default());
+            }
+            let mut most = credit;
+            for step in 0..3_000 {
+                let is_end = step > 300;
+                for (id, shard) in &mut shards {
+                    if !is_end {
+                        shard.waiting += random.u16(0..4);
+                    }
+                    if is_end || random.bool() {
+                        shard.used -= random.u16(0..=shard.used);
+                    }
+                    let (back, wants) = shard.step();
+                    if back > 0 {
+                        lending.returned(*id, back);
+                    }
+                    match wants {
+                        Some(true) => lending.wanted(*id),
+                        Some(false) => lending.sated(*id),
+                        None => {}
+                    }
+                }
+                if !is_end && random.u8(0..20) == 0 {
+                    credit = random.u16(1..=40);
+                    lending.set_credit(credit);
+                    most = most.max(credit);
+                }
+                carry_out(lending.balance(), &mut shards);
+                let used: u16 = shards.values().map(|shard| shard.used).sum();
+                assert!(used <= most, "seed {seed}: {used} of {most}");
+                if is_end && shards.values().all(|shard| shard.waiting == 0) {
+                    break;
+                }
+            }
+            let waiting: u16 = shards.values().map(|shard| shard.waiting).sum();
+            assert_eq!(waiting, 0, "seed {seed}: {shards:?} {lending:?}");
+        }
+    }
+}

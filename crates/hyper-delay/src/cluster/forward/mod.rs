@@ -1,0 +1,230 @@
+//! The forwarder: between the connections of a node and the leaders of the shards.
+//!
+//! A state machine without threads, sockets and clock, like the scheduler. A client is connected to
+//! any node. What it asks for goes to the leader of the shard of its route, in the order in which the
+//! client sent it ([`session`]); the leader's scheduler sees the connection as one of its consumers.
+//! Deliveries come back, and the forwarder remembers them ([`deliveries`]): it sends each answer to the
+//! leader of the day, with the full name of the delivery, and tells a new leader what is in flight.
+//! The credit of a connection holds over all shards ([`lending`]).
+//!
+//! ```text
+//! connections ──▶ Forwarder ──▶ leader of shard 0, here or on another node
+//!             ◀──           ◀── leader of shard 1 ...
+//! ```
+//!
+//! # When a session ends
+//!
+//! Then nobody knows whether the requests under way took effect: they are answered with
+//! `unavailable`, before anything else is sent. Deliveries that are not written yet are void
+//! ([`Authority`]), because another leader may give their tasks to another consumer.
+
+mod answers;
+mod connection;
+mod deliveries;
+mod lending;
+mod operate;
+mod requests;
+mod session;
+mod sessions;
+mod told;
+pub(crate) mod wire;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use self::{
+    connection::Connection,
+    session::{Pending, Session},
+    wire::{ToLeader, ToServing},
+};
+use super::{
+    ShardId,
+    log::{Leader, NodeName},
+    shard_of,
+};
+use crate::{
+    authority::Authority,
+    clock::Now,
+    protocol::{Code, Refusal, Reply},
+    scheduler::{ConsumerId, Input, Message, Next, OwnRoutes},
+};
+
+/// What does not change while a node runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    /// This node.
+    pub(crate) node: NodeName,
+    pub(crate) shards: u16,
+    /// The lease of a node lasts this long.
+    pub(crate) lease: Duration,
+    /// The credit of a connection that does not say one.
+    pub(crate) credit: u16,
+    /// The most routes of a connection, and of all connections of this node.
+    pub(crate) max_routes_per_connection: usize,
+    pub(crate) max_routes: usize,
+}
+
+impl Setup {
+    /// The pause before a leader is asked again.
+    fn pause(&self) -> Duration {
+        self.lease / 64
+    }
+
+    /// How often a leader is asked how long its leadership holds.
+    fn ping(&self) -> Duration {
+        self.lease / 8
+    }
+}
+
+/// What has happened.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// On a connection, or what became of a delivery to it.
+    Input(Input),
+    /// A delivery was not written, because its session has ended.
+    Void {
+        /// To whom it was.
+        consumer: ConsumerId,
+        /// Its revision.
+        seq: u64,
+        /// Its task.
+        id: Arc<str>,
+    },
+    /// Who leads a shard, as far as this node knows.
+    Leader(ShardId, Option<Leader>),
+    /// The replica of this node contains this entry.
+    Applied(ShardId, u64),
+    /// There is a link to a node.
+    Linked(NodeName),
+    /// The link to a node is broken.
+    Unlinked(NodeName),
+    /// A node says something of a shard.
+    Told(NodeName, ShardId, ToServing),
+}
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// For connections, in this order for each.
+    pub(crate) messages: Vec<(ConsumerId, Message)>,
+    /// For leaders, in this order for each shard and node. A message is lost if there is no link.
+    pub(crate) to_leaders: Vec<(NodeName, ShardId, ToLeader)>,
+    /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
+    /// [`Event::Void`] before the next tick.
+    pub(crate) revoked: Vec<Arc<Authority>>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Forwarder {
+    setup: Setup,
+    own_routes: Arc<OwnRoutes>,
+    now: Now,
+    /// By shard.
+    sessions: Vec<Session>,
+    /// The nodes to which there is a link; this one is always among them.
+    linked: BTreeSet<NodeName>,
+    connections: BTreeMap<ConsumerId, Connection>,
+    /// Registrations of all connections.
+    routes: usize,
+    effects: Effects,
+}
+
+impl Forwarder {
+    pub(crate) fn new(setup: Setup, own_routes: Arc<OwnRoutes>, now: Now) -> Self {
+        let sessions = (0..setup.shards).map(|_| Session::new(now.monotonic));
+        Self {
+            sessions: sessions.collect(),
+            linked: BTreeSet::from([setup.node.clone()]),
+            setup,
+            own_routes,
+            now,
+            connections: BTreeMap::new(),
+            routes: 0,
+            effects: Effects::default(),
+        }
+    }
+
+    /// Something has happened.
+    pub(crate) fn handle(&mut self, event: Event, now: Now) {
+        self.now = now;
+        match event {
+            Event::Input(input) => self.input(input),
+            Event::Void { consumer, seq, id } => self.void(consumer, seq, &id),
+            Event::Leader(shard, leader) => self.leader_is(shard, leader),
+            Event::Applied(shard, seq) => self.applied(shard, seq),
+            Event::Linked(node) => self.linked(node),
+            Event::Unlinked(node) => self.unlinked(&node),
+            Event::Told(node, shard, told) => self.told(&node, shard, told),
+        }
+    }
+
+    /// Time has passed. Returns when the next call must come at the latest.
+    pub(crate) fn tick(&mut self, now: Now) -> Next {
+        self.now = now;
+        self.advance_sessions();
+        self.expire_deliveries();
+        let sessions = self.sessions.iter().filter_map(|it| self.next_of(it));
+        let deliveries = self.connections.values();
+        let deliveries = deliveries.filter_map(|connection| connection.deliveries.next());
+        let next = sessions.chain(deliveries).min();
+        next.map_or(Next::Never, Next::At)
+    }
+
+    /// Returns what is to be done, since the last call.
+    pub(crate) fn take_effects(&mut self) -> Effects {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Returns whether a connection has no route and no delivery in flight.
+    pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
+        let connection = self.connections.get(&consumer);
+        connection.is_none_or(Connection::is_idle)
+    }
+
+    /// Returns whether no request is under way.
+    pub(crate) fn is_settled(&self) -> bool {
+        let mut sessions = self.sessions.iter();
+        sessions.all(|session| session.queue.is_empty() && session.pending.is_empty())
+    }
+
+    fn shard_of(&self, route: &str) -> ShardId {
+        shard_of(route, self.setup.shards)
+    }
+
+    fn session(&mut self, shard: ShardId) -> &mut Session {
+        &mut self.sessions[usize::from(shard.0)]
+    }
+
+    fn send(&mut self, shard: ShardId, message: ToLeader) {
+        if let Some(partner) = self.session(shard).partner() {
+            let node = partner.node.clone();
+            self.effects.to_leaders.push((node, shard, message));
+        }
+    }
+
+    fn reply(&mut self, to: Pending, reply: Reply) {
+        let message = Message::Reply {
+            reply,
+            tag: to.tag,
+            weight: to.weight,
+        };
+        self.effects.messages.push((to.consumer, message));
+    }
+
+    /// Nobody knows whether a request took effect.
+    fn unavailable(&mut self, to: Pending, message: &str) {
+        let refusal = Refusal {
+            id: to.id.clone(),
+            route: to.route.clone(),
+            ..Refusal::new(Code::Unavailable, message)
+        };
+        self.reply(to, Reply::Error(refusal));
+    }
+}
+
+#[cfg(test)]
+mod tests;

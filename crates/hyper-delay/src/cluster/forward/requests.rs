@@ -1,0 +1,284 @@
+//! What clients ask for.
+
+use std::sync::Arc;
+
+use super::{
+    Forwarder,
+    connection::Connection,
+    session::{Pending, Queueable, What},
+    wire::{Asked, ToLeader, Why},
+};
+use crate::{
+    access::{Denial, Grant, Right},
+    cluster::ShardId,
+    protocol::{Accept, Code, Mode, Refusal, Reply, Request, Schedule},
+    scheduler::{Ask, ConsumerId, Input},
+};
+
+impl Forwarder {
+    /// Something has happened on a connection.
+    pub(super) fn input(&mut self, input: Input) {
+        match input {
+            Input::Opened(consumer) => {
+                let connection = Connection::new(self.setup.credit);
+                self.connections.insert(consumer, connection);
+            }
+            Input::Closing(consumer) => self.closing(consumer),
+            Input::Closed(consumer) => self.closed(consumer),
+            Input::Asked(consumer, asks) => {
+                for ask in asks {
+                    self.asked(consumer, ask);
+                }
+            }
+            Input::Operated(operated) => self.operated(*operated),
+            Input::Unsent(copy) => self.not_sent(copy.consumer, copy.seq, &copy.id, Why::Gone),
+            Input::SentTooLate {
+                copy,
+                attempt,
+                until,
+            } => {
+                let why = Why::TooLate { attempt, until };
+                self.not_sent(copy.consumer, copy.seq, &copy.id, why);
+            }
+            Input::Undeliverable { copy, reason } => {
+                let why = Why::Undeliverable(reason);
+                self.not_sent(copy.consumer, copy.seq, &copy.id, why);
+            }
+            _ => debug_assert!(false, "this is for a scheduler"),
+        }
+    }
+
+    fn closing(&mut self, consumer: ConsumerId) {
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.is_closing = true;
+            for shard in connection.opened.clone() {
+                self.send(shard, ToLeader::Closing(consumer));
+            }
+        }
+    }
+
+    fn closed(&mut self, consumer: ConsumerId) {
+        let Some(connection) = self.connections.remove(&consumer) else {
+            return;
+        };
+        self.routes -= connection.routes().len();
+        if let Some(route) = connection.own_route() {
+            self.own_routes.remove(route);
+        }
+        for shard in connection.opened {
+            self.send(shard, ToLeader::Closed(consumer));
+        }
+    }
+
+    fn asked(&mut self, consumer: ConsumerId, ask: Ask) {
+        let Ask {
+            line,
+            weight,
+            grant,
+        } = ask;
+        let (route, id) = line.request.names();
+        let to = Pending {
+            consumer,
+            tag: line.tag,
+            weight,
+            route: route.cloned(),
+            id: id.cloned(),
+            what: What::Other,
+        };
+        match line.request {
+            Request::Ping => self.reply(to, Reply::Pong),
+            Request::Register {
+                route,
+                credit,
+                mode,
+                accept,
+            } => self.register(to, route, mode, (credit, accept)),
+            Request::Unregister { route } => self.unregister(to, route),
+            Request::Schedule(schedule) => self.schedule(to, schedule, grant),
+            Request::Ack { delivery, confirm } => self.acked(to, &delivery, confirm),
+            Request::Nack {
+                delivery,
+                delay_ms,
+                reason,
+            } => self.nacked(to, &delivery, (delay_ms, reason)),
+            Request::Touch {
+                delivery,
+                extend_ms,
+            } => self.touched(to, &delivery, extend_ms),
+            request @ Request::Cancel { .. } => self.ask(to, request, grant),
+            _ => {
+                debug_assert!(false, "the connection answers these");
+                self.reply_or_quiet(to, None);
+            }
+        }
+    }
+
+    /// Passes a request of a route to the leader of its shard.
+    pub(super) fn ask(&mut self, to: Pending, request: Request, grant: Option<Arc<Grant>>) {
+        let shard = to.route.as_ref().map(|route| self.shard_of(route));
+        let asked = Box::new(Asked::Request(request, grant));
+        self.forward(
+            shard.unwrap_or_default(),
+            to.consumer,
+            Queueable::Request(asked, to),
+        );
+    }
+
+    fn register(
+        &mut self,
+        mut to: Pending,
+        route: Arc<str>,
+        mode: Mode,
+        (credit, accept): (Option<u16>, Option<Accept>),
+    ) {
+        if let Some(refusal) = self.refuse_route(to.consumer, &route) {
+            return self.refuse(to, refusal);
+        }
+        let consumer = to.consumer;
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return self.reply_or_quiet(to, None);
+        };
+        if let Some(credit) = credit {
+            connection.lending.set_credit(credit);
+        }
+        if let Some(accept) = accept
+            && connection.accept != accept
+        {
+            connection.accept = accept;
+            for shard in connection.opened.clone() {
+                self.send(shard, ToLeader::Accepts(consumer, accept));
+            }
+        }
+        self.balance(consumer);
+        to.what = What::Register(mode);
+        let register = Request::Register {
+            route,
+            credit: None,
+            mode,
+            accept: None,
+        };
+        self.ask(to, register, None);
+    }
+
+    /// Tells the leader of a shard of a connection, if there is one.
+    pub(super) fn open(&mut self, shard: ShardId, consumer: ConsumerId) {
+        let Some(up) = self.session(shard).up() else {
+            return;
+        };
+        let lends = up.lends;
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        let accept = connection.accept;
+        if connection.opened.insert(shard) {
+            if lends {
+                connection.lending.open_once(shard);
+            }
+            self.send(shard, ToLeader::Opened(consumer));
+            if accept != Accept::default() {
+                self.send(shard, ToLeader::Accepts(consumer, accept));
+            }
+            self.balance(consumer);
+        }
+    }
+
+    fn unregister(&mut self, to: Pending, route: Arc<str>) {
+        if let Some(connection) = self.connections.get_mut(&to.consumer)
+            && connection.remove_route(&route)
+        {
+            self.routes -= 1;
+        }
+        self.ask(to, Request::Unregister { route }, None);
+    }
+
+    /// Refuses one more route for a connection that may have no more.
+    fn refuse_route(&self, consumer: ConsumerId, route: &Arc<str>) -> Option<Refusal> {
+        let connection = self.connections.get(&consumer)?;
+        if connection.has_route(route) {
+            return None;
+        }
+        let (of_one, of_all) = (connection.routes().len(), self.routes);
+        let most_of_one = self.setup.max_routes_per_connection;
+        let most = self.setup.max_routes;
+        let message = if of_one >= most_of_one {
+            format!(
+                "this connection has {of_one} routes, and max_routes_per_connection is \
+                 {most_of_one}: unregister some, or raise it"
+            )
+        } else if of_all >= most {
+            format!(
+                "all connections of this node have {of_all} routes, and max_routes is {most}: \
+                 unregister some, or raise it"
+            )
+        } else {
+            return None;
+        };
+        Some(Refusal {
+            route: Some(route.clone()),
+            ..Refusal::new(Code::TooManyRoutes, message)
+        })
+    }
+
+    /// Passes a schedule on, with a route and an id: a client that must repeat it has both.
+    fn schedule(&mut self, mut to: Pending, mut schedule: Schedule, grant: Option<Arc<Grant>>) {
+        let consumer = to.consumer;
+        let (route, is_own) = match schedule.route.take() {
+            Some(route) => (route, false),
+            None => match self.route_of(consumer) {
+                Some(route) => route,
+                None => return self.reply_or_quiet(to, None),
+            },
+        };
+        if let Some(grant) = grant.as_ref().filter(|_| !is_own)
+            && !grant.allows(Right::Schedule, &route)
+        {
+            let missing = Denial::Missing(Right::Schedule).to_string();
+            let refusal = Refusal {
+                id: schedule.id,
+                ..Refusal::new(Code::Forbidden, missing)
+            };
+            return self.refuse(to, refusal);
+        }
+        let new_id = || uuid::Uuid::now_v7().to_string().into();
+        let id = schedule.id.get_or_insert_with(new_id).clone();
+        if is_own {
+            if let Some(refusal) = self.refuse_route(consumer, &route) {
+                let id = Some(id);
+                return self.refuse(to, Refusal { id, ..refusal });
+            }
+            self.bind_own(consumer, &route);
+        }
+        to.id = Some(id);
+        to.route = Some(route.clone());
+        schedule.route = Some(route);
+        self.ask(to, Request::Schedule(schedule), grant);
+    }
+
+    /// Registers the connection's own route.
+    fn bind_own(&mut self, consumer: ConsumerId, route: &Arc<str>) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if connection.add_route(route, Mode::Shared) {
+            self.routes += 1;
+            let shard = self.shard_of(route);
+            self.open(shard, consumer);
+            self.send(
+                shard,
+                ToLeader::Bound(consumer, route.clone(), Mode::Shared),
+            );
+        }
+    }
+
+    /// Returns the route of a schedule without one: the only one that the connection has
+    /// registered, or the connection's own route. The flag is true for its own route.
+    fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
+        let connection = self.connections.get_mut(&consumer)?;
+        if let Some(route) = connection.only_route() {
+            let is_own = connection.own_route() == Some(route);
+            return Some((route.clone(), is_own));
+        }
+        let new_route = || self.own_routes.make();
+        Some((connection.make_own_route(new_route), true))
+    }
+}

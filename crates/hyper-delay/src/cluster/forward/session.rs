@@ -1,0 +1,187 @@
+//! The way from this node to the leader of a shard.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use race_wheel::Tick;
+
+use super::{
+    deliveries::Delivered,
+    wire::{Asked, Copy, Holds, Number},
+};
+use crate::{
+    authority::Authority,
+    cluster::log::{Leader, NodeName},
+    ledger::Subject,
+    protocol::Mode,
+    scheduler::ConsumerId,
+};
+
+/// A moment that does not come.
+pub(super) const NEVER: Tick = Tick::new(u64::MAX);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Who leads the shard, as far as this node knows.
+    pub(super) leader: Option<Leader>,
+    pub(super) state: State,
+    /// What waits for a leader.
+    pub(super) queue: VecDeque<Queued>,
+    /// Requests that the leader has and has not answered.
+    pub(super) pending: BTreeMap<Number, Pending>,
+    /// The last number of a request.
+    last: Number,
+    /// How far the replica of this node is.
+    pub(super) applied: u64,
+    /// Copies whose content this node does not have yet, by the place of the journal.
+    pub(super) awaiting: BTreeMap<u64, Vec<(ConsumerId, Copy)>>,
+}
+
+/// The state of a session.
+#[derive(Debug)]
+pub(super) enum State {
+    /// There is none. One may begin from this moment on.
+    Down(Tick),
+    /// A leader was asked, at this moment.
+    Begun(Partner, Tick),
+    /// It lasts.
+    Up(Up),
+}
+
+/// Whom a session is with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Partner {
+    pub(super) node: NodeName,
+    pub(super) epoch: u64,
+}
+
+/// A session that lasts.
+#[derive(Debug)]
+pub(super) struct Up {
+    pub(super) partner: Partner,
+    pub(super) authority: Arc<Authority>,
+    /// The latest answer to a ping.
+    pub(super) holds: Holds,
+    /// When that came.
+    pub(super) heard: Tick,
+    pub(super) next_ping: Tick,
+    /// The leader has been told everything from before, and the connections lend it credit.
+    pub(super) lends: bool,
+}
+
+/// A request that waits for a leader.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) consumer: ConsumerId,
+    pub(super) what: Queueable,
+    /// It is answered with `unavailable` then, if it is answered at all.
+    pub(super) expires: Tick,
+}
+
+/// What can wait for a leader.
+#[derive(Debug)]
+pub(super) enum Queueable {
+    /// A request.
+    Request(Box<Asked>, Pending),
+    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires.
+    Ack(Subject, Delivered, Option<Pending>),
+}
+
+/// A request without an answer.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) consumer: ConsumerId,
+    pub(super) tag: Option<Arc<str>>,
+    /// How much of its connection's room it takes.
+    pub(super) weight: u32,
+    pub(super) route: Option<Arc<str>>,
+    pub(super) id: Option<Arc<str>>,
+    pub(super) what: What,
+}
+
+/// What follows from the answer to a request.
+#[derive(Debug)]
+pub(super) enum What {
+    /// The connection has registered the route.
+    Register(Mode),
+    /// A delivery is acknowledged. Without an answer, the ack can be repeated.
+    Ack(Delivered),
+    /// The time to answer a delivery is longer.
+    Touch,
+    Other,
+}
+
+impl Session {
+    pub(super) const fn new(now: Tick) -> Self {
+        Self {
+            leader: None,
+            state: State::Down(now),
+            queue: VecDeque::new(),
+            pending: BTreeMap::new(),
+            last: 0,
+            applied: 0,
+            awaiting: BTreeMap::new(),
+        }
+    }
+
+    /// A session may begin now, if there is none.
+    pub(super) fn try_now(&mut self, now: Tick) {
+        if let State::Down(next) = &mut self.state {
+            *next = now.min(*next);
+        }
+    }
+
+    /// Whom the session is with, or is about to be.
+    pub(super) const fn partner(&self) -> Option<&Partner> {
+        match &self.state {
+            State::Down(_) => None,
+            State::Begun(partner, _) => Some(partner),
+            State::Up(up) => Some(&up.partner),
+        }
+    }
+
+    /// Returns the session, if it lasts.
+    pub(super) const fn up(&self) -> Option<&Up> {
+        match &self.state {
+            State::Up(up) => Some(up),
+            State::Down(_) | State::Begun(..) => None,
+        }
+    }
+
+    pub(super) const fn up_mut(&mut self) -> Option<&mut Up> {
+        match &mut self.state {
+            State::Up(up) => Some(up),
+            State::Down(_) | State::Begun(..) => None,
+        }
+    }
+
+    /// Returns the session if it is with this partner.
+    pub(super) fn with(&mut self, node: &NodeName, epoch: u64) -> Option<&mut Up> {
+        let up = self.up_mut()?;
+        let is_it = up.partner.node == *node && up.partner.epoch == epoch;
+        is_it.then_some(up)
+    }
+
+    /// Lets something wait for a leader. A reply is not waited for longer than until `expires`.
+    pub(super) fn wait(&mut self, consumer: ConsumerId, what: Queueable, expires: Tick) {
+        let expires = match &what {
+            Queueable::Ack(_, _, None) => NEVER,
+            Queueable::Ack(..) | Queueable::Request(..) => expires,
+        };
+        self.queue.push_back(Queued {
+            consumer,
+            what,
+            expires,
+        });
+    }
+
+    /// Adds a request that the leader has. Returns its number.
+    pub(super) fn number(&mut self, pending: Pending) -> Number {
+        self.last = self.last.wrapping_add(1).max(1);
+        self.pending.insert(self.last, pending);
+        self.last
+    }
+}

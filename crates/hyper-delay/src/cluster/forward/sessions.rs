@@ -1,0 +1,355 @@
+//! Sessions begin and end.
+
+use std::{sync::Arc, time::Duration};
+
+use race_wheel::Tick;
+
+use super::{
+    Forwarder,
+    lending::Change,
+    session::{NEVER, Partner, Queueable, Session, State, Up, What},
+    wire::{Holds, ToLeader},
+};
+use crate::{
+    authority::Authority,
+    clock::nanos,
+    cluster::{
+        ShardId,
+        log::{Leader, NodeName},
+        shard_of,
+    },
+    protocol::{Accept, Mode},
+    scheduler::{Adopted, ConsumerId},
+};
+
+const NO_LEADER: &str = "no node leads the shard of this route at the moment: nothing was changed; \
+    send it again later";
+
+const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
+    the request took effect: send it again with the same id";
+
+impl Forwarder {
+    /// Does what is due for each shard.
+    pub(super) fn advance_sessions(&mut self) {
+        for shard in (0..self.setup.shards).map(ShardId) {
+            self.expire_requests(shard);
+            let now = self.now.monotonic;
+            let (lease, answer) = (self.now_minus(1), self.now_minus(4));
+            let is_silent = match &self.session(shard).state {
+                State::Down(_) => false,
+                State::Begun(_, since) => *since <= answer,
+                State::Up(up) => up.heard <= lease,
+            };
+            if is_silent {
+                self.end(shard);
+            }
+            match &self.session(shard).state {
+                State::Down(next) if *next <= now => self.begin(shard),
+                State::Up(up) if up.next_ping <= now => self.ping(shard),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the moment a part of the lease ago.
+    fn now_minus(&self, part: u32) -> Tick {
+        let ago = nanos(self.setup.lease / part);
+        Tick::new(self.now.monotonic.value().saturating_sub(ago))
+    }
+
+    /// Returns when a session has something to do.
+    pub(super) fn next_of(&self, session: &Session) -> Option<Tick> {
+        let lease = nanos(self.setup.lease);
+        let state = match &session.state {
+            State::Down(next) => session.leader.as_ref().map(|_| *next),
+            State::Begun(_, since) => Some(*since + lease / 4),
+            State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
+        };
+        let queued = session.queue.iter().map(|queued| queued.expires);
+        let queued = queued.filter(|expires| *expires != NEVER).min();
+        state.into_iter().chain(queued).min()
+    }
+
+    /// This leads the shard, or did until a moment ago. A session goes on until its leader says that
+    /// it has ended, says nothing any more, or has a successor.
+    pub(super) fn leader_is(&mut self, shard: ShardId, leader: Option<Leader>) {
+        let now = self.now.monotonic;
+        let session = self.session(shard);
+        let Some(leader) = leader else {
+            if session.partner().is_none() {
+                session.leader = None;
+            }
+            return;
+        };
+        let known = session.leader.as_ref().map(|leader| leader.epoch);
+        if known.is_some_and(|known| known > leader.epoch) {
+            return;
+        }
+        if known != Some(leader.epoch) {
+            session.try_now(now);
+        }
+        let partner = session.partner();
+        let is_succeeded = partner.is_some_and(|partner| partner.epoch < leader.epoch);
+        session.leader = Some(leader);
+        if is_succeeded {
+            self.end(shard);
+        }
+    }
+
+    pub(super) fn linked(&mut self, node: NodeName) {
+        let now = self.now.monotonic;
+        for session in &mut self.sessions {
+            let leader = session.leader.as_ref();
+            if leader.is_some_and(|leader| leader.member.node == node) {
+                session.try_now(now);
+            }
+        }
+        self.linked.insert(node);
+    }
+
+    pub(super) fn unlinked(&mut self, node: &NodeName) {
+        self.linked.remove(node);
+        for shard in (0..self.setup.shards).map(ShardId) {
+            let partner = self.session(shard).partner();
+            if partner.is_some_and(|partner| partner.node == *node) {
+                self.end(shard);
+            }
+        }
+    }
+
+    /// Asks the leader for a session.
+    fn begin(&mut self, shard: ShardId) {
+        let now = self.now;
+        let next = now.after(self.setup.pause());
+        let Self {
+            sessions, linked, ..
+        } = self;
+        let session = &mut sessions[usize::from(shard.0)];
+        let leader = session.leader.as_ref();
+        let leader = leader.filter(|leader| linked.contains(&leader.member.node));
+        let Some(leader) = leader else {
+            session.state = State::Down(next);
+            return;
+        };
+        let partner = Partner {
+            node: leader.member.node.clone(),
+            epoch: leader.epoch,
+        };
+        let epoch = partner.epoch;
+        session.state = State::Begun(partner, now.monotonic);
+        let sent = now.monotonic;
+        self.send(shard, ToLeader::Begin { epoch, sent });
+    }
+
+    pub(super) fn refused(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {
+        let next = self.now.after(self.setup.pause());
+        let session = self.session(shard);
+        if let State::Begun(partner, _) = &session.state
+            && (&partner.node, partner.epoch) == (node, epoch)
+        {
+            session.state = State::Down(next);
+        }
+    }
+
+    /// The leader has begun a session: it is told of the connections, and gets what has waited.
+    pub(super) fn accepted(&mut self, node: &NodeName, shard: ShardId, epoch: u64, holds: Holds) {
+        let now = self.now;
+        let session = self.session(shard);
+        let State::Begun(partner, _) = &session.state else {
+            return;
+        };
+        if (&partner.node, partner.epoch) != (node, epoch) {
+            return;
+        }
+        session.state = State::Up(Up {
+            partner: partner.clone(),
+            authority: Arc::new(Authority::new(shard.0, holds.here(holds.until))),
+            holds,
+            heard: now.monotonic,
+            next_ping: now.monotonic,
+            lends: false,
+        });
+        self.introduce(shard, epoch);
+        let queue = std::mem::take(&mut self.session(shard).queue);
+        for queued in queue {
+            self.forward(shard, queued.consumer, queued.what);
+        }
+        self.send(shard, ToLeader::Ready);
+        self.lend_to(shard);
+    }
+
+    /// Tells a new leader of the connections that have to do with its shard. It can deliver to them
+    /// when they have credit, after it has heard of the acks.
+    fn introduce(&mut self, shard: ShardId, epoch: u64) {
+        let shards = self.setup.shards;
+        let now = self.now.monotonic;
+        let mut told = Vec::new();
+        for (consumer, connection) in &mut self.connections {
+            let routes = connection.routes().iter();
+            let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
+            let routes: Vec<(Arc<str>, Mode)> =
+                routes.map(|(route, mode)| (route.clone(), *mode)).collect();
+            let in_flight = connection.deliveries.of_shard(shard);
+            let adopted: Vec<Adopted> = in_flight
+                .filter(|(_, delivered)| delivered.until > now)
+                .map(|(id, delivered)| {
+                    delivered.epoch = epoch;
+                    Adopted {
+                        route: delivered.route.clone(),
+                        id: id.clone(),
+                        seq: delivered.seq,
+                        attempt: delivered.attempt,
+                        left: Duration::from_nanos(delivered.until.since(now)),
+                    }
+                })
+                .collect();
+            if routes.is_empty() && adopted.is_empty() {
+                connection.lending.remove(shard);
+                continue;
+            }
+            connection.opened.insert(shard);
+            told.push(ToLeader::Opened(*consumer));
+            if connection.accept != Accept::default() {
+                told.push(ToLeader::Accepts(*consumer, connection.accept));
+            }
+            if !adopted.is_empty() {
+                told.push(ToLeader::Adopted(*consumer, adopted));
+            }
+            if connection.is_closing {
+                told.push(ToLeader::Closing(*consumer));
+                continue;
+            }
+            let bound = routes.into_iter();
+            told.extend(bound.map(|(route, mode)| ToLeader::Bound(*consumer, route, mode)));
+        }
+        for message in told {
+            self.send(shard, message);
+        }
+    }
+
+    /// Lends the connections' credit to a new leader: what they have in flight uses it already.
+    fn lend_to(&mut self, shard: ShardId) {
+        if let Some(up) = self.session(shard).up_mut() {
+            up.lends = true;
+        }
+        let mut lent = Vec::new();
+        for (consumer, connection) in &mut self.connections {
+            if !connection.is_closing && connection.opened.contains(&shard) {
+                let used = connection.used(shard, self.now.monotonic);
+                connection.lending.open(shard, used);
+                lent.push((*consumer, used));
+            }
+        }
+        for (consumer, used) in lent {
+            if used > 0 {
+                self.send(shard, ToLeader::Lent(consumer, used));
+            }
+            self.balance(consumer);
+        }
+    }
+
+    /// Carries out the changes of what a connection lends.
+    pub(super) fn balance(&mut self, consumer: ConsumerId) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        for change in connection.lending.balance() {
+            match change {
+                Change::Lend(shard, credit) => self.send(shard, ToLeader::Lent(consumer, credit)),
+                Change::Recall(shard, credit) => {
+                    self.send(shard, ToLeader::Recalled(consumer, credit));
+                }
+            }
+        }
+    }
+
+    fn ping(&mut self, shard: ShardId) {
+        let sent = self.now.monotonic;
+        let next_ping = self.now.after(self.setup.ping());
+        if let Some(up) = self.session(shard).up_mut() {
+            up.next_ping = next_ping;
+            self.send(shard, ToLeader::Ping { sent });
+        }
+    }
+
+    pub(super) fn holds(&mut self, node: &NodeName, shard: ShardId, epoch: u64, holds: Holds) {
+        let now = self.now.monotonic;
+        if let Some(up) = self.session(shard).with(node, epoch) {
+            up.heard = now;
+            up.holds = holds;
+            up.authority.extend(holds.here(holds.until));
+        }
+    }
+
+    /// The leader says that its leadership has ended.
+    pub(super) fn ended(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {
+        let partner = self.session(shard).partner();
+        if partner.is_some_and(|it| it.node == *node && it.epoch == epoch) {
+            self.session(shard).leader = None;
+            self.end(shard);
+        }
+        let released = ToLeader::Released { epoch };
+        self.effects
+            .to_leaders
+            .push((node.clone(), shard, released));
+    }
+
+    /// Ends a session. What the leader has not answered is answered here.
+    pub(super) fn end(&mut self, shard: ShardId) {
+        let now = self.now.monotonic;
+        let session = self.session(shard);
+        let before = std::mem::replace(&mut session.state, State::Down(now));
+        session.awaiting.clear();
+        let pending = std::mem::take(&mut session.pending);
+        if let State::Up(up) = before {
+            up.authority.revoke();
+            self.effects.revoked.push(up.authority);
+        }
+        for (_, mut pending) in pending {
+            if let What::Ack(delivered) = std::mem::replace(&mut pending.what, What::Other) {
+                self.can_be_repeated(&pending, delivered);
+            }
+            self.unavailable(pending, UNKNOWN);
+        }
+        let mut consumers = Vec::new();
+        for (consumer, connection) in &mut self.connections {
+            if connection.opened.remove(&shard) {
+                let used = connection.used(shard, now);
+                connection.lending.close(shard, used);
+                consumers.push(*consumer);
+            }
+        }
+        for consumer in consumers {
+            self.balance(consumer);
+        }
+    }
+
+    /// Refuses what has waited too long for a leader.
+    fn expire_requests(&mut self, shard: ShardId) {
+        let now = self.now.monotonic;
+        let session = self.session(shard);
+        let is_over = |at: Tick| at <= now;
+        if !session.queue.iter().any(|queued| is_over(queued.expires)) {
+            return;
+        }
+        let mut expired = Vec::new();
+        for mut queued in std::mem::take(&mut session.queue) {
+            if !is_over(queued.expires) {
+                session.queue.push_back(queued);
+                continue;
+            }
+            match queued.what {
+                Queueable::Request(_, pending) => expired.push(pending),
+                Queueable::Ack(subject, delivered, pending) => {
+                    expired.extend(pending);
+                    queued.what = Queueable::Ack(subject, delivered, None);
+                    queued.expires = NEVER;
+                    session.queue.push_back(queued);
+                }
+            }
+        }
+        for pending in expired {
+            self.unavailable(pending, NO_LEADER);
+        }
+    }
+}

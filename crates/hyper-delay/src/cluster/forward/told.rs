@@ -1,0 +1,270 @@
+//! What leaders say.
+
+use std::sync::Arc;
+
+use super::{
+    Forwarder,
+    deliveries::{Delivered, Held},
+    session::{Pending, What},
+    wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
+};
+use crate::{
+    cluster::{ShardId, log::NodeName},
+    protocol::{Reason, Refusal, Reply},
+    scheduler::{ConsumerId, Credit, Message},
+};
+
+impl Forwarder {
+    pub(super) fn told(&mut self, node: &NodeName, shard: ShardId, told: ToServing) {
+        match told {
+            ToServing::Accepted { epoch, holds } => self.accepted(node, shard, epoch, holds),
+            ToServing::Refused { epoch } => self.refused(node, shard, epoch),
+            ToServing::Holds { epoch, holds } => self.holds(node, shard, epoch, holds),
+            ToServing::Ended { epoch } => self.ended(node, shard, epoch),
+            ToServing::Told(consumer, told) => {
+                let up = self.session(shard).up();
+                if up.is_some_and(|up| up.partner.node == *node) {
+                    self.connection_told(shard, consumer, told);
+                }
+            }
+        }
+    }
+
+    fn connection_told(&mut self, shard: ShardId, consumer: ConsumerId, told: Told) {
+        match told {
+            Told::Reply(number, reply) => self.answered(shard, number, reply),
+            Told::Quiet(number) => {
+                if let Some(pending) = self.session(shard).pending.remove(&number) {
+                    let message = Message::Quiet(pending.weight);
+                    self.effects.messages.push((consumer, message));
+                }
+            }
+            Told::News(reply) => self.news(consumer, reply),
+            Told::Deliver(copy) => self.copy(shard, consumer, *copy),
+            Told::Credit(credit) => {
+                if let Some(connection) = self.connections.get_mut(&consumer) {
+                    match credit {
+                        Credit::Wanted => connection.lending.wanted(shard),
+                        Credit::Sated => connection.lending.sated(shard),
+                        Credit::Returned(credit) => connection.lending.returned(shard, credit),
+                    }
+                    self.balance(consumer);
+                }
+            }
+        }
+    }
+
+    /// The leader has answered a request.
+    fn answered(&mut self, shard: ShardId, number: Number, mut reply: Reply) {
+        let Some(pending) = self.session(shard).pending.remove(&number) else {
+            return;
+        };
+        let connection = self.connections.get_mut(&pending.consumer);
+        match (&pending.what, &mut reply, connection) {
+            (What::Register(mode), Reply::Registered { route, credit }, Some(connection)) => {
+                if connection.add_route(route, *mode) {
+                    self.routes += 1;
+                }
+                *credit = connection.lending.credit();
+            }
+            (What::Touch, Reply::Touched { id, deadline, .. }, Some(connection)) => {
+                let delivered = connection.deliveries.latest_mut(id);
+                if let (Some(delivered), Some(deadline)) = (delivered, *deadline) {
+                    let until = self.now.tick_of(deadline);
+                    delivered.until = delivered.until.max(until);
+                    delivered.until_there = delivered.until_there.max(until);
+                }
+            }
+            _ => {}
+        }
+        self.reply(pending, reply);
+    }
+
+    /// News without a request: a route is taken.
+    fn news(&mut self, consumer: ConsumerId, reply: Reply) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if let Reply::Unregistered {
+            route,
+            reason: Reason::Replaced,
+        } = &reply
+            && connection.remove_route(route)
+        {
+            self.routes -= 1;
+        }
+        let message = Message::Reply {
+            reply,
+            tag: None,
+            weight: 0,
+        };
+        self.effects.messages.push((consumer, message));
+    }
+
+    /// A copy of a task comes. It waits until this node has its content.
+    fn copy(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
+        let session = self.session(shard);
+        if session.applied < copy.after {
+            let copies = session.awaiting.entry(copy.after).or_default();
+            copies.push((consumer, copy));
+        } else {
+            self.deliver(shard, consumer, &copy);
+        }
+    }
+
+    /// The replica of this node contains this entry.
+    pub(super) fn applied(&mut self, shard: ShardId, seq: u64) {
+        let session = self.session(shard);
+        // A replica that is made anew begins at a lower place.
+        session.applied = seq;
+        let later = session.awaiting.split_off(&(seq + 1));
+        let now_there = std::mem::replace(&mut session.awaiting, later);
+        for (consumer, copy) in now_there.into_values().flatten() {
+            self.deliver(shard, consumer, &copy);
+        }
+    }
+
+    fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &Copy) {
+        let now = self.now.monotonic;
+        let Some(up) = self.session(shard).up() else {
+            return;
+        };
+        let (epoch, authority) = (up.partner.epoch, up.authority.clone());
+        let until = up.holds.here(copy.until);
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        let held = Held {
+            delivered: Delivered::new(copy, epoch, until, authority),
+            accept: copy.accept,
+        };
+        let id = &copy.subject.id;
+        let credit = usize::from(connection.lending.credit());
+        if connection.deliveries.len() > 2 * credit + 64 {
+            connection.deliveries.prune(now);
+        }
+        if let Some(held) = connection.deliveries.add(id, held, now) {
+            self.push(consumer, id, held);
+        }
+    }
+
+    /// Passes a delivery to the connection.
+    fn push(&mut self, consumer: ConsumerId, id: &Arc<str>, held: Held) {
+        let Delivered {
+            seq,
+            route,
+            attempt,
+            until,
+            authority,
+            ..
+        } = held.delivered;
+        let message = Message::Deliver {
+            seq,
+            route,
+            id: id.clone(),
+            attempt,
+            until,
+            accept: held.accept,
+            authority: Some(authority),
+        };
+        self.effects.messages.push((consumer, message));
+    }
+
+    /// An id is free on a connection: the next delivery of it is sent.
+    pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
+        let now = self.now.monotonic;
+        if let Some(connection) = self.connections.get_mut(&consumer)
+            && let Some(held) = connection.deliveries.release(id, now)
+        {
+            self.push(consumer, id, held);
+        }
+    }
+
+    /// The time of deliveries has passed for whose end others wait.
+    pub(super) fn expire_deliveries(&mut self) {
+        let now = self.now.monotonic;
+        let mut expired = Vec::new();
+        for (consumer, connection) in &mut self.connections {
+            let ids = connection.deliveries.expire(now);
+            expired.extend(ids.into_iter().map(|id| (*consumer, id)));
+        }
+        for (consumer, id) in expired {
+            self.release(consumer, &id);
+        }
+    }
+
+    /// A delivery was not written, for a reason that concerns its task.
+    pub(super) fn not_sent(&mut self, consumer: ConsumerId, seq: u64, id: &Arc<str>, why: Why) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        let Some(delivered) = connection.deliveries.remove(id, seq) else {
+            return;
+        };
+        let why = match why {
+            Why::TooLate { attempt, .. } => Why::TooLate {
+                attempt,
+                until: delivered.until_there,
+            },
+            why => why,
+        };
+        let id = id.clone();
+        self.send_to(
+            &delivered,
+            ToLeader::NotSent(
+                consumer,
+                NotSent {
+                    seq,
+                    id: id.clone(),
+                    why,
+                },
+            ),
+        );
+        self.release(consumer, &id);
+    }
+
+    /// A delivery was not written, because its session has ended. If a new leader counts it as in
+    /// flight, it gets it back.
+    pub(super) fn void(&mut self, consumer: ConsumerId, seq: u64, id: &Arc<str>) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        let Some(delivered) = connection.deliveries.remove(id, seq) else {
+            return;
+        };
+        connection.lending.ended(delivered.shard);
+        let id = id.clone();
+        let nacked = ToLeader::Nacked {
+            consumer,
+            named: delivered.named(id.clone()),
+            seq,
+            delay_ms: Some(0),
+            reason: None,
+        };
+        self.send_to(&delivered, nacked);
+        self.balance(consumer);
+        self.release(consumer, &id);
+    }
+
+    /// Sends something of a delivery to the leader that counts it as in flight.
+    pub(super) fn send_to(&mut self, delivered: &Delivered, message: ToLeader) {
+        let up = self.session(delivered.shard).up();
+        if up.is_some_and(|up| up.partner.epoch == delivered.epoch) {
+            self.send(delivered.shard, message);
+        }
+    }
+
+    /// An ack has perhaps not taken effect: the client can repeat it.
+    pub(super) fn can_be_repeated(&mut self, pending: &Pending, delivered: Delivered) {
+        if let (Some(connection), Some(id)) =
+            (self.connections.get_mut(&pending.consumer), &pending.id)
+        {
+            connection.deliveries.unanswered(id.clone(), delivered);
+        }
+    }
+
+    /// Refuses a request.
+    pub(super) fn refuse(&mut self, to: Pending, refusal: Refusal) {
+        self.reply(to, Reply::Error(refusal));
+    }
+}

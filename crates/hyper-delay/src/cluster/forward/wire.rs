@@ -1,0 +1,202 @@
+//! What nodes tell each other about the connections of clients.
+//!
+//! A *session* joins a serving node to the leader of a shard: one leadership, over one link. In it,
+//! the messages of each side arrive in the order in which they were sent, or the session ends.
+
+use std::sync::Arc;
+
+use race_wheel::Tick;
+
+use crate::{
+    access::Grant,
+    ledger::{Actor, Subject},
+    protocol::{Accept, Mode, Named, Reply, Request},
+    scheduler::{Adopted, ConsumerId, Credit},
+};
+
+/// The number of a request within a session, from 1.
+pub(crate) type Number = u32;
+
+/// From a serving node to the leader of a shard. Connections have the numbers of the serving node.
+#[derive(Debug, Clone)]
+pub(crate) enum ToLeader {
+    /// Begins a session with this leadership. It is accepted or refused.
+    Begin {
+        /// The leadership.
+        epoch: u64,
+        /// The time of the serving node.
+        sent: Tick,
+    },
+    /// Asks for how long this leadership holds.
+    Ping {
+        /// The time of the serving node.
+        sent: Tick,
+    },
+    /// Every connection and what it has in flight has been told: new deliveries may begin.
+    Ready,
+    /// The session has ended on the serving node, and none of its deliveries is sent any more.
+    Released {
+        /// The leadership.
+        epoch: u64,
+    },
+    /// A connection takes part.
+    Opened(ConsumerId),
+    /// The compressions that a connection accepts.
+    Accepts(ConsumerId, Accept),
+    /// A registration that an earlier leadership has acknowledged, or of the connection's own route.
+    Bound(ConsumerId, Arc<str>, Mode),
+    /// What a connection has in flight from an earlier leadership.
+    Adopted(ConsumerId, Vec<Adopted>),
+    /// A connection may have this many more copies in flight.
+    Lent(ConsumerId, u16),
+    /// A connection may have this many less; they are returned as soon as they are not used.
+    Recalled(ConsumerId, u16),
+    /// A connection is about to close.
+    Closing(ConsumerId),
+    /// A connection is closed.
+    Closed(ConsumerId),
+    /// A request, which is answered.
+    Asked(ConsumerId, Number, Box<Asked>),
+    /// The work of a delivery is done.
+    Acked {
+        /// Who says so.
+        consumer: ConsumerId,
+        /// Its task.
+        subject: Subject,
+        /// To be answered once the removal is durable.
+        confirm: Option<Number>,
+    },
+    /// A delivery is given back.
+    Nacked {
+        /// By whom.
+        consumer: ConsumerId,
+        /// Its name.
+        named: Named,
+        /// Its revision.
+        seq: u64,
+        /// Time until the next round in milliseconds.
+        delay_ms: Option<u64>,
+        /// Why.
+        reason: Option<Arc<str>>,
+    },
+    /// A delivery was not sent.
+    NotSent(ConsumerId, NotSent),
+}
+
+/// A request of a client.
+#[derive(Debug, Clone)]
+pub(crate) enum Asked {
+    /// Of a producer or consumer.
+    Request(Request, Option<Arc<Grant>>),
+    /// Of an operator.
+    Operated(Request, Actor),
+}
+
+/// A delivery that was not sent.
+#[derive(Debug, Clone)]
+pub(crate) struct NotSent {
+    /// Its revision.
+    pub(crate) seq: u64,
+    /// Its task.
+    pub(crate) id: Arc<str>,
+    /// Why.
+    pub(crate) why: Why,
+}
+
+/// Why a delivery was not sent.
+#[derive(Debug, Clone)]
+pub(crate) enum Why {
+    /// Its revision was gone.
+    Gone,
+    /// Its time to answer had passed.
+    TooLate {
+        /// The number of its round.
+        attempt: u32,
+        /// The end of that time on the clock of the leader.
+        until: Tick,
+    },
+    /// Its content cannot be delivered, for this reason.
+    Undeliverable(Arc<str>),
+}
+
+/// How long a leadership holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Holds {
+    /// The time of the serving node when it asked.
+    pub(crate) asked: Tick,
+    /// The time of the leader when it answered.
+    pub(crate) at: Tick,
+    /// On the clock of the leader: no other leadership begins before.
+    pub(crate) until: Tick,
+}
+
+impl Holds {
+    /// Converts a time of the leader to one of the serving node that is not later: the leader
+    /// answered after it was asked.
+    pub(crate) fn here(self, there: Tick) -> Tick {
+        if there >= self.at {
+            return self.asked + there.since(self.at);
+        }
+        let behind = self.at.since(there);
+        Tick::new(self.asked.value().saturating_sub(behind))
+    }
+}
+
+/// From the leader of a shard to a serving node.
+#[derive(Debug, Clone)]
+pub(crate) enum ToServing {
+    /// The session has begun.
+    Accepted {
+        /// The leadership.
+        epoch: u64,
+        /// How long it holds.
+        holds: Holds,
+    },
+    /// This is not the leadership that the session was to begin with, at least not yet.
+    Refused {
+        /// The leadership that was asked for.
+        epoch: u64,
+    },
+    /// The leadership holds.
+    Holds {
+        /// The leadership.
+        epoch: u64,
+        /// How long.
+        holds: Holds,
+    },
+    /// The leadership, and with it the session, has ended.
+    Ended {
+        /// The leadership.
+        epoch: u64,
+    },
+    /// For a connection.
+    Told(ConsumerId, Told),
+}
+
+/// What a connection is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Told {
+    /// The answer to a request.
+    Reply(Number, Reply),
+    /// A request is done and has no answer.
+    Quiet(Number),
+    /// News without a request.
+    News(Reply),
+    /// A copy of a task.
+    Deliver(Box<Copy>),
+    /// About its credit.
+    Credit(Credit),
+}
+
+/// A copy of a task on its way to a consumer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Copy {
+    /// The task and its round.
+    pub(crate) subject: Subject,
+    /// The end of the round on the clock of the leader.
+    pub(crate) until: Tick,
+    /// The compressions that the consumer accepts.
+    pub(crate) accept: Accept,
+    /// The place of the journal up to which a replica must be to have the content.
+    pub(crate) after: u64,
+}

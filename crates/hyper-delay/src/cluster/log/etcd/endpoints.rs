@@ -1,0 +1,141 @@
+//! Which member of etcd is asked.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use etcd_client::Client;
+use race_core::{Budget, GenericRaceError, Verdict};
+use race_tokio::Race;
+
+use super::{endpoint::Endpoint, error::EtcdError};
+use crate::cluster::log::Unanswered;
+
+/// How soon a further member is asked when the first one does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Soon: requests that are small, and that must not be late.
+    Soon,
+    /// After half of the time, and only in a tenth of the requests: a slow disk is not given everything
+    /// twice.
+    Late,
+    /// Not at all, unless the one before has failed.
+    Never,
+}
+
+/// The members of etcd. The one that answered last is asked first.
+#[derive(Debug)]
+pub(super) struct Endpoints {
+    all: Box<[Arc<Endpoint>]>,
+    first: AtomicUsize,
+    deadline: Duration,
+    budget: Budget,
+}
+
+/// Why a member has not answered.
+#[derive(Debug, thiserror::Error)]
+#[error("{url}: {source}")]
+struct Failed {
+    url: Arc<str>,
+    source: EtcdError,
+}
+
+impl Endpoints {
+    /// Creates them. A request is given up after `deadline`.
+    pub(super) fn new(all: impl IntoIterator<Item = Endpoint>, deadline: Duration) -> Self {
+        Self {
+            all: all.into_iter().map(Arc::new).collect(),
+            first: AtomicUsize::new(0),
+            deadline,
+            budget: Budget::percent(10).reserve(10),
+        }
+    }
+
+    /// Returns the time after which a request is given up.
+    pub(super) const fn deadline(&self) -> Duration {
+        self.deadline
+    }
+
+    /// Returns the member that is asked first, or the one `skipped` places after it.
+    pub(super) fn at(&self, skipped: usize) -> &Endpoint {
+        self.after(self.first.load(Ordering::Relaxed), skipped)
+    }
+
+    fn after(&self, first: usize, skipped: usize) -> &Arc<Endpoint> {
+        &self.all[(first + skipped % self.all.len()) % self.all.len()]
+    }
+
+    /// Asks the members, one after the other, until one answers.
+    ///
+    /// # Errors
+    ///
+    /// If none does in time.
+    pub(super) async fn ask<A, F>(
+        &self,
+        pace: Pace,
+        run: impl Fn(Client) -> F + Send,
+    ) -> Result<A, Unanswered>
+    where
+        A: Send,
+        F: Future<Output = Result<A, EtcdError>> + Send,
+    {
+        let first = self.first.load(Ordering::Relaxed);
+        let order = (0..self.all.len()).map(|place| self.after(first, place).clone());
+        let asked = AtomicUsize::new(0);
+        let attempt = |endpoint: &Arc<Endpoint>| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            let (endpoint, run) = (endpoint.clone(), &run);
+            async move {
+                let answer = async { run(endpoint.client().await?).await };
+                answer.await.map_err(|source| Failed {
+                    url: endpoint.url().clone(),
+                    source,
+                })
+            }
+        };
+        let delay = match pace {
+            Pace::Soon => self.deadline / 8,
+            Pace::Late => self.deadline / 2,
+            Pace::Never => Duration::MAX,
+        };
+        let race = Race::new(delay, attempt, order)
+            .deadline(self.deadline)
+            .optional_budget((pace == Pace::Late).then_some(&self.budget));
+        let decided = race.first_ok_by(|failed: &Failed| match failed.source.is_final() {
+            true => Verdict::Fatal,
+            false => Verdict::Retryable,
+        });
+        match decided.await {
+            Ok(won) if won.index == 0 => Ok(won.output),
+            Ok(won) => {
+                self.move_on(first, won.index);
+                Ok(won.output)
+            }
+            Err(error) => {
+                let asked = asked.load(Ordering::Relaxed);
+                if !matches!(error, GenericRaceError::Fatal { .. }) {
+                    self.move_on(first, asked);
+                }
+                let urls = (0..asked).map(|place| &**self.after(first, place).url());
+                let urls: Vec<_> = urls.collect();
+                Err(Unanswered(format!("etcd at {}: {error}", urls.join(", "))))
+            }
+        }
+    }
+
+    /// These many members after `first` have not answered: another one is asked first.
+    fn move_on(&self, first: usize, passed: usize) {
+        for place in 0..passed {
+            self.after(first, place).forget();
+        }
+        let next = (first + passed) % self.all.len();
+        // Unless another request has done so meanwhile.
+        let _moved = self
+            .first
+            .compare_exchange(first, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}

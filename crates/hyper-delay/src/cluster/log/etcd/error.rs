@@ -1,0 +1,87 @@
+//! Why etcd has not answered a request.
+
+use etcd_client::KeyValue;
+
+use crate::cluster::BadShards;
+
+/// What a request to one member of etcd came to, if not to an answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EtcdError {
+    /// etcd refused the request, or could not be reached.
+    #[error(transparent)]
+    Client(#[from] etcd_client::Error),
+    /// Another member became etcd's leader meanwhile.
+    #[error("etcd changed its leader")]
+    LeaderChanged,
+    /// The answer lacks a part.
+    #[error("the answer lacks {0}: is this etcd 3.4 or later?")]
+    Incomplete(&'static str),
+    /// A value is none that a node writes.
+    #[error("etcd's key {key} has the value {value:?}, which no node writes: {cure}")]
+    Value {
+        /// The key.
+        key: String,
+        /// The value, or its beginning.
+        value: String,
+        /// What is to be done.
+        cure: String,
+    },
+    /// A key is missing that must be there.
+    #[error(
+        "etcd lacks {0}, and has other keys of the cluster: restore etcd from a backup, or delete \
+         all keys below /hd/, move the data_dir of every node away and make the cluster anew"
+    )]
+    Missing(String),
+    /// A cluster cannot have so many shards.
+    #[error(transparent)]
+    Shards(#[from] BadShards),
+}
+
+impl EtcdError {
+    /// The most characters of a value in a message.
+    const SHOWN: usize = 60;
+
+    /// A value is none that a node writes.
+    pub(super) fn value(kv: &KeyValue, cure: &str) -> Self {
+        let value = String::from_utf8_lossy(kv.value());
+        Self::Value {
+            key: String::from_utf8_lossy(kv.key()).into_owned(),
+            value: value.chars().take(Self::SHOWN).collect(),
+            cure: cure.to_owned(),
+        }
+    }
+
+    /// Returns whether every member of etcd would answer the same.
+    pub(super) const fn is_final(&self) -> bool {
+        match self {
+            Self::Client(_) | Self::LeaderChanged => false,
+            Self::Incomplete(_) | Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
+        }
+    }
+
+    /// Returns whether the request names a lease that has ended.
+    pub(super) fn is_lease_not_found(&self) -> bool {
+        match self {
+            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
+                status.message().contains(LEASE_NOT_FOUND)
+            }
+            Self::Client(etcd_client::Error::LeaseKeepAliveError(error)) => {
+                error.contains(LEASE_NOT_FOUND)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns whether the revision that the request reads is not kept any more.
+    pub(super) fn is_compacted(&self) -> bool {
+        match self {
+            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
+                status.message().contains("revision has been compacted")
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What etcd and the client say.
+const LEASE_NOT_FOUND: &str = "lease not found";

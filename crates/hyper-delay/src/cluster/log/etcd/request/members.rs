@@ -1,0 +1,55 @@
+use etcd_client::{GetOptions, KvClient, Txn, TxnOp};
+
+use super::{Done, charter::charter};
+use crate::cluster::{
+    ShardId,
+    log::{
+        Answer, Member, Membership, NodeName,
+        etcd::{
+            error::EtcdError,
+            key::{self, Key},
+            value,
+        },
+    },
+};
+
+/// Sent twice: the same is written twice. A late copy can make a node a member that was removed since:
+/// an operator asks for it, and looks at the members afterwards.
+pub(super) async fn join(kv: &mut KvClient, member: &Member) -> Result<Answer, EtcdError> {
+    kv.put(key::node(&member.node), value::reached(member), None)
+        .await?;
+    Ok(Answer::Done)
+}
+
+/// Sent twice: the second copy finds nothing. A late copy can remove a node that has joined since; see
+/// [`join`]. The number of shards is read before: it never changes.
+pub(super) async fn remove(kv: &mut KvClient, node: &NodeName) -> Result<Answer, EtcdError> {
+    let shards = charter(kv).await?.map_or(0, |charter| charter.shards);
+    let reports = (0..shards).map(|shard| key::report(ShardId(shard), node));
+    let keys = std::iter::once(key::node(node)).chain(reports);
+    let removals: Vec<_> = keys.map(|key| TxnOp::delete(key, None)).collect();
+    Done::run(kv, Txn::new().and_then(removals)).await?;
+    Ok(Answer::Done)
+}
+
+/// Changes nothing.
+pub(super) async fn members(kv: &mut KvClient) -> Result<Answer, EtcdError> {
+    let all = GetOptions::new().with_prefix();
+    let txn = Txn::new().and_then([
+        TxnOp::get(key::NODES, Some(all.clone())),
+        TxnOp::get(key::ALIVE, Some(all.with_keys_only())),
+    ]);
+    let mut done = Done::run(kv, txn).await?;
+    let (members, alive) = (done.read()?, done.read()?);
+    let is_alive = |node: &str| {
+        let mut alive = alive.iter();
+        alive.any(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)))
+    };
+    let member = |kv| {
+        let member = value::member(kv)?;
+        let is_alive = is_alive(&member.node);
+        Ok(Membership { member, is_alive })
+    };
+    let members: Result<_, EtcdError> = members.iter().map(member).collect();
+    Ok(Answer::Members(members?))
+}

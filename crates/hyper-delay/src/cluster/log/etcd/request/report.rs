@@ -1,0 +1,33 @@
+use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+
+use super::Done;
+use crate::cluster::{
+    ShardId,
+    log::{
+        Answer, LeaseId, NodeName,
+        etcd::{error::EtcdError, key, value},
+    },
+};
+
+/// Sent twice: the same is noted twice. A late copy of the same process notes less than is true until
+/// the next report, so less is trimmed; one of an earlier process has an earlier lease.
+pub(super) async fn report(
+    kv: &mut KvClient,
+    shard: ShardId,
+    node: &NodeName,
+    lease: LeaseId,
+    synced: u64,
+) -> Result<Answer, EtcdError> {
+    let is_current = Compare::lease(key::alive(node), CompareOp::Equal, lease.0);
+    let note = TxnOp::put(key::report(shard, node), value::report(synced), None);
+    let done = Done::run(kv, Txn::new().when([is_current]).and_then([note])).await?;
+    Ok(Answer::Reported(done.succeeded))
+}
+
+/// Changes nothing.
+pub(super) async fn reports(kv: &mut KvClient, shard: ShardId) -> Result<Answer, EtcdError> {
+    let all = GetOptions::new().with_prefix();
+    let mut read = kv.get(key::reports(shard), Some(all)).await?;
+    let reports: Result<_, EtcdError> = read.take_kvs().iter().map(value::reported).collect();
+    Ok(Answer::Reports(reports?))
+}

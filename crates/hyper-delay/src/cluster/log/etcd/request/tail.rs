@@ -1,0 +1,132 @@
+//! Reading a journal. It changes nothing, so it can be repeated.
+
+use std::sync::Arc;
+
+use etcd_client::{GetOptions, KeyValue, KvClient, Txn, TxnOp};
+
+use super::Done;
+use crate::cluster::{
+    ShardId,
+    log::{
+        Answer, NodeName, Tail,
+        etcd::{error::EtcdError, key, value},
+    },
+};
+
+/// The most entries in one read. etcd takes no entry of more than 1.5 MiB, and the client no answer of
+/// more than 4 MiB.
+const ENTRIES: u64 = 2;
+
+/// Enough bytes for one answer: no further read begins.
+const ENOUGH_BYTES: usize = 512 << 10;
+
+/// Enough reads for one answer.
+const MOST_READS: usize = 24;
+
+/// All reads are of the revision of the first one, so the answer is of one moment.
+///
+/// The last place follows from the number of entries, which have no gaps: to sort in descending order,
+/// etcd reads them all.
+pub(super) async fn tail(
+    kv: &mut KvClient,
+    shard: ShardId,
+    from: u64,
+    node: &NodeName,
+) -> Result<Answer, EtcdError> {
+    let one = GetOptions::new().with_range(key::journal_end(shard));
+    let one = one.with_limit(1).with_keys_only();
+    let txn = Txn::new().and_then([
+        TxnOp::get(key::lead(shard), None),
+        TxnOp::get(key::report(shard, node), None),
+        TxnOp::get(key::journal(shard), Some(one)),
+        TxnOp::get(key::entry(shard, from), Some(part(shard, from))),
+    ]);
+    let mut done = Done::run(kv, txn).await?;
+    let (leader, reported) = (done.read_one()?, done.read_one()?);
+    let (first, count) = done.read_counted()?;
+    let Some(first) = first.first() else {
+        return Err(EtcdError::Missing(key::entry(shard, 0)));
+    };
+    let first = value::seq(first)?;
+    let last = first.saturating_add(count - 1);
+    let mut entries = Entries::default();
+    entries.add(done.read()?)?;
+    for _ in 0..MOST_READS {
+        let Some(next) = entries.next(from.max(first)).filter(|next| *next <= last) else {
+            break;
+        };
+        let part = part(shard, next).with_revision(done.revision);
+        let read = kv.get(key::entry(shard, next), Some(part)).await;
+        match read.map_err(EtcdError::from) {
+            Ok(mut read) => entries.add(read.take_kvs())?,
+            // etcd keeps old revisions for a while. What is there is of that moment.
+            Err(error) if error.is_compacted() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Answer::Tail(Tail {
+        leader: leader.as_ref().map(value::leader).transpose()?,
+        first,
+        last,
+        reported: match &reported {
+            Some(reported) => Some(value::reported(reported)?.1),
+            None => None,
+        },
+        entries: entries.entries,
+    }))
+}
+
+pub(super) async fn first(kv: &mut KvClient, shard: ShardId) -> Result<Answer, EtcdError> {
+    let one = GetOptions::new().with_range(key::journal_end(shard));
+    let mut read = kv.get(key::journal(shard), Some(one.with_limit(1))).await?;
+    let read = read.take_kvs().pop();
+    let first = read.ok_or_else(|| EtcdError::Missing(key::entry(shard, 0)))?;
+    let seq = value::seq(&first)?;
+    Ok(Answer::First(seq, first.into_key_value().1.into()))
+}
+
+/// Returns the options of a read from a place on. It names no places beyond what it may return: etcd
+/// 3.4 looks at all places of a range, whatever its limit is.
+fn part(shard: ShardId, from: u64) -> GetOptions {
+    GetOptions::new().with_range(match from.checked_add(ENTRIES) {
+        Some(end) => key::entry(shard, end),
+        None => key::journal_end(shard),
+    })
+}
+
+/// Entries that were read.
+#[derive(Default)]
+struct Entries {
+    entries: Vec<(u64, Arc<[u8]>)>,
+    bytes: usize,
+}
+
+impl Entries {
+    fn add(&mut self, read: Vec<KeyValue>) -> Result<(), EtcdError> {
+        for kv in read {
+            let seq = value::seq(&kv)?;
+            if let Some((before, _)) = self.entries.last()
+                && seq != before + 1
+            {
+                return Err(EtcdError::value(&kv, GAP));
+            }
+            let bytes = kv.into_key_value().1;
+            self.bytes += bytes.len();
+            self.entries.push((seq, bytes.into()));
+        }
+        Ok(())
+    }
+
+    /// Returns the place from which more is read, if more belongs in the answer, which begins with
+    /// `first`.
+    fn next(&self, first: u64) -> Option<u64> {
+        match self.entries.last() {
+            Some(_) if self.bytes >= ENOUGH_BYTES => None,
+            Some((last, _)) => last.checked_add(1),
+            None => Some(first),
+        }
+    }
+}
+
+const GAP: &str = "an entry before it is missing. Restore etcd from a backup, or move the data_dir of \
+                   every node away and make the cluster anew";

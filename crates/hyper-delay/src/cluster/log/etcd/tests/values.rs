@@ -1,0 +1,201 @@
+//! What people see with `etcdctl`, and what happens when they write something.
+
+use std::time::Duration;
+
+use super::process::Processes;
+use crate::{
+    cluster::{
+        Charter, ShardId,
+        log::{
+            Answer, Appended, Log, Request,
+            facts::{self, CHARTER, LONG, Node, SHARD, entry, member},
+        },
+    },
+    record::number::MOST_SHARDS,
+};
+
+async fn values(etcd: &Processes) -> Vec<String> {
+    let all = etcd_client::GetOptions::new().with_prefix();
+    let read = etcd.client().await.get("/", Some(all)).await.unwrap();
+    let shown = |kv: &etcd_client::KeyValue| {
+        let value = String::from_utf8_lossy(kv.value());
+        format!("{} {value}", kv.key_str().unwrap())
+    };
+    let values = read.kvs().iter().map(shown);
+    values
+        .filter(|it| !it.ends_with(" ") && !it.contains("/j/"))
+        .collect()
+}
+
+#[tokio::test]
+async fn values_can_be_read_by_people() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    let a = Node::new(&log, "a", LONG).await;
+    a.join().await;
+    a.announce().await;
+    a.report(41).await;
+    let fence = a.fence().await;
+    assert_eq!(a.append(fence, 1, &entry("it")).await, Appended::Done);
+    assert_eq!(
+        values(&etcd).await,
+        [
+            "/hd/00000/at/a 41",
+            r#"/hd/00000/lead {"node":"a","address":"a.example:7000"}"#,
+            r#"/hd/alive/a {"address":"a.example:7000"}"#,
+            r#"/hd/charter {"cluster":"123456789abcdef0123456789abcdef0","shards":3}"#,
+            r#"/hd/nodes/a {"address":"a.example:7000"}"#,
+        ]
+    );
+}
+
+#[tokio::test]
+async fn value_that_no_node_writes_is_named_with_its_cure() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    let a = Node::new(&log, "a", LONG).await;
+    a.announce().await;
+    let tail = Request::Tail {
+        shard: SHARD,
+        from: 0,
+        node: "a".into(),
+    };
+    let lead = Request::Lead {
+        shard: SHARD,
+        lease: a.lease,
+        member: member("a"),
+    };
+    let cases = [
+        ("/hd/00000/lead", "[]", vec![lead, tail.clone()]),
+        (
+            "/hd/00000/at/a",
+            "-1",
+            vec![tail.clone(), Request::Reports(SHARD)],
+        ),
+        ("/hd/nodes/b", "b:1", vec![Request::Members]),
+        ("/hd/00000/j/1", "it", vec![Request::First(SHARD)]),
+        (
+            "/hd/charter",
+            r#"{"cluster":"xyz","shards":3}"#,
+            vec![
+                Request::Charter,
+                Request::Found(CHARTER),
+                Request::Remove("a".into()),
+            ],
+        ),
+    ];
+    let mut client = etcd.client().await;
+    for (key, value, requests) in cases {
+        client.put(key, value, None).await.unwrap();
+        if key.contains("/j/") {
+            client
+                .delete("/hd/00000/j/00000000000000000000", None)
+                .await
+                .unwrap();
+        }
+        for request in requests {
+            let error = log.call(request.clone()).await.unwrap_err().to_string();
+            let said = format!("etcd's key {key} has the value {value:?}, which no node writes: ");
+            let (_, cure) = error.split_once(&said).unwrap_or_else(|| panic!("{error}"));
+            assert!(
+                cure.starts_with("delete it") || cure.starts_with("restore"),
+                "{error}"
+            );
+        }
+        client.delete(key, None).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn watch_goes_on_after_a_value_that_no_node_writes() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    let mut client = etcd.client().await;
+    let bad = async {
+        for _ in 0.. {
+            for key in ["/hd/00000/lead", "/hd/00000/j/1", "/hd/x", "/hd/00000/at/b"] {
+                client.put(key, "{", None).await.unwrap();
+                client.delete(key, None).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        () = bad => {}
+        () = facts::tell_members(&log) => {}
+    }
+}
+
+#[tokio::test]
+async fn journals_without_a_charter_are_not_begun_again() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    let a = Node::new(&log, "a", LONG).await;
+    etcd.client()
+        .await
+        .delete("/hd/charter", None)
+        .await
+        .unwrap();
+    let error = log
+        .call(Request::Found(CHARTER))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("etcd lacks /hd/charter"), "{error}");
+    assert_eq!(a.ask(Request::Charter).await, Answer::Charter(None));
+}
+
+#[tokio::test]
+async fn missing_journal_is_named() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    for request in [
+        Request::First(ShardId(2)),
+        Request::Tail {
+            shard: ShardId(2),
+            from: 5,
+            node: "a".into(),
+        },
+    ] {
+        let error = log.call(request).await.unwrap_err().to_string();
+        assert!(
+            error.contains("etcd lacks /hd/00002/j/00000000000000000000"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn cluster_has_up_to_32_shards() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    for shards in [0, MOST_SHARDS + 1] {
+        let charter = Charter { shards, ..CHARTER };
+        let error = log
+            .call(Request::Found(charter))
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("give 1 to 32"), "{error}");
+    }
+    let most = Charter {
+        shards: MOST_SHARDS,
+        ..CHARTER
+    };
+    let founded = log.call(Request::Found(most)).await.unwrap();
+    assert_eq!(founded, Answer::Founded(most));
+    let removed = log.call(Request::Remove("a".into())).await.unwrap();
+    assert_eq!(removed, Answer::Done, "one transaction for all shards");
+}
+
+#[tokio::test]
+async fn lease_is_granted_in_whole_seconds() {
+    let etcd = Processes::one().await;
+    let log = etcd.log();
+    let a = Node::new(&log, "a", Duration::from_millis(5_001)).await;
+    assert_eq!(a.keep_alive().await, Some(Duration::from_secs(6)));
+    for (asked, granted) in [(5_000, 5), (5_001, 6), (100, 2)] {
+        let granted = Duration::from_secs(granted);
+        assert_eq!(a.grant(Duration::from_millis(asked)).await.1, granted);
+    }
+}

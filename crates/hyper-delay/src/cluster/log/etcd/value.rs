@@ -1,0 +1,128 @@
+//! The values: small JSON, for people with `etcdctl`.
+
+use std::borrow::Cow;
+
+use etcd_client::KeyValue;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    error::EtcdError,
+    key::{self, Key},
+};
+use crate::cluster::{
+    Charter,
+    log::{Leader, LeaseId, Member, NodeName},
+};
+
+/// The value of a leadership.
+#[derive(Serialize, Deserialize)]
+struct Lead<'a> {
+    #[serde(borrow)]
+    node: Cow<'a, str>,
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+}
+
+/// The value of a member and of an announced lease.
+#[derive(Serialize, Deserialize)]
+struct Reached<'a> {
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Founded<'a> {
+    /// In hexadecimal digits, because few programs read a JSON number with 128 bits.
+    #[serde(borrow)]
+    cluster: Cow<'a, str>,
+    shards: u16,
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("it has no maps, and writing to memory does not fail")
+}
+
+/// Returns the value of a leadership.
+pub(super) fn lead(member: &Member) -> Vec<u8> {
+    json(&Lead {
+        node: (&*member.node).into(),
+        address: (&*member.address).into(),
+    })
+}
+
+/// Returns the value of a member, and of its announced lease.
+pub(super) fn reached(member: &Member) -> Vec<u8> {
+    json(&Reached {
+        address: (&*member.address).into(),
+    })
+}
+
+/// Returns the value of what a node has reported.
+pub(super) fn report(synced: u64) -> Vec<u8> {
+    json(&synced)
+}
+
+/// Returns the value of what the cluster is.
+pub(super) fn charter(charter: Charter) -> Vec<u8> {
+    json(&Founded {
+        cluster: format!("{:032x}", charter.cluster).into(),
+        shards: charter.shards,
+    })
+}
+
+/// Reads a leadership.
+pub(super) fn leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
+    let Lead { node, address } = parse(kv, "delete it, and a node leads the shard again")?;
+    Ok(Leader {
+        member: Member {
+            node: node.into(),
+            address: address.into(),
+        },
+        epoch: kv.create_revision().cast_unsigned(),
+        lease: LeaseId(kv.lease()),
+    })
+}
+
+/// Reads a member.
+pub(super) fn member(kv: &KeyValue) -> Result<Member, EtcdError> {
+    const CURE: &str = "delete it, and let the node join the cluster again";
+    let Some(Key::Node(node)) = Key::parse(kv.key()) else {
+        return Err(EtcdError::value(kv, CURE));
+    };
+    let Reached { address } = parse(kv, CURE)?;
+    Ok(Member {
+        node: node.into(),
+        address: address.into(),
+    })
+}
+
+/// Reads what a node has reported.
+pub(super) fn reported(kv: &KeyValue) -> Result<(NodeName, u64), EtcdError> {
+    const CURE: &str = "delete it, and the node reports again";
+    match Key::parse(kv.key()) {
+        Some(Key::Report(_, node)) => Ok((node.into(), parse(kv, CURE)?)),
+        _ => Err(EtcdError::value(kv, CURE)),
+    }
+}
+
+/// Reads what the cluster is.
+pub(super) fn founded(kv: &KeyValue) -> Result<Charter, EtcdError> {
+    let cure = format!("restore {} from a backup of etcd", key::CHARTER);
+    let Founded { cluster, shards } = parse(kv, &cure)?;
+    match u128::from_str_radix(&cluster, 16) {
+        Ok(cluster) => Charter::new(cluster, shards).map_err(|_| EtcdError::value(kv, &cure)),
+        Err(_) => Err(EtcdError::value(kv, &cure)),
+    }
+}
+
+/// Reads the place of an entry.
+pub(super) fn seq(kv: &KeyValue) -> Result<u64, EtcdError> {
+    match Key::parse(kv.key()) {
+        Some(Key::Entry(_, seq)) => Ok(seq),
+        _ => Err(EtcdError::value(kv, "delete it")),
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(kv: &'a KeyValue, cure: &str) -> Result<T, EtcdError> {
+    serde_json::from_slice(kv.value()).map_err(|_| EtcdError::value(kv, cure))
+}

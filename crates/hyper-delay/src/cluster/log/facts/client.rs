@@ -1,0 +1,162 @@
+//! A node that asks the log, for tests.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::cluster::{
+    Charter, ShardId,
+    log::{
+        Answer, Appended, Fence, Leader, LeaseId, Log, Member, Membership, NodeName, Request, Tail,
+    },
+};
+
+/// A lease that does not end while a test runs.
+pub(crate) const LONG: Duration = Duration::from_secs(600);
+
+pub(crate) const SHARD: ShardId = ShardId(0);
+
+pub(crate) const CHARTER: Charter = Charter {
+    cluster: 0x1234_5678_9abc_def0_1234_5678_9abc_def0,
+    shards: 3,
+};
+
+pub(crate) fn member(name: &str) -> Member {
+    Member {
+        node: name.into(),
+        address: format!("{name}.example:7000").into(),
+    }
+}
+
+pub(crate) fn entry(text: &str) -> Arc<[u8]> {
+    text.as_bytes().into()
+}
+
+/// A node that asks the log. Every method panics if there is no answer, or one of another kind.
+pub(crate) struct Node<'a, L> {
+    pub(crate) log: &'a L,
+    pub(crate) name: &'static str,
+    pub(crate) lease: LeaseId,
+}
+
+macro_rules! answered {
+    ($self:ident, $request:expr, $pattern:pat => $value:expr) => {
+        match $self.ask($request).await {
+            $pattern => $value,
+            other => panic!("{other:?} is no answer to this request"),
+        }
+    };
+}
+
+impl<'a, L: Log> Node<'a, L> {
+    /// A node with a lease of that time, in a cluster that is made if there is none.
+    pub(crate) async fn new(log: &'a L, name: &'static str, ttl: Duration) -> Self {
+        let mut node = Self {
+            log,
+            name,
+            lease: LeaseId(0),
+        };
+        node.found(CHARTER).await;
+        node.lease = node.grant(ttl).await.0;
+        node
+    }
+
+    pub(crate) async fn ask(&self, request: Request) -> Answer {
+        self.log.call(request).await.unwrap()
+    }
+
+    pub(crate) async fn found(&self, charter: Charter) -> Charter {
+        answered!(self, Request::Found(charter), Answer::Founded(charter) => charter)
+    }
+
+    pub(crate) async fn grant(&self, ttl: Duration) -> (LeaseId, Duration) {
+        answered!(self, Request::Grant(ttl), Answer::Granted(lease, ttl) => (lease, ttl))
+    }
+
+    pub(crate) async fn keep_alive(&self) -> Option<Duration> {
+        answered!(self, Request::KeepAlive(self.lease), Answer::Alive(ttl) => ttl)
+    }
+
+    pub(crate) async fn announce(&self) -> bool {
+        let request = Request::Announce {
+            member: member(self.name),
+            lease: self.lease,
+        };
+        answered!(self, request, Answer::Announced(is_announced) => is_announced)
+    }
+
+    pub(crate) async fn lead(&self) -> Option<Leader> {
+        let request = Request::Lead {
+            shard: SHARD,
+            lease: self.lease,
+            member: member(self.name),
+        };
+        answered!(self, request, Answer::Leads(leader) => leader)
+    }
+
+    /// Leads the shard for the first time, or panics.
+    pub(crate) async fn fence(&self) -> Fence {
+        let leader = self.lead().await.unwrap();
+        assert_eq!(
+            (&leader.member, leader.lease),
+            (&member(self.name), self.lease)
+        );
+        Fence {
+            shard: SHARD,
+            epoch: leader.epoch,
+            lease: leader.lease,
+        }
+    }
+
+    pub(crate) async fn resign(&self, fence: Fence) {
+        answered!(self, Request::Resign(fence), Answer::Done => ());
+    }
+
+    pub(crate) async fn append(&self, fence: Fence, seq: u64, entry: &Arc<[u8]>) -> Appended {
+        let entry = entry.clone();
+        let request = Request::Append { fence, seq, entry };
+        answered!(self, request, Answer::Appended(appended) => appended)
+    }
+
+    pub(crate) async fn tail(&self, from: u64) -> Tail {
+        let request = Request::Tail {
+            shard: SHARD,
+            from,
+            node: self.name.into(),
+        };
+        answered!(self, request, Answer::Tail(tail) => tail)
+    }
+
+    pub(crate) async fn first(&self) -> (u64, Arc<[u8]>) {
+        answered!(self, Request::First(SHARD), Answer::First(seq, entry) => (seq, entry))
+    }
+
+    pub(crate) async fn trim(&self, below: u64) {
+        let shard = SHARD;
+        answered!(self, Request::Trim { shard, below }, Answer::Done => ());
+    }
+
+    pub(crate) async fn report(&self, synced: u64) -> bool {
+        let request = Request::Report {
+            shard: SHARD,
+            node: self.name.into(),
+            lease: self.lease,
+            synced,
+        };
+        answered!(self, request, Answer::Reported(noted) => noted)
+    }
+
+    pub(crate) async fn reports(&self) -> Vec<(NodeName, u64)> {
+        answered!(self, Request::Reports(SHARD), Answer::Reports(reports) => reports)
+    }
+
+    pub(crate) async fn join(&self) {
+        answered!(self, Request::Join(member(self.name)), Answer::Done => ());
+    }
+
+    pub(crate) async fn remove(&self, name: &str) {
+        answered!(self, Request::Remove(name.into()), Answer::Done => ());
+    }
+
+    pub(crate) async fn members(&self) -> Vec<Membership> {
+        answered!(self, Request::Members, Answer::Members(members) => members)
+    }
+}

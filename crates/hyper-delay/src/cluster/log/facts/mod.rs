@@ -1,0 +1,294 @@
+//! What holds for every log, with a test for each engine.
+
+mod client;
+mod in_memory;
+mod watched;
+
+use std::time::Duration;
+
+use super::{Answer, Appended, LeaseId, Log, Membership, Request};
+use crate::cluster::{Charter, replica};
+pub(crate) use client::{CHARTER, LONG, Node, SHARD, entry, member};
+use in_memory::InMemory;
+pub(crate) use watched::{tell_entries, tell_leaders, tell_members, until};
+
+/// Passes the names of all facts to a macro.
+macro_rules! for_each_fact {
+    ($test:ident) => {
+        $test! {
+            cluster_is_made_once
+            entry_is_appended_in_its_place_only
+            entry_that_is_there_is_done_whoever_leads
+            entry_of_an_ended_leadership_is_refused
+            shard_has_one_leader
+            leadership_ends_only_by_its_own_fence
+            leadership_needs_a_lease
+            lease_that_is_not_kept_alive_ends
+            node_announces_one_lease
+            report_needs_the_announced_lease
+            tail_is_read_in_parts
+            trimmed_entries_do_not_come_back
+            members_are_permanent
+            tell_entries
+            tell_leaders
+            tell_members
+        }
+    };
+}
+pub(crate) use for_each_fact;
+
+mod in_memory_facts {
+    use super::InMemory;
+
+    macro_rules! test {
+        ($($fact:ident)*) => {
+            $(
+                #[tokio::test]
+                async fn $fact() {
+                    super::$fact(&InMemory::new()).await;
+                }
+            )*
+        };
+    }
+    super::for_each_fact!(test);
+}
+
+pub(crate) async fn cluster_is_made_once(log: &impl Log) {
+    assert_eq!(
+        log.call(Request::Charter).await.unwrap(),
+        Answer::Charter(None)
+    );
+    let a = Node::new(log, "a", LONG).await;
+    let other = Charter {
+        cluster: 1,
+        shards: 5,
+    };
+    assert_eq!(a.found(other).await, CHARTER);
+    assert_eq!(
+        a.ask(Request::Charter).await,
+        Answer::Charter(Some(CHARTER))
+    );
+    let genesis = replica::genesis(CHARTER, SHARD).bytes;
+    assert_eq!(a.first().await, (0, genesis.into()));
+}
+
+pub(crate) async fn entry_is_appended_in_its_place_only(log: &impl Log) {
+    let a = Node::new(log, "a", LONG).await;
+    let fence = a.fence().await;
+    let (one, two) = (entry("one"), entry("two"));
+    assert_eq!(a.append(fence, 2, &two).await, Appended::Conflict, "a gap");
+    assert_eq!(a.append(fence, 1, &one).await, Appended::Done);
+    assert_eq!(a.append(fence, 1, &two).await, Appended::Conflict, "taken");
+    assert_eq!(a.append(fence, 1, &one).await, Appended::Done, "repeated");
+    assert_eq!(a.append(fence, 2, &two).await, Appended::Done);
+    assert_eq!(a.append(fence, 0, &one).await, Appended::Conflict);
+    let tail = a.tail(1).await;
+    assert_eq!(tail.entries, [(1, one), (2, two)]);
+    assert_eq!((tail.first, tail.last), (0, 2));
+}
+
+pub(crate) async fn entry_that_is_there_is_done_whoever_leads(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    let fence = a.fence().await;
+    assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
+    a.resign(fence).await;
+    assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
+    b.fence().await;
+    assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
+}
+
+pub(crate) async fn entry_of_an_ended_leadership_is_refused(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    let old = a.fence().await;
+    a.resign(old).await;
+    assert_eq!(a.append(old, 1, &entry("one")).await, Appended::Fenced);
+    let new = b.fence().await;
+    assert!(new.epoch > old.epoch);
+    assert_eq!(a.append(old, 1, &entry("one")).await, Appended::Fenced);
+    assert_eq!(b.append(new, 1, &entry("two")).await, Appended::Done);
+    assert_eq!(a.append(old, 1, &entry("one")).await, Appended::Fenced);
+    assert_eq!(a.append(old, 2, &entry("one")).await, Appended::Fenced);
+}
+
+pub(crate) async fn shard_has_one_leader(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    let leader = a.lead().await.unwrap();
+    assert_eq!(b.lead().await, Some(leader.clone()));
+    assert_eq!(a.lead().await, Some(leader.clone()), "repeated");
+    assert_eq!(b.tail(0).await.leader, Some(leader));
+}
+
+pub(crate) async fn leadership_ends_only_by_its_own_fence(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    let old = a.fence().await;
+    a.resign(old).await;
+    a.resign(old).await;
+    assert_eq!(a.tail(0).await.leader, None);
+    let new = b.fence().await;
+    a.resign(old).await;
+    assert_eq!(a.tail(0).await.leader.unwrap().epoch, new.epoch);
+}
+
+pub(crate) async fn leadership_needs_a_lease(log: &impl Log) {
+    let mut a = Node::new(log, "a", LONG).await;
+    let lease = std::mem::replace(&mut a.lease, LeaseId(i64::MAX));
+    assert_eq!(a.keep_alive().await, None);
+    assert_eq!(a.lead().await, None);
+    assert!(!a.announce().await);
+    a.lease = lease;
+    let leader = a.lead().await;
+    assert!(leader.is_some());
+    a.lease = LeaseId(i64::MAX);
+    assert_eq!(a.lead().await, leader, "there is one already");
+}
+
+/// The shortest lease that etcd grants by default has two seconds.
+const SHORT: Duration = Duration::from_secs(2);
+
+pub(crate) async fn lease_that_is_not_kept_alive_ends(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", SHORT).await,
+        Node::new(log, "b", LONG).await,
+    );
+    assert_eq!(b.keep_alive().await, Some(LONG));
+    // Not kept alive, a lease of two seconds may end before this on a slow machine.
+    if a.announce().await && a.lead().await.is_some() {
+        until(async || b.tail(0).await.leader.is_none()).await;
+    }
+    until(async || a.keep_alive().await.is_none()).await;
+    assert!(!a.announce().await);
+    assert_eq!(a.lead().await, None);
+    assert!(b.announce().await);
+    b.fence().await;
+}
+
+pub(crate) async fn node_announces_one_lease(log: &impl Log) {
+    let (first, second) = (
+        Node::new(log, "a", SHORT).await,
+        Node::new(log, "a", LONG).await,
+    );
+    first.announce().await;
+    first.announce().await;
+    // Once the first one has ended, and not before.
+    until(async || second.announce().await).await;
+    assert_eq!(first.keep_alive().await, None);
+    assert!(second.announce().await, "repeated");
+    let third = Node::new(log, "a", LONG).await;
+    assert!(!third.announce().await);
+    assert!(Node::new(log, "b", LONG).await.announce().await);
+}
+
+pub(crate) async fn report_needs_the_announced_lease(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    assert!(!a.report(3).await);
+    assert_eq!(
+        (a.reports().await, a.tail(0).await.reported),
+        (vec![], None)
+    );
+    assert!(a.announce().await && b.announce().await);
+    assert!(a.report(3).await && b.report(5).await && a.report(2).await);
+    let earlier = Node::new(log, "a", LONG).await;
+    assert!(!earlier.report(9).await);
+    let reports = [("a".into(), 2), ("b".into(), 5)];
+    assert_eq!(a.reports().await, reports);
+    assert_eq!(a.tail(0).await.reported, Some(2));
+    assert_eq!(b.tail(0).await.reported, Some(5));
+    let c = Node::new(log, "c", LONG).await;
+    assert_eq!(c.tail(0).await.reported, None);
+}
+
+pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
+    let a = Node::new(log, "a", LONG).await;
+    let fence = a.fence().await;
+    for seq in 1..=80 {
+        // The longest are as long as etcd allows, almost.
+        let length = match seq {
+            40..45 => 1_500_000,
+            _ if seq % 8 < 5 => 10,
+            _ => 260_000,
+        };
+        let entry = vec![u8::try_from(seq).unwrap(); length].into();
+        assert_eq!(a.append(fence, seq, &entry).await, Appended::Done);
+    }
+    let (mut from, mut parts) = (0, 0);
+    while from <= 80 {
+        let tail = a.tail(from).await;
+        assert_eq!((tail.first, tail.last), (0, 80));
+        let bytes: usize = tail.entries.iter().map(|(_, entry)| entry.len()).sum();
+        assert!(bytes < 4 << 20, "{bytes}");
+        assert!(!tail.entries.is_empty());
+        for (seq, entry) in &tail.entries {
+            assert_eq!(*seq, from);
+            assert!(from == 0 || u64::from(entry[0]) == from);
+            from += 1;
+        }
+        parts += 1;
+    }
+    assert!(parts > 1);
+    for beyond in [81, 1_000, u64::MAX] {
+        let tail = a.tail(beyond).await;
+        assert_eq!((tail.first, tail.last), (0, 80));
+        assert_eq!(tail.entries, []);
+    }
+}
+
+pub(crate) async fn trimmed_entries_do_not_come_back(log: &impl Log) {
+    let a = Node::new(log, "a", LONG).await;
+    let fence = a.fence().await;
+    for seq in 1..=5 {
+        assert_eq!(a.append(fence, seq, &entry("it")).await, Appended::Done);
+    }
+    a.trim(4).await;
+    a.trim(2).await;
+    a.trim(4).await;
+    assert_eq!(a.first().await, (4, entry("it")));
+    let tail = a.tail(4).await;
+    assert_eq!((tail.first, tail.last, tail.entries.len()), (4, 5, 2));
+    for late in 1..=3 {
+        assert_eq!(
+            a.append(fence, late, &entry("it")).await,
+            Appended::Conflict
+        );
+    }
+    assert_eq!(a.append(fence, 6, &entry("it")).await, Appended::Done);
+    let tail = a.tail(0).await;
+    let places: Vec<u64> = tail.entries.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!((tail.first, tail.last, places), (4, 6, vec![4, 5, 6]));
+}
+
+pub(crate) async fn members_are_permanent(log: &impl Log) {
+    let (a, b) = (
+        Node::new(log, "a", LONG).await,
+        Node::new(log, "b", LONG).await,
+    );
+    assert_eq!(a.members().await, []);
+    b.join().await;
+    a.join().await;
+    a.join().await;
+    assert!(b.announce().await && b.report(7).await);
+    let membership = |name, is_alive| Membership {
+        member: member(name),
+        is_alive,
+    };
+    let both = [membership("a", false), membership("b", true)];
+    assert_eq!(a.members().await, both);
+    a.remove("b").await;
+    a.remove("b").await;
+    assert_eq!(a.members().await, [membership("a", false)]);
+    assert_eq!(a.reports().await, []);
+}

@@ -1,0 +1,166 @@
+//! What an earlier leader has delivered, of tasks that have not come up here yet.
+//!
+//! A new leader is told which copies the connections have, and which tasks were in flight at a
+//! planned hand-over. When such a task comes up, it gets a round with what is known of it, instead
+//! of another delivery.
+
+use race_wheel::{Key, Tick};
+use rustc_hash::FxHashMap;
+
+use super::{
+    ConsumerId,
+    round::GivenBack,
+    timers::{Timer, Timers},
+};
+
+/// The tasks that an earlier leader has delivered and that have not come up, by revision.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    by_seq: FxHashMap<u64, Legacy>,
+}
+
+/// What is known of the deliveries of one task.
+#[derive(Debug)]
+pub(super) struct Legacy {
+    /// The connections that have a copy and have not given it back, with the number of its round.
+    /// Copies can be among them that were answered, or are late.
+    copies: Vec<(ConsumerId, u32)>,
+    /// The numbers of the rounds of the copies that have failed.
+    failed: Vec<u32>,
+    /// How the latest one failed.
+    given_back: GivenBack,
+    /// How many copies were in flight at a hand-over.
+    withheld: u32,
+    /// When the last of the copies ends.
+    until: Tick,
+    /// Expires then.
+    end: Key,
+}
+
+impl Legacy {
+    /// The connections that may have a copy, with the number of its round.
+    pub(super) fn copies(&self) -> &[(ConsumerId, u32)] {
+        &self.copies
+    }
+
+    /// How many copies were in flight at a hand-over.
+    pub(super) const fn withheld(&self) -> u32 {
+        self.withheld
+    }
+
+    /// How many copies no connection has reported, or has let pass: all but the `live` ones and those
+    /// that have failed in a round after `after`.
+    pub(super) fn missing(&self, after: u32, live: usize) -> u32 {
+        self.withheld
+            .saturating_sub(self.failures_after(after))
+            .saturating_sub(u32::try_from(live).unwrap_or(u32::MAX))
+    }
+
+    /// How many copies have failed in a round after `after`.
+    pub(super) fn failures_after(&self, after: u32) -> u32 {
+        let failed = self.failed.iter().filter(|attempt| **attempt > after);
+        u32::try_from(failed.count()).unwrap_or(u32::MAX)
+    }
+
+    /// The number of the latest round after `after` in which a copy has failed.
+    pub(super) fn failed_after(&self, after: u32) -> Option<u32> {
+        let latest = self.failed.iter().copied().max();
+        latest.filter(|attempt| *attempt > after)
+    }
+
+    /// How the latest failed copy has failed.
+    pub(super) const fn given_back(&self) -> &GivenBack {
+        &self.given_back
+    }
+
+    pub(super) const fn until(&self) -> Tick {
+        self.until
+    }
+}
+
+impl Inherited {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_seq.is_empty()
+    }
+
+    pub(super) fn get(&self, seq: u64) -> Option<&Legacy> {
+        self.by_seq.get(&seq)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Legacy)> {
+        self.by_seq.iter().map(|(seq, legacy)| (*seq, legacy))
+    }
+
+    /// A connection has a copy, which ends then.
+    pub(super) fn adopt(
+        &mut self,
+        seq: u64,
+        (consumer, attempt): (ConsumerId, u32),
+        until: Tick,
+        timers: &mut Timers,
+    ) {
+        let legacy = self.until(seq, until, timers);
+        legacy.copies.push((consumer, attempt));
+    }
+
+    /// A copy was in flight at a hand-over, which ends then.
+    pub(super) fn withhold(&mut self, seq: u64, until: Tick, timers: &mut Timers) {
+        self.until(seq, until, timers).withheld += 1;
+    }
+
+    /// A copy that a connection has ends later. Returns when; `None` if it has none.
+    pub(super) fn extend(
+        &mut self,
+        seq: u64,
+        consumer: ConsumerId,
+        until: Tick,
+        timers: &mut Timers,
+    ) -> Option<Tick> {
+        let mut copies = self.get(seq)?.copies.iter();
+        copies.find(|(holder, _)| *holder == consumer)?;
+        Some(self.until(seq, until, timers).until)
+    }
+
+    /// A connection has given its copy back, or is closed.
+    pub(super) fn failed(&mut self, seq: u64, consumer: ConsumerId, given_back: GivenBack) {
+        let Some(legacy) = self.by_seq.get_mut(&seq) else {
+            return;
+        };
+        let mut copies = legacy.copies.iter();
+        if let Some(place) = copies.position(|(holder, _)| *holder == consumer) {
+            let (_, attempt) = legacy.copies.swap_remove(place);
+            legacy.failed.push(attempt);
+            legacy.given_back = given_back;
+        }
+    }
+
+    /// The task has come up, or is done: what is known of it is needed no longer.
+    pub(super) fn take(&mut self, seq: u64, timers: &mut Timers) -> Option<Legacy> {
+        let legacy = self.by_seq.remove(&seq)?;
+        timers.cancel(legacy.end);
+        Some(legacy)
+    }
+
+    /// The last of the copies has ended, and the task has not come up.
+    pub(super) fn ended(&mut self, seq: u64) {
+        self.by_seq.remove(&seq);
+    }
+
+    /// What is known of a task, which is kept until then at least.
+    fn until(&mut self, seq: u64, until: Tick, timers: &mut Timers) -> &mut Legacy {
+        let legacy = self.by_seq.entry(seq).or_insert_with(|| Legacy {
+            copies: Vec::new(),
+            failed: Vec::new(),
+            given_back: GivenBack::default(),
+            withheld: 0,
+            until,
+            end: timers.insert(until, Timer::LegacyEnd(seq)),
+        });
+        if until > legacy.until {
+            timers.cancel(legacy.end);
+            legacy.until = until;
+            legacy.end = timers.insert(until, Timer::LegacyEnd(seq));
+        }
+        legacy
+    }
+}

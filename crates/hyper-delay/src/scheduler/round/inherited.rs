@@ -1,0 +1,95 @@
+use super::{CopyWith, GivenBack};
+use crate::scheduler::{ConsumerId, inherited::Legacy};
+
+/// The copies that an earlier leader has sent in a round. This leader sends no more of them.
+#[derive(Debug)]
+pub(super) struct InheritedCopies {
+    copies: Vec<CopyWith>,
+    /// How many copies connections have reported, and how many were in flight at a hand-over: if those
+    /// are more, some connection that has not reported yet has the rest.
+    adopted: u32,
+    withheld: u32,
+    /// The number of the round before.
+    after: u32,
+    /// How the latest copy failed.
+    given_back: Option<GivenBack>,
+}
+
+impl InheritedCopies {
+    /// The copies of the round after the one with the number `after`, of which `live` are unanswered.
+    pub(super) fn new(legacy: &Legacy, live: Vec<ConsumerId>, after: u32) -> Self {
+        let failed = legacy.failures_after(after);
+        let given_back = (failed > 0).then(|| legacy.given_back().clone());
+        let adopted = u32::try_from(live.len()).unwrap_or(u32::MAX);
+        let copy = |consumer| CopyWith {
+            consumer,
+            is_live: true,
+        };
+        Self {
+            copies: live.into_iter().map(copy).collect(),
+            adopted: adopted.saturating_add(failed),
+            withheld: legacy.withheld(),
+            after,
+            given_back,
+        }
+    }
+
+    pub(super) fn copies(&self) -> &[CopyWith] {
+        &self.copies
+    }
+
+    fn is_live(&self) -> bool {
+        self.copies.iter().any(|copy| copy.is_live)
+    }
+
+    /// How many copies no connection has reported.
+    pub(super) const fn missing(&self) -> u32 {
+        self.withheld.saturating_sub(self.adopted)
+    }
+
+    /// The number of the round before.
+    #[cfg(test)]
+    pub(super) const fn after(&self) -> u32 {
+        self.after
+    }
+
+    /// Whether no connection has reported a copy.
+    pub(super) fn is_unknown(&self) -> bool {
+        !self.is_live() && self.given_back.is_none()
+    }
+
+    /// A connection has a copy with that number. Returns false if that is of an earlier round.
+    pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
+        let is_of_round = attempt > self.after;
+        if is_of_round {
+            self.copies.push(CopyWith {
+                consumer,
+                is_live: true,
+            });
+            self.adopted += 1;
+        }
+        is_of_round
+    }
+
+    /// A copy was in flight at a hand-over.
+    pub(super) const fn withhold(&mut self) {
+        self.withheld += 1;
+    }
+
+    /// The copy of a consumer has failed. Returns false if it has no live copy.
+    pub(super) fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack) -> bool {
+        let mut copies = self.copies.iter_mut();
+        let Some(copy) = copies.find(|copy| copy.is_live && copy.consumer == consumer) else {
+            return false;
+        };
+        copy.is_live = false;
+        self.given_back = Some(given_back);
+        true
+    }
+
+    /// How the round has failed, if it has: every copy has, and there are no others.
+    pub(super) fn failure(&self) -> Option<GivenBack> {
+        let is_over = !self.is_live() && self.missing() == 0;
+        is_over.then(|| self.given_back.clone().unwrap_or_default())
+    }
+}

@@ -1,0 +1,280 @@
+//! What can happen in a random history to a shard of a cluster.
+
+use std::{sync::Arc, time::Duration};
+
+use proptest::prelude::*;
+use race_wheel::Tick;
+
+use super::{ROUTES, nth_latest};
+use crate::{
+    protocol::{Accept, Mode},
+    scheduler::{
+        Adopted, ConsumerId, Input,
+        tests::{World, client::Client, world::Delivered},
+    },
+};
+
+#[derive(Debug, Clone)]
+pub(super) enum ClusterHappens {
+    /// Everything happens that can at this instant.
+    Settle,
+    Lend(usize, u16),
+    Recall(usize, u16),
+    Bind {
+        consumer: usize,
+        route: usize,
+        exclusive: bool,
+    },
+    Accepts(usize),
+    Hold(bool),
+    /// Another leader takes over; if it is planned, it is told what is in flight.
+    TakeOver {
+        planned: bool,
+    },
+    /// A connection reports to a new leader what it has.
+    Report(usize),
+    /// A connection reports a delivery that it may not have, counted from the latest, with the number
+    /// of another round.
+    Adopt {
+        back: usize,
+        consumer: usize,
+        later: u32,
+        left: u64,
+    },
+    Withhold(usize, u64),
+    /// A delivery, counted from the latest, is acknowledged; if it is `adopted`, one of those.
+    Ack {
+        back: usize,
+        adopted: bool,
+        by_name: bool,
+    },
+    Nack {
+        back: usize,
+        adopted: bool,
+        by_name: bool,
+        delay: Option<u64>,
+    },
+    Touch(usize, Option<u64>),
+}
+
+pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
+    let consumer = 0..4usize;
+    let route = 0..ROUTES.len();
+    let back = 0..6usize;
+    let delay = prop::option::of(0..100u64);
+    prop_oneof![
+        16 => Just(ClusterHappens::Settle),
+        8 => (consumer.clone(), 0..4u16).prop_map(|(consumer, credit)| {
+            ClusterHappens::Lend(consumer, credit)
+        }),
+        4 => (consumer.clone(), 1..4u16).prop_map(|(consumer, credit)| {
+            ClusterHappens::Recall(consumer, credit)
+        }),
+        3 => (consumer.clone(), route, prop::bool::weighted(0.2)).prop_map(
+            |(consumer, route, exclusive)| ClusterHappens::Bind { consumer, route, exclusive }
+        ),
+        1 => consumer.clone().prop_map(ClusterHappens::Accepts),
+        1 => Just(ClusterHappens::Hold(true)),
+        6 => Just(ClusterHappens::Hold(false)),
+        2 => any::<bool>().prop_map(|planned| ClusterHappens::TakeOver { planned }),
+        8 => consumer.clone().prop_map(ClusterHappens::Report),
+        4 => (back.clone(), consumer, 0..3u32, 0..2_000u64).prop_map(
+            |(back, consumer, later, left)| ClusterHappens::Adopt { back, consumer, later, left }
+        ),
+        4 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
+            ClusterHappens::Withhold(back, left)
+        }),
+        4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
+            ClusterHappens::Ack { back, adopted, by_name }
+        }),
+        4 => (back.clone(), any::<bool>(), any::<bool>(), delay).prop_map(
+            |(back, adopted, by_name, delay)| {
+                ClusterHappens::Nack { back, adopted, by_name, delay }
+            }
+        ),
+        1 => (back, prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
+            ClusterHappens::Touch(back, extend)
+        }),
+    ]
+}
+
+/// What the nodes remember of the deliveries of earlier leaders.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// What a connection has not reported yet.
+    unreported: Vec<(ConsumerId, Unreported)>,
+    /// What was reported.
+    adopted: Vec<Delivered>,
+}
+
+#[derive(Debug)]
+struct Unreported {
+    routes: Vec<Arc<str>>,
+    copies: Vec<(Adopted, Tick)>,
+}
+
+pub(super) fn step(
+    world: &mut World,
+    client: &mut Client,
+    reports: &mut Reports,
+    happens: &ClusterHappens,
+) {
+    let consumer_of = |client: &Client, consumer: usize| client.consumers.get(consumer).copied();
+    match *happens {
+        ClusterHappens::Settle => {
+            world.settle();
+        }
+        ClusterHappens::Lend(consumer, credit) => {
+            if let Some(consumer) = consumer_of(client, consumer) {
+                world.lend(consumer, credit);
+            }
+        }
+        ClusterHappens::Recall(consumer, credit) => {
+            if let Some(consumer) = consumer_of(client, consumer) {
+                world.recall(consumer, credit);
+            }
+        }
+        ClusterHappens::Bind {
+            consumer,
+            route,
+            exclusive,
+        } => {
+            if let Some(consumer) = consumer_of(client, consumer) {
+                let mode = match exclusive {
+                    true => Mode::Exclusive,
+                    false => Mode::Shared,
+                };
+                world.input(Input::Bound(consumer, ROUTES[route].into(), mode));
+            }
+        }
+        ClusterHappens::Accepts(consumer) => {
+            if let Some(consumer) = consumer_of(client, consumer) {
+                world.input(Input::Accepts(consumer, Accept::default()));
+            }
+        }
+        ClusterHappens::Hold(is_holding) => world.input(Input::Holding(is_holding)),
+        ClusterHappens::TakeOver { planned } => take_over(world, client, reports, planned),
+        ClusterHappens::Report(consumer) => {
+            if let Some(consumer) = consumer_of(client, consumer) {
+                report(world, reports, consumer);
+            }
+        }
+        ClusterHappens::Adopt {
+            back,
+            consumer,
+            later,
+            left,
+        } => {
+            let consumer = consumer_of(client, consumer);
+            if let (Some(consumer), Some(delivered)) = (consumer, nth_latest(world, back)) {
+                let adopted = Adopted {
+                    route: delivered.route,
+                    id: delivered.id,
+                    seq: delivered.seq,
+                    attempt: (delivered.attempt + later).saturating_sub(1).max(1),
+                    left: Duration::from_millis(left),
+                };
+                adopt(world, reports, consumer, adopted);
+            }
+        }
+        ClusterHappens::Withhold(back, left) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.withhold(delivered.seq, Duration::from_millis(left));
+            }
+        }
+        ClusterHappens::Ack {
+            back,
+            adopted,
+            by_name,
+        } => {
+            if let Some(delivered) = reports.nth_latest(world, back, adopted) {
+                let number = client.number;
+                client.known(&delivered.route, &delivered.id).removed = Some(number);
+                match by_name {
+                    true => world.ack_by_name(&delivered),
+                    false => world.ack_delivery(&delivered),
+                }
+            }
+        }
+        ClusterHappens::Nack {
+            back,
+            adopted,
+            by_name,
+            delay,
+        } => {
+            if let Some(delivered) = reports.nth_latest(world, back, adopted) {
+                match by_name {
+                    true => world.nack_by_name(&delivered, delay),
+                    false => world.nack_delivery(&delivered, delay),
+                }
+            }
+        }
+        ClusterHappens::Touch(back, extend_ms) => {
+            if let Some(delivered) = reports.nth_latest(world, back, true) {
+                world.touch(&delivered, extend_ms);
+            }
+        }
+    }
+}
+
+impl Reports {
+    fn nth_latest(&self, world: &World, back: usize, adopted: bool) -> Option<Delivered> {
+        match adopted {
+            true => self.adopted.iter().rev().nth(back).cloned(),
+            false => nth_latest(world, back),
+        }
+    }
+}
+
+fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, planned: bool) {
+    let withheld = world.scheduler.withheld_next();
+    let in_flight: Vec<_> = world.scheduler.in_flight().collect();
+    let unreported = client.consumers.iter().map(|consumer| {
+        let routes = world.scheduler.routes.iter();
+        let routes = routes.filter(|(_, route)| route.consumers().contains(consumer));
+        let copies = in_flight.iter().filter(|(holder, _)| holder == consumer);
+        let copies = copies.map(|(_, copy)| (copy.clone(), world.now.after(copy.left)));
+        let unreported = Unreported {
+            routes: routes.map(|(name, _)| name.clone()).collect(),
+            copies: copies.collect(),
+        };
+        (*consumer, unreported)
+    });
+    reports.unreported = unreported.collect();
+    world.take_over(&client.consumers);
+    for known in client.known.values_mut() {
+        known.pending.clear();
+    }
+    if planned {
+        for (seq, left) in withheld {
+            world.withhold(seq, left);
+        }
+    }
+}
+
+fn report(world: &mut World, reports: &mut Reports, consumer: ConsumerId) {
+    let mut unreported = reports.unreported.iter();
+    let Some(place) = unreported.position(|(holder, _)| *holder == consumer) else {
+        return;
+    };
+    let (_, Unreported { routes, copies }) = reports.unreported.remove(place);
+    for (adopted, until) in copies {
+        let left = Duration::from_nanos(until.since(world.now.monotonic));
+        adopt(world, reports, consumer, Adopted { left, ..adopted });
+    }
+    for route in routes {
+        world.input(Input::Bound(consumer, route, Mode::Shared));
+    }
+}
+
+fn adopt(world: &mut World, reports: &mut Reports, consumer: ConsumerId, adopted: Adopted) {
+    reports.adopted.push(Delivered {
+        consumer,
+        route: adopted.route.clone(),
+        id: adopted.id.clone(),
+        attempt: adopted.attempt,
+        seq: adopted.seq,
+        at: world.now.wall_millis(),
+    });
+    world.adopt(consumer, adopted);
+}
