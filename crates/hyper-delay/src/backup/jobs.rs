@@ -37,7 +37,7 @@ mod tests {
         ledger::{Actor, Advance, Bulk, Ledger, Op, Outcome, View},
         protocol::Filter,
         record::Act,
-        store::{Durability, Embedded, OpenOptions, Store as _, fake::Fake},
+        store::{Durability, Embedded, OpenOptions, ReadStore as _, fake::Fake},
     };
 
     fn begin(ledger: &mut Ledger<Fake>) -> u64 {

@@ -13,8 +13,8 @@ use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
     store::{
-        Durability, Embedded, OpenOptions, Space, SpaceRow, Store, data_directory::RESTORING,
-        fake::Fake,
+        Durability, Embedded, OpenOptions, ReadStore as _, Space, SpaceRow, Store,
+        data_directory::RESTORING, fake::Fake,
     },
 };
 

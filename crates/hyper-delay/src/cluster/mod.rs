@@ -20,6 +20,11 @@
 //!   its own clock ([`lease`]). So what is not in the journal, a delivery, is only started by a leader
 //!   that has no successor yet.
 //!
+//! # What is read
+//!
+//! A node reads its replicas of all shards as one store ([`merged`]), so it answers every request
+//! that changes nothing.
+//!
 //! # What is not known
 //!
 //! An append without an answer may have been carried out, or may be carried out later. It is
@@ -33,6 +38,7 @@ mod entry;
 pub(crate) mod forward;
 pub(crate) mod lease;
 pub(crate) mod log;
+pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod replica;
 pub(crate) mod shard;
@@ -40,6 +46,9 @@ pub(crate) mod shard;
 mod simulation;
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::record::number::{self, MOST_SHARDS};
 
 /// A shard of the tasks, by its number from 0.
 #[derive(
@@ -47,11 +56,71 @@ use serde::{Deserialize, Serialize};
 )]
 pub(crate) struct ShardId(pub(crate) u16);
 
+/// Returns the shard of the tasks of a route, among this many.
+#[must_use]
+pub(crate) fn shard_of(route: &str, shards: u16) -> ShardId {
+    let shard = xxh3_64(route.as_bytes()) % u64::from(shards);
+    ShardId(u16::try_from(shard).expect("it is less than the shards"))
+}
+
+/// Returns the shard of a task, bulk operation or line of the audit by its number.
+#[must_use]
+pub(crate) const fn shard_of_seq(seq: u64) -> ShardId {
+    ShardId(number::shard_of(seq))
+}
+
+/// Returns the first number of a shard.
+#[must_use]
+pub(crate) const fn first_seq(shard: ShardId) -> u64 {
+    number::first_of(shard.0)
+}
+
 /// What a cluster is, fixed when it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Charter {
     /// A random number that no other cluster has.
     pub cluster: u128,
-    /// The number of shards, from 1.
+    /// The number of shards, from 1 to 32.
     pub shards: u16,
+}
+
+/// A cluster cannot have this many shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a cluster cannot have {0} shards: give 1 to {MOST_SHARDS}")]
+pub(crate) struct BadShards(pub(crate) u16);
+
+impl Charter {
+    /// Creates the charter of a new cluster.
+    ///
+    /// # Errors
+    ///
+    /// If it is to have no shard, or more than can be numbered.
+    pub(crate) const fn new(cluster: u128, shards: u16) -> Result<Self, BadShards> {
+        match shards {
+            1..=MOST_SHARDS => Ok(Self { cluster, shards }),
+            _ => Err(BadShards(shards)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charter_has_1_to_32_shards() {
+        for shards in [1, 8, 32] {
+            assert_eq!(Charter::new(7, shards).unwrap().shards, shards);
+        }
+        for shards in [0, 33, u16::MAX] {
+            let error = Charter::new(7, shards).unwrap_err();
+            assert!(error.to_string().contains(&shards.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_route_stays_in_its_shard_in_every_version() {
+        let shards = ["", "a", "service-A", "路由"].map(|route| shard_of(route, 8).0);
+        assert_eq!(shards, [2, 7, 1, 7]);
+    }
 }

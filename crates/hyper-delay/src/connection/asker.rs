@@ -10,7 +10,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Code, Refusal, Reply},
     scheduler::{Input, Message, ReplyTo},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The bytes of a line around the rows, with the longest cursor.
@@ -23,7 +23,7 @@ pub(super) struct Asker<'a, S> {
     pub(super) reply_to: ReplyTo,
 }
 
-impl<S: Store> Asker<'_, S> {
+impl<S: ReadStore> Asker<'_, S> {
     pub(super) fn view(&self) -> View<S> {
         View::new(self.shared.store.clone())
     }

@@ -17,7 +17,7 @@ use crate::{
     backup::Stream,
     log_limit::{LogLimit, Warning},
     protocol::{Code, Refusal, Reply},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The most backups that a server makes at a time.
@@ -76,7 +76,7 @@ impl Backup {
     /// # Errors
     ///
     /// If the store cannot be read. The backup has ended then.
-    pub(super) async fn piece<S: Store>(
+    pub(super) async fn piece<S: ReadStore>(
         &mut self,
         shared: &Arc<Shared<S>>,
         is_permitted: bool,
@@ -120,7 +120,7 @@ impl Backup {
 }
 
 /// Takes a snapshot and starts the task that keeps it.
-async fn begin<S: Store>(
+async fn begin<S: ReadStore>(
     shared: &Arc<Shared<S>>,
     permit: OwnedSemaphorePermit,
     patience: Duration,

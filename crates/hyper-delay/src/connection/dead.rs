@@ -10,7 +10,7 @@ use crate::{
     ledger::{Listing, Position, Row, View},
     protocol::{Code, DeadTask, Filter, Refusal, Reply},
     record::{Name, Place, key},
-    store::{Space, Store, StoreError},
+    store::{ReadStore, Space, StoreError},
 };
 
 /// A request for dead letters.
@@ -26,7 +26,7 @@ pub(super) struct Letters {
 }
 
 /// Lists dead letters; for the route of a connection that is gone, all tasks.
-pub(super) async fn dead<S: Store>(asker: Asker<'_, S>, asked: Letters) {
+pub(super) async fn dead<S: ReadStore>(asker: Asker<'_, S>, asked: Letters) {
     let view = asker.view();
     let page = Page::new(usize::from(asked.limit), asker.room());
     let route = asked.route.clone();
@@ -42,7 +42,11 @@ pub(super) async fn dead<S: Store>(asker: Asker<'_, S>, asked: Letters) {
     }
 }
 
-fn letters<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+fn letters<S: ReadStore>(
+    view: &View<S>,
+    asked: &Letters,
+    mut page: Page,
+) -> Result<Reply, StoreError> {
     let Letters {
         route,
         after,
@@ -80,7 +84,11 @@ fn letters<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<
 }
 
 /// All tasks of an orphaned route, in order of id.
-fn orphans<S: Store>(view: &View<S>, asked: &Letters, mut page: Page) -> Result<Reply, StoreError> {
+fn orphans<S: ReadStore>(
+    view: &View<S>,
+    asked: &Letters,
+    mut page: Page,
+) -> Result<Reply, StoreError> {
     let mut found = Vec::new();
     view.names(&asked.route, asked.after.as_deref(), |id, name| {
         found.push((Arc::from(id), name));
@@ -157,7 +165,7 @@ impl Page {
     }
 }
 
-fn dead_task<S: Store>(
+fn dead_task<S: ReadStore>(
     view: &View<S>,
     row: &Row,
     payload: bool,
@@ -179,7 +187,7 @@ fn dead_task<S: Store>(
     })
 }
 
-fn place_of<S: Store>(
+fn place_of<S: ReadStore>(
     view: &View<S>,
     route: &str,
     id: &str,

@@ -26,7 +26,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Line, Reply},
     scheduler::{ConsumerId, Message},
-    store::Store,
+    store::ReadStore,
 };
 
 /// The most requests under way. The listener has fewer connections, with one request each.
@@ -78,7 +78,7 @@ impl<S> Clone for Guests<S> {
     }
 }
 
-impl<S: Store> Guests<S> {
+impl<S: ReadStore> Guests<S> {
     pub(crate) fn new(shared: watch::Receiver<Arc<Shared<S>>>) -> Self {
         Self {
             shared,
@@ -108,7 +108,11 @@ impl<S: Store> Guests<S> {
     }
 }
 
-async fn answer<S: Store>(shared: &Arc<Shared<S>>, id: ConsumerId, asked: Asked) -> Option<Reply> {
+async fn answer<S: ReadStore>(
+    shared: &Arc<Shared<S>>,
+    id: ConsumerId,
+    asked: Asked,
+) -> Option<Reply> {
     let outbox = Arc::new(Outbox::new(
         id,
         shared.events.clone(),

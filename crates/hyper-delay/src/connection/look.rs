@@ -14,7 +14,7 @@ use crate::{
     ledger::{Listing, Position, Row, View},
     protocol::{Content, Headers, List, Reply, Seen, State},
     scheduler::{Input, SeenTasks},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The most keys that a request asks for. With those behind the ends of what it reads, it reads at
@@ -27,7 +27,7 @@ const fn base64(length: usize) -> usize {
 }
 
 /// Reads one task, and has the scheduler add what it knows.
-pub(super) async fn get<S: Store>(
+pub(super) async fn get<S: ReadStore>(
     asker: Asker<'_, S>,
     (route, id, payload): (Arc<str>, Arc<str>, bool),
 ) {
@@ -50,7 +50,7 @@ pub(super) async fn get<S: Store>(
 }
 
 /// Lists tasks, and has the scheduler add what it knows.
-pub(super) async fn list<S: Store>(asker: Asker<'_, S>, asked: List) {
+pub(super) async fn list<S: ReadStore>(asker: Asker<'_, S>, asked: List) {
     let cursor = match Cursor::begin(&asked) {
         Ok(cursor) => cursor,
         Err(refusal) => return asker.reply(Reply::Error(refusal)),
@@ -75,7 +75,7 @@ fn seen<S>(asker: Asker<'_, S>, seqs: Vec<u64>, reply: Reply) {
     });
 }
 
-fn task<S: Store>(
+fn task<S: ReadStore>(
     view: &View<S>,
     (route, id): (&Arc<str>, &Arc<str>),
     payload: bool,
@@ -109,7 +109,7 @@ fn task<S: Store>(
 }
 
 /// Returns the tasks from a cursor on with their sequence numbers.
-fn tasks<S: Store>(
+fn tasks<S: ReadStore>(
     view: &View<S>,
     asked: &List,
     cursor: Cursor,
@@ -170,7 +170,7 @@ pub(super) fn is_cut(content: Option<&Content>) -> bool {
     content.is_some_and(|content| content.payload.is_none())
 }
 
-fn seen_row<S: Store>(
+fn seen_row<S: ReadStore>(
     view: &View<S>,
     row: &Row,
     state: State,
@@ -198,7 +198,7 @@ fn seen_row<S: Store>(
 
 /// Returns the scheduled time and, if it is asked for, the content of a task. `None` if the task is
 /// gone. Reads one key, or two if the content is damaged.
-pub(super) fn details<S: Store>(
+pub(super) fn details<S: ReadStore>(
     view: &View<S>,
     row: &Row,
     payload: bool,
@@ -213,7 +213,7 @@ pub(super) fn details<S: Store>(
 
 /// Returns a content, and its payload if that fits into `room` bytes. `None` if it is gone or
 /// cannot be read.
-pub(super) fn content<S: Store>(
+pub(super) fn content<S: ReadStore>(
     view: &View<S>,
     seq: u64,
     room: usize,
@@ -222,7 +222,7 @@ pub(super) fn content<S: Store>(
     Ok(found.map(|(_, content)| content))
 }
 
-fn content_at<S: Store>(
+fn content_at<S: ReadStore>(
     view: &View<S>,
     seq: u64,
     room: usize,

@@ -49,7 +49,7 @@ use crate::{
     metrics::Metrics,
     outbox::Outbox,
     scheduler::{ConsumerId, Input, OwnRoutes},
-    store::Store,
+    store::ReadStore,
     tls,
 };
 
@@ -99,7 +99,7 @@ impl<S> Shared<S> {
 
 /// Serves a connection. Returns once everything that was read is answered and the replies are
 /// written, or once the connection cannot be written to.
-pub(crate) async fn serve<S: Store>(
+pub(crate) async fn serve<S: ReadStore>(
     shared: Arc<Shared<S>>,
     id: ConsumerId,
     stream: TcpStream,

@@ -11,16 +11,17 @@ use super::{
 use crate::{
     ledger::{Listing, View},
     protocol::{BulkAct, BulkRequest, Filter, ReasonRow, Reply},
-    store::{Space, Store, StoreError},
+    record::{AuditLine, number},
+    store::{ReadStore, Space, StoreError},
 };
 
 /// Counts the tasks that a bulk operation would change.
-pub(super) async fn count<S: Store>(asker: Asker<'_, S>, asked: BulkRequest) {
+pub(super) async fn count<S: ReadStore>(asker: Asker<'_, S>, asked: BulkRequest) {
     let view = asker.view();
     asker.answer(read(move || counted(&view, asked)).await);
 }
 
-fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreError> {
+fn counted<S: ReadStore>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreError> {
     let BulkRequest {
         act, route, filter, ..
     } = asked;
@@ -44,7 +45,7 @@ fn counted<S: Store>(view: &View<S>, asked: BulkRequest) -> Result<Reply, StoreE
 }
 
 /// Groups dead letters by reason.
-pub(super) async fn reasons<S: Store>(
+pub(super) async fn reasons<S: ReadStore>(
     asker: Asker<'_, S>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
 ) {
@@ -56,7 +57,7 @@ pub(super) async fn reasons<S: Store>(
     asker.answer(read(move || grouped(&view, route.as_deref(), cursor, room)).await);
 }
 
-fn grouped<S: Store>(
+fn grouped<S: ReadStore>(
     view: &View<S>,
     route: Option<&str>,
     cursor: Cursor,
@@ -101,7 +102,7 @@ fn grouped<S: Store>(
 }
 
 /// Lists the bulk operations, the newest first.
-pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
+pub(super) async fn jobs<S: ReadStore>(asker: Asker<'_, S>) {
     let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let jobs = view.jobs()?.into_iter().rev();
@@ -112,15 +113,22 @@ pub(super) async fn jobs<S: Store>(asker: Asker<'_, S>) {
     asker.answer(listed.await);
 }
 
-/// Lists the lines of the audit before a number, the newest first.
-pub(super) async fn audit<S: Store>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
+/// Lists the lines of the audit before the one with a number, the newest first.
+pub(super) async fn audit<S: ReadStore>(asker: Asker<'_, S>, (before, limit): (Option<u64>, u16)) {
     let (view, mut room) = (asker.view(), Room::new(asker.room()));
     let listed = read(move || {
         let mut lines = view.audit()?;
-        lines.retain(|line| before.is_none_or(|before| line.number < before));
-        lines.sort_unstable_by_key(|line| std::cmp::Reverse(line.number));
+        if let Some(before) = before {
+            // The numbers of a shard grow with time; those of different shards tell no order.
+            let shard = number::shard_of(before);
+            let is_reached =
+                |line: &AuditLine| number::shard_of(line.number) == shard && line.number >= before;
+            let end = lines.iter().position(is_reached);
+            lines.truncate(end.unwrap_or(lines.len()));
+        }
         let all = lines.len();
-        let rows = lines.iter().map(|line| line.row()).take(limit.into());
+        let rows = lines.iter().rev().map(|line| line.row());
+        let rows = rows.take(limit.into());
         let lines: Vec<_> = rows.take_while(|row| room.take(row.length())).collect();
         let more = lines.len() < all;
         Ok(Reply::Audit { lines, more })

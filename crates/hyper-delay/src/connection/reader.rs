@@ -10,7 +10,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Code, Lines, Refusal, parse},
     scheduler::ConsumerId,
-    store::Store,
+    store::ReadStore,
 };
 
 /// The connection is closed after this many consecutive errors: the peer speaks another protocol.
@@ -23,7 +23,7 @@ const NO_TLS: &str = "this server does not speak TLS here, and the connection be
     handshake: connect without TLS, or set `tls` in the configuration of the server";
 
 /// Reads until the connection ends or the server shuts down, and returns the reason for the log.
-pub(super) async fn run<S: Store>(
+pub(super) async fn run<S: ReadStore>(
     shared: &Arc<Shared<S>>,
     id: ConsumerId,
     outbox: &Arc<Outbox>,

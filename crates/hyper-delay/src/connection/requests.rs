@@ -20,7 +20,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Code, Line, Refusal, Reply, Request, Version},
     scheduler::{Ask, ConsumerId, Input, Message, Operated, ReplyTo},
-    store::Store,
+    store::ReadStore,
 };
 
 const SHUTTING_DOWN: &str = "the server is shutting down: send it again after the restart";
@@ -54,7 +54,7 @@ pub(super) struct Requests<'a, S> {
     pub(super) is_ending: bool,
 }
 
-impl<'a, S: Store> Requests<'a, S> {
+impl<'a, S: ReadStore> Requests<'a, S> {
     /// Begins the requests of the peer that holds `slot`.
     pub(super) fn new(
         shared: &'a Arc<Shared<S>>,

@@ -9,11 +9,11 @@ use crate::{
     protocol::{Counts, RouteStats, Stats},
     record,
     scheduler::{CountsAsked, Input, OwnRoutes},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// Reads the counts on disk, and has the scheduler add what it knows.
-pub(super) async fn stats<S: Store>(
+pub(super) async fn stats<S: ReadStore>(
     asker: Asker<'_, S>,
     (route, after): (Option<Arc<str>>, Option<Arc<str>>),
     grant: Option<Arc<Grant>>,
@@ -44,7 +44,7 @@ pub(super) async fn stats<S: Store>(
 
 /// Returns the sums, the rows of the first listed routes in order of name, and whether there are
 /// others. With a grant, all of this is of the routes of which it allows the administration.
-fn counts<S: Store>(
+fn counts<S: ReadStore>(
     view: &View<S>,
     own_routes: &OwnRoutes,
     of: Option<&Grant>,

@@ -15,7 +15,7 @@ use crate::{
     protocol::{Accept, Compression, Reply},
     record::{self, Task},
     scheduler::Message,
-    store::{Batch, Bytes, Durability, Snapshot, Space, StoreError, Visit, fake::Fake},
+    store::{Batch, Bytes, Durability, Snapshot, Space, Store as _, StoreError, Visit, fake::Fake},
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,7 +48,7 @@ struct Panics {
     at: [u8; 8],
 }
 
-impl Store for Panics {
+impl ReadStore for Panics {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         assert_ne!(key, self.at, "a damaged block");
         self.store.get(space, key)
@@ -60,18 +60,6 @@ impl Store for Panics {
 
     fn snapshot(&self) -> Result<Snapshot, StoreError> {
         unreachable!("nothing is backed up")
-    }
-
-    fn commit(&self, _: Batch, _: Durability) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn clear(&self, _: Space) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
     }
 }
 
@@ -101,7 +89,7 @@ struct World {
 }
 
 /// Serves one connection whose client has a small buffer.
-async fn connect<S: Store>(store: S) -> World {
+async fn connect<S: ReadStore>(store: S) -> World {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let (end, ending) = watch::channel(false);

@@ -18,7 +18,7 @@ use crate::{
     outbox::Outbox,
     protocol::{Accept, Delivery, Encoder, Reply},
     scheduler::{CopyOf, Input, Message},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
     trace_context,
 };
 
@@ -29,7 +29,7 @@ pub(super) const STALLED: Duration = Duration::from_secs(30);
 const CHUNK: usize = 64 << 10;
 
 /// Writes until the outbox is closed and empty, and returns the reason for the end.
-pub(super) async fn run<S: Store>(
+pub(super) async fn run<S: ReadStore>(
     shared: Arc<Shared<S>>,
     outbox: Arc<Outbox>,
     mut write: WriteHalf,
@@ -98,7 +98,7 @@ struct Writer<'a, S> {
     now: Tick,
 }
 
-impl<S: Store> Writer<'_, S> {
+impl<S: ReadStore> Writer<'_, S> {
     /// Appends the line of a message, and returns the weight of its request.
     fn encode(&mut self, message: Message) -> Result<u32, StoreError> {
         match message {

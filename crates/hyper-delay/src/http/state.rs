@@ -23,7 +23,7 @@ use crate::{
     log_limit::{LogLimit, Warning},
     metrics::{self, Gauges, Limits, Metrics},
     scheduler::InMemory,
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// A thread or a disk that does not answer for this time is stuck.
@@ -101,7 +101,7 @@ trait Reads: Send + Sync {
 
 struct Reader<S>(Arc<S>);
 
-impl<S: Store> Reads for Reader<S> {
+impl<S: ReadStore> Reads for Reader<S> {
     fn gauges(&self, memory: &InMemory, limits: &Limits) -> Result<Gauges, StoreError> {
         metrics::read(&self.0, memory, limits)
     }
@@ -112,7 +112,7 @@ impl<S: Store> Reads for Reader<S> {
 }
 
 impl Serving {
-    pub(crate) fn new<S: Store>(
+    pub(crate) fn new<S: ReadStore>(
         store: Arc<S>,
         counted: Arc<Metrics>,
         events: Sender<Event>,

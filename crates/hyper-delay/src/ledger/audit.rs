@@ -12,9 +12,9 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    /// Reads the number of the last line of a store.
-    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
-        let mut last = 0;
+    /// Reads the number of the last line of a store. Without lines, the next number is `first`.
+    pub(super) fn open(store: &impl Store, first: u64) -> Result<Self, StoreError> {
+        let mut last = first - 1;
         scan_meta(store, key::AUDIT, |_, value| {
             last = last.max(AuditLine::decode(value)?.number);
             Ok(())
@@ -94,7 +94,7 @@ impl Audit {
     }
 
     fn add(&mut self, line: &AuditLine, writes: &mut Writes<impl Store>) {
-        let key = key::audit(line.number % AuditLine::KEPT);
+        let key = key::audit(line.place());
         writes.put(Space::Meta, key, line.encode());
         self.next += 1;
     }

@@ -15,7 +15,7 @@ use crate::{
 /// generation have expired; it is cleared and becomes the current one. So expiry takes constant
 /// time for any number of names.
 #[derive(Debug)]
-pub(super) struct DedupeWindow {
+pub(crate) struct DedupeWindow {
     generation: Generation,
     /// Whether the even and the odd generation can contain names. Empty ones are not searched.
     is_used: [bool; 2],
@@ -77,11 +77,18 @@ impl DedupeWindow {
     pub(super) fn renewed(store: &impl Store) -> Result<Bytes, StoreError> {
         let value = store.get(Space::Meta, key::DEDUPE_WINDOW)?;
         let generation = value.and_then(|value| record::decode::<Generation>(&value).ok());
-        Ok(record::encode(&Generation {
-            is_odd: generation.is_some_and(|generation| generation.is_odd),
+        let is_odd = generation.is_some_and(|generation| generation.is_odd);
+        Ok(Self::of_unknown_age(is_odd))
+    }
+
+    /// Returns an encoded current generation whose age is not known. See
+    /// [`renewed`](Self::renewed).
+    pub(crate) fn of_unknown_age(is_odd: bool) -> Bytes {
+        record::encode(&Generation {
+            is_odd,
             // A time in the future, as after the wall clock was set back.
             since: u64::MAX,
-        }))
+        })
     }
 
     /// Returns the finished task of a name, unless it has expired at `now`.

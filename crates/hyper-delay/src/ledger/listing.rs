@@ -6,7 +6,7 @@ use super::{Position, View, scan::scan};
 use crate::{
     protocol::{Filter, Terms},
     record::{self, Placed, key},
-    store::{Bytes, Space, Store, StoreError},
+    store::{Bytes, ReadStore, Space, StoreError},
 };
 
 /// What is listed of `waiting`, `parked` or `dead`.
@@ -52,7 +52,7 @@ pub(crate) struct Page {
     pub next: Option<(Bytes, Arc<str>)>,
 }
 
-impl<S: Store> View<S> {
+impl<S: ReadStore> View<S> {
     /// Lists entries: at most `most`, and at most `keys` keys are read, matching or not.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ mod writes;
 use std::sync::Arc;
 
 pub(crate) use audit::Changed;
+pub(crate) use dedupe_window::DedupeWindow;
 pub(crate) use listing::{Listing, Row};
 pub(crate) use lowest::keep_lowest;
 pub(crate) use mend::mend_after_loss;
@@ -44,11 +45,10 @@ pub(crate) use task_rows::entry_key;
 pub(crate) use view::{Listed, Position, Timed, View};
 
 use crate::{
-    record::{Name, Place, key},
+    record::{Name, Place, key, number},
     store::{Store, StoreError},
 };
 use audit::Audit;
-use dedupe_window::DedupeWindow;
 use existing::Existing;
 use jobs::Jobs;
 use numbers::Numbers;
@@ -75,13 +75,27 @@ impl<S: Store> Ledger<S> {
     ///
     /// If the store cannot be read, or a newer server wrote it.
     pub(crate) fn open(store: Arc<S>, dedupe_millis: u64) -> Result<Self, StoreError> {
+        Self::open_from(store, dedupe_millis, number::first_of(0))
+    }
+
+    /// Opens the ledger of a store whose numbers, of tasks, bulk operations and lines of the audit,
+    /// begin with `first`. Otherwise as [`open`](Self::open).
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or a newer server wrote it.
+    pub(crate) fn open_from(
+        store: Arc<S>,
+        dedupe_millis: u64,
+        first: u64,
+    ) -> Result<Self, StoreError> {
         mend_after_loss(&*store)?;
         Ok(Self {
-            numbers: Numbers::open(&*store)?,
+            numbers: Numbers::open(&*store, first)?,
             dedupe_window: DedupeWindow::open(&*store, dedupe_millis)?,
             paused: Paused::open(&*store)?,
             jobs: Jobs::open(&*store)?,
-            audit: Audit::open(&*store)?,
+            audit: Audit::open(&*store, first)?,
             rows: TaskRows::open(store)?,
         })
     }

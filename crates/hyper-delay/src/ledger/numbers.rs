@@ -18,11 +18,11 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Reads the end of the reserved range of a store. Default: 1.
-    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
+    /// Reads the end of the reserved range of a store. Without one, the next number is `first`.
+    pub(super) fn open(store: &impl Store, first: u64) -> Result<Self, StoreError> {
         let next = match store.get(Space::Meta, key::NUMBERS)? {
             Some(value) => record::decode(&value)?,
-            None => 1,
+            None => first,
         };
         Ok(Self {
             next,

@@ -1,10 +1,10 @@
 use std::ops::ControlFlow;
 
-use crate::store::{Space, Store, StoreError};
+use crate::store::{ReadStore, Space, StoreError};
 
 /// Visits the rows of a space from the key `from` on, until `visit` breaks or fails.
 pub(super) fn scan(
-    store: &impl Store,
+    store: &impl ReadStore,
     space: Space,
     from: &[u8],
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StoreError>,
@@ -21,7 +21,7 @@ pub(super) fn scan(
 
 /// Visits the rows of `meta` whose keys begin with `prefix`, with the rest of the key.
 pub(super) fn scan_meta(
-    store: &impl Store,
+    store: &impl ReadStore,
     prefix: &[u8],
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {

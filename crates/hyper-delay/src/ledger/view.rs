@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, sync::Arc};
 use super::scan::{scan, scan_meta};
 use crate::{
     protocol::Terms,
-    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key},
-    store::{Space, Store, StoreError},
+    record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
+    store::{ReadStore, Space, StoreError},
 };
 
 /// A position in a space that is ordered by time.
@@ -77,7 +77,7 @@ impl<S> Clone for View<S> {
     }
 }
 
-impl<S: Store> View<S> {
+impl<S: ReadStore> View<S> {
     /// Creates a view of `store`.
     #[must_use]
     pub(crate) const fn new(store: Arc<S>) -> Self {
@@ -277,10 +277,11 @@ impl<S: Store> View<S> {
             jobs.push((key::number_of(rest)?, record::decode(value)?));
             Ok(())
         })?;
+        number::sort_by_time(&mut jobs, |(id, job): &(u64, Job)| (*id, job.began_at));
         Ok(jobs)
     }
 
-    /// Returns the stored lines of the audit, in no order.
+    /// Returns the stored lines of the audit, in the order in which they were written.
     ///
     /// # Errors
     ///
@@ -291,6 +292,7 @@ impl<S: Store> View<S> {
             lines.push(AuditLine::decode(value)?);
             Ok(())
         })?;
+        number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
         Ok(lines)
     }
 

@@ -9,7 +9,7 @@ use crate::{
     ledger::View,
     record::Counts,
     scheduler::{InMemory, RouteInMemory, earlier},
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The route that stands for all others. A route of this name is among them.
@@ -59,7 +59,7 @@ impl Limits {
 /// # Errors
 ///
 /// If the store cannot be read.
-pub(crate) fn read<S: Store>(
+pub(crate) fn read<S: ReadStore>(
     store: &Arc<S>,
     memory: &InMemory,
     limits: &Limits,
@@ -107,7 +107,7 @@ pub(crate) fn read<S: Store>(
 }
 
 /// Returns the routes with the most pending tasks, and those with the most parked ones.
-fn routes<S: Store>(
+fn routes<S: ReadStore>(
     view: &View<S>,
     memory: &InMemory,
     limits: &Limits,
@@ -172,7 +172,11 @@ impl<'a> Soon<'a> {
     /// Counts from memory as far as the scheduler has read the disk, and from disk beyond that. If
     /// there are too many of them, counts what is in memory or the first on disk, whichever is
     /// more.
-    fn read<S: Store>(view: &View<S>, memory: &'a InMemory, most: u64) -> Result<Self, StoreError> {
+    fn read<S: ReadStore>(
+        view: &View<S>,
+        memory: &'a InMemory,
+        most: u64,
+    ) -> Result<Self, StoreError> {
         let mut on_disk: FxHashMap<Arc<str>, u64> = FxHashMap::default();
         let mut count = 0;
         let mut is_exact = true;
@@ -225,7 +229,7 @@ struct Oldest<'a> {
 }
 
 impl<'a> Oldest<'a> {
-    fn read<S: Store>(
+    fn read<S: ReadStore>(
         view: &View<S>,
         memory: &'a InMemory,
         shown: &Top,

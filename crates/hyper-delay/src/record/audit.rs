@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Record;
+use super::{Record, number};
 use crate::{
     protocol::{AuditRow, Filter},
     store::{Bytes, StoreError},
@@ -11,7 +11,7 @@ use crate::{
 /// What an operator did, stored in a ring.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AuditLine {
-    /// Its number, counted from 1.
+    /// Its number, counted from 1 in each shard.
     pub number: u64,
     /// When it was done, in Unix milliseconds.
     pub at: u64,
@@ -51,8 +51,14 @@ pub(crate) struct AuditFilter {
 impl Record<'_> for AuditLine {}
 
 impl AuditLine {
-    /// How many lines are kept.
+    /// How many lines of a shard are kept.
     pub(crate) const KEPT: u64 = 1_000;
+
+    /// Returns its place in the ring of its shard.
+    #[must_use]
+    pub(crate) const fn place(&self) -> u64 {
+        number::place_of(self.number, Self::KEPT)
+    }
 
     /// Encodes it.
     #[must_use]

@@ -136,13 +136,17 @@ pub(crate) fn time_of(key: &[u8]) -> Result<(u64, u64), StoreError> {
 /// Returns the route and the id in the key of a task's state. `None` if the key is malformed.
 #[must_use]
 pub(crate) fn name_of(key: &[u8]) -> Option<(&str, &str)> {
+    let (route, id) = route_of(key)?;
+    Some((route, std::str::from_utf8(id).ok()?))
+}
+
+/// Returns the route at the start of a key, and what follows it. `None` if the key is malformed.
+#[must_use]
+pub(crate) fn route_of(key: &[u8]) -> Option<(&str, &[u8])> {
     let (length, rest) = key.split_first()?;
     let length = Some(usize::from(*length)).filter(|length| *length <= LONGEST_ROUTE)?;
-    let (route, id) = rest.split_at_checked(length)?;
-    Some((
-        std::str::from_utf8(route).ok()?,
-        std::str::from_utf8(id).ok()?,
-    ))
+    let (route, rest) = rest.split_at_checked(length)?;
+    Some((std::str::from_utf8(route).ok()?, rest))
 }
 
 fn of_route(route: &str, more: usize) -> Vec<u8> {

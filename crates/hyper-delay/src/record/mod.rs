@@ -9,6 +9,7 @@ mod entry;
 mod job;
 pub(crate) mod key;
 mod name;
+pub(crate) mod number;
 mod placed;
 #[cfg(any(feature = "cli", test))]
 mod set_sum;

@@ -7,7 +7,10 @@ use super::task::Saved;
 use crate::{
     ledger::entry_key,
     record::{self, Counts, Entry, Expiring, Name, key},
-    store::{Batch, Bytes, Durability, Embedded, OpenOptions, Space, Store as _, StoreError},
+    store::{
+        Batch, Bytes, Durability, Embedded, OpenOptions, ReadStore as _, Space, Store as _,
+        StoreError,
+    },
 };
 
 /// Writes tasks into a new store.

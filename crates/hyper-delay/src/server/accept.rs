@@ -28,7 +28,7 @@ use crate::{
     protocol::{Code, Refusal, Reply},
     reload::{Protection, Update},
     scheduler::{ConsumerId, Input},
-    store::Store,
+    store::ReadStore,
     tls::Tls,
 };
 
@@ -57,7 +57,7 @@ pub(super) struct Acceptor<S> {
     progress: Arc<Progress>,
 }
 
-impl<S: Store> Acceptor<S> {
+impl<S: ReadStore> Acceptor<S> {
     pub(super) fn new(
         listener: TcpListener,
         updates: mpsc::Receiver<Update>,

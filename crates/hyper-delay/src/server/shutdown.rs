@@ -2,14 +2,14 @@ use std::{sync::mpsc::Sender, time::Duration};
 
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
-use crate::{connection::Guests, driver::Event, scheduler::Input, store::Store};
+use crate::{connection::Guests, driver::Event, scheduler::Input, store::ReadStore};
 
 /// A connection that does not read its replies delays the shutdown by at most this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Makes the connections stop reading, waits until they and the guests are answered, and lets the
 /// scheduler end once everything is on disk.
-pub(super) async fn settle<S: Store>(
+pub(super) async fn settle<S: ReadStore>(
     events: &Sender<Event>,
     ending: &watch::Sender<bool>,
     mut connections: JoinSet<()>,

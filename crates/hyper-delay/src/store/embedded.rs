@@ -17,7 +17,7 @@ use fjall::{
 use lsm_tree::Guard as _;
 
 use super::{
-    Batch, Bytes, Durability, Marker, Room, Snapshot, Space, Store, StoreError, Visit,
+    Batch, Bytes, Durability, Marker, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit,
     data_directory::DataDirectory,
     disk::{Disk, Usage},
 };
@@ -208,7 +208,7 @@ fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
         .index_block_pinning_policy(PinningPolicy::new(SMALL_LEVELS))
 }
 
-impl Store for Embedded {
+impl ReadStore for Embedded {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.space(space).get(key).map_err(self.reading(space))
     }
@@ -261,6 +261,21 @@ impl Store for Embedded {
         })
     }
 
+    fn size(&self) -> Result<u64, StoreError> {
+        let size = self.database.disk_space();
+        size.map_err(|error| StoreError::of_library("read the size", error))
+    }
+}
+
+impl Store for Embedded {
+    #[cfg(any(feature = "cluster", test))]
+    fn rows(&self, space: Space, from: &[u8]) -> super::Rows<'_> {
+        // As in `scan`, the marker is not shown.
+        let from = from.min(Marker::KEY);
+        let rows = self.space(space).range(from..Marker::KEY);
+        Box::new(rows.map(move |row| row.into_inner().map_err(self.reading(space))))
+    }
+
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
@@ -310,11 +325,6 @@ impl Store for Embedded {
                 .map_err(|error| StoreError::of_library("flush", error))?;
         }
         Ok(room)
-    }
-
-    fn size(&self) -> Result<u64, StoreError> {
-        let size = self.database.disk_space();
-        size.map_err(|error| StoreError::of_library("read the size", error))
     }
 
     fn sync(&self) -> Result<(), StoreError> {

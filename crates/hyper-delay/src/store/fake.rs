@@ -2,7 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    ops::ControlFlow,
+    iter,
+    ops::{Bound, ControlFlow},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
@@ -10,7 +11,9 @@ use std::{
 
 use crate::record::key;
 
-use super::{Batch, Bytes, Durability, Room, Snapshot, Space, Store, StoreError, Visit};
+use super::{
+    Batch, Bytes, Durability, ReadStore, Room, Rows, Snapshot, Space, Store, StoreError, Visit,
+};
 
 /// A store in memory. A simulated power failure keeps what was synced and a prefix of the rest.
 #[derive(Debug, Default)]
@@ -218,7 +221,7 @@ impl Write {
     }
 }
 
-impl Store for Fake {
+impl ReadStore for Fake {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         let mut state = self.state();
         state.asked.keys += 1;
@@ -249,6 +252,21 @@ impl Store for Fake {
             commit: state.asked.commits as u64,
             rows: Box::new(rows),
         })
+    }
+}
+
+impl Store for Fake {
+    fn rows(&self, space: Space, from: &[u8]) -> Rows<'_> {
+        let mut from = Bound::Included(from.to_vec());
+        Box::new(iter::from_fn(move || {
+            let mut state = self.state();
+            let mut rest = state.shown[space as usize].range((from.clone(), Bound::Unbounded));
+            let (key, value) = rest.next()?;
+            let row = (Bytes::from(&**key), value.clone());
+            from = Bound::Excluded(key.clone());
+            state.asked.keys += 1;
+            Some(Ok(row))
+        }))
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), StoreError> {

@@ -94,6 +94,10 @@ pub(crate) type Bytes = fjall::Slice;
 /// The callback of a scan: receives each key and value, and breaks to end the scan.
 pub(crate) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
+/// The keys and values of a space, in order.
+#[cfg(any(feature = "cluster", test))]
+pub(crate) type Rows<'a> = Box<dyn Iterator<Item = Result<(Bytes, Bytes), StoreError>> + 'a>;
+
 /// A space, a key and its value.
 pub(crate) type SpaceRow = (Space, Bytes, Bytes);
 
@@ -112,16 +116,8 @@ impl fmt::Debug for Snapshot {
     }
 }
 
-/// Sorted spaces of keys on a disk.
-///
-/// Implementations must:
-///
-/// - apply each batch completely or not at all, also after a crash;
-/// - keep the order of batches after a crash: if a batch is present, so are all batches before it;
-/// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
-/// - show a committed batch to every read that starts later, on any thread;
-/// - refuse all writes after a failed write.
-pub(crate) trait Store: Send + Sync + 'static {
+/// Sorted spaces of keys, as those see them that do not write.
+pub(crate) trait ReadStore: Send + Sync + 'static {
     /// Returns the value of a key.
     ///
     /// # Errors
@@ -143,6 +139,33 @@ pub(crate) trait Store: Send + Sync + 'static {
     ///
     /// If the disk cannot be read.
     fn snapshot(&self) -> Result<Snapshot, StoreError>;
+
+    /// Returns the size of the files in bytes.
+    ///
+    /// Default: 0, for a store without files.
+    ///
+    /// # Errors
+    ///
+    /// If the disk cannot be read.
+    fn size(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+}
+
+/// Sorted spaces of keys on a disk.
+///
+/// Implementations must:
+///
+/// - apply each batch completely or not at all, also after a crash;
+/// - keep the order of batches after a crash: if a batch is present, so are all batches before it;
+/// - sync a `Synced` batch, and every batch before it, to the disk before `commit` returns;
+/// - show a committed batch to every read that starts later, on any thread;
+/// - refuse all writes after a failed write.
+pub(crate) trait Store: ReadStore {
+    /// Returns the rows of a space from the key `from` on, in order. Each is read when it is asked
+    /// for.
+    #[cfg(any(feature = "cluster", test))]
+    fn rows(&self, space: Space, from: &[u8]) -> Rows<'_>;
 
     /// Writes a batch.
     ///
@@ -169,17 +192,6 @@ pub(crate) trait Store: Send + Sync + 'static {
     fn room(&self, tasks: u64) -> Result<Room, StoreError> {
         let _ = tasks;
         Ok(Room::AMPLE)
-    }
-
-    /// Returns the size of the files in bytes.
-    ///
-    /// Default: 0, for a store without files.
-    ///
-    /// # Errors
-    ///
-    /// If the disk cannot be read.
-    fn size(&self) -> Result<u64, StoreError> {
-        Ok(0)
     }
 
     /// Syncs all committed batches to the disk.

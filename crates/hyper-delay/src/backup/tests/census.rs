@@ -6,7 +6,10 @@ use super::{backup, check, entries, filled, restore};
 use crate::{
     protocol::Terms,
     record::{self, Entry, Expiring, Name, Place, Task, key},
-    store::{Batch, Bytes, Durability, Space, Store as _, data_directory::RESTORING, fake::Fake},
+    store::{
+        Batch, Bytes, Durability, ReadStore as _, Space, Store as _, data_directory::RESTORING,
+        fake::Fake,
+    },
 };
 
 /// Changes a store, and returns why its backup is refused.

@@ -35,8 +35,6 @@ use std::{
     time::Duration,
 };
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use self::{
     connection::Connection,
     session::{Pending, Session},
@@ -45,6 +43,7 @@ use self::{
 use super::{
     ShardId,
     log::{Leader, NodeName},
+    shard_of,
 };
 use crate::{
     authority::Authority,
@@ -225,12 +224,6 @@ impl Forwarder {
         };
         self.reply(to, Reply::Error(refusal));
     }
-}
-
-/// Returns the shard of a route.
-pub(crate) fn shard_of(route: &str, shards: u16) -> ShardId {
-    let shard = xxh3_64(route.as_bytes()) % u64::from(shards.max(1));
-    ShardId(u16::try_from(shard).expect("it is less than the number of shards"))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use crate::{
     cluster::{
         ShardId,
         log::{Leader, NodeName},
+        shard_of,
     },
     protocol::{Accept, Mode},
     scheduler::{Adopted, ConsumerId},
@@ -185,7 +186,7 @@ impl Forwarder {
         let mut told = Vec::new();
         for (consumer, connection) in &mut self.connections {
             let routes = connection.routes().iter();
-            let routes = routes.filter(|(route, _)| super::shard_of(route, shards) == shard);
+            let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
             let routes: Vec<(Arc<str>, Mode)> =
                 routes.map(|(route, mode)| (route.clone(), *mode)).collect();
             let in_flight = connection.deliveries.of_shard(shard);

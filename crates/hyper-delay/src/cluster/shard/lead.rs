@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Leadership, Shard, append::Writing};
 use crate::{
     clock::Now,
-    cluster::log::Fence,
+    cluster::{first_seq, log::Fence},
     committer::Stage,
     ledger::Ledger,
     scheduler::{Effects, Input, Job, Next, Running, Scheduler, Standing},
@@ -51,7 +51,8 @@ impl<S: Store> Shard<S> {
 
     fn leading(&self, fence: Fence, now: Now) -> Result<Leading<S>, StoreError> {
         let store = self.replica.store();
-        let ledger = Ledger::open(store.clone(), self.setup.dedupe_millis)?;
+        let first = first_seq(self.setup.shard);
+        let ledger = Ledger::open_from(store.clone(), self.setup.dedupe_millis, first)?;
         let standing = Standing {
             paused: ledger.paused().cloned().collect(),
             jobs: ledger

@@ -7,11 +7,11 @@ use super::{
     world::{Happening, Life, MILLI, START, World},
 };
 use crate::{
-    cluster::forward::{Event, shard_of},
+    cluster::{forward::Event, shard_of},
     protocol::{Compression, Headers, Line, Mode, Named, Reply, Request, Schedule},
     record,
     scheduler::{Ask, ConsumerId, Input, Message},
-    store::{Space, Store as _, fake::Fake},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
 /// The first client schedules and cancels; the others take deliveries.

@@ -66,7 +66,10 @@ impl World {
         }
         // A socket can be slow.
         let pause = match self.random.u8(0..10) {
-            0 if !self.is_calm() => self.random.u64(0..400 * MILLI),
+            0 if !self.is_calm() => {
+                let most = *self.random.choice(&[400, 5_000]).expect("there are two");
+                self.random.u64(0..most * MILLI)
+            }
             _ => self.random.u64(0..2 * MILLI),
         };
         for (consumer, message) in effects.messages {

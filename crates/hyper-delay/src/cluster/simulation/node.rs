@@ -20,13 +20,22 @@ use crate::{
     },
     config::Config,
     record::key,
-    store::{Batch, Durability, Space, Store as _, fake::Fake},
+    store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
 
 /// The credit of a connection that says none.
 pub(super) const CREDIT: u16 = 7;
 
 pub(super) const LEASE: Duration = Duration::from_secs(2);
+
+/// The configuration of all nodes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// `window_tasks`.
+    pub(super) window: usize,
+    /// `ack_timeout_ms`.
+    pub(super) ack_timeout: u64,
+}
 
 /// A clock that is not quite right.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +116,7 @@ impl Node {
         charter: Charter,
         members: &Arc<[NodeName]>,
         (at, planted): (u64, Planted),
-        window: usize,
+        options: Options,
     ) {
         let now = self.drift.now(at);
         self.life += 1;
@@ -116,8 +125,8 @@ impl Node {
                 start_from_applied(disk);
             }
             let config = Config {
-                window_tasks: window,
-                ack_timeout_ms: 1_500,
+                window_tasks: options.window,
+                ack_timeout_ms: options.ack_timeout,
                 retry_delay_ms: 100,
                 max_retry_delay_ms: 400,
                 credit: 0,

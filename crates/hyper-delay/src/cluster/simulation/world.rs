@@ -5,7 +5,7 @@ use super::{
     checks::Facts,
     clients::Clients,
     links::Link,
-    node::{Drift, Node},
+    node::{Drift, Node, Options},
 };
 use crate::{
     cluster::{
@@ -101,7 +101,7 @@ pub(super) struct World {
     pub(super) cut_until: Vec<u64>,
     members: Arc<[NodeName]>,
     pub(super) charter: Charter,
-    window: usize,
+    options: Options,
     pub(super) facts: Facts,
     pub(super) clients: Clients,
     pub(super) links: BTreeMap<PeerId, Link>,
@@ -120,10 +120,8 @@ impl World {
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
-        let charter = Charter {
-            cluster: 1 + u128::from(seed),
-            shards: random.u16(1..=2),
-        };
+        let charter = Charter::new(1 + u128::from(seed), random.u16(1..=2));
+        let charter = charter.expect("the shards can be numbered");
         let mut log = FakeLog::default();
         log.ignores_fences = planted == Planted::NoFence;
         log.leases_are_short = planted == Planted::ShortLeases;
@@ -147,7 +145,10 @@ impl World {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
             nodes: nodes.into(),
-            window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
+            options: Options {
+                window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
+                ack_timeout: *random.choice(&[1_500, 7_000]).expect("there are two"),
+            },
             clients: Clients::new(&mut random, charter.shards),
             random,
             planted,
@@ -307,13 +308,13 @@ impl World {
                     members,
                     at,
                     planted,
-                    window,
+                    options,
                     ..
                 } = self;
                 if nodes[node].process.is_some() {
                     return;
                 }
-                nodes[node].start(*charter, members, (*at, *planted), *window);
+                nodes[node].start(*charter, members, (*at, *planted), *options);
                 let life = self.life(node);
                 self.lease(life);
                 self.forwarder(life, None);

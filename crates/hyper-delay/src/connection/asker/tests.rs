@@ -12,13 +12,13 @@ use crate::{
         stats::stats,
     },
     protocol::Filter,
-    store::{Batch, Durability, Snapshot, Space, Visit},
+    store::{Snapshot, Space, Visit},
 };
 
 /// A store whose reads fail.
 struct Unreadable(fn() -> StoreError);
 
-impl Store for Unreadable {
+impl ReadStore for Unreadable {
     fn get(&self, _: Space, _: &[u8]) -> Result<Option<crate::store::Bytes>, StoreError> {
         Err((self.0)())
     }
@@ -29,18 +29,6 @@ impl Store for Unreadable {
 
     fn snapshot(&self) -> Result<Snapshot, StoreError> {
         Err((self.0)())
-    }
-
-    fn commit(&self, _: Batch, _: Durability) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn clear(&self, _: Space) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
     }
 }
 

@@ -7,13 +7,13 @@ use crate::{
     clock::Clock,
     config::Config,
     connection::Unfinished,
-    store::{Batch, Bytes, Durability, Snapshot, Space, Visit, fake::Fake},
+    store::{Bytes, Snapshot, Space, Visit, fake::Fake},
 };
 
 /// A store in which a block is damaged.
 struct Damaged;
 
-impl Store for Damaged {
+impl ReadStore for Damaged {
     fn get(&self, _: Space, _: &[u8]) -> Result<Option<Bytes>, StoreError> {
         unreachable!("only snapshots are read")
     }
@@ -30,18 +30,6 @@ impl Store for Damaged {
             commit: 1,
             rows: Box::new(rows.chain(damage)),
         })
-    }
-
-    fn commit(&self, _: Batch, _: Durability) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn clear(&self, _: Space) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
-    }
-
-    fn sync(&self) -> Result<(), StoreError> {
-        unreachable!("nothing is written")
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::state::Sees;
 use crate::{
     ledger::View,
-    store::{Store, StoreError},
+    store::{ReadStore, StoreError},
 };
 
 /// The routes in which an id is looked for. With each, two keys are read: its counts and the name.
@@ -38,7 +38,7 @@ pub(in crate::http) struct Found {
 /// # Errors
 ///
 /// If the store cannot be read.
-pub(in crate::http) fn search<S: Store>(
+pub(in crate::http) fn search<S: ReadStore>(
     view: &View<S>,
     wanted: &Wanted,
     sees: Sees<'_>,
@@ -94,6 +94,7 @@ impl Found {
 mod tests {
     use super::*;
     use crate::{
+        cluster::{ShardId, first_seq, merged::Merged, shard_of},
         ledger::{Ledger, Op, Order},
         protocol::Compression,
         store::{Durability, fake::Fake},
@@ -101,11 +102,18 @@ mod tests {
 
     /// Returns a store that has a task with this id on each of `routes` routes.
     fn store(routes: usize, id: &str) -> Arc<Fake> {
+        store_of(routes, id, first_seq(ShardId(0)), |_| true)
+    }
+
+    /// Returns a store with those of these tasks whose routes it has. Its numbers begin with
+    /// `first`.
+    fn store_of(routes: usize, id: &str, first: u64, has: impl Fn(&str) -> bool) -> Arc<Fake> {
         let store = Arc::new(Fake::default());
-        let mut ledger = Ledger::open(store.clone(), 0).unwrap();
-        for route in 0..routes {
+        let mut ledger = Ledger::open_from(store.clone(), 0, first).unwrap();
+        let routes = (0..routes).map(|route| format!("{route:04}"));
+        for route in routes.filter(|route| has(route)) {
             let order = Order {
-                route: format!("{route:04}").into(),
+                route: route.into(),
                 id: id.into(),
                 named: true,
                 at: 7,
@@ -180,6 +188,31 @@ mod tests {
         assert_eq!((found.more, found.next.as_deref()), (true, Some("0007")));
         let found = find_after(&store, "b", "0007", &|route| route == "1200");
         assert_eq!((found.more, found.next.as_deref()), (true, None));
+    }
+
+    #[test]
+    fn tasks_of_all_shards_are_found_in_the_same_order() {
+        const SHARDS: u16 = 3;
+        let single = store(60, "a");
+        let stores = (0..SHARDS).map(|shard| {
+            let of_shard = |route: &str| shard_of(route, SHARDS).0 == shard;
+            store_of(60, "a", first_seq(ShardId(shard)), of_shard)
+        });
+        let merged = View::new(Arc::new(Merged::new(stores)));
+        let mut after = String::new();
+        let mut tasks = 0;
+        loop {
+            let expected = find_after(&single, "a", &after, &|_| true);
+            let id = "a".to_owned();
+            let found = search(&merged, &Wanted { id, after }, &|_| true).unwrap();
+            assert_eq!(found, expected);
+            tasks += found.tasks.len();
+            let Some(next) = found.next else {
+                break;
+            };
+            after = next.to_string();
+        }
+        assert_eq!(tasks, 60);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::model::Task;
 use crate::{
     ledger::{low_water::LowWater, numbers::Numbers},
     record::{self, Counts, Entry, Expiring, Name, Place, key},
-    store::{Space, Store, fake::Fake},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
 /// Checks that the spaces of a store agree with each other, and returns their tasks.
@@ -15,7 +15,7 @@ pub(super) fn audit(store: &Fake) -> BTreeMap<(String, String), Task> {
     let mut counts: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
     let mut expiring = BTreeMap::new();
     let low_water = LowWater::open(store).unwrap().at();
-    let next = Numbers::open(store).unwrap().next();
+    let next = Numbers::open(store, 1).unwrap().next();
     for (name_key, value) in store.all(Space::Names) {
         let (route, id) = split(&name_key);
         let name: Name = record::decode(&value).unwrap();

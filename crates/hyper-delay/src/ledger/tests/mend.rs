@@ -11,7 +11,7 @@ use crate::{
     ledger::{Ledger, Op, Outcome, numbers::Numbers},
     record::{self, Place, key},
     store::{
-        Batch, Bytes, Durability, Space, Store as _,
+        Batch, Bytes, Durability, ReadStore as _, Space, Store as _,
         fake::{Fake, Syncs},
     },
 };
@@ -214,7 +214,7 @@ fn older_revision_is_kept_if_the_newer_one_has_no_content() {
     let (store, tasks) = mended(&rows);
     assert_eq!(task(&tasks, "a").payload, b"of a");
     // The number of the lost revision, 2, is not issued again.
-    assert_eq!(Numbers::open(&*store).unwrap().next(), 3);
+    assert_eq!(Numbers::open(&*store, 1).unwrap().next(), 3);
 }
 
 #[test]

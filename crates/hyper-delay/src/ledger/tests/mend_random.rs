@@ -120,7 +120,7 @@ proptest! {
                 prop_assert!(saved >= Some(*seq), "{name:?} {seq}: {saved:?}");
             }
         }
-        let next = crate::ledger::numbers::Numbers::open(&*store).unwrap().next();
+        let next = crate::ledger::numbers::Numbers::open(&*store, 1).unwrap().next();
         let highest = claims.iter().map(|claim| claim.1).chain(contents.into_keys()).max();
         prop_assert!(Some(next) > highest);
     }

@@ -6,7 +6,7 @@ use super::stopped_store::{Directory, Tasks, assert_consistent};
 use crate::{
     ledger::Ledger,
     record::{self, Name, key},
-    store::{Embedded, OpenOptions, Space, Store as _},
+    store::{Embedded, OpenOptions, ReadStore as _, Space},
 };
 
 /// Accepts the loss, mends the store and returns its tasks.

@@ -3,7 +3,7 @@
 use super::stopped_store::Directory;
 use crate::{
     record::{self, Expiring, key},
-    store::{Batch, Durability, Embedded, Space, Store as _},
+    store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _},
 };
 
 #[test]

@@ -15,7 +15,7 @@ use crate::{
     ledger::{Ledger, Op, Order, Outcome, Subject},
     protocol::{Compression, Headers, Terms},
     salvage::{export, repair, repair::Repaired, verify},
-    store::{Durability, Embedded, Space, Store as _},
+    store::{Durability, Embedded, ReadStore as _, Space, Store as _},
 };
 
 pub(super) const ROUTES: [&str; 2] = ["north", "south"];

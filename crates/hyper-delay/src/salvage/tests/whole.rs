@@ -11,7 +11,7 @@ use crate::{
         SalvageError, export, faults::Faults, join::Join, repair, stopped::Stopped, task::Saved,
         verify, writer::Writer,
     },
-    store::{Batch, Durability, Embedded, Space, Store as _},
+    store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _},
 };
 
 type Rows = Vec<(Vec<u8>, Vec<u8>)>;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     record::{self, key},
-    store::{Space, Store as _},
+    store::{ReadStore as _, Space},
 };
 
 const MILLIS: u64 = 100;

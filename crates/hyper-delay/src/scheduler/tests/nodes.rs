@@ -20,7 +20,7 @@ use super::{
 use crate::{
     ledger::Subject,
     record::{self, Name, key},
-    store::{Space, Store as _},
+    store::{ReadStore as _, Space},
 };
 
 /// What the nodes know.

@@ -8,7 +8,7 @@ use super::world::{Delivered, World};
 use crate::{
     record,
     scheduler::{ConsumerId, CopyOf, Input},
-    store::{Space, Store as _},
+    store::{ReadStore as _, Space},
 };
 
 /// The connections that take no bytes, with the copies that wait to be written to them.

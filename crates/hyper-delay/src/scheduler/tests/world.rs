@@ -20,7 +20,7 @@ use crate::{
     ledger::{Op, Sweep, SweepAct},
     protocol::{Mode, Reply, Request},
     record::{self, Place, Task},
-    store::{Space, Store, fake::Fake},
+    store::{ReadStore as _, Space, fake::Fake},
 };
 
 pub(super) use super::delivered::Delivered;

@@ -16,6 +16,7 @@ use crate::{
     ledger::{Op, Order, Outcome},
     protocol::Compression,
     salvage,
+    store::ReadStore as _,
 };
 
 /// The time for which finished names are remembered.

@@ -2,6 +2,8 @@
 
 use etcd_client::KeyValue;
 
+use crate::cluster::BadShards;
+
 /// What a request to one member of etcd came to, if not to an answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EtcdError {
@@ -31,8 +33,8 @@ pub(super) enum EtcdError {
     )]
     Missing(String),
     /// A cluster cannot have so many shards.
-    #[error("a cluster has 1 to {most} shards, not {0}", most = super::MAX_SHARDS)]
-    Shards(u16),
+    #[error(transparent)]
+    Shards(#[from] BadShards),
 }
 
 impl EtcdError {

@@ -35,13 +35,13 @@ use std::{
 };
 
 use super::{Answer, Log, News, Request, Unanswered};
+use crate::record::number::MOST_SHARDS;
 use config::{EtcdConfig, EtcdConfigError};
 use endpoint::Endpoint;
 use endpoints::Endpoints;
 
-/// The most shards of a cluster: it is made in one transaction, and etcd allows 128 operations in
-/// one.
-pub(crate) const MAX_SHARDS: u16 = 127;
+// A cluster is made in one transaction, and etcd allows 128 operations in one.
+const _: () = assert!(MOST_SHARDS < 128, "a cluster is made in one transaction");
 
 /// The log in etcd. See the [module](self).
 ///

@@ -110,8 +110,8 @@ pub(super) fn founded(kv: &KeyValue) -> Result<Charter, EtcdError> {
     let cure = format!("restore {} from a backup of etcd", key::CHARTER);
     let Founded { cluster, shards } = parse(kv, &cure)?;
     match u128::from_str_radix(&cluster, 16) {
-        Ok(cluster) if shards > 0 => Ok(Charter { cluster, shards }),
-        _ => Err(EtcdError::value(kv, &cure)),
+        Ok(cluster) => Charter::new(cluster, shards).map_err(|_| EtcdError::value(kv, &cure)),
+        Err(_) => Err(EtcdError::value(kv, &cure)),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::{
     protocol::{Compression, Headers, Line, Reply, Request, Schedule},
     record,
     scheduler::{Ask, ConsumerId, Input, Message},
-    store::{Space, Store as _},
+    store::{ReadStore as _, Space},
 };
 
 pub(super) const SHARDS: usize = 3;

@@ -5,7 +5,7 @@ use std::fs;
 use super::tool::{Closed, Copy, batch, key};
 use crate::{
     record,
-    store::{Batch, Durability, Embedded, Space, Store as _, journal::Journal},
+    store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _, journal::Journal},
 };
 
 fn is_marked(store: &Embedded) -> bool {

@@ -7,7 +7,7 @@ use std::{
 
 use super::tool::{Closed, Copy, batch};
 use crate::store::{
-    Batch, Durability, Embedded, Marker, Space, Store,
+    Batch, Durability, Embedded, Marker, ReadStore as _, Space, Store,
     commits::{CommitFile, Found},
     journal::Journal,
 };

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::tool::{Closed, Copy, batch};
-use crate::store::{Durability, Space, Store};
+use crate::store::{Durability, ReadStore as _, Space, Store};
 
 /// Accepts the loss, checks that some of the batches or none are left, and that the store works
 /// from then on.

@@ -1,6 +1,6 @@
 use fjall::AbstractTree as _;
 
-use crate::store::{Batch, Durability, Embedded, Space, Store as _};
+use crate::store::{Batch, Durability, Embedded, ReadStore as _, Space, Store as _};
 
 /// The library's worker seals a memtable late while it is busy. If it were left to it, the memtable
 /// would grow meanwhile, and each commit would send the worker another message.

@@ -1,7 +1,7 @@
 //! Damage to the end of a journal, which a crash can cause.
 
 use super::tool::{Closed, batch, found};
-use crate::store::{Durability, Space, Store};
+use crate::store::{Durability, ReadStore as _, Space, Store};
 
 #[test]
 fn journal_cut_in_an_unrecorded_batch_has_all_batches_before_it() {

@@ -9,7 +9,8 @@ use std::{
 use tempfile::TempDir;
 
 use crate::store::{
-    Batch, Durability, Embedded, OpenOptions, Space, Store, StoreError, journal::Journal,
+    Batch, Durability, Embedded, OpenOptions, ReadStore as _, Space, Store, StoreError,
+    journal::Journal,
 };
 
 pub(super) fn key(batch: usize, place: u8) -> Vec<u8> {

@@ -5,16 +5,14 @@ use crate::cluster::{
     Charter, ShardId,
     log::{
         Answer,
-        etcd::{MAX_SHARDS, error::EtcdError, key, value},
+        etcd::{error::EtcdError, key, value},
     },
     replica,
 };
 
 /// Sent twice, or late: the second copy finds the cluster of the first, or another one.
 pub(super) async fn found(kv: &mut KvClient, charter: Charter) -> Result<Answer, EtcdError> {
-    if !(1..=MAX_SHARDS).contains(&charter.shards) {
-        return Err(EtcdError::Shards(charter.shards));
-    }
+    let charter = Charter::new(charter.cluster, charter.shards)?;
     let mut puts = vec![TxnOp::put(key::CHARTER, value::charter(charter), None)];
     for shard in (0..charter.shards).map(ShardId) {
         let genesis = replica::genesis(charter, shard).bytes;

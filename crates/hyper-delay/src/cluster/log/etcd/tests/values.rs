@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::process::Processes;
-use crate::cluster::{
-    Charter, ShardId,
-    log::{
-        Answer, Appended, Log, Request,
-        etcd::MAX_SHARDS,
-        facts::{self, CHARTER, LONG, Node, SHARD, entry, member},
+use crate::{
+    cluster::{
+        Charter, ShardId,
+        log::{
+            Answer, Appended, Log, Request,
+            facts::{self, CHARTER, LONG, Node, SHARD, entry, member},
+        },
     },
+    record::number::MOST_SHARDS,
 };
 
 async fn values(etcd: &Processes) -> Vec<String> {
@@ -164,23 +166,20 @@ async fn missing_journal_is_named() {
 }
 
 #[tokio::test]
-async fn cluster_has_up_to_127_shards() {
+async fn cluster_has_up_to_32_shards() {
     let etcd = Processes::one().await;
     let log = etcd.log();
-    for shards in [0, MAX_SHARDS + 1] {
+    for shards in [0, MOST_SHARDS + 1] {
         let charter = Charter { shards, ..CHARTER };
         let error = log
             .call(Request::Found(charter))
             .await
             .unwrap_err()
             .to_string();
-        assert!(
-            error.contains("a cluster has 1 to 127 shards, not"),
-            "{error}"
-        );
+        assert!(error.contains("give 1 to 32"), "{error}");
     }
     let most = Charter {
-        shards: MAX_SHARDS,
+        shards: MOST_SHARDS,
         ..CHARTER
     };
     let founded = log.call(Request::Found(most)).await.unwrap();

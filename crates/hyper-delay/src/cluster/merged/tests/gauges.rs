@@ -1,0 +1,26 @@
+use super::side::Side;
+use crate::{
+    ledger::Position,
+    metrics::{Limits, read},
+    scheduler::InMemory,
+};
+
+#[test]
+fn gauges_are_those_of_all_shards() {
+    for shards in [1, 3, 8] {
+        let [single, sharded] = Side::pair(u64::from(shards), shards, 1_200);
+        for now in [0, 20_020, 90_000] {
+            let memory = InMemory {
+                now,
+                unread: Some(Position::start_of(20_010)),
+                overdue: Some((Position::start_of(0), Position::start_of(20_010))),
+                ..InMemory::default()
+            };
+            for limits in [Limits::SCRAPE, Limits::PAGE] {
+                let expected = read(&single.stores[0], &memory, &limits).unwrap();
+                let found = read(&sharded.merged(), &memory, &limits).unwrap();
+                assert_eq!(found, expected, "{shards} shards at {now}");
+            }
+        }
+    }
+}
