@@ -15,6 +15,10 @@ pub(crate) struct Authority {
     until: AtomicU64,
 }
 
+#[cfg_attr(
+    not(any(feature = "cluster", test)),
+    expect(dead_code, reason = "a single node makes none")
+)]
 impl Authority {
     pub(crate) const fn new(shard: u16, until: Tick) -> Self {
         Self {
@@ -45,10 +49,6 @@ impl Authority {
     pub(crate) fn revoke(&self) {
         self.until.store(0, Ordering::Release);
     }
-
-    pub(crate) fn is_revoked(&self) -> bool {
-        self.until.load(Ordering::Acquire) == 0
-    }
 }
 
 #[cfg(test)]
@@ -64,6 +64,6 @@ mod tests {
         assert!(authority.holds(Tick::new(19)));
         authority.revoke();
         authority.extend(Tick::new(30));
-        assert!(authority.is_revoked() && !authority.holds(Tick::ZERO));
+        assert!(!authority.holds(Tick::ZERO));
     }
 }

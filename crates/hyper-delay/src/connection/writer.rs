@@ -120,7 +120,11 @@ impl<S: ReadStore> Writer<'_, S> {
                 accept,
                 authority,
             } => {
-                if until <= self.now {
+                let is_void = authority.is_some_and(|it| !it.holds(self.outbox.now()));
+                if is_void {
+                    let copy = self.outbox.copy_of(seq, id);
+                    self.outbox.report(Input::Void(copy));
+                } else if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);
                     self.outbox.report(Input::SentTooLate {
                         copy,

@@ -40,6 +40,8 @@ pub(crate) enum Input {
     Committed(Vec<Committed>),
     /// A delivery was not sent, because its revision was gone by then.
     Unsent(CopyOf),
+    /// A delivery was not sent, because the leadership that it is of has ended.
+    Void(CopyOf),
     /// A delivery was not sent, because its time to answer had passed when its turn came.
     SentTooLate {
         /// Which copy.
@@ -280,7 +282,10 @@ pub(crate) enum Message {
         authority: Option<Arc<Authority>>,
     },
     /// Not for the connection itself, but for what lends it credit.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only a cluster lends"))]
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "only a cluster lends")
+    )]
     Credit(Credit),
 }
 

@@ -84,15 +84,6 @@ impl Setup {
 pub(crate) enum Event {
     /// On a connection, or what became of a delivery to it.
     Input(Input),
-    /// A delivery was not written, because its session has ended.
-    Void {
-        /// To whom it was.
-        consumer: ConsumerId,
-        /// Its revision.
-        seq: u64,
-        /// Its task.
-        id: Arc<str>,
-    },
     /// Who leads a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of this node contains this entry.
@@ -113,7 +104,7 @@ pub(crate) struct Effects {
     /// For leaders, in this order for each shard and node. A message is lost if there is no link.
     pub(crate) to_leaders: Vec<(NodeName, ShardId, ToLeader)>,
     /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
-    /// [`Event::Void`] before the next tick.
+    /// [`Input::Void`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
 }
 
@@ -153,7 +144,6 @@ impl Forwarder {
         self.now = now;
         match event {
             Event::Input(input) => self.input(input),
-            Event::Void { consumer, seq, id } => self.void(consumer, seq, &id),
             Event::Leader(shard, leader) => self.leader_is(shard, leader),
             Event::Applied(shard, seq) => self.applied(shard, seq),
             Event::Linked(node) => self.linked(node),

@@ -32,6 +32,7 @@ impl Forwarder {
             }
             Input::Operated(operated) => self.operated(*operated),
             Input::Unsent(copy) => self.not_sent(copy.consumer, copy.seq, &copy.id, Why::Gone),
+            Input::Void(copy) => self.void(copy.consumer, copy.seq, &copy.id),
             Input::SentTooLate {
                 copy,
                 attempt,

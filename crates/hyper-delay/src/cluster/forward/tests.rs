@@ -402,6 +402,7 @@ fn a_connection_registers_at_each_shard_with_credit_for_all() {
             .iter()
             .any(|it| matches!(it, ToLeader::Lent(..)))
     );
+    assert!(!world.forwarder.is_idle(CLIENT), "it has routes");
     world.told(
         1,
         "b",

@@ -113,10 +113,10 @@ impl<S: Store> Shard<S> {
     ) {
         match message {
             ToLeader::Begin { epoch, sent } => self.begin_session(peer, epoch, sent, now, term),
-            ToLeader::Released { epoch } => {
-                if self.fence().is_none_or(|fence| fence.epoch != epoch) {
-                    self.audience.unreleased.remove(&peer);
-                }
+            ToLeader::Released { epoch }
+                if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
+            {
+                self.audience.unreleased.remove(&peer);
             }
             message if self.audience.peers.contains_key(&peer) => {
                 self.partner_says(peer, message, now, term);

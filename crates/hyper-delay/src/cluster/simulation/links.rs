@@ -221,8 +221,7 @@ impl World {
                 id: id.clone(),
             };
             if !authority.holds(now.monotonic) && self.planted != Planted::NoLeaseAtTheSocket {
-                let (seq, id) = (*seq, id.clone());
-                let event = Event::Void { consumer, seq, id };
+                let event = Event::Input(Input::Void(copy));
                 return self.after(0, Happening::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);
