@@ -1,9 +1,13 @@
+mod ended;
+
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 
 use race_wheel::{Key, Tick};
+
+pub(super) use ended::{ClosedConsumer, Overdue};
 
 use super::{late::LateCopies, lending::Lending};
 use crate::protocol::{Accept, Named};
@@ -383,27 +387,6 @@ impl Consumer {
             late: self.late.into_revisions().collect(),
         }
     }
-}
-
-/// What became of a copy whose time to answer is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Overdue {
-    /// It has no such copy.
-    Nothing,
-    /// The copy was lost already; its id is free.
-    Freed,
-    /// An answer is late from now on. The oldest late copy may be forgotten for that.
-    Late { forgotten: Option<u64> },
-}
-
-/// The routes and copies that a closed connection held.
-#[derive(Debug)]
-pub(super) struct ClosedConsumer {
-    pub(super) routes: BTreeSet<Arc<str>>,
-    pub(super) own_route: Option<Arc<str>>,
-    pub(super) unanswered: Vec<(Arc<str>, Copy)>,
-    /// The revisions of the copies it left unanswered.
-    pub(super) late: Vec<u64>,
 }
 
 #[cfg(test)]

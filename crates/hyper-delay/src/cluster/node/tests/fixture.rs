@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, LazyLock,
+        Arc,
         mpsc::{Receiver, Sender, channel},
     },
     time::{Duration, Instant},
@@ -11,6 +11,7 @@ use std::{
 
 use tempfile::TempDir;
 
+use super::requests::{route, schedule, scheduled};
 use crate::{
     clock::Clock,
     cluster::{
@@ -24,9 +25,8 @@ use crate::{
         shard::Leadership,
     },
     config::Config,
-    protocol::{Compression, Headers, Line, Reply, Request, Schedule},
     record,
-    scheduler::{Ask, ConsumerId, Input, Message},
+    scheduler::{ConsumerId, Input},
     store::{ReadStore as _, Space},
 };
 
@@ -36,9 +36,6 @@ pub(super) const SHARDS: usize = 3;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 const LEASE: Duration = Duration::from_millis(400);
-
-/// When the tasks are due, in Unix milliseconds.
-static FAR_AHEAD: LazyLock<u64> = LazyLock::new(|| Clock::new().now().wall_millis() + 3_600_000);
 
 pub(super) const PRODUCER: ConsumerId = 9;
 
@@ -401,52 +398,4 @@ pub(super) fn member(node: usize) -> Member {
 
 pub(super) fn id(shard: usize) -> ShardId {
     ShardId(shard.try_into().unwrap())
-}
-
-fn route(shard: usize) -> Arc<str> {
-    format!("route-{shard}").into()
-}
-
-/// Returns the ids of tasks that are acknowledged.
-fn scheduled(told: Told) -> Vec<Arc<str>> {
-    let Told::Messages(_, messages) = told else {
-        return Vec::new();
-    };
-    let ids = messages
-        .into_iter()
-        .filter_map(|(_, message)| match message {
-            Message::Reply {
-                reply: Reply::Scheduled { id, .. },
-                ..
-            } => Some(id),
-            _ => None,
-        });
-    ids.collect()
-}
-
-/// Returns the requests to schedule tasks a long time ahead. A repeated one must be the same.
-pub(super) fn schedule(shard: usize, tasks: impl IntoIterator<Item = Arc<str>>) -> Input {
-    let asks = tasks.into_iter().map(|task| {
-        let request = Request::Schedule(Schedule {
-            fire_at: *FAR_AHEAD,
-            id: Some(task),
-            route: Some(route(shard)),
-            compression: Compression::None,
-            payload: vec![7; 40].into(),
-            replace: false,
-            headers: Headers::default(),
-            terms: None,
-        });
-        let line = Line {
-            tag: None,
-            token: None,
-            request,
-        };
-        Ask {
-            line,
-            weight: 1,
-            grant: None,
-        }
-    });
-    Input::Asked(PRODUCER, asks.collect())
 }

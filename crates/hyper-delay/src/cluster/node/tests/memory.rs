@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use super::fixture::{self, PRODUCER};
+use super::{
+    fixture::{self, PRODUCER},
+    requests,
+};
 use crate::{
     clock::Clock,
     cluster::{
@@ -100,7 +103,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
             made += BURST;
             let id = ShardId(u16::try_from(shard).unwrap());
             let tasks = tasks.map(|task| format!("task-{task}").into());
-            node.shards()[usize::from(id.0)].input(fixture::schedule(shard, tasks));
+            node.shards()[usize::from(id.0)].input(requests::schedule(shard, tasks));
         }
         most = most.max(resident());
         tokio::time::sleep(Duration::from_millis(1)).await;

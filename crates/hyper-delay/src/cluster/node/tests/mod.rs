@@ -5,6 +5,7 @@ mod disk;
 mod fixture;
 #[cfg(target_os = "linux")]
 mod memory;
+mod requests;
 mod takeover;
 
 use std::time::Duration;

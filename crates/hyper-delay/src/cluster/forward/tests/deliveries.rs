@@ -1,0 +1,153 @@
+use super::*;
+
+#[test]
+fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.delivers(0, ("r", "y", 4), 0);
+    world.effects();
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let [
+        ToLeader::Opened(CLIENT),
+        ToLeader::Adopted(CLIENT, adopted),
+        ToLeader::Acked {
+            subject,
+            confirm: None,
+            ..
+        },
+        ToLeader::Ready,
+        ToLeader::Lent(CLIENT, 1),
+        ToLeader::Lent(CLIENT, 9),
+    ] = &sent[..]
+    else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(
+        (&*adopted[0].id, adopted[0].seq, adopted.len()),
+        ("y", 4, 1)
+    );
+    assert_eq!((&*subject.id, subject.seq), ("x", 3));
+}
+
+#[test]
+fn an_ack_without_an_answer_can_be_repeated() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    let ack = r#"{"kind":"ack","id":"x","confirm":true}"#;
+    world.asks(ack);
+    world.event(Event::Unlinked("b".into()));
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.asks(ack);
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let mut acks = sent.iter();
+    assert!(acks.any(|it| matches!(
+        it,
+        ToLeader::Acked {
+            confirm: Some(_),
+            ..
+        }
+    )));
+    world.asks(ack);
+    assert_eq!(world.replies(), ["acked"], "it is not known any more");
+}
+
+#[test]
+fn a_nack_of_a_delivery_of_an_earlier_leader_is_not_sent() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.asks(r#"{"kind":"nack","id":"x"}"#);
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    assert!(!sent.iter().any(|it| matches!(it, ToLeader::Nacked { .. })));
+}
+
+#[test]
+fn an_id_is_delivered_once_at_a_time() {
+    let [first, second] = routes();
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "b", 8);
+    world.effects();
+    world.delivers(0, (&first, "x", 3), 0);
+    world.delivers(1, (&second, "x", 4), 0);
+    assert_eq!(world.replies(), [format!("x of {first}")]);
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    let mut effects = world.effects();
+    let acked = effects.to_leaders.iter().find_map(|(_, shard, message)| {
+        matches!(message, ToLeader::Acked { .. }).then_some(*shard)
+    });
+    assert_eq!(acked, Some(ShardId(0)));
+    let last = effects.messages.pop().unwrap().1;
+    assert!(matches!(last, Message::Deliver { seq: 4, .. }));
+}
+
+#[test]
+fn a_delivery_waits_for_its_content() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 12);
+    world.delivers(0, ("r", "y", 2), 10);
+    assert_eq!(world.replies(), ["y of r"]);
+    world.event(Event::Applied(ShardId(0), 12));
+    assert_eq!(world.replies(), ["x of r"]);
+}
+
+#[test]
+fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    let copy = crate::scheduler::CopyOf {
+        consumer: CLIENT,
+        seq: 3,
+        id: "x".into(),
+    };
+    world.event(Event::Input(Input::Unsent(copy)));
+    let sent = world.sent();
+    assert!(matches!(&sent[..], [ToLeader::NotSent(CLIENT, not_sent)] if not_sent.seq == 3));
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    assert_eq!(world.replies(), ["acked"], "there is no such delivery");
+}
+
+#[test]
+fn a_named_answer_takes_the_delivery_it_names() {
+    let mut deliveries = crate::cluster::forward::deliveries::Deliveries::default();
+    let named = |id: &str, attempt| Named {
+        id: id.into(),
+        route: None,
+        attempt,
+    };
+    assert!(deliveries.answered(&named("x", None)).is_none());
+    let authority = Arc::new(Authority::new(0, Tick::new(10)));
+    let delivered = crate::cluster::forward::deliveries::Delivered {
+        shard: ShardId(0),
+        route: "r".into(),
+        seq: 1,
+        attempt: 2,
+        epoch: 1,
+        until: Tick::new(5),
+        until_there: Tick::new(5),
+        authority,
+    };
+    let held = crate::cluster::forward::deliveries::Held {
+        delivered,
+        accept: Accept::default(),
+    };
+    assert!(deliveries.add(&"x".into(), held, Tick::ZERO).is_some());
+    assert!(deliveries.answered(&named("x", Some(1))).is_none());
+    deliveries.prune(Tick::new(5));
+    assert_eq!(deliveries.len(), 0);
+    let late = deliveries.answered(&named("x", Some(2))).unwrap();
+    assert_eq!((late.seq, &*late.route), (1, "r"));
+}

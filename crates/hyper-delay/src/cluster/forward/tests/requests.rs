@@ -1,0 +1,121 @@
+use super::*;
+
+#[test]
+fn a_connection_registers_at_each_shard_with_credit_for_all() {
+    let [first, second] = routes();
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "b", 8);
+    world.effects();
+    world.asks(&format!(
+        r#"{{"kind":"register","route_key":"{first}","credit":4}}"#
+    ));
+    let sent = world.sent();
+    let [
+        ToLeader::Opened(_),
+        ToLeader::Lent(_, 4),
+        ToLeader::Asked(_, number, _),
+    ] = &sent[..]
+    else {
+        panic!("{sent:?}");
+    };
+    let registered = Reply::Registered {
+        route: (*first).into(),
+        credit: 0,
+    };
+    world.told(
+        0,
+        "b",
+        ToServing::Told(CLIENT, Told::Reply(*number, registered)),
+    );
+    let effects = world.effects();
+    let [
+        (
+            _,
+            Message::Reply {
+                reply: Reply::Registered { credit: 4, .. },
+                weight: 3,
+                ..
+            },
+        ),
+    ] = &effects.messages[..]
+    else {
+        panic!("{effects:?}");
+    };
+    world.asks(&format!(r#"{{"kind":"register","route_key":"{second}"}}"#));
+    assert!(
+        !world
+            .sent()
+            .iter()
+            .any(|it| matches!(it, ToLeader::Lent(..)))
+    );
+    assert!(!world.forwarder.is_idle(CLIENT), "it has routes");
+    world.told(
+        1,
+        "b",
+        ToServing::Told(CLIENT, Told::Credit(Credit::Wanted)),
+    );
+    assert!(matches!(world.sent()[..], [ToLeader::Recalled(_, 2)]));
+    let returned = Told::Credit(Credit::Returned(2));
+    world.told(0, "b", ToServing::Told(CLIENT, returned));
+    assert!(matches!(world.sent()[..], [ToLeader::Lent(_, 2)]));
+}
+
+#[test]
+fn too_many_routes_are_refused() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    for number in 0..4 {
+        let route: Arc<str> = format!("r{number}").into();
+        world.asks(&format!(r#"{{"kind":"register","route_key":"{route}"}}"#));
+        let registered = Reply::Registered { route, credit: 0 };
+        let told = Told::Reply(number + 1, registered);
+        world.told(0, "b", ToServing::Told(CLIENT, told));
+    }
+    let replies = world.replies();
+    assert_eq!(
+        replies,
+        ["registered", "registered", "registered", "too_many_routes"]
+    );
+}
+
+#[test]
+fn a_schedule_without_a_route_gets_one_and_an_id() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.effects();
+    world.asks(r#"{"kind":"schedule","fire_at":1}"#);
+    let sent = world.sent();
+    let [
+        ToLeader::Opened(_),
+        ToLeader::Lent(..),
+        ToLeader::Bound(_, bound, Mode::Shared),
+        ToLeader::Asked(_, _, asked),
+    ] = &sent[..]
+    else {
+        panic!("{sent:?}");
+    };
+    let Asked::Request(Request::Schedule(schedule), _) = &**asked else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(schedule.route.as_ref(), Some(bound));
+    assert!(schedule.id.is_some());
+    world.event(Event::Input(Input::Closed(CLIENT)));
+    assert!(matches!(world.sent()[..], [ToLeader::Closed(CLIENT)]));
+}
+
+#[test]
+fn the_tag_and_the_weight_of_a_request_come_back_with_the_reply() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.effects();
+    world.asks(r#"{"kind":"cancel","route_key":"r","id":"x","tag":"t"}"#);
+    world.sent();
+    let told = Told::Reply(1, Reply::Pong);
+    world.told(0, "b", ToServing::Told(CLIENT, told));
+    let effects = world.effects();
+    assert!(matches!(
+        &effects.messages[..],
+        [(CLIENT, Message::Reply { tag: Some(tag), weight: 3, .. })] if **tag == *"t"
+    ));
+}

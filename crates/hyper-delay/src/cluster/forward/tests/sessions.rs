@@ -1,0 +1,93 @@
+use super::*;
+
+#[test]
+fn a_request_waits_for_a_leader() {
+    let mut world = World::new(1);
+    world.asks(CANCEL);
+    assert!(world.sent().is_empty());
+    world.leads(0, "b", 7);
+    assert!(matches!(
+        world.sent()[..],
+        [ToLeader::Begin { epoch: 7, .. }]
+    ));
+    world.accepts(0, "b", 7);
+    let sent = world.sent();
+    let [ToLeader::Asked(CLIENT, 1, asked), ToLeader::Ready] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert!(matches!(
+        **asked,
+        Asked::Request(Request::Cancel { .. }, None)
+    ));
+    let reply = Told::Reply(1, Reply::Pong);
+    world.told(0, "b", ToServing::Told(CLIENT, reply));
+    assert_eq!(world.replies(), ["pong"]);
+}
+
+#[test]
+fn without_a_leader_a_request_is_refused_after_a_lease() {
+    let mut world = World::new(1);
+    world.asks(CANCEL);
+    world.now = 1_999;
+    assert!(world.replies().is_empty());
+    world.now = 2_000;
+    assert_eq!(world.replies(), ["unavailable"]);
+    assert!(world.forwarder.is_settled());
+}
+
+#[test]
+fn a_leader_that_refuses_is_asked_again_and_a_silent_one_too() {
+    let mut world = World::new(1);
+    world.leads(0, "b", 7);
+    assert_eq!(world.sent().len(), 1);
+    world.told(0, "b", ToServing::Refused { epoch: 7 });
+    assert!(world.sent().is_empty(), "after a pause");
+    world.now = 50;
+    assert_eq!(world.sent().len(), 1);
+    world.now = 600;
+    assert_eq!(world.sent().len(), 1);
+}
+
+#[test]
+fn what_was_asked_of_a_leader_that_is_gone_is_answered_before_anything_else() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(CANCEL);
+    world.asks(CANCEL);
+    assert_eq!(world.sent().len(), 3, "with Ready");
+    world.leads(0, "c", 8);
+    world.asks(r#"{"kind":"ping"}"#);
+    assert_eq!(world.replies(), ["unavailable", "unavailable", "pong"]);
+}
+
+#[test]
+fn a_leader_that_says_nothing_any_more_is_given_up() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(CANCEL);
+    world.now = 1_990;
+    assert!(world.replies().is_empty());
+    world.now = 2_000;
+    assert_eq!(world.replies(), ["unavailable"]);
+}
+
+#[test]
+fn an_ended_leadership_is_released() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    let effects = world.effects();
+    let [(_, Message::Deliver { authority, .. })] = &effects.messages[..] else {
+        panic!("{effects:?}");
+    };
+    let authority = authority.clone().unwrap();
+    assert!(authority.holds(at(999).monotonic) && !authority.holds(at(1_000).monotonic));
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    assert!(!authority.holds(at(0).monotonic));
+    let effects = world.effects();
+    assert_eq!(effects.revoked.len(), 1);
+    assert!(matches!(
+        effects.to_leaders[..],
+        [(_, _, ToLeader::Released { epoch: 7 })]
+    ));
+}
