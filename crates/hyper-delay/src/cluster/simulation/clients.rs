@@ -283,7 +283,7 @@ impl World {
                 let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.
-                in_flight.retain(|_, until| *until > now + 200 * MILLI);
+                in_flight.retain(|_, until| *until > now + 1_000 * MILLI);
                 let before = in_flight.insert(id.clone(), until.value());
                 // A copy of a task that ended otherwise takes no credit.
                 let tasks = &self.facts.tasks;
