@@ -7,7 +7,7 @@ use race_wheel::Tick;
 /// Whether deliveries of a leadership may be written to the sockets of this node.
 ///
 /// The forwarder extends it as long as the leader holds its lease, and revokes it when another
-/// leadership may begin. Whoever writes looks at it before.
+/// leadership may begin. It is checked before each write to a socket.
 #[derive(Debug)]
 pub(crate) struct Authority {
     shard: u16,
@@ -43,6 +43,16 @@ impl Authority {
         let _ = self
             .until
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, longer);
+    }
+
+    /// Returns whether it has ended for good.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.until.load(Ordering::Acquire) == 0
+    }
+
+    /// Returns when it ends, unless it is extended.
+    pub(crate) fn until(&self) -> Tick {
+        Tick::new(self.until.load(Ordering::Acquire))
     }
 
     /// Ends it for good.

@@ -10,6 +10,8 @@ use tokio::{sync::SemaphorePermit, time::timeout};
 
 use super::{Shared, halves::WriteHalf};
 use crate::{
+    authority::Authority,
+    clock::nanos,
     driver::Event,
     inflate,
     ledger::View,
@@ -24,6 +26,9 @@ use crate::{
 
 /// A connection that accepts no bytes for this time is closed.
 pub(super) const STALLED: Duration = Duration::from_secs(30);
+
+const BROKEN: &str = "it cannot be written to";
+const NO_PROGRESS: &str = "it accepted no bytes for 30 seconds";
 
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
@@ -43,6 +48,7 @@ pub(super) async fn run<S: ReadStore>(
         encoder: Encoder::default(),
         bytes: Vec::new(),
         delivering: None,
+        authorities: Vec::new(),
         now: outbox.now(),
     };
     let mut messages = Vec::new();
@@ -67,11 +73,12 @@ pub(super) async fn run<S: ReadStore>(
                 }
             }
             if writer.bytes.len() >= CHUNK || left.peek().is_none() {
-                if let Err(why) = put(&mut write, &writer.bytes).await {
+                if let Err(why) = writer.put(&mut write).await {
                     return why;
                 }
                 writer.bytes.clear();
                 writer.delivering = None;
+                writer.authorities.clear();
                 writer.now = outbox.now();
                 outbox.give(weight);
                 weight = 0;
@@ -94,11 +101,37 @@ struct Writer<'a, S> {
     bytes: Vec<u8>,
     /// The right to write deliveries, held while `bytes` can contain one.
     delivering: Option<SemaphorePermit<'a>>,
+    /// The leaderships of the deliveries in `bytes`. Empty on a single node.
+    authorities: Vec<Arc<Authority>>,
     /// The time when the last write ended.
     now: Tick,
 }
 
 impl<S: ReadStore> Writer<'_, S> {
+    /// Writes the encoded lines, as long as the leaderships of the deliveries among them hold. A
+    /// delivery can be cut where one has ended, so the connection is closed then.
+    async fn put(&self, write: &mut WriteHalf) -> Result<(), &'static str> {
+        let mut bytes = &*self.bytes;
+        let mut stalled_since = self.outbox.now();
+        while let Some(until) = self.authorities.iter().map(|it| it.until()).min() {
+            let now = self.outbox.now();
+            if until <= now {
+                return Err("the leadership of its deliveries has ended");
+            }
+            let left = until.since(now).min(nanos(STALLED));
+            match timeout(Duration::from_nanos(left), write.write(&mut bytes)).await {
+                Ok(Ok(true)) => return Ok(()),
+                Ok(Ok(false)) => stalled_since = self.outbox.now(),
+                Ok(Err(_)) => return Err(BROKEN),
+                Err(_) if self.outbox.now().since(stalled_since) >= nanos(STALLED) => {
+                    return Err(NO_PROGRESS);
+                }
+                Err(_) => {}
+            }
+        }
+        put(write, bytes).await
+    }
+
     /// Appends the line of a message, and returns the weight of its request.
     fn encode(&mut self, message: Message) -> Result<u32, StoreError> {
         match message {
@@ -120,10 +153,14 @@ impl<S: ReadStore> Writer<'_, S> {
                 accept,
                 authority,
             } => {
-                let is_void = authority.is_some_and(|it| !it.holds(self.outbox.now()));
-                if is_void {
+                let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
+                if authority.as_ref().is_some_and(is_void) {
                     let copy = self.outbox.copy_of(seq, id);
-                    self.outbox.report(Input::Void(copy));
+                    self.outbox.report(Input::Void {
+                        copy,
+                        attempt,
+                        authority,
+                    });
                 } else if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);
                     self.outbox.report(Input::SentTooLate {
@@ -132,6 +169,7 @@ impl<S: ReadStore> Writer<'_, S> {
                         until,
                     });
                 } else if self.may_deliver() {
+                    self.authorities.extend(authority);
                     self.deliver((seq, attempt), &route, id, accept)?;
                 }
                 Ok(0)
@@ -226,8 +264,8 @@ pub(super) async fn put(write: &mut WriteHalf, mut bytes: &[u8]) -> Result<(), &
         match timeout(STALLED, write.write(&mut bytes)).await {
             Ok(Ok(true)) => return Ok(()),
             Ok(Ok(false)) => {}
-            Ok(Err(_)) => return Err("it cannot be written to"),
-            Err(_) => return Err("it accepted no bytes for 30 seconds"),
+            Ok(Err(_)) => return Err(BROKEN),
+            Err(_) => return Err(NO_PROGRESS),
         }
     }
 }

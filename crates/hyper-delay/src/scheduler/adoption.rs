@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::{Key, Tick};
 
 use super::{
-    Adopted, ConsumerId, Scheduler, Token,
+    Adopted, ConsumerId, CopyOf, Scheduler, Token,
     consumer::Copy,
     inherited::Legacy,
-    round::Round,
+    round::{GivenBack, Round},
     task::Change,
     tasks::Left,
     timers::{CopyEnd, Timer},
@@ -183,6 +183,32 @@ impl<S: Store> Scheduler<S> {
         };
         self.submit(op, Token::None);
         self.offer(seq);
+    }
+
+    /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
+    /// again, and no round has failed.
+    pub(super) fn voided(&mut self, copy: &CopyOf, attempt: u32) {
+        let CopyOf { consumer, seq, id } = copy;
+        let unsent = self.consumers.unsent(*consumer, id, *seq, Some(attempt));
+        if unsent.is_none() {
+            return;
+        }
+        let now = self.now.monotonic;
+        match self.tasks.round_mut(*seq) {
+            Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
+                if round.holders().any(|holder| holder != *consumer) {
+                    if round.fail(*consumer, GivenBack::default(), now) {
+                        self.advance_round(*seq);
+                    }
+                } else {
+                    task.last_failed_consumer = Some(*consumer);
+                    self.tasks.end_round(*seq, &mut self.timers);
+                    self.offer(*seq);
+                }
+            }
+            _ => self.remote.inherited.voided(*seq, *consumer),
+        }
+        self.release(*consumer, unsent);
     }
 
     /// A task is acknowledged. It may not have come up, and connections may have copies of it.

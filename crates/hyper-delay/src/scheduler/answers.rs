@@ -150,7 +150,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Ends a copy that was removed from a consumer: its id, and perhaps credit, can be used again.
-    fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
+    pub(super) fn release(&mut self, consumer: ConsumerId, copy: Option<Copy>) {
         if let Some(copy) = copy {
             if let Some(end) = copy.end {
                 self.timers.cancel(end);

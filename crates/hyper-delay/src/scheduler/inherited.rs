@@ -134,6 +134,14 @@ impl Inherited {
         }
     }
 
+    /// A copy was never sent.
+    pub(super) fn voided(&mut self, seq: u64, consumer: ConsumerId) {
+        if let Some(legacy) = self.by_seq.get_mut(&seq) {
+            legacy.copies.retain(|(holder, _)| *holder != consumer);
+            legacy.withheld = legacy.withheld.saturating_sub(1);
+        }
+    }
+
     /// The task has come up, or is done: what is known of it is needed no longer.
     pub(super) fn take(&mut self, seq: u64, timers: &mut Timers) -> Option<Legacy> {
         let legacy = self.by_seq.remove(&seq)?;

@@ -41,7 +41,15 @@ pub(crate) enum Input {
     /// A delivery was not sent, because its revision was gone by then.
     Unsent(CopyOf),
     /// A delivery was not sent, because the leadership that it is of has ended.
-    Void(CopyOf),
+    Void {
+        /// Which copy.
+        copy: CopyOf,
+        /// The number of its round.
+        attempt: u32,
+        /// The leadership, for the serving node: the next one can have sent a copy with the same
+        /// number.
+        authority: Option<Arc<Authority>>,
+    },
     /// A delivery was not sent, because its time to answer had passed when its turn came.
     SentTooLate {
         /// Which copy.

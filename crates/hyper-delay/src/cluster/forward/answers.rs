@@ -10,19 +10,19 @@ use super::{
 use crate::{
     cluster::ShardId,
     ledger::Subject,
-    protocol::{Named, Reply, Request},
+    protocol::{Code, Named, Refusal, Reply, Request},
     scheduler::{ConsumerId, Message},
 };
 
 impl Forwarder {
-    /// A client acknowledges a delivery. Whoever leads the shard now takes the ack, also if another
-    /// leader has sent the delivery.
+    /// A client acknowledges a delivery. The present leader of the shard takes the ack, also if an
+    /// earlier one has sent the delivery.
     pub(super) fn acked(&mut self, to: Pending, named: &Named, confirm: bool) {
-        let consumer = to.consumer;
+        let (consumer, now) = (to.consumer, self.now.monotonic);
         let connection = self.connections.get_mut(&consumer);
         let delivered = connection.and_then(|it| {
             let delivered = it.deliveries.answered(named)?;
-            it.lending.ended(delivered.shard);
+            it.count_used(delivered.shard, now);
             Some(delivered)
         });
         let Some(delivered) = delivered else {
@@ -59,11 +59,22 @@ impl Forwarder {
         named: &Named,
         (delay_ms, reason): (Option<u64>, Option<Arc<str>>),
     ) {
-        let consumer = to.consumer;
+        let most = self.setup.max_delay_millis;
+        if let Some(delay) = delay_ms.filter(|delay| *delay > most) {
+            let message =
+                format!("delay_ms is {delay}: give at most {most}, which is max_delay_days");
+            let refusal = Refusal {
+                id: Some(named.id.clone()),
+                route: named.route.clone(),
+                ..Refusal::new(Code::BadField, message)
+            };
+            return self.refuse(to, refusal);
+        }
+        let (consumer, now) = (to.consumer, self.now.monotonic);
         let connection = self.connections.get_mut(&consumer);
         let delivered = connection.and_then(|it| {
             let delivered = it.deliveries.answered(named)?;
-            it.lending.ended(delivered.shard);
+            it.count_used(delivered.shard, now);
             Some(delivered)
         });
         self.reply_or_quiet(to, None);
@@ -96,11 +107,12 @@ impl Forwarder {
             return self.reply(to, touched);
         };
         let shard = delivered.shard;
+        let named = delivered.named(named.id.clone());
         let touch = Request::Touch {
-            delivery: delivered.named(named.id.clone()),
+            delivery: named.clone(),
             extend_ms,
         };
-        to.what = What::Touch;
+        to.what = What::Touch(named);
         let consumer = to.consumer;
         let asked = Box::new(Asked::Request(touch, None));
         self.forward(shard, consumer, Queueable::Request(asked, to));
@@ -120,13 +132,17 @@ impl Forwarder {
     /// Sends something to the leader of a shard, or lets it wait for one.
     pub(super) fn forward(&mut self, shard: ShardId, consumer: ConsumerId, what: Queueable) {
         let expires = self.now.after(self.setup.lease);
+        let is_gone = !self.connections.contains_key(&consumer);
         let session = self.session(shard);
         if session.up().is_none() {
             return session.wait(consumer, what, expires);
         }
         let message = match what {
             Queueable::Request(asked, pending) => {
-                if let What::Register(_) = pending.what {
+                if let What::Register { .. } = pending.what {
+                    if is_gone {
+                        return self.reply_or_quiet(pending, None);
+                    }
                     self.open(shard, consumer);
                 }
                 let number = self.session(shard).number(pending);

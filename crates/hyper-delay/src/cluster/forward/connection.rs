@@ -48,6 +48,13 @@ impl Connection {
         self.routes.insert(route.clone(), mode).is_none()
     }
 
+    /// The leader has registered a route in this mode.
+    pub(super) fn set_mode(&mut self, route: &str, mode: Mode) {
+        if let Some(known) = self.routes.get_mut(route) {
+            *known = mode;
+        }
+    }
+
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
         self.routes.remove(route).is_some()
@@ -86,7 +93,13 @@ impl Connection {
     }
 
     /// Whether it has registered nothing and has nothing in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        self.routes.is_empty() && self.deliveries.len() == 0
+    pub(super) fn is_idle(&self, now: Tick) -> bool {
+        self.routes.is_empty() && !self.deliveries.are_in_flight(now)
+    }
+
+    /// What it has in flight of a shard without a leader counts for its credit.
+    pub(super) fn count_used(&mut self, shard: ShardId, now: Tick) {
+        let used = self.used(shard, now);
+        self.lending.used(shard, used);
     }
 }

@@ -117,19 +117,23 @@ impl Deliveries {
         self.in_flight.get(&named.id).filter(|it| it.is(named))
     }
 
-    /// Returns the delivery in flight of an id.
-    pub(super) fn latest_mut(&mut self, id: &str) -> Option<&mut Delivered> {
-        self.in_flight.get_mut(id)
+    /// Returns the delivery in flight that a request names.
+    pub(super) fn named_mut(&mut self, named: &Named) -> Option<&mut Delivered> {
+        self.in_flight.get_mut(&named.id).filter(|it| it.is(named))
     }
 
-    /// Returns the delivery in flight of an id, if it is of this revision.
-    pub(super) fn get_mut(&mut self, id: &str, seq: u64) -> Option<&mut Delivered> {
-        self.in_flight.get_mut(id).filter(|it| it.seq == seq)
+    /// Returns the leadership that has sent the delivery in flight of an id.
+    pub(super) fn authority(&self, id: &str) -> Option<&Arc<Authority>> {
+        self.in_flight.get(id).map(|delivered| &delivered.authority)
     }
 
-    /// Removes the delivery in flight of an id, if it is of this revision.
-    pub(super) fn remove(&mut self, id: &str, seq: u64) -> Option<Delivered> {
-        self.get_mut(id, seq)?;
+    /// Removes the delivery in flight of an id, if it is of this revision and round. `None`: any
+    /// round.
+    pub(super) fn remove(&mut self, id: &str, seq: u64, attempt: Option<u32>) -> Option<Delivered> {
+        let delivered = self.in_flight.get(id).filter(|it| it.seq == seq)?;
+        if attempt.is_some_and(|attempt| attempt != delivered.attempt) {
+            return None;
+        }
         self.in_flight.remove(id)
     }
 
@@ -139,15 +143,15 @@ impl Deliveries {
     }
 
     /// Returns the next delivery of an id that the client can have now, which counts as in flight
-    /// from now on. Those that are void by now are dropped.
-    pub(super) fn release(&mut self, id: &Arc<str>, now: Tick) -> Option<Held> {
+    /// from now on. Those of sessions that have ended are dropped.
+    pub(super) fn release(&mut self, id: &Arc<str>) -> Option<Held> {
         if self.in_flight.contains_key(id) {
             return None;
         }
         let held = self.held.get_mut(id)?;
         let next = loop {
             match held.pop_front() {
-                Some(next) if next.delivered.authority.holds(now) => break Some(next),
+                Some(next) if !next.delivered.authority.is_revoked() => break Some(next),
                 Some(_) => {}
                 None => break None,
             }
@@ -187,7 +191,13 @@ impl Deliveries {
         }
     }
 
-    /// The number of deliveries in flight.
+    /// Whether the client can answer a delivery in time.
+    pub(super) fn are_in_flight(&self, now: Tick) -> bool {
+        let mut deliveries = self.in_flight.values();
+        deliveries.any(|delivered| delivered.until > now)
+    }
+
+    /// The number of deliveries that count as in flight.
     pub(super) fn len(&self) -> usize {
         self.in_flight.len()
     }

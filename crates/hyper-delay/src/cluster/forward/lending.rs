@@ -33,12 +33,19 @@ struct Loan {
     turn: u64,
     /// Nothing is lent to it: its leader is not known.
     is_closed: bool,
+    /// Nothing is lent to it: the connection has no route of it.
+    is_retired: bool,
 }
 
 impl Loan {
     /// What stays.
     const fn kept(&self) -> u16 {
         self.lent - self.recalled
+    }
+
+    /// Whether it can be lent something.
+    const fn is_open(&self) -> bool {
+        !self.is_closed && !self.is_retired
     }
 }
 
@@ -82,8 +89,9 @@ impl Lending {
 
     /// A shard takes part, if it does not yet.
     pub(super) fn open_once(&mut self, shard: ShardId) {
-        if self.loans.get(&shard).is_none_or(|loan| loan.is_closed) {
-            self.open(shard, 0);
+        match self.loans.get_mut(&shard) {
+            Some(loan) if !loan.is_closed => loan.is_retired = false,
+            _ => self.open(shard, 0),
         }
     }
 
@@ -103,17 +111,25 @@ impl Lending {
         self.loans.remove(&shard);
     }
 
-    /// A copy has ended whose leader is not known.
-    pub(super) fn ended(&mut self, shard: ShardId) {
+    /// This much of the loan of a shard is used whose leader is not known.
+    pub(super) fn used(&mut self, shard: ShardId, used: u16) {
         if let Some(loan) = self.loans.get_mut(&shard).filter(|loan| loan.is_closed) {
-            loan.lent = loan.lent.saturating_sub(1);
+            loan.lent = used;
+        }
+    }
+
+    /// The connection has no route of a shard any more: everything is recalled.
+    pub(super) fn retire(&mut self, shard: ShardId) {
+        if let Some(loan) = self.loans.get_mut(&shard) {
+            loan.is_retired = true;
+            loan.wants = false;
         }
     }
 
     /// A shard has something for the connection, and no credit left.
     pub(super) fn wanted(&mut self, shard: ShardId) {
         if let Some(loan) = self.loans.get_mut(&shard) {
-            loan.wants = true;
+            loan.wants = !loan.is_retired;
         }
     }
 
@@ -129,6 +145,9 @@ impl Lending {
         if let Some(loan) = self.loans.get_mut(&shard) {
             loan.lent = loan.lent.saturating_sub(credit);
             loan.recalled = loan.recalled.saturating_sub(credit);
+            if loan.is_retired && loan.lent == 0 {
+                self.loans.remove(&shard);
+            }
         }
     }
 
@@ -153,12 +172,18 @@ impl Lending {
 
     /// What each shard has if all have the same.
     fn share(&self) -> u16 {
-        let shards = self.loans.values().filter(|loan| !loan.is_closed).count();
+        let shards = self.loans.values().filter(|loan| loan.is_open()).count();
         self.credit / u16::try_from(shards.max(1)).unwrap_or(u16::MAX)
     }
 
     /// Recalls what is lent beyond the credit, from those that have the most.
     fn lower(&mut self, changes: &mut Vec<Change>) {
+        for (shard, loan) in &mut self.loans {
+            if loan.is_retired && !loan.is_closed && loan.kept() > 0 {
+                changes.push(Change::Recall(*shard, loan.kept()));
+                loan.recalled = loan.lent;
+            }
+        }
         let kept = self.loans.values().map(|loan| u32::from(loan.kept()));
         let mut beyond = kept.sum::<u32>().saturating_sub(u32::from(self.credit));
         while beyond > 0 {
@@ -182,7 +207,7 @@ impl Lending {
         let share = self.share().max(1);
         while self.free() > 0 {
             let free = self.free();
-            let open = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
+            let open = self.loans.iter_mut().filter(|(_, loan)| loan.is_open());
             let (wanting, idle): (Vec<_>, Vec<_>) = open.partition(|(_, loan)| loan.wants);
             let several = wanting.len() > 1;
             let wanting = wanting
@@ -212,11 +237,11 @@ impl Lending {
         }
     }
 
-    /// Recalls credit for a shard that wants some, if none is on its way back.
+    /// Recalls credit for a shard that wants some. What is on its way back can take as long as a
+    /// copy is in flight, so others are asked meanwhile, each once.
     fn recall(&mut self, changes: &mut Vec<Change>) {
-        let is_coming = self.loans.values().any(|loan| loan.recalled > 0);
         let wanting = self.loans.values().filter(|loan| loan.wants);
-        let Some(has) = wanting.map(|loan| loan.lent).min().filter(|_| !is_coming) else {
+        let Some(has) = wanting.map(|loan| loan.lent).min() else {
             return;
         };
         let least = u16::from(self.share() > 0);
@@ -224,7 +249,8 @@ impl Lending {
             true => loan.lent.saturating_sub(has) / 2 + u16::from(has == 0 && loan.lent == 1),
             false => (loan.lent.saturating_sub(least)).div_ceil(2),
         };
-        let open = self.loans.iter_mut().filter(|(_, loan)| !loan.is_closed);
+        let asked = |loan: &Loan| !loan.is_open() || loan.recalled > 0;
+        let open = self.loans.iter_mut().filter(|(_, loan)| !asked(loan));
         let most = open.max_by_key(|(_, loan)| back(loan));
         if let Some((shard, loan)) = most {
             let back = back(loan);

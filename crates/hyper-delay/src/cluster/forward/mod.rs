@@ -65,6 +65,8 @@ pub(crate) struct Setup {
     /// The most routes of a connection, and of all connections of this node.
     pub(crate) max_routes_per_connection: usize,
     pub(crate) max_routes: usize,
+    /// The longest delay of a nack, in milliseconds.
+    pub(crate) max_delay_millis: u64,
 }
 
 impl Setup {
@@ -172,7 +174,7 @@ impl Forwarder {
     /// Returns whether a connection has no route and no delivery in flight.
     pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
         let connection = self.connections.get(&consumer);
-        connection.is_none_or(Connection::is_idle)
+        connection.is_none_or(|connection| connection.is_idle(self.now.monotonic))
     }
 
     /// Returns whether no request is under way.
@@ -205,7 +207,7 @@ impl Forwarder {
         self.effects.messages.push((to.consumer, message));
     }
 
-    /// Nobody knows whether a request took effect.
+    /// Answers a request of which it is not known whether it took effect.
     fn unavailable(&mut self, to: Pending, message: &str) {
         let refusal = Refusal {
             id: to.id.clone(),

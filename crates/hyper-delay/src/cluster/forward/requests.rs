@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     access::{Denial, Grant, Right},
-    cluster::ShardId,
+    cluster::{self, ShardId},
     protocol::{Accept, Code, Mode, Refusal, Reply, Request, Schedule},
     scheduler::{Ask, ConsumerId, Input},
 };
@@ -31,19 +31,25 @@ impl Forwarder {
                 }
             }
             Input::Operated(operated) => self.operated(*operated),
-            Input::Unsent(copy) => self.not_sent(copy.consumer, copy.seq, &copy.id, Why::Gone),
-            Input::Void(copy) => self.void(copy.consumer, copy.seq, &copy.id),
+            Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
+            Input::Void {
+                copy,
+                attempt,
+                authority,
+            } => {
+                if self.has_copy_of(&copy, authority.as_ref()) {
+                    self.not_sent(copy, Why::Void { attempt });
+                }
+            }
             Input::SentTooLate {
                 copy,
                 attempt,
                 until,
             } => {
-                let why = Why::TooLate { attempt, until };
-                self.not_sent(copy.consumer, copy.seq, &copy.id, why);
+                self.not_sent(copy, Why::TooLate { attempt, until });
             }
             Input::Undeliverable { copy, reason } => {
-                let why = Why::Undeliverable(reason);
-                self.not_sent(copy.consumer, copy.seq, &copy.id, why);
+                self.not_sent(copy, Why::Undeliverable(reason));
             }
             _ => debug_assert!(false, "this is for a scheduler"),
         }
@@ -142,6 +148,7 @@ impl Forwarder {
         if let Some(credit) = credit {
             connection.lending.set_credit(credit);
         }
+        let is_new = connection.add_route(&route, mode);
         if let Some(accept) = accept
             && connection.accept != accept
         {
@@ -150,8 +157,9 @@ impl Forwarder {
                 self.send(shard, ToLeader::Accepts(consumer, accept));
             }
         }
+        self.routes += usize::from(is_new);
         self.balance(consumer);
-        to.what = What::Register(mode);
+        to.what = What::Register { mode, is_new };
         let register = Request::Register {
             route,
             credit: None,
@@ -171,25 +179,39 @@ impl Forwarder {
             return;
         };
         let accept = connection.accept;
+        if lends {
+            connection.lending.open_once(shard);
+        }
         if connection.opened.insert(shard) {
-            if lends {
-                connection.lending.open_once(shard);
-            }
             self.send(shard, ToLeader::Opened(consumer));
             if accept != Accept::default() {
                 self.send(shard, ToLeader::Accepts(consumer, accept));
             }
-            self.balance(consumer);
         }
+        self.balance(consumer);
     }
 
     fn unregister(&mut self, to: Pending, route: Arc<str>) {
-        if let Some(connection) = self.connections.get_mut(&to.consumer)
-            && connection.remove_route(&route)
-        {
-            self.routes -= 1;
-        }
+        self.leave(to.consumer, &route);
         self.ask(to, Request::Unregister { route }, None);
+    }
+
+    /// A connection has a route no longer. With the last one of a shard, its leader gives back what it
+    /// was lent.
+    pub(super) fn leave(&mut self, consumer: ConsumerId, route: &str) {
+        let (shard, shards) = (self.shard_of(route), self.setup.shards);
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if !connection.remove_route(route) {
+            return;
+        }
+        self.routes -= 1;
+        let mut others = connection.routes().keys();
+        if !others.any(|other| cluster::shard_of(other, shards) == shard) {
+            connection.lending.retire(shard);
+            self.balance(consumer);
+        }
     }
 
     /// Refuses one more route for a connection that may have no more.

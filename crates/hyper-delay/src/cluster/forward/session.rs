@@ -15,11 +15,11 @@ use crate::{
     authority::Authority,
     cluster::log::{Leader, NodeName},
     ledger::Subject,
-    protocol::Mode,
+    protocol::{Mode, Named},
     scheduler::ConsumerId,
 };
 
-/// A moment that does not come.
+/// Later than every other moment.
 pub(super) const NEVER: Tick = Tick::new(u64::MAX);
 
 /// See the [module](self).
@@ -51,7 +51,7 @@ pub(super) enum State {
     Up(Up),
 }
 
-/// Whom a session is with.
+/// The leadership that a session is with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partner {
     pub(super) node: NodeName,
@@ -106,11 +106,15 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) enum What {
     /// The connection has registered the route.
-    Register(Mode),
+    Register {
+        mode: Mode,
+        /// It had not before.
+        is_new: bool,
+    },
     /// A delivery is acknowledged. Without an answer, the ack can be repeated.
     Ack(Delivered),
-    /// The time to answer a delivery is longer.
-    Touch,
+    /// The time to answer this delivery is longer.
+    Touch(Named),
     Other,
 }
 

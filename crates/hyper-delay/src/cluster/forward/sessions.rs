@@ -7,7 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     lending::Change,
-    session::{NEVER, Partner, Queueable, Session, State, Up, What},
+    session::{NEVER, Partner, Pending, Queueable, Session, State, Up, What},
     wire::{Holds, ToLeader},
 };
 use crate::{
@@ -22,8 +22,7 @@ use crate::{
     scheduler::{Adopted, ConsumerId},
 };
 
-const NO_LEADER: &str = "no node leads the shard of this route at the moment: nothing was changed; \
-    send it again later";
+const NO_LEADER: &str = "no node leads the shard of this route at the moment: send it again later";
 
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
     the request took effect: send it again with the same id";
@@ -65,8 +64,9 @@ impl Forwarder {
             State::Begun(_, since) => Some(*since + lease / 4),
             State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
         };
-        let queued = session.queue.iter().map(|queued| queued.expires);
-        let queued = queued.filter(|expires| *expires != NEVER).min();
+        // All wait equally long, so the first one that expires is the next.
+        let mut queued = session.queue.iter().map(|queued| queued.expires);
+        let queued = queued.find(|expires| *expires != NEVER);
         state.into_iter().chain(queued).min()
     }
 
@@ -305,11 +305,8 @@ impl Forwarder {
             up.authority.revoke();
             self.effects.revoked.push(up.authority);
         }
-        for (_, mut pending) in pending {
-            if let What::Ack(delivered) = std::mem::replace(&mut pending.what, What::Other) {
-                self.can_be_repeated(&pending, delivered);
-            }
-            self.unavailable(pending, UNKNOWN);
+        for (_, pending) in pending {
+            self.gives_up(pending, UNKNOWN);
         }
         let mut consumers = Vec::new();
         for (consumer, connection) in &mut self.connections {
@@ -329,27 +326,43 @@ impl Forwarder {
         let now = self.now.monotonic;
         let session = self.session(shard);
         let is_over = |at: Tick| at <= now;
-        if !session.queue.iter().any(|queued| is_over(queued.expires)) {
+        let mut expire = session.queue.iter().map(|queued| queued.expires);
+        if !expire.find(|at| *at != NEVER).is_some_and(is_over) {
             return;
         }
         let mut expired = Vec::new();
-        for mut queued in std::mem::take(&mut session.queue) {
+        for queued in std::mem::take(&mut session.queue) {
             if !is_over(queued.expires) {
                 session.queue.push_back(queued);
                 continue;
             }
             match queued.what {
                 Queueable::Request(_, pending) => expired.push(pending),
-                Queueable::Ack(subject, delivered, pending) => {
-                    expired.extend(pending);
-                    queued.what = Queueable::Ack(subject, delivered, None);
-                    queued.expires = NEVER;
-                    session.queue.push_back(queued);
+                // It never expires without a reply, and can be sent again with one.
+                Queueable::Ack(_, delivered, pending) => {
+                    expired.extend(pending.map(|pending| Pending {
+                        what: What::Ack(delivered),
+                        ..pending
+                    }));
                 }
             }
         }
         for pending in expired {
-            self.unavailable(pending, NO_LEADER);
+            self.gives_up(pending, NO_LEADER);
         }
+    }
+
+    /// Answers a request that the leader has not answered, and takes back what was noted for it.
+    fn gives_up(&mut self, mut pending: Pending, message: &str) {
+        match std::mem::replace(&mut pending.what, What::Other) {
+            What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
+            What::Register { is_new: true, .. } => {
+                if let Some(route) = pending.route.clone() {
+                    self.leave(pending.consumer, &route);
+                }
+            }
+            What::Register { .. } | What::Touch(_) | What::Other => {}
+        }
+        self.unavailable(pending, message);
     }
 }

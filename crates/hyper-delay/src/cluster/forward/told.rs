@@ -9,9 +9,10 @@ use super::{
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
 };
 use crate::{
+    authority::Authority,
     cluster::{ShardId, log::NodeName},
     protocol::{Reason, Refusal, Reply},
-    scheduler::{ConsumerId, Credit, Message},
+    scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
 
 impl Forwarder {
@@ -61,18 +62,26 @@ impl Forwarder {
         };
         let connection = self.connections.get_mut(&pending.consumer);
         match (&pending.what, &mut reply, connection) {
-            (What::Register(mode), Reply::Registered { route, credit }, Some(connection)) => {
-                if connection.add_route(route, *mode) {
-                    self.routes += 1;
-                }
+            (
+                What::Register { mode, .. },
+                Reply::Registered { route, credit },
+                Some(connection),
+            ) => {
+                connection.set_mode(route, *mode);
                 *credit = connection.lending.credit();
             }
-            (What::Touch, Reply::Touched { id, deadline, .. }, Some(connection)) => {
-                let delivered = connection.deliveries.latest_mut(id);
-                if let (Some(delivered), Some(deadline)) = (delivered, *deadline) {
+            (What::Touch(named), Reply::Touched { deadline, .. }, Some(connection)) => {
+                let up = self.sessions[usize::from(shard.0)].up();
+                let delivered = connection.deliveries.named_mut(named);
+                if let (Some(up), Some(delivered), Some(deadline)) = (up, delivered, *deadline) {
                     let until = self.now.tick_of(deadline);
                     delivered.until = delivered.until.max(until);
-                    delivered.until_there = delivered.until_there.max(until);
+                    delivered.until_there = delivered.until_there.max(up.holds.there(until));
+                }
+            }
+            (What::Register { is_new: true, .. }, Reply::Error(_), Some(_)) => {
+                if let Some(route) = pending.route.clone() {
+                    self.leave(pending.consumer, &route);
                 }
             }
             _ => {}
@@ -82,16 +91,12 @@ impl Forwarder {
 
     /// News without a request: a route is taken.
     fn news(&mut self, consumer: ConsumerId, reply: Reply) {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return;
-        };
         if let Reply::Unregistered {
             route,
             reason: Reason::Replaced,
         } = &reply
-            && connection.remove_route(route)
         {
-            self.routes -= 1;
+            self.leave(consumer, route);
         }
         let message = Message::Reply {
             reply,
@@ -172,9 +177,8 @@ impl Forwarder {
 
     /// An id is free on a connection: the next delivery of it is sent.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        let now = self.now.monotonic;
         if let Some(connection) = self.connections.get_mut(&consumer)
-            && let Some(held) = connection.deliveries.release(id, now)
+            && let Some(held) = connection.deliveries.release(id)
         {
             self.push(consumer, id, held);
         }
@@ -193,14 +197,30 @@ impl Forwarder {
         }
     }
 
-    /// A delivery was not written, for a reason that concerns its task.
-    pub(super) fn not_sent(&mut self, consumer: ConsumerId, seq: u64, id: &Arc<str>, why: Why) {
+    /// Returns whether the delivery in flight is the one that this leadership has sent.
+    pub(super) fn has_copy_of(&self, copy: &CopyOf, authority: Option<&Arc<Authority>>) -> bool {
+        let connection = self.connections.get(&copy.consumer);
+        let sent_by = connection.and_then(|it| it.deliveries.authority(&copy.id));
+        sent_by
+            .zip(authority)
+            .is_some_and(|(by, authority)| Arc::ptr_eq(by, authority))
+    }
+
+    /// A delivery was not written. The leader that counts it as in flight is told.
+    pub(super) fn not_sent(&mut self, copy: CopyOf, why: Why) {
+        let CopyOf { consumer, seq, id } = copy;
+        let now = self.now.monotonic;
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
-        let Some(delivered) = connection.deliveries.remove(id, seq) else {
+        let attempt = match why {
+            Why::TooLate { attempt, .. } | Why::Void { attempt } => Some(attempt),
+            Why::Gone | Why::Undeliverable(_) => None,
+        };
+        let Some(delivered) = connection.deliveries.remove(&id, seq, attempt) else {
             return;
         };
+        connection.count_used(delivered.shard, now);
         let why = match why {
             Why::TooLate { attempt, .. } => Why::TooLate {
                 attempt,
@@ -208,40 +228,12 @@ impl Forwarder {
             },
             why => why,
         };
-        let id = id.clone();
-        self.send_to(
-            &delivered,
-            ToLeader::NotSent(
-                consumer,
-                NotSent {
-                    seq,
-                    id: id.clone(),
-                    why,
-                },
-            ),
-        );
-        self.release(consumer, &id);
-    }
-
-    /// A delivery was not written, because its session has ended. If a new leader counts it as in
-    /// flight, it gets it back.
-    pub(super) fn void(&mut self, consumer: ConsumerId, seq: u64, id: &Arc<str>) {
-        let Some(connection) = self.connections.get_mut(&consumer) else {
-            return;
-        };
-        let Some(delivered) = connection.deliveries.remove(id, seq) else {
-            return;
-        };
-        connection.lending.ended(delivered.shard);
-        let id = id.clone();
-        let nacked = ToLeader::Nacked {
-            consumer,
-            named: delivered.named(id.clone()),
+        let not_sent = NotSent {
             seq,
-            delay_ms: Some(0),
-            reason: None,
+            id: id.clone(),
+            why,
         };
-        self.send_to(&delivered, nacked);
+        self.send_to(&delivered, ToLeader::NotSent(consumer, not_sent));
         self.balance(consumer);
         self.release(consumer, &id);
     }

@@ -59,7 +59,7 @@ pub(crate) enum ToLeader {
     Asked(ConsumerId, Number, Box<Asked>),
     /// The work of a delivery is done.
     Acked {
-        /// Who says so.
+        /// The connection.
         consumer: ConsumerId,
         /// Its task.
         subject: Subject,
@@ -68,7 +68,7 @@ pub(crate) enum ToLeader {
     },
     /// A delivery is given back.
     Nacked {
-        /// By whom.
+        /// The connection.
         consumer: ConsumerId,
         /// Its name.
         named: Named,
@@ -115,6 +115,11 @@ pub(crate) enum Why {
         /// The end of that time on the clock of the leader.
         until: Tick,
     },
+    /// Its session had ended, or its leadership was not known to hold.
+    Void {
+        /// The number of its round.
+        attempt: u32,
+    },
     /// Its content cannot be delivered, for this reason.
     Undeliverable(Arc<str>),
 }
@@ -139,6 +144,11 @@ impl Holds {
         }
         let behind = self.at.since(there);
         Tick::new(self.asked.value().saturating_sub(behind))
+    }
+
+    /// Converts a time of the serving node to one of the leader that is not earlier.
+    pub(crate) fn there(self, here: Tick) -> Tick {
+        self.at + here.since(self.asked)
     }
 }
 

@@ -124,13 +124,16 @@ impl Node {
         for (store, shard) in opened.shards {
             let id = ShardId(u16::try_from(handles.len()).expect("a charter has as many"));
             let (own, inbox) = mpsc::channel();
-            handles.push(ShardHandle::new(id, own.clone(), store));
+            let handle = ShardHandle::new(id, own.clone(), store);
+            let waiting = handle.waiting().clone();
+            handles.push(handle);
             // A thread that runs already ends if the next one cannot be started.
             node.shards = handles.as_slice().into();
             let worker = Worker {
                 id,
                 shard,
                 inbox,
+                waiting,
                 own,
                 front: front.clone(),
                 common: common.clone(),

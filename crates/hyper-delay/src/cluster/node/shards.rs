@@ -1,7 +1,11 @@
 //! The shards of a node: how they are opened, and how they are reached.
 
 use std::{
-    sync::{Arc, mpsc::Sender},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::Sender,
+    },
     thread,
 };
 
@@ -26,11 +30,41 @@ pub(crate) struct ShardHandle {
     id: ShardId,
     mail: Sender<Mail>,
     store: Arc<Embedded>,
+    /// Bytes of entries that the thread has not taken.
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The most bytes of entries that wait for the thread of a shard. It reads from the journal what it
+/// is not told, when its disk is fast enough again.
+const MOST_WAITING: usize = 4 << 20;
+
+/// Returns the bytes of entries.
+pub(super) fn bytes(entries: &[(u64, Arc<[u8]>)]) -> usize {
+    entries.iter().map(|(_, entry)| entry.len()).sum()
 }
 
 impl ShardHandle {
-    pub(super) const fn new(id: ShardId, mail: Sender<Mail>, store: Arc<Embedded>) -> Self {
-        Self { id, mail, store }
+    pub(super) fn new(id: ShardId, mail: Sender<Mail>, store: Arc<Embedded>) -> Self {
+        Self {
+            id,
+            mail,
+            store,
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Returns the bytes of entries that the thread has not taken.
+    pub(super) const fn waiting(&self) -> &Arc<AtomicUsize> {
+        &self.waiting
+    }
+
+    /// Passes entries of the journal on, unless too many wait.
+    pub(super) fn entries(&self, entries: Vec<(u64, Arc<[u8]>)>) {
+        let bytes = bytes(&entries);
+        if self.waiting.load(Ordering::Relaxed) + bytes <= MOST_WAITING {
+            self.waiting.fetch_add(bytes, Ordering::Relaxed);
+            self.event(Event::Entries(entries));
+        }
     }
 
     /// Returns its number.

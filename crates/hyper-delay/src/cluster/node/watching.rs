@@ -26,12 +26,17 @@ pub(super) async fn watch(
 }
 
 fn pass_on(shards: &[ShardHandle], members: &Notify, news: News) {
-    let (shard, event) = match news {
-        News::Entries(shard, entries) => (shard, Event::Entries(entries)),
-        News::Leader(shard, leader) => (shard, Event::Leader(leader)),
-        News::Members => return members.notify_one(),
-    };
-    if let Some(shard) = shards.get(usize::from(shard.0)) {
-        shard.event(event);
+    match news {
+        News::Entries(shard, entries) => {
+            if let Some(shard) = shards.get(usize::from(shard.0)) {
+                shard.entries(entries);
+            }
+        }
+        News::Leader(shard, leader) => {
+            if let Some(shard) = shards.get(usize::from(shard.0)) {
+                shard.event(Event::Leader(leader));
+            }
+        }
+        News::Members => members.notify_one(),
     }
 }

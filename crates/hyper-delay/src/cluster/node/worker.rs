@@ -1,10 +1,10 @@
 //! The thread of a shard: passes events and the time to it, and carries out its effects.
 
 use std::{
-    collections::BTreeSet,
     iter,
     sync::{
         Arc,
+        atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender},
     },
     time::Duration,
@@ -12,13 +12,12 @@ use std::{
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-use super::{Front, Terms, Told, replies};
+use super::{Front, Terms, Told, replies, shards};
 use crate::{
     clock::Clock,
     cluster::{
         ShardId,
-        calls::CallId,
-        log::{Log, Request},
+        log::Log,
         replica::NotApplied,
         shard::{Effects, Event, Leadership, Shard, Stopped},
     },
@@ -66,6 +65,8 @@ pub(super) struct Worker<S: Store, L, F> {
     pub(super) id: ShardId,
     pub(super) shard: Shard<S>,
     pub(super) inbox: Receiver<Mail>,
+    /// Bytes of entries in `inbox`.
+    pub(super) waiting: Arc<AtomicUsize>,
     /// Leads to `inbox`.
     pub(super) own: Sender<Mail>,
     pub(super) front: F,
@@ -80,8 +81,6 @@ pub(super) struct State {
     told: Option<u64>,
     has_told_stop: bool,
     is_persisting: bool,
-    /// Requests under way that end a leadership.
-    resigning: BTreeSet<CallId>,
     handed_over: Option<oneshot::Sender<()>>,
 }
 
@@ -101,7 +100,7 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             for mail in iter::once(first).chain(self.inbox.try_iter()).take(BURST) {
                 match mail {
                     Mail::Event(event) => {
-                        self.state.happens(&event);
+                        self.state.happens(&event, &self.waiting);
                         self.shard.handle(event, now, term);
                     }
                     Mail::Look => {}
@@ -140,9 +139,6 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             persist,
         } = self.shard.take_effects();
         for (call, request) in calls {
-            if matches!(request, Request::Resign(_)) {
-                self.state.resigning.insert(call);
-            }
             let log = self.common.log.clone();
             let reply = replies::ToCall::new(call, self.own.clone());
             let calling = async move { reply.send(log.call(request).await) };
@@ -201,8 +197,9 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
     }
 
     fn tell_if_handed_over(&mut self) {
-        let is_over = self.shard.is_out() && self.state.resigning.is_empty();
-        if is_over && let Some(told) = self.state.handed_over.take() {
+        if self.shard.is_out()
+            && let Some(told) = self.state.handed_over.take()
+        {
             let _ = told.send(());
         }
     }
@@ -211,7 +208,7 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
     fn finish(mut self) {
         while self.state.is_persisting {
             match self.inbox.recv() {
-                Ok(Mail::Event(event)) => self.state.happens(&event),
+                Ok(Mail::Event(event)) => self.state.happens(&event, &self.waiting),
                 Ok(Mail::End) | Err(_) => return,
                 Ok(Mail::Look | Mail::HandOver(_) | Mail::Finish) => {}
             }
@@ -247,10 +244,10 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
 
 impl State {
     /// Looks at an event before the shard takes it.
-    fn happens(&mut self, event: &Event) {
+    fn happens(&mut self, event: &Event, waiting: &AtomicUsize) {
         match event {
-            Event::Answered(call, _) => {
-                self.resigning.remove(call);
+            Event::Entries(entries) => {
+                waiting.fetch_sub(shards::bytes(entries), Ordering::Relaxed);
             }
             Event::Persisted(_) => self.is_persisting = false,
             _ => {}

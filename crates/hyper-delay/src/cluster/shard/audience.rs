@@ -1,6 +1,6 @@
 //! The connections of all nodes, as the leader of a shard sees them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
@@ -22,39 +22,41 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PeerId(pub(crate) u64);
 
-/// The number of no connection.
-const NOBODY: ConsumerId = 0;
+/// No connection has this number.
+const NO_CONSUMER: ConsumerId = 0;
 
 /// The serving nodes that have a session with this leader, and their connections.
 #[derive(Debug, Default)]
 pub(super) struct Audience {
     peers: BTreeMap<PeerId, Peer>,
     /// The connections, by the number that the scheduler knows.
-    consumers: BTreeMap<ConsumerId, (PeerId, ConsumerId)>,
+    consumers: BTreeMap<ConsumerId, Known>,
     /// The last number that the scheduler knows.
     last: ConsumerId,
-    /// Until this moment nothing is delivered, unless all nodes are ready before.
+    /// Nothing is delivered before this moment, unless all nodes are ready earlier.
     holding: Option<Tick>,
-    /// The nodes that write deliveries of an earlier leadership of this node, perhaps.
-    unreleased: BTreeSet<PeerId>,
-    /// They do not after this moment.
-    granted: Tick,
+    /// The nodes that can still write deliveries of a leadership of this node, and until when.
+    granted: BTreeMap<PeerId, Tick>,
 }
 
 /// A serving node.
 #[derive(Debug, Default)]
 struct Peer {
     /// The number that the scheduler knows, by the number there.
-    connections: BTreeMap<ConsumerId, Known>,
+    connections: BTreeMap<ConsumerId, ConsumerId>,
     is_ready: bool,
 }
 
-/// A connection that the scheduler knows.
+/// A connection that the scheduler knows. It is forgotten when it is not open and has no request
+/// under way: connections without routes only ask, and the last replies come after the end.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    consumer: ConsumerId,
-    /// It was not opened, and only asks: it is forgotten with the answer.
-    is_guest: bool,
+    peer: PeerId,
+    /// The number there.
+    there: ConsumerId,
+    is_open: bool,
+    /// Requests without an answer.
+    asked: u32,
 }
 
 impl Audience {
@@ -65,40 +67,91 @@ impl Audience {
 
     /// Returns the moment from which on no node writes a delivery of the last leadership.
     pub(super) fn released(&self) -> Tick {
-        match self.unreleased.is_empty() {
-            true => Tick::ZERO,
-            false => self.granted,
-        }
+        self.granted.values().copied().max().unwrap_or(Tick::ZERO)
     }
 
-    fn new_consumer(&mut self, peer: PeerId, there: ConsumerId, is_guest: bool) -> ConsumerId {
+    /// Returns the connection there. It is made known if it is not.
+    fn known(&mut self, peer: PeerId, there: ConsumerId) -> ConsumerId {
+        if let Some(consumer) = self.of(peer, there) {
+            return consumer;
+        }
         self.last += 1;
         let consumer = self.last;
-        self.consumers.insert(consumer, (peer, there));
-        let known = Known { consumer, is_guest };
+        let known = Known {
+            peer,
+            there,
+            is_open: false,
+            asked: 0,
+        };
+        self.consumers.insert(consumer, known);
         let peer = self.peers.entry(peer).or_default();
-        peer.connections.insert(there, known);
+        peer.connections.insert(there, consumer);
         consumer
     }
 
     fn of(&self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
-        let known = self.peers.get(&peer)?.connections.get(&there)?;
-        Some(known.consumer)
+        let peer = self.peers.get(&peer)?;
+        peer.connections.get(&there).copied()
     }
 
-    /// The connection there asks: it is known, or asks as a guest.
+    /// The connection there sends a request.
     fn asking(&mut self, peer: PeerId, there: ConsumerId) -> ConsumerId {
-        match self.of(peer, there) {
-            Some(consumer) => consumer,
-            None => self.new_consumer(peer, there, true),
+        let consumer = self.known(peer, there);
+        if let Some(known) = self.consumers.get_mut(&consumer) {
+            known.asked += 1;
         }
+        consumer
     }
 
-    fn remove(&mut self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
+    /// A request of a connection is answered.
+    fn answered(&mut self, consumer: ConsumerId) {
+        if let Some(known) = self.consumers.get_mut(&consumer) {
+            known.asked = known.asked.saturating_sub(1);
+        }
+        self.forget_if_done(consumer);
+    }
+
+    fn open(&mut self, peer: PeerId, there: ConsumerId) -> ConsumerId {
+        let consumer = self.known(peer, there);
+        if let Some(known) = self.consumers.get_mut(&consumer) {
+            known.is_open = true;
+        }
+        consumer
+    }
+
+    /// The connection there is closed. Its requests are still answered.
+    fn close(&mut self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
         let peer = self.peers.get_mut(&peer)?;
-        let known = peer.connections.remove(&there)?;
-        self.consumers.remove(&known.consumer);
-        Some(known.consumer)
+        let consumer = peer.connections.remove(&there)?;
+        let known = self.consumers.get_mut(&consumer)?;
+        let was_open = std::mem::replace(&mut known.is_open, false);
+        self.forget_if_done(consumer);
+        was_open.then_some(consumer)
+    }
+
+    fn forget_if_done(&mut self, consumer: ConsumerId) {
+        let known = self.consumers.get(&consumer);
+        let Some(known) = known.filter(|it| !it.is_open && it.asked == 0) else {
+            return;
+        };
+        if let Some(peer) = self.peers.get_mut(&known.peer)
+            && peer.connections.get(&known.there) == Some(&consumer)
+        {
+            peer.connections.remove(&known.there);
+        }
+        self.consumers.remove(&consumer);
+    }
+
+    /// Removes a node. Returns its open connections.
+    fn remove(&mut self, peer: PeerId) -> Vec<ConsumerId> {
+        if self.peers.remove(&peer).is_none() {
+            return Vec::new();
+        }
+        let of_peer = self.consumers.iter().filter(|(_, it)| it.peer == peer);
+        let open = of_peer.filter(|(_, it)| it.is_open);
+        let open = open.map(|(consumer, _)| *consumer).collect();
+        self.consumers.retain(|_, known| known.peer != peer);
+        open
     }
 }
 
@@ -116,7 +169,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Released { epoch }
                 if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
             {
-                self.audience.unreleased.remove(&peer);
+                self.audience.granted.remove(&peer);
             }
             message if self.audience.peers.contains_key(&peer) => {
                 self.partner_says(peer, message, now, term);
@@ -135,21 +188,23 @@ impl<S: Store> Shard<S> {
     ) {
         self.peer_is_gone(peer, now);
         let leads = self.fence().filter(|fence| fence.epoch == epoch);
-        let Some(holds) = leads.and_then(|_| self.grant(sent, now, term)) else {
+        let Some(holds) = leads.and_then(|_| self.grant(peer, sent, now, term)) else {
             self.effects.told.push((peer, ToServing::Refused { epoch }));
             return;
         };
         self.audience.peers.insert(peer, Peer::default());
-        self.audience.unreleased.insert(peer);
         let accepted = ToServing::Accepted { epoch, holds };
         self.effects.told.push((peer, accepted));
     }
 
     /// Lets a serving node write deliveries for a part of the lease.
-    fn grant(&mut self, asked: Tick, now: Now, term: Option<Term>) -> Option<Holds> {
+    fn grant(&mut self, peer: PeerId, asked: Tick, now: Now, term: Option<Term>) -> Option<Holds> {
         let term = term.filter(|term| term.holds(now))?;
         let until = term.until.min(now.after(self.setup.lease / 2));
-        self.audience.granted = self.audience.granted.max(until);
+        let granted = &mut self.audience.granted;
+        granted.retain(|_, until| now.monotonic < *until);
+        let of_peer = granted.entry(peer).or_insert(until);
+        *of_peer = until.max(*of_peer);
         Some(Holds {
             asked,
             at: now.monotonic,
@@ -164,7 +219,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Begin { .. } | ToLeader::Released { .. } => None,
             ToLeader::Ping { sent } => {
                 let epoch = self.fence().map(|fence| fence.epoch);
-                if let (Some(epoch), Some(holds)) = (epoch, self.grant(sent, now, term)) {
+                if let (Some(epoch), Some(holds)) = (epoch, self.grant(peer, sent, now, term)) {
                     let holds = ToServing::Holds { epoch, holds };
                     self.effects.told.push((peer, holds));
                 }
@@ -176,13 +231,7 @@ impl<S: Store> Shard<S> {
                 }
                 None
             }
-            ToLeader::Opened(there) => {
-                let consumer = match of(there) {
-                    Some(consumer) => consumer,
-                    None => audience.new_consumer(peer, there, false),
-                };
-                Some(Input::Opened(consumer))
-            }
+            ToLeader::Opened(there) => Some(Input::Opened(audience.open(peer, there))),
             ToLeader::Accepts(there, accept) => of(there).map(|it| Input::Accepts(it, accept)),
             ToLeader::Bound(there, route, mode) => {
                 of(there).map(|it| Input::Bound(it, route, mode))
@@ -191,7 +240,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Lent(there, credit) => of(there).map(|it| Input::Lent(it, credit)),
             ToLeader::Recalled(there, credit) => of(there).map(|it| Input::Recalled(it, credit)),
             ToLeader::Closing(there) => of(there).map(Input::Closing),
-            ToLeader::Closed(there) => audience.remove(peer, there).map(Input::Closed),
+            ToLeader::Closed(there) => audience.close(peer, there).map(Input::Closed),
             ToLeader::Asked(there, number, asked) => {
                 let consumer = audience.asking(peer, there);
                 Some(asked.into_input(consumer, number))
@@ -203,7 +252,7 @@ impl<S: Store> Shard<S> {
             } => {
                 let consumer = match confirm {
                     Some(_) => audience.asking(peer, consumer),
-                    None => of(consumer).unwrap_or(NOBODY),
+                    None => of(consumer).unwrap_or(NO_CONSUMER),
                 };
                 Some(Input::Acked(Box::new(Acked {
                     consumer,
@@ -230,6 +279,11 @@ impl<S: Store> Shard<S> {
                 let copy = CopyOf { consumer, seq, id };
                 match why {
                     Why::Gone => Input::Unsent(copy),
+                    Why::Void { attempt } => Input::Void {
+                        copy,
+                        attempt,
+                        authority: None,
+                    },
                     Why::TooLate { attempt, until } => Input::SentTooLate {
                         copy,
                         attempt,
@@ -246,24 +300,14 @@ impl<S: Store> Shard<S> {
 
     /// The link from a node is broken: its connections are gone.
     pub(super) fn peer_is_gone(&mut self, peer: PeerId, now: Now) {
-        let Some(gone) = self.audience.peers.remove(&peer) else {
-            return;
-        };
-        for known in gone.connections.into_values() {
-            self.audience.consumers.remove(&known.consumer);
-            if !known.is_guest {
-                self.input(Input::Closed(known.consumer), now);
-            }
+        for consumer in self.audience.remove(peer) {
+            self.input(Input::Closed(consumer), now);
         }
     }
 
     /// The leadership begins: nothing is delivered until all nodes have said what is in flight.
     pub(super) fn audience_begins(&mut self, now: Now) {
-        let audience = &mut self.audience;
-        audience.holding = Some(now.after(self.setup.lease / 8));
-        if audience.granted <= now.monotonic {
-            audience.unreleased.clear();
-        }
+        self.audience.holding = Some(now.after(self.setup.lease / 8));
         self.input(Input::TookOver, now);
         self.input(Input::Holding(true), now);
     }
@@ -297,7 +341,7 @@ impl<S: Store> Shard<S> {
             audience, effects, ..
         } = self;
         for (consumer, message) in messages {
-            let Some((peer, there)) = audience.consumers.get(&consumer).copied() else {
+            let Some(Known { peer, there, .. }) = audience.consumers.get(&consumer).copied() else {
                 effects.messages.push((consumer, message));
                 continue;
             };
@@ -328,10 +372,8 @@ impl<S: Store> Shard<S> {
                     after,
                 })),
             };
-            let known = audience.peers.get(&peer);
-            let known = known.and_then(|peer| peer.connections.get(&there));
-            if known.is_some_and(|known| known.is_guest) {
-                audience.remove(peer, there);
+            if let Told::Reply(..) | Told::Quiet(_) = told {
+                audience.answered(consumer);
             }
             effects.told.push((peer, ToServing::Told(there, told)));
         }

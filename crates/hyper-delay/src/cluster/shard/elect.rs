@@ -32,11 +32,21 @@ pub(super) struct Election {
     /// log at any time, so it must not be taken up again.
     resigned: u64,
     /// The leadership whose end the log is not told yet: other nodes can still write deliveries of it.
-    resigning: Option<Fence>,
+    resigning: Option<Resigning>,
     /// This node is about to end.
     is_over: bool,
     /// The wall clock of this node is wrong.
     clock_is_off: bool,
+}
+
+/// A leadership whose end the log is to be told.
+#[derive(Debug, Clone, Copy)]
+struct Resigning {
+    fence: Fence,
+    /// The request under way.
+    asked: Option<CallId>,
+    /// When it is sent, or sent again.
+    next: Tick,
 }
 
 impl Election {
@@ -82,6 +92,11 @@ impl Election {
         if self.asked.take_if(|asked| *asked == call).is_some() {
             self.next = again;
         }
+        if let Some(resigning) = &mut self.resigning
+            && resigning.asked.take_if(|asked| *asked == call).is_some()
+        {
+            resigning.next = again;
+        }
     }
 
     /// This node leads no longer.
@@ -90,7 +105,17 @@ impl Election {
         self.set_leader(None);
         self.vacant_since = None;
         self.resigned = self.resigned.max(fence.epoch);
-        self.resigning = Some(fence);
+        self.resigning = Some(Resigning {
+            fence,
+            asked: None,
+            next: Tick::ZERO,
+        });
+    }
+
+    /// The log has carried out a request.
+    pub(super) fn done(&mut self, call: CallId) {
+        let is_it = |resigning: &mut Resigning| resigning.asked == Some(call);
+        self.resigning.take_if(is_it);
     }
 
     /// This node takes part in no election any more.
@@ -126,8 +151,7 @@ const PRECEDENCE: u32 = 8;
 impl<S: Store> Shard<S> {
     /// Leads the shard if nobody else does.
     pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
-        self.election.wake = None;
-        self.tell_the_end(now);
+        self.election.wake = self.tell_the_end(now);
         let term = term.filter(|term| term.holds(now));
         let (Some(term), Some(rank)) = (term, self.rank()) else {
             return;
@@ -169,17 +193,22 @@ impl<S: Store> Shard<S> {
         self.election.asked = Some(call);
     }
 
-    /// Tells the log that a leadership has ended, once no node writes deliveries of it.
-    fn tell_the_end(&mut self, now: Now) {
-        let released = self.audience.released();
-        if let Some(fence) = self.election.resigning {
-            if now.monotonic < released {
-                self.election.wake = Some(released);
-                return;
-            }
-            self.election.resigning = None;
-            self.call(Request::Resign(fence));
+    /// Tells the log that a leadership has ended, once no node writes deliveries of it. The request is
+    /// repeated until it is answered. Returns when something is to be done.
+    pub(super) fn tell_the_end(&mut self, now: Now) -> Option<Tick> {
+        let Resigning { fence, asked, next } = self.election.resigning?;
+        if asked.is_some() {
+            return None;
         }
+        let next = next.max(self.audience.released());
+        if now.monotonic < next {
+            return Some(next);
+        }
+        let call = self.call(Request::Resign(fence));
+        if let Some(resigning) = &mut self.election.resigning {
+            resigning.asked = Some(call);
+        }
+        None
     }
 
     /// The log says that this node leads.

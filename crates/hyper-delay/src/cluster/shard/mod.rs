@@ -19,6 +19,7 @@ use race_wheel::Tick;
 
 use super::{
     calls::{CallId, Calls},
+    forward::wire::ToLeader,
     lease::Term,
     log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
@@ -88,7 +89,7 @@ impl<S: Store> Shard<S> {
     pub(crate) fn handle(&mut self, event: Event, now: Now, term: Option<Term>) {
         self.check_term(now, term);
         if self.stopped.is_some() {
-            return;
+            return self.handle_stopped(event, now);
         }
         match event {
             Event::Answered(call, answer) => self.answered(call, answer, now),
@@ -110,7 +111,7 @@ impl<S: Store> Shard<S> {
     pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> Next {
         self.check_term(now, term);
         if self.stopped.is_some() {
-            return Next::Never;
+            return self.tell_the_end(now).map_or(Next::Never, Next::At);
         }
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
@@ -211,7 +212,10 @@ impl<S: Store> Shard<S> {
                 self.trimming.reports_are(call, reports);
             }
             Ok(Answer::First(seq, entry)) => self.trimming.first_is(call, seq, &entry),
-            Ok(Answer::Done) => self.trimming.trimmed(call),
+            Ok(Answer::Done) => {
+                self.trimming.trimmed(call);
+                self.election.done(call);
+            }
             Ok(
                 Answer::Granted(..)
                 | Answer::Alive(_)
@@ -298,6 +302,21 @@ impl<S: Store> Shard<S> {
         self.stopped.get_or_insert(why.into());
     }
 
+    /// A shard that has stopped only lets another node lead.
+    fn handle_stopped(&mut self, event: Event, now: Now) {
+        match event {
+            Event::Answered(call, Ok(_)) => self.election.done(call),
+            Event::Answered(call, Err(_)) => {
+                let again = now.after(self.setup.pause());
+                self.election.unanswered(call, again);
+            }
+            Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
+                self.peer_says(peer, message, now, None);
+            }
+            _ => {}
+        }
+    }
+
     fn call(&mut self, request: Request) -> CallId {
         let call = self.calls.next();
         self.effects.calls.push((call, request));
@@ -309,3 +328,6 @@ impl<S: Store> Shard<S> {
 fn after(now: Now, pause: Duration) -> Tick {
     now.monotonic + nanos(pause)
 }
+
+#[cfg(test)]
+mod tests;

@@ -221,7 +221,12 @@ impl World {
                 id: id.clone(),
             };
             if !authority.holds(now.monotonic) && self.planted != Planted::NoLeaseAtTheSocket {
-                let event = Event::Input(Input::Void(copy));
+                let attempt = *attempt;
+                let event = Event::Input(Input::Void {
+                    copy,
+                    attempt,
+                    authority: Some(authority.clone()),
+                });
                 return self.after(0, Happening::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);

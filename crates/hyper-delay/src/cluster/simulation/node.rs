@@ -157,6 +157,7 @@ impl Node {
                     credit: CREDIT,
                     max_routes_per_connection: 100,
                     max_routes: 1_000,
+                    max_delay_millis: 86_400_000,
                 },
                 Arc::default(),
                 now,

@@ -193,6 +193,7 @@ impl World {
             }
         }
         self.facts.end()?;
+        self.all_is_answered()?;
         self.nodes_agree()
     }
 
@@ -339,6 +340,15 @@ impl World {
     pub(super) fn life(&self, node: usize) -> Life {
         let life = self.nodes[node].life;
         Life { node, life }
+    }
+
+    /// No request waits for an answer.
+    fn all_is_answered(&self) -> Result<(), String> {
+        let mut processes = self.nodes.iter().filter_map(|node| node.process.as_ref());
+        match processes.find(|process| !process.forwarder.is_settled()) {
+            Some(process) => Err(format!("requests wait: {:?}", process.forwarder)),
+            None => Ok(()),
+        }
     }
 
     /// All nodes contain the same.

@@ -65,7 +65,7 @@ fn what_is_in_flight_counts_while_the_leader_is_not_known() {
     lending.open(B, 0);
     assert_eq!(lending.balance(), [Change::Lend(B, 3)]);
     lending.wanted(B);
-    lending.ended(A);
+    lending.used(A, 6);
     assert_eq!(lending.balance(), [Change::Lend(B, 1)]);
     lending.open(A, 6);
     assert_eq!(lending.balance(), []);

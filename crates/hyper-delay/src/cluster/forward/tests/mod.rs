@@ -42,6 +42,7 @@ impl World {
             credit: 10,
             max_routes_per_connection: 3,
             max_routes: 5,
+            max_delay_millis: 86_400_000,
         };
         let mut world = Self {
             forwarder: Forwarder::new(setup, Arc::default(), at(0)),

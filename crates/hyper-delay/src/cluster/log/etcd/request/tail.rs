@@ -1,6 +1,9 @@
 //! Reading a journal. It changes nothing, so it can be repeated.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use etcd_client::{GetOptions, KeyValue, KvClient, Txn, TxnOp};
 
@@ -23,6 +26,10 @@ const ENOUGH_BYTES: usize = 512 << 10;
 /// Enough reads for one answer.
 const MOST_READS: usize = 24;
 
+/// After this time no further read begins: the answer has what is there, and must come before the
+/// deadline of the request, a quarter of a lease.
+const MOST_TIME: Duration = Duration::from_millis(100);
+
 /// All reads are of the revision of the first one, so the answer is of one moment.
 ///
 /// The last place follows from the number of entries, which have no gaps: to sort in descending
@@ -41,6 +48,7 @@ pub(super) async fn tail(
         TxnOp::get(key::journal(shard), Some(one)),
         TxnOp::get(key::entry(shard, from), Some(part(shard, from))),
     ]);
+    let begun = Instant::now();
     let mut done = Done::run(kv, txn).await?;
     let (leader, reported) = (done.read_one()?, done.read_one()?);
     let (first, count) = done.read_counted()?;
@@ -55,6 +63,9 @@ pub(super) async fn tail(
         let Some(next) = entries.next(from.max(first)).filter(|next| *next <= last) else {
             break;
         };
+        if begun.elapsed() >= MOST_TIME {
+            break;
+        }
         let part = part(shard, next).with_revision(done.revision);
         let read = kv.get(key::entry(shard, next), Some(part)).await;
         match read.map_err(EtcdError::from) {

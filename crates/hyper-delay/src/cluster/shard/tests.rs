@@ -1,0 +1,241 @@
+use std::time::Duration;
+
+use race_wheel::Tick;
+
+use super::*;
+use crate::{
+    cluster::{
+        Charter, ShardId,
+        forward::wire::{Asked, ToServing, Told},
+        lease::{Lease, LeaseTimes},
+        log::{Member, fake::FakeLog},
+        replica::genesis,
+    },
+    config::Config,
+    protocol::Request as OfClient,
+    scheduler::ConsumerId,
+    store::{StoreError, fake::Fake},
+};
+
+const CHARTER: Charter = Charter {
+    cluster: 7,
+    shards: 1,
+};
+const SHARD: ShardId = ShardId(0);
+const LEASE: Duration = Duration::from_secs(2);
+const PEER: PeerId = PeerId(3);
+const CLIENT: ConsumerId = 70;
+
+/// A node that leads the only shard, with the log.
+struct World {
+    log: FakeLog,
+    shard: Shard<Fake>,
+    term: Option<Term>,
+    now: Now,
+    told: Vec<ToServing>,
+    asked: Vec<Request>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut log = FakeLog::default();
+        log.create(SHARD, genesis(CHARTER, SHARD).bytes);
+        let now = Now {
+            wall_nanos: 1_000_000_000_000,
+            monotonic: Tick::new(1_000_000_000),
+        };
+        let member = Member {
+            node: "a".into(),
+            address: "a:1".into(),
+        };
+        let mut calls = Calls::default();
+        let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), now);
+        for _ in 0..2 {
+            let (call, request) = lease.request(|| calls.next(), now).unwrap();
+            let answer = log.carry_out(&request, now.monotonic);
+            assert!(lease.answered(call, &Ok(answer), now));
+        }
+        let config = Config {
+            credit: 0,
+            ..Config::default()
+        };
+        let setup = Setup {
+            charter: CHARTER,
+            shard: SHARD,
+            member: member.clone(),
+            settings: Arc::new(config).into(),
+            dedupe_millis: 1_000,
+            lease: LEASE,
+            group_bytes: 2_000,
+            retention: 60_000,
+            sync_interval: Duration::from_secs(60),
+        };
+        let shard = Shard::open(Arc::default(), setup, [member.node].into(), now).unwrap();
+        let mut world = Self {
+            log,
+            shard,
+            term: lease.term(),
+            now,
+            told: Vec::new(),
+            asked: Vec::new(),
+        };
+        world.settle();
+        assert!(world.shard.is_leading());
+        world
+    }
+
+    fn event(&mut self, event: Event) {
+        self.shard.handle(event, self.now, self.term);
+    }
+
+    /// Lets the log answer until nothing more is asked.
+    fn settle(&mut self) {
+        loop {
+            self.shard.tick(self.now, self.term);
+            let effects = self.shard.take_effects();
+            self.told
+                .extend(effects.told.into_iter().map(|(_, told)| told));
+            if effects.calls.is_empty() {
+                return;
+            }
+            for (call, request) in effects.calls {
+                let answer = self.log.carry_out(&request, self.now.monotonic);
+                self.asked.push(request);
+                self.event(Event::Answered(call, Ok(answer)));
+            }
+        }
+    }
+
+    fn says(&mut self, message: ToLeader) {
+        self.event(Event::Peer(PEER, message));
+    }
+
+    /// A serving node begins a session.
+    fn begin(&mut self) {
+        let epoch = self.shard.fence().unwrap().epoch;
+        let sent = Tick::ZERO;
+        self.says(ToLeader::Begin { epoch, sent });
+        self.settle();
+        let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
+        assert!(accepted, "{:?}", self.told);
+    }
+
+    fn asks(&mut self, number: u32, request: OfClient) {
+        let asked = Box::new(Asked::Request(request, None));
+        self.says(ToLeader::Asked(CLIENT, number, asked));
+    }
+
+    /// The numbers of the requests that are answered.
+    fn answered(&mut self) -> Vec<u32> {
+        self.settle();
+        let told = std::mem::take(&mut self.told).into_iter();
+        let numbers = told.filter_map(|told| match told {
+            ToServing::Told(CLIENT, Told::Reply(number, _) | Told::Quiet(number)) => Some(number),
+            _ => None,
+        });
+        numbers.collect()
+    }
+
+    fn is_led(&self) -> bool {
+        self.log.shard(SHARD).leader.is_some()
+    }
+}
+
+fn cancel() -> OfClient {
+    OfClient::Cancel {
+        route: "r".into(),
+        id: "x".into(),
+    }
+}
+
+fn register() -> OfClient {
+    OfClient::Register {
+        route: "r".into(),
+        credit: None,
+        mode: crate::protocol::Mode::Shared,
+        accept: None,
+    }
+}
+
+#[test]
+fn every_request_of_a_connection_without_routes_is_answered() {
+    let mut world = World::new();
+    world.begin();
+    for number in 1..=3 {
+        world.asks(number, cancel());
+    }
+    assert_eq!(world.answered(), [1, 2, 3]);
+}
+
+#[test]
+fn a_connection_that_opens_while_a_request_is_under_way_gets_all_replies() {
+    let mut world = World::new();
+    world.begin();
+    world.asks(1, cancel());
+    world.says(ToLeader::Opened(CLIENT));
+    world.asks(2, register());
+    assert_eq!(world.answered(), [2, 1]);
+    world.asks(3, cancel());
+    assert_eq!(world.answered(), [3]);
+}
+
+#[test]
+fn a_connection_that_closes_gets_the_replies_to_what_it_asked() {
+    let mut world = World::new();
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    world.asks(1, register());
+    world.asks(2, cancel());
+    world.says(ToLeader::Closed(CLIENT));
+    assert_eq!(world.answered(), [1, 2]);
+    world.asks(3, cancel());
+    assert_eq!(world.answered(), [3], "its number can ask again");
+}
+
+#[test]
+fn a_leader_whose_disk_fails_lets_another_one_lead() {
+    let mut world = World::new();
+    let error = StoreError::new("sync", std::io::Error::other("it is broken"));
+    world.event(Event::Persisted(Err(error)));
+    assert!(world.shard.stopped().is_some());
+    world.shard.tick(world.now, world.term);
+    let effects = world.shard.take_effects();
+    let [(call, Request::Resign(_))] = effects.calls[..] else {
+        panic!("{:?}", effects.calls);
+    };
+    world.event(Event::Answered(call, Err(Unanswered("no answer".into()))));
+    assert!(world.is_led());
+    world.now.monotonic = world.now.after(Duration::from_millis(100));
+    world.settle();
+    assert!(!world.is_led(), "it was repeated");
+    assert!(world.shard.is_out());
+}
+
+#[test]
+fn a_leadership_ends_in_the_log_when_its_serving_nodes_have_released_it() {
+    let mut world = World::new();
+    world.begin();
+    let epoch = world.shard.fence().unwrap().epoch;
+    world.event(Event::HandOver);
+    world.settle();
+    let ended = |told: &ToServing| matches!(told, ToServing::Ended { .. });
+    assert!(world.told.iter().any(ended));
+    assert!(world.is_led(), "the node can still write deliveries");
+    world.says(ToLeader::Released { epoch });
+    world.settle();
+    assert!(!world.is_led());
+}
+
+#[test]
+fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
+    let mut world = World::new();
+    world.begin();
+    world.event(Event::HandOver);
+    world.settle();
+    world.now.monotonic = world.now.after(LEASE / 2 - Duration::from_millis(1));
+    world.settle();
+    assert!(world.is_led());
+    world.now.monotonic = world.now.after(Duration::from_millis(1));
+    world.settle();
+    assert!(!world.is_led());
+}
