@@ -19,8 +19,8 @@ use crate::{
 /// The messages to one connection, and the room for its requests under way.
 ///
 /// Replies are limited by the room that their requests have taken, deliveries by the credit while
-/// their rounds last. A delivery whose time to answer has passed returns its credit, so a queue that
-/// grows drops such deliveries.
+/// their rounds last. A delivery whose time to answer has passed returns its credit, so a queue
+/// that grows drops such deliveries.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     /// The connection whose messages these are.

@@ -24,8 +24,8 @@ impl<'t, X: Target> Suite<'t, X> {
         name: &'static str,
         check: impl AsyncFnOnce(&Check<'t, X>),
     ) {
-        // A clock that counts milliseconds has just ticked when a check begins. If it ticked between
-        // the beginning and the first poll of a race, all times would be one higher.
+        // A clock that counts milliseconds has just ticked when a check begins. If it ticked
+        // between the beginning and the first poll of a race, all times would be one higher.
         self.target.sleep(Duration::from_millis(1)).await;
         check(&Check::new(self.target, name)).await;
         (self.report)(name);

@@ -6,8 +6,8 @@
 //! checksum: u64 (XXH3 over all of the above)
 //! ```
 //!
-//! All integers outside of the header are little-endian. The body is a row for each key, in the order
-//! of spaces and keys:
+//! All integers outside of the header are little-endian. The body is a row for each key, in the
+//! order of spaces and keys:
 //!
 //! ```text
 //! space: u8, kind: u8 (0 put, 1 removal), length of the key: u16, key,

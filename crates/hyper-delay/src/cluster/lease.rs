@@ -32,8 +32,8 @@ impl Term {
 pub(crate) struct LeaseTimes {
     /// How long it lasts without a sign of life.
     pub ttl: Duration,
-    /// A node stops this much earlier: its clock can be slower than that of the log, and what passed
-    /// the last check takes a moment to leave the machine.
+    /// A node stops this much earlier: its clock can be slower than that of the log, and what
+    /// passed the last check takes a moment to leave the machine.
     pub margin: Duration,
 }
 

@@ -13,12 +13,13 @@
 //!
 //! # What keeps two leaders apart
 //!
-//! - **The fence.** An entry is appended only while the leadership is the one that the request names,
-//!   and only in the place after the last one. So a leader that was replaced cannot append any more,
-//!   and the next one, which first reads the journal to its end, has seen all that it did append.
-//! - **The lease.** A leadership ends when the lease of its node does. A leader stops before that, by
-//!   its own clock ([`lease`]). So what is not in the journal, a delivery, is only started by a leader
-//!   that has no successor yet.
+//! - **The fence.** An entry is appended only while the leadership is the one that the request
+//!   names, and only in the place after the last one. So a leader that was replaced cannot append
+//!   any more, and the next one, which first reads the journal to its end, has seen all that it did
+//!   append.
+//! - **The lease.** A leadership ends when the lease of its node does. A leader stops before that,
+//!   by its own clock ([`lease`]). So what is not in the journal, a delivery, is only started by a
+//!   leader that has no successor yet.
 //!
 //! # What is read
 //!

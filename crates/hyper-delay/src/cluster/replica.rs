@@ -104,8 +104,8 @@ pub(crate) enum NotApplied {
 ///
 /// Nothing else writes to that store. What is applied is not synced: the journal is what makes it
 /// durable. A start goes back to what was synced for sure, and applies the entries since then once
-/// more. That they may be there already, in some of the spaces, does no harm: an entry says what the
-/// rows are, not how they change.
+/// more. That they may be there already, in some of the spaces, does no harm: an entry says what
+/// the rows are, not how they change.
 #[derive(Debug)]
 pub(crate) struct Replica<S> {
     store: Arc<S>,

@@ -44,8 +44,8 @@ impl<S: Store> Ledger<S> {
 /// For a store that is fed from a journal.
 #[cfg(any(feature = "cluster", test))]
 impl<S: Store> Ledger<S> {
-    /// Returns the space that [`forget_expired`](Self::forget_expired) would clear at `now`, in Unix
-    /// milliseconds, if it can contain anything.
+    /// Returns the space that [`forget_expired`](Self::forget_expired) would clear at `now`, in
+    /// Unix milliseconds, if it can contain anything.
     pub(crate) fn space_to_forget(&self, now: u64) -> Option<Space> {
         self.dedupe_window.expired(now)
     }

@@ -92,8 +92,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A task has come up that an earlier leader may have delivered. Returns whether it is not to be
-    /// delivered now: it is in flight, its last round has failed, or it is done.
+    /// A task has come up that an earlier leader may have delivered. Returns whether it is not to
+    /// be delivered now: it is in flight, its last round has failed, or it is done.
     pub(super) fn claim(&mut self, seq: u64) -> bool {
         if self.remote.inherits_nothing() {
             return false;
@@ -169,8 +169,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// The time has passed for which a task was withheld, and no connection has reported a copy: the
-    /// task is due. The round that was in flight counts, and has not failed.
+    /// The time has passed for which a task was withheld, and no connection has reported a copy:
+    /// the task is due. The round that was in flight counts, and has not failed.
     pub(super) fn withheld_ended(&mut self, seq: u64) {
         self.tasks.end_round(seq, &mut self.timers);
         let Some(task) = self.tasks.get_mut(seq) else {
@@ -288,8 +288,8 @@ impl<S: Store> Scheduler<S> {
         copies.into_iter()
     }
 
-    /// Returns the revisions that the next leader is not to deliver for some time, one for each copy:
-    /// for a planned hand-over.
+    /// Returns the revisions that the next leader is not to deliver for some time, one for each
+    /// copy: for a planned hand-over.
     #[cfg_attr(not(test), expect(dead_code, reason = "only a cluster hands over"))]
     pub(crate) fn withheld_next(&self) -> Vec<(u64, Duration)> {
         let known = self.in_flight().map(|(_, copy)| (copy.seq, copy.left));

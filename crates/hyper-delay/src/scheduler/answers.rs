@@ -166,8 +166,8 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
-    /// A copy was not sent, as its time to answer had passed when its turn came. The other copies of
-    /// its round go on if the round was extended since.
+    /// A copy was not sent, as its time to answer had passed when its turn came. The other copies
+    /// of its round go on if the round was extended since.
     pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32, until: Tick) {
         if self.is_ending {
             return;

@@ -124,8 +124,8 @@ impl<S: Store> Scheduler<S> {
         self.refill(name);
     }
 
-    /// Queues the route with its consumers, to be served when one has credit. If a task of it lacks a
-    /// consumer, more credit is asked for.
+    /// Queues the route with its consumers, to be served when one has credit. If a task of it lacks
+    /// a consumer, more credit is asked for.
     fn wait_for_room(&mut self, name: &Arc<str>, lacks_consumer: bool) {
         let Some(route) = self.routes.get(name).filter(|route| route.has_work()) else {
             return;

@@ -48,8 +48,8 @@ impl Legacy {
         self.withheld
     }
 
-    /// How many copies no connection has reported, or has let pass: all but the `live` ones and those
-    /// that have failed in a round after `after`.
+    /// How many copies no connection has reported, or has let pass: all but the `live` ones and
+    /// those that have failed in a round after `after`.
     pub(super) fn missing(&self, after: u32, live: usize) -> u32 {
         self.withheld
             .saturating_sub(self.failures_after(after))

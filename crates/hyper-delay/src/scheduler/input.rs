@@ -73,8 +73,8 @@ pub(crate) enum Input {
     Settings(Box<Settings>),
     /// A connection may have this many more copies in flight.
     Lent(ConsumerId, u16),
-    /// A connection gives back that much of what it was lent: at once what no copy uses, the rest as
-    /// copies end. See [`Credit::Returned`].
+    /// A connection gives back that much of what it was lent: at once what no copy uses, the rest
+    /// as copies end. See [`Credit::Returned`].
     Recalled(ConsumerId, u16),
     /// A connection has registered a route with an earlier leader.
     Bound(ConsumerId, Arc<str>, Mode),
@@ -87,8 +87,8 @@ pub(crate) enum Input {
     /// What a connection has in flight from earlier leaders.
     Adopted(ConsumerId, Vec<Adopted>),
     /// The revisions that were in flight at a planned hand-over, one for each copy. They are not
-    /// delivered for that long, unless all copies are adopted and fail before. Those that this leader
-    /// has in flight itself stay as they are.
+    /// delivered for that long, unless all copies are adopted and fail before. Those that this
+    /// leader has in flight itself stay as they are.
     Withheld(Vec<(u64, Duration)>),
     /// A connection acknowledges a delivery of this leader or an earlier one.
     Acked(Box<Acked>),
@@ -128,7 +128,8 @@ pub(crate) struct Adopted {
 
 /// An ack with the full name of a delivery.
 ///
-/// The task is finished if it still has that revision, whether or not this leader knows the delivery.
+/// The task is finished if it still has that revision, whether or not this leader knows the
+/// delivery.
 #[derive(Debug)]
 pub(crate) struct Acked {
     /// The connection that sent the ack.
@@ -300,7 +301,8 @@ pub(crate) enum Message {
 /// What becomes of credit that is lent. See [`Input::Lent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Credit {
-    /// A task waits for the connection, which has no room. Sent once after each loan and each `Sated`.
+    /// A task waits for the connection, which has no room. Sent once after each loan and each
+    /// `Sated`.
     Wanted,
     /// Nothing waits for it any more.
     Sated,

@@ -17,8 +17,8 @@
 //! `reading`, `counts` and `in_memory` have one method for each thing that happens.
 //!
 //! In a cluster there is a scheduler for each shard, and connections of other nodes. `remote` and
-//! `adoption` have what only they need: `lending` is credit that is lent piece by piece, `inherited` what an earlier
-//! leader has delivered. A single node uses none of it.
+//! `adoption` have what only they need: `lending` is credit that is lent piece by piece,
+//! `inherited` what an earlier leader has delivered. A single node uses none of it.
 
 mod input;
 mod settings;

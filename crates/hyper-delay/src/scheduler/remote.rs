@@ -1,5 +1,5 @@
-//! What only a cluster needs: credit that is lent, registrations with an earlier leader, and answers
-//! that name their deliveries in full.
+//! What only a cluster needs: credit that is lent, registrations with an earlier leader, and
+//! answers that name their deliveries in full.
 
 use std::{sync::Arc, time::Duration};
 
@@ -183,8 +183,8 @@ impl<S: Store> Scheduler<S> {
         was_due && passed < nanos(timeout)
     }
 
-    /// A delivery is acknowledged that has its full name. If this leader does not know it, an earlier
-    /// one has made it.
+    /// A delivery is acknowledged that has its full name. If this leader does not know it, an
+    /// earlier one has made it.
     pub(super) fn acked_by_name(&mut self, acked: Acked) {
         let Acked {
             consumer,

@@ -184,8 +184,8 @@ impl Round {
         }
     }
 
-    /// A connection has a copy with that number, which an earlier leader has sent. Returns whether it
-    /// is of this round.
+    /// A connection has a copy with that number, which an earlier leader has sent. Returns whether
+    /// it is of this round.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
         match &mut self.copies {
             Copies::Inherited(inherited) => inherited.adopt(consumer, attempt),

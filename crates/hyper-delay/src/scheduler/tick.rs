@@ -87,8 +87,8 @@ impl<S: Store> Scheduler<S> {
         self.expired = expired;
     }
 
-    /// Tells the ledger from when on tasks wait. While nothing happens after that, the mark stays: no
-    /// task was removed that a start would have to step over.
+    /// Tells the ledger from when on tasks wait. While nothing happens after that, the mark stays:
+    /// no task was removed that a start would have to step over.
     fn advance_low_water(&mut self) {
         if !self.low_water.is_due(self.now) || self.requests.is_idle() {
             return;

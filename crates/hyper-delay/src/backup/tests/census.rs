@@ -112,7 +112,8 @@ fn missing_stray_and_wrong_rows_of_the_index_of_expiry_are_refused() {
     assert!(found.contains("in space meta"), "{found}");
 }
 
-/// Changes the terms of the waiting task in some of its rows, and returns why the backup is refused.
+/// Changes the terms of the waiting task in some of its rows, and returns why the backup is
+/// refused.
 fn refusal_of_terms(spaces: &[Space], change: fn(&mut Terms)) -> String {
     refusal(|batch, store| {
         let names = store.all(Space::Names).into_iter();

@@ -75,8 +75,8 @@ pub(super) struct Held {
     pub(super) accept: Accept,
 }
 
-/// See the [module](self). An id is delivered once at a time, so that an answer that names only the id
-/// is exact.
+/// See the [module](self). An id is delivered once at a time, so that an answer that names only the
+/// id is exact.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries {
     in_flight: BTreeMap<Arc<str>, Delivered>,

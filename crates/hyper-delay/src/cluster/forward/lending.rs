@@ -10,8 +10,8 @@ use crate::cluster::ShardId;
 /// has more in flight than its credit, whatever the shards do, and nothing is asked before a
 /// delivery. A shard that has more for the connection says that it *wants* credit. It gets what is
 /// free, or what others give back: a share of what a shard holds that does not want more, and of
-/// one that wants more, what it has beyond the one that asks. Each shard keeps one at least, if there
-/// is enough for all.
+/// one that wants more, what it has beyond the one that asks. Each shard keeps one at least, if
+/// there is enough for all.
 #[derive(Debug)]
 pub(super) struct Lending {
     credit: u16,

@@ -1,11 +1,11 @@
 //! The forwarder: between the connections of a node and the leaders of the shards.
 //!
 //! A state machine without threads, sockets and clock, like the scheduler. A client is connected to
-//! any node. What it asks for goes to the leader of the shard of its route, in the order in which the
-//! client sent it ([`session`]); the leader's scheduler sees the connection as one of its consumers.
-//! Deliveries come back, and the forwarder remembers them ([`deliveries`]): it sends each answer to the
-//! leader of the day, with the full name of the delivery, and tells a new leader what is in flight.
-//! The credit of a connection holds over all shards ([`lending`]).
+//! any node. What it asks for goes to the leader of the shard of its route, in the order in which
+//! the client sent it ([`session`]); the leader's scheduler sees the connection as one of its
+//! consumers. Deliveries come back, and the forwarder remembers them ([`deliveries`]): it sends
+//! each answer to the present leader, with the full name of the delivery, and tells a new leader
+//! what is in flight. The credit of a connection holds over all shards ([`lending`]).
 //!
 //! ```text
 //! connections ──▶ Forwarder ──▶ leader of shard 0, here or on another node
@@ -14,7 +14,7 @@
 //!
 //! # When a session ends
 //!
-//! Then nobody knows whether the requests under way took effect: they are answered with
+//! Then it is not known whether the requests under way took effect: they are answered with
 //! `unavailable`, before anything else is sent. Deliveries that are not written yet are void
 //! ([`Authority`]), because another leader may give their tasks to another consumer.
 

@@ -196,8 +196,8 @@ impl Forwarder {
         self.ask(to, Request::Unregister { route }, None);
     }
 
-    /// A connection has a route no longer. With the last one of a shard, its leader gives back what it
-    /// was lent.
+    /// A connection has a route no longer. With the last one of a shard, its leader gives back what
+    /// it was lent.
     pub(super) fn leave(&mut self, consumer: ConsumerId, route: &str) {
         let (shard, shards) = (self.shard_of(route), self.setup.shards);
         let Some(connection) = self.connections.get_mut(&consumer) else {

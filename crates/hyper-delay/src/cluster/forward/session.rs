@@ -138,7 +138,7 @@ impl Session {
         }
     }
 
-    /// Whom the session is with, or is about to be.
+    /// Returns the leadership that the session is with, or is about to be with.
     pub(super) const fn partner(&self) -> Option<&Partner> {
         match &self.state {
             State::Down(_) => None,

@@ -70,8 +70,8 @@ impl Forwarder {
         state.into_iter().chain(queued).min()
     }
 
-    /// This leads the shard, or did until a moment ago. A session goes on until its leader says that
-    /// it has ended, says nothing any more, or has a successor.
+    /// This leads the shard, or did until a moment ago. A session goes on until its leader says
+    /// that it has ended, says nothing any more, or has a successor.
     pub(super) fn leader_is(&mut self, shard: ShardId, leader: Option<Leader>) {
         let now = self.now.monotonic;
         let session = self.session(shard);

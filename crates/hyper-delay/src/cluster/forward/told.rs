@@ -184,7 +184,7 @@ impl Forwarder {
         }
     }
 
-    /// The time of deliveries has passed for whose end others wait.
+    /// Ends deliveries whose time has passed, and sends those that waited for their ids.
     pub(super) fn expire_deliveries(&mut self) {
         let now = self.now.monotonic;
         let mut expired = Vec::new();

@@ -43,7 +43,8 @@ pub(crate) enum ToLeader {
     Opened(ConsumerId),
     /// The compressions that a connection accepts.
     Accepts(ConsumerId, Accept),
-    /// A registration that an earlier leadership has acknowledged, or of the connection's own route.
+    /// A registration that an earlier leadership has acknowledged, or of the connection's own
+    /// route.
     Bound(ConsumerId, Arc<str>, Mode),
     /// What a connection has in flight from an earlier leadership.
     Adopted(ConsumerId, Vec<Adopted>),

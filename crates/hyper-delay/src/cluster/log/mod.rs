@@ -2,8 +2,8 @@
 //!
 //! A trusted engine keeps it. What is asked of it is data, so that a simulation can delay, repeat
 //! and lose a request, and the contract is the same for every engine: every answer is of one moment
-//! between the request and the answer, and takes all requests into account that were answered before
-//! ("linearizable").
+//! between the request and the answer, and takes all requests into account that were answered
+//! before ("linearizable").
 
 #[cfg(feature = "cluster")]
 pub(crate) mod etcd;
@@ -59,20 +59,20 @@ pub(crate) struct Leader {
 /// What a node asks of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// A lease that ends this long after it was granted or last kept alive.
+    /// Asks for a lease that ends this long after it was granted or last kept alive.
     Grant(Duration),
     /// Keeps a lease alive.
     KeepAlive(LeaseId),
     /// Shows the other nodes that a node lives, and binds its reports to this lease, unless another
-    /// lease of the same node has not ended: then an earlier process may still have requests on their
-    /// way, or another one has the same name.
+    /// lease of the same node has not ended: then an earlier process may still have requests on
+    /// their way, or another one has the same name.
     Announce {
         /// Who it is.
         member: Member,
         /// Its lease.
         lease: LeaseId,
     },
-    /// To lead a shard, if nobody does.
+    /// Leads a shard that has no leader.
     Lead {
         /// The shard.
         shard: ShardId,
@@ -81,7 +81,7 @@ pub(crate) enum Request {
         /// Who leads.
         member: Member,
     },
-    /// To lead a shard no longer, if it is still this leadership.
+    /// Ends a leadership, if it is still this one.
     Resign(Fence),
     /// Puts an entry at a place of the journal if the leadership is still this one, the place is
     /// empty, and the place before it is not.

@@ -3,8 +3,8 @@ use std::iter::Peekable;
 use super::join::join;
 use crate::store::{Bytes, Space, SpaceRow, StoreError};
 
-/// Merges the rows of shards, each of which are in the order of spaces and keys. Reads one row ahead
-/// of each shard, joins rows with the same key, and ends after an error.
+/// Merges the rows of shards, each of which are in the order of spaces and keys. Reads one row
+/// ahead of each shard, joins rows with the same key, and ends after an error.
 #[derive(Debug)]
 pub(super) struct Merge<I: Iterator<Item = Result<SpaceRow, StoreError>>> {
     shards: Vec<Peekable<I>>,

@@ -1,8 +1,8 @@
 //! The replicas of all shards on one node, read as one store.
 //!
-//! Requests that only read do not know of shards: they read a [`Merged`]. A key belongs to one shard
-//! ([`owner`]), or every shard has a row under it, and the rows are joined ([`join`]). Rows of
-//! different shards are read at different moments.
+//! Requests that only read do not know of shards: they read a [`Merged`]. A key belongs to one
+//! shard ([`owner`]), or every shard has a row under it, and the rows are joined ([`join`]). Rows
+//! of different shards are read at different moments.
 
 mod join;
 mod merge;
@@ -114,8 +114,8 @@ impl<S: Store> ReadStore for Merged<S> {
     }
 }
 
-/// Returns the key from which on a shard can have rows. Before its low-water mark there are only the
-/// tombstones of its removed waiting tasks, and the marks of other shards can be far behind.
+/// Returns the key from which on a shard can have rows. Before its low-water mark there are only
+/// the tombstones of its removed waiting tasks, and the marks of other shards can be far behind.
 fn start(store: &impl Store, space: Space, from: &[u8]) -> Result<Bytes, StoreError> {
     let from = Bytes::from(from);
     if space != Space::Waiting {

@@ -17,8 +17,9 @@ use crate::{
 pub(crate) enum Told {
     /// Messages to serving nodes, in this order for each.
     Peers(Vec<(PeerId, ToServing)>),
-    /// Messages to consumers of no serving node, from this leadership of this node, in this order for each consumer.
-    /// They must not be written unless [`Terms::allows`](super::Terms::allows) it then.
+    /// Messages to consumers of no serving node, from this leadership of this node, in this order
+    /// for each consumer. They must not be written unless [`Terms::allows`](super::Terms::allows)
+    /// it then.
     Messages(Fence, Vec<(ConsumerId, Message)>),
     /// This node leads the shard from now on, or does not any more.
     Leads(Leadership),

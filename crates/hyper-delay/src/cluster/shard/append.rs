@@ -1,5 +1,5 @@
-//! The steps of a commit: jobs become a batch, the batch an entry, and the entry is applied once it is
-//! in the journal.
+//! The steps of a commit: jobs become a batch, the batch an entry, and the entry is applied once it
+//! is in the journal.
 //!
 //! One entry at a time is on its way, because the ledger reads what the entries before it have
 //! written.

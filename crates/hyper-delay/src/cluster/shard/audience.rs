@@ -406,8 +406,8 @@ impl Asked {
     }
 }
 
-/// The scheduler returns the weight of a request with its reply, and does not look at it. Here it is
-/// the number of the request.
+/// The scheduler returns the weight of a request with its reply, and does not look at it. Here it
+/// is the number of the request.
 const fn reply_to(consumer: ConsumerId, number: Number) -> ReplyTo {
     ReplyTo {
         consumer,

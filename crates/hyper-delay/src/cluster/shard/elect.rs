@@ -31,7 +31,8 @@ pub(super) struct Election {
     /// The last leadership that this node has resigned, or 0. The request to end it can reach the
     /// log at any time, so it must not be taken up again.
     resigned: u64,
-    /// The leadership whose end the log is not told yet: other nodes can still write deliveries of it.
+    /// The leadership whose end the log is not told yet: other nodes can still write deliveries of
+    /// it.
     resigning: Option<Resigning>,
     /// This node is about to end.
     is_over: bool,
@@ -193,8 +194,8 @@ impl<S: Store> Shard<S> {
         self.election.asked = Some(call);
     }
 
-    /// Tells the log that a leadership has ended, once no node writes deliveries of it. The request is
-    /// repeated until it is answered. Returns when something is to be done.
+    /// Tells the log that a leadership has ended, once no node writes deliveries of it. The request
+    /// is repeated until it is answered. Returns when something is to be done.
     pub(super) fn tell_the_end(&mut self, now: Now) -> Option<Tick> {
         let Resigning { fence, asked, next } = self.election.resigning?;
         if asked.is_some() {

@@ -80,8 +80,8 @@ pub(crate) struct Effects<S> {
     pub calls: Vec<(CallId, Request)>,
     /// Messages to serving nodes, in this order for each.
     pub told: Vec<(PeerId, ToServing)>,
-    /// Messages to consumers of no serving node, in this order for each. They must not be written once the term has
-    /// ended that holds now.
+    /// Messages to consumers of no serving node, in this order for each. They must not be written
+    /// once the term has ended that holds now.
     pub messages: Vec<(ConsumerId, Message)>,
     /// The leadership of this node has changed.
     pub changes: Vec<Leadership>,

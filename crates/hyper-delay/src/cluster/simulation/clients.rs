@@ -25,7 +25,7 @@ pub(super) struct Clients {
     made: usize,
     /// A route of each shard.
     routes: Vec<Arc<str>>,
-    /// Of a hundred deliveries, as many are not answered, or given back.
+    /// The percentage of deliveries that are given back or not answered.
     lazy: u8,
     clients: Vec<Client>,
     /// The number of the last connection.

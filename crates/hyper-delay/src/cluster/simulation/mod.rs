@@ -1,5 +1,6 @@
-//! A cluster in one thread: production shards and leases, on clocks that drift, disks that lose what
-//! is not synced, and a network that delays, repeats and loses. Everything follows from a seed.
+//! A cluster in one thread: production shards and leases, on clocks that drift, disks that lose
+//! what is not synced, and a network that delays, repeats and loses. Everything follows from a
+//! seed.
 
 mod checks;
 mod clients;

@@ -5,8 +5,8 @@ use crate::scheduler::{ConsumerId, inherited::Legacy};
 #[derive(Debug)]
 pub(super) struct InheritedCopies {
     copies: Vec<CopyWith>,
-    /// How many copies connections have reported, and how many were in flight at a hand-over: if those
-    /// are more, some connection that has not reported yet has the rest.
+    /// How many copies connections have reported, and how many were in flight at a hand-over: if
+    /// those are more, some connection that has not reported yet has the rest.
     adopted: u32,
     withheld: u32,
     /// The number of the round before.
@@ -16,7 +16,8 @@ pub(super) struct InheritedCopies {
 }
 
 impl InheritedCopies {
-    /// The copies of the round after the one with the number `after`, of which `live` are unanswered.
+    /// The copies of the round after the one with the number `after`, of which `live` are
+    /// unanswered.
     pub(super) fn new(legacy: &Legacy, live: Vec<ConsumerId>, after: u32) -> Self {
         let failed = legacy.failures_after(after);
         let given_back = (failed > 0).then(|| legacy.given_back().clone());

@@ -210,8 +210,8 @@ impl World {
         self.input(Input::Holding(true));
     }
 
-    /// What is lent is used by no more copies than that, beside adopted ones, and what is recalled is
-    /// given back.
+    /// What is lent is used by no more copies than that, beside adopted ones, and what is recalled
+    /// is given back.
     pub(super) fn check_credit(&self) {
         for (consumer, account) in &self.nodes.accounts {
             let Some(state) = self.scheduler.consumers.get(*consumer) else {

@@ -12,7 +12,7 @@ const SMALLEST_MEMTABLE: u64 = 512 << 10;
 /// Bytes of recently read blocks of sorted files, over all spaces.
 const CACHE: u64 = 16 << 20;
 
-/// Fewer files than this the library does not take.
+/// The library's minimum.
 const FEWEST_TABLES: usize = 10;
 
 /// The share of one store.

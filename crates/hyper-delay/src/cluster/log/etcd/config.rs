@@ -56,10 +56,10 @@ impl fmt::Debug for EtcdUser {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EtcdConfigError {
     /// No endpoint is given.
-    #[error("there is no endpoint of etcd: give the URLs of its members")]
+    #[error("there is no etcd endpoint: give the URLs of its members")]
     NoEndpoint,
     /// An endpoint is not a URL.
-    #[error("{0:?} is no endpoint of etcd: give a URL such as \"http://10.0.0.1:2379\"")]
+    #[error("{0:?} is not an etcd endpoint: give a URL such as \"http://10.0.0.1:2379\"")]
     Endpoint(String),
     /// Files of TLS are given, and an endpoint does not use it.
     #[error("there are files for TLS, and {0} does not use it: begin the URL with https://")]
@@ -166,7 +166,7 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "{wrong:?} is no endpoint of etcd: give a URL such as \"http://10.0.0.1:2379\""
+                    "{wrong:?} is not an etcd endpoint: give a URL such as \"http://10.0.0.1:2379\""
                 )
             );
         }

@@ -16,7 +16,7 @@ pub(super) enum EtcdError {
     /// The answer lacks a part.
     #[error("the answer lacks {0}: is this etcd 3.4 or later?")]
     Incomplete(&'static str),
-    /// A value is none that a node writes.
+    /// A value that no node writes.
     #[error("etcd's key {key} has the value {value:?}, which no node writes: {cure}")]
     Value {
         /// The key.

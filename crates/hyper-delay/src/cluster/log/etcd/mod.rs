@@ -6,8 +6,8 @@
 //!
 //! # Which etcd
 //!
-//! etcd before 3.4.31 and 3.5.13 does not keep to the contract of a lease: a leader of etcd that was
-//! stopped for longer than a lease, and goes on, can end leases that were kept alive meanwhile
+//! etcd before 3.4.31 and 3.5.13 does not keep to the contract of a lease: a leader of etcd that
+//! was stopped for longer than a lease, and goes on, can end leases that were kept alive meanwhile
 //! (<https://github.com/etcd-io/etcd/issues/15247>). The node learns of it with its next sign of
 //! life; until then another node can lead, too. No entry is lost or mixed up, because each append
 //! is fenced.

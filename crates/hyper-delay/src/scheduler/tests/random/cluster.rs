@@ -33,8 +33,8 @@ pub(super) enum ClusterHappens {
     },
     /// A connection reports to a new leader what it has.
     Report(usize),
-    /// A connection reports a delivery that it may not have, counted from the latest, with the number
-    /// of another round.
+    /// A connection reports a delivery that it may not have, counted from the latest, with the
+    /// number of another round.
     Adopt {
         back: usize,
         consumer: usize,

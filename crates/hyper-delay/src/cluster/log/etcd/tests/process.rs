@@ -94,6 +94,12 @@ impl Processes {
             let log = folder.path().join(format!("{index}.log"));
             let (url_, peer) = (&*url, &*peer(index));
             let mut command = Command::new("etcd");
+            // It refuses a variable that says the same as an argument.
+            for (name, _) in std::env::vars_os() {
+                if name.to_string_lossy().starts_with("ETCD_") {
+                    command.env_remove(name);
+                }
+            }
             command
                 .args(["--name", &index.to_string(), "--logger", "zap"])
                 .args([
