@@ -317,18 +317,17 @@ impl World {
                 delay_ms: None,
                 reason: None,
             },
-            (false, _) => {
-                self.may_have_ended(&delivery.id);
-                Request::Ack {
-                    delivery,
-                    confirm: self.random.u8(0..4) > 0,
-                }
-            }
+            (false, _) => Request::Ack {
+                delivery,
+                confirm: self.random.u8(0..4) > 0,
+            },
         };
         let most = if self.random.bool() { 10 } else { 1_000 };
         let time = self.random.u64(MILLI..most * MILLI);
-        let event = asked(consumer, request);
-        self.after(time, Happening::Answers(life, client, consumer, id, event));
+        self.after(
+            time,
+            Happening::Answers(life, client, consumer, id, request),
+        );
     }
 
     /// A consumer answers a delivery.
@@ -337,11 +336,14 @@ impl World {
         life: Life,
         (client, consumer): (usize, ConsumerId),
         id: &Arc<str>,
-        event: Event,
+        answer: Request,
     ) {
         if self.clients.of(consumer) == Some(client) {
             self.clients.clients[client].in_flight.remove(id);
-            self.forwarder(life, Some(event));
+            if let Request::Ack { .. } = answer {
+                self.may_have_ended(id);
+            }
+            self.forwarder(life, Some(asked(consumer, answer)));
         }
     }
 

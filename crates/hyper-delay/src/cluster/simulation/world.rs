@@ -16,6 +16,7 @@ use crate::{
         replica::{Persisting, genesis},
         shard::{Event, PeerId},
     },
+    protocol,
     scheduler::{ConsumerId, Message},
     store::fake::Fake,
 };
@@ -55,7 +56,7 @@ pub(super) enum Happening {
     /// A message of a leader reaches a serving node over a link.
     ToServing(PeerId, Life, forward::Event),
     /// A consumer answers a delivery.
-    Answers(Life, usize, ConsumerId, Arc<str>, forward::Event),
+    Answers(Life, usize, ConsumerId, Arc<str>, protocol::Request),
     /// Processes connect to each other.
     Connect,
     /// Clients connect.
@@ -287,8 +288,8 @@ impl World {
                     self.forwarder(life, Some(event));
                 }
             }
-            Happening::Answers(life, client, consumer, id, event) => {
-                self.answers(life, (client, consumer), &id, event);
+            Happening::Answers(life, client, consumer, id, answer) => {
+                self.answers(life, (client, consumer), &id, answer);
             }
             Happening::Connect => self.connect(),
             Happening::Clients => self.clients_connect(),
