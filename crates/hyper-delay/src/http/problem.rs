@@ -23,22 +23,21 @@ pub(crate) mod code {
     pub(in crate::http) const METHOD: &str = "method_not_allowed";
     pub(in crate::http) const MEDIA_TYPE: &str = "unsupported_media_type";
     pub(in crate::http) const STARTING: &str = "starting";
-    pub(in crate::http) const UNAVAILABLE: &str = "unavailable";
+    /// A code of the protocol, too.
+    pub(in crate::http) const UNAVAILABLE: &str = super::Code::Unavailable.as_str();
     pub(in crate::http) const TIMEOUT: &str = "timeout";
 
     /// Those that are counted. What is not found is no refusal, and nothing is counted before the
     /// start.
-    pub(crate) const COUNTED: [&str; 5] =
-        [UNAUTHENTICATED, METHOD, MEDIA_TYPE, UNAVAILABLE, TIMEOUT];
+    pub(crate) const COUNTED: [&str; 4] = [UNAUTHENTICATED, METHOD, MEDIA_TYPE, TIMEOUT];
 
     #[cfg(test)]
-    pub(in crate::http) const ALL: [&str; 7] = [
+    pub(in crate::http) const ALL: [&str; 6] = [
         UNAUTHENTICATED,
         NOT_FOUND,
         METHOD,
         MEDIA_TYPE,
         STARTING,
-        UNAVAILABLE,
         TIMEOUT,
     ];
 }
