@@ -267,7 +267,7 @@ impl World {
             {
                 let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
                 disk.power_fails_after(self.random.usize(0..2));
-                // Nobody hears of the result.
+                // The process is gone, so the result is not reported.
                 let _ = persisting.run();
                 let time = self.random.u64(10..2_000) * MILLI;
                 self.lose_power(life.node, time);

@@ -6,7 +6,7 @@ use crate::descriptors::Descriptors;
 /// up to four sealed memtables besides: then a commit waits.
 const MEMTABLE: u64 = 4 << 20;
 
-/// Smaller memtables become so many tables that merging them costs more than it saves.
+/// The smallest memtable: merging the many tables of smaller ones costs more than they save.
 const SMALLEST_MEMTABLE: u64 = 512 << 10;
 
 /// Bytes of recently read blocks of sorted files, over all spaces.

@@ -73,7 +73,7 @@ impl World {
         self.forwarder.take_effects()
     }
 
-    /// What leaders are told, without pings.
+    /// Returns the messages to leaders, except pings.
     fn sent(&mut self) -> Vec<ToLeader> {
         let sent = self.effects().to_leaders.into_iter();
         let sent = sent.map(|(_, _, message)| message);

@@ -32,7 +32,7 @@ pub(super) enum EtcdError {
          all keys below /hd/, move the data_dir of every node away and make the cluster anew"
     )]
     Missing(String),
-    /// A cluster cannot have so many shards.
+    /// The number of shards is out of range.
     #[error(transparent)]
     Shards(#[from] BadShards),
 }

@@ -38,7 +38,7 @@ type Pair = (Request, Request);
 
 impl Requests {
     fn lease(&mut self) -> (LeaseId, LeaseId) {
-        // One that nobody was granted, or one of all that were, rather a late one.
+        // A lease that was never granted, or one of those that were, mostly a recent one.
         let none = (LeaseId(i64::MAX), LeaseId(i64::MAX));
         match self.random.usize(0..10) {
             0 => none,
