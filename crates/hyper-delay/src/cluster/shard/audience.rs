@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
-use super::Shard;
+use super::{Shard, asked::reply_to};
 use crate::{
     clock::Now,
     cluster::{
-        forward::wire::{Asked, Copy, Holds, NotSent, Number, ToLeader, ToServing, Told, Why},
+        forward::wire::{Copy, Holds, NotSent, ToLeader, ToServing, Told, Why},
         lease::Term,
         log::Fence,
     },
     ledger::Subject,
-    protocol::Line,
-    scheduler::{Acked, Ask, ConsumerId, CopyOf, Input, Message, Nacked, Operated, ReplyTo},
+    scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
     store::Store,
 };
 
@@ -377,41 +376,5 @@ impl<S: Store> Shard<S> {
             }
             effects.told.push((peer, ToServing::Told(there, told)));
         }
-    }
-}
-
-impl Asked {
-    /// Returns what the scheduler is told.
-    fn into_input(self, consumer: ConsumerId, number: Number) -> Input {
-        match self {
-            Self::Request(request, grant) => {
-                let line = Line {
-                    tag: None,
-                    token: None,
-                    request,
-                };
-                let ask = Ask {
-                    line,
-                    weight: number,
-                    grant,
-                };
-                Input::Asked(consumer, vec![ask])
-            }
-            Self::Operated(request, actor) => Input::Operated(Box::new(Operated {
-                request,
-                actor,
-                reply_to: reply_to(consumer, number),
-            })),
-        }
-    }
-}
-
-/// The scheduler returns the weight of a request with its reply, and does not look at it. Here it
-/// is the number of the request.
-const fn reply_to(consumer: ConsumerId, number: Number) -> ReplyTo {
-    ReplyTo {
-        consumer,
-        tag: None,
-        weight: number,
     }
 }

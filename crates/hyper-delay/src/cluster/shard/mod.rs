@@ -5,6 +5,7 @@
 //! then runs the scheduler of its tasks.
 
 mod append;
+mod asked;
 mod audience;
 mod elect;
 mod event;

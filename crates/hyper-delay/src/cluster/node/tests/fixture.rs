@@ -34,7 +34,6 @@ pub(super) const SHARDS: usize = 3;
 
 /// A test fails when something takes longer than this. Nothing else depends on time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-
 const LEASE: Duration = Duration::from_millis(400);
 
 pub(super) const PRODUCER: ConsumerId = 9;
