@@ -6,7 +6,7 @@ use race_wheel::Tick;
 
 use super::Shard;
 use crate::{
-    clock::Now,
+    clock::{Now, nanos},
     cluster::{
         forward::wire::{Asked, Copy, Holds, NotSent, Number, ToLeader, ToServing, Told, Why},
         lease::Term,
@@ -149,7 +149,9 @@ impl<S: Store> Shard<S> {
     fn grant(&mut self, asked: Tick, now: Now, term: Option<Term>) -> Option<Holds> {
         let term = term.filter(|term| term.holds(now))?;
         let until = term.until.min(now.after(self.setup.lease / 2));
-        self.audience.granted = self.audience.granted.max(until);
+        // The clock of the serving node can be slower than that of this one.
+        let ends = until + nanos(self.setup.lease / 8);
+        self.audience.granted = self.audience.granted.max(ends);
         Some(Holds {
             asked,
             at: now.monotonic,
