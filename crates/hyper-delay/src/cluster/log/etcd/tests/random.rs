@@ -31,6 +31,9 @@ struct Requests {
     revisions: BTreeMap<u64, u64>,
     epochs: Epochs,
     beats: Beats,
+    /// The lease that the heartbeat of each node was of.
+    current: BTreeMap<Arc<str>, LeaseId>,
+    taken_over: usize,
     /// The last place of each journal, about.
     last: [u64; 3],
     sent: Vec<Pair>,
@@ -40,8 +43,16 @@ struct Requests {
 type Pair = (Request, Request);
 
 impl Requests {
-    fn lease(&mut self) -> LeaseId {
+    fn any_lease(&mut self) -> LeaseId {
         LeaseId(self.random.u64(0..LEASES))
+    }
+
+    /// Returns a lease, rather the one that a node has.
+    fn lease(&mut self, node: &str) -> LeaseId {
+        match self.current.get(node) {
+            Some(lease) if self.random.u8(0..4) > 0 => *lease,
+            _ => self.any_lease(),
+        }
     }
 
     fn epoch(&mut self, shard: ShardId) -> (u64, u64) {
@@ -58,7 +69,7 @@ impl Requests {
     }
 
     fn fences(&mut self, shard: ShardId) -> (Fence, Fence) {
-        let lease = self.lease();
+        let lease = self.any_lease();
         let fence = |epoch| Fence {
             shard,
             epoch,
@@ -130,7 +141,7 @@ impl Requests {
         let (node, member) = (Arc::from(name), member(name));
         let pair = match self.random.u8(0..46) {
             0..4 => {
-                let lease = self.lease();
+                let lease = self.any_lease();
                 both(self.beat(name), |over| Request::Announce {
                     member: member.clone(),
                     lease,
@@ -139,15 +150,15 @@ impl Requests {
                 })
             }
             4 => {
-                let lease = self.lease();
+                let lease = self.lease(name);
                 same(&Request::Leave { node, lease })
             }
             40..46 => {
-                let lease = self.lease();
+                let lease = self.lease(name);
                 same(&Request::KeepAlive { node, lease })
             }
             5..11 => {
-                let lease = self.lease();
+                let lease = self.lease(name);
                 both(self.over(shard), |over| Request::Lead {
                     shard,
                     lease,
@@ -177,7 +188,7 @@ impl Requests {
             }
             30..33 => {
                 let synced = self.random.u64(0..9);
-                let lease = self.lease();
+                let lease = self.lease(name);
                 same(&Request::Report {
                     shard,
                     node,
@@ -209,6 +220,7 @@ impl Requests {
             let is_later = self.epochs.last().is_none_or(|last| last.1 < epoch.1);
             assert!(is_later, "an epoch is higher than all before");
             self.epochs.push(epoch);
+            self.taken_over += usize::from(matches!(request, Request::Lead { over: Some(_), .. }));
         }
         if let (Answer::Tail(real), Answer::Tail(model)) = (&real, &mut model) {
             self.last[shard(request)] = real.last;
@@ -221,6 +233,16 @@ impl Requests {
         if let (Request::Append { seq, .. }, Answer::Appended(Appended::Done)) = (request, &real) {
             let last = &mut self.last[shard(request)];
             *last = (*last).max(*seq);
+        }
+        if let (Request::Announce { member, lease, .. }, Answer::Announced(announced)) =
+            (request, &real)
+        {
+            let current = match announced {
+                Announced::Done => Some(*lease),
+                Announced::Not(there) => there.map(|beat| beat.lease),
+            };
+            let node = member.node.clone();
+            self.current.extend(current.map(|lease| (node, lease)));
         }
         match (&real, &mut model) {
             (Answer::Leads(real), Answer::Leads(model)) => self.same_led(real, model),
@@ -287,13 +309,20 @@ async fn etcd_answers_as_the_log_in_memory_does() {
         Err(_) => (0..ROUNDS).map(|_| fastrand::u64(..)).collect(),
     };
     let etcd = Processes::one().await;
-    for seed in seeds {
+    let (mut appended, mut taken_over) = (0, 0);
+    for seed in &seeds {
         println!("ETCD_SEED={seed}");
-        run(&etcd, seed).await;
+        let run = run(&etcd, *seed).await;
+        appended += run.0;
+        taken_over += run.1;
     }
+    println!("{appended} appended, {taken_over} leaderships taken over");
+    let is_useful = appended > 10 * seeds.len() && taken_over > seeds.len();
+    assert!(is_useful, "the test is of no use");
 }
 
-async fn run(etcd: &Processes, seed: u64) {
+/// Returns how many entries were appended, and how many leaderships were taken over.
+async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
     let mut client = etcd.client().await;
     let all = etcd_client::DeleteOptions::new().with_prefix();
     client.delete("/hd/", Some(all)).await.unwrap();
@@ -305,6 +334,8 @@ async fn run(etcd: &Processes, seed: u64) {
         revisions: BTreeMap::new(),
         epochs: Vec::new(),
         beats: Vec::new(),
+        current: BTreeMap::new(),
+        taken_over: 0,
         last: [0; 3],
         sent: Vec::new(),
     };
@@ -317,8 +348,8 @@ async fn run(etcd: &Processes, seed: u64) {
         };
         let log = &logs[requests.random.usize(0..2)];
         let answer = log.call(real.clone()).await.unwrap();
-        appended += u32::from(answer == Answer::Appended(Appended::Done));
+        appended += usize::from(answer == Answer::Appended(Appended::Done));
         requests.compare(&real, answer, model.carry_out(&faked));
     }
-    assert!(appended > 10, "{appended} appended: the test is of no use");
+    (appended, requests.taken_over)
 }
