@@ -123,7 +123,7 @@ impl<S: ReadStore> Writer<'_, S> {
                 let is_void = authority.is_some_and(|it| !it.holds(self.outbox.now()));
                 if is_void {
                     let copy = self.outbox.copy_of(seq, id);
-                    self.outbox.report(Input::Void(copy));
+                    self.outbox.report(Input::Void(copy, attempt));
                 } else if until <= self.now {
                     let copy = self.outbox.copy_of(seq, id);
                     self.outbox.report(Input::SentTooLate {

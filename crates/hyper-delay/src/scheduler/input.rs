@@ -40,8 +40,8 @@ pub(crate) enum Input {
     Committed(Vec<Committed>),
     /// A delivery was not sent, because its revision was gone by then.
     Unsent(CopyOf),
-    /// A delivery was not sent, because the leadership that it is of has ended.
-    Void(CopyOf),
+    /// A delivery of this round was not sent, because the leadership that it is of has ended.
+    Void(CopyOf, u32),
     /// A delivery was not sent, because its time to answer had passed when its turn came.
     SentTooLate {
         /// Which copy.

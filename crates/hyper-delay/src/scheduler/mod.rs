@@ -180,7 +180,7 @@ impl<S: Store> Scheduler<S> {
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
-            Input::Void(_) => debug_assert!(false, "a scheduler leads, or has ended"),
+            Input::Void(..) => debug_assert!(false, "a scheduler leads, or has ended"),
             Input::SentTooLate {
                 copy,
                 attempt,

@@ -133,6 +133,13 @@ impl Deliveries {
         self.in_flight.remove(id)
     }
 
+    /// Removes the delivery in flight of an id, if it is of this revision and round.
+    pub(super) fn remove_round(&mut self, id: &str, seq: u64, attempt: u32) -> Option<Delivered> {
+        let delivered = self.in_flight.get(id)?;
+        (delivered.attempt == attempt).then_some(())?;
+        self.remove(id, seq)
+    }
+
     /// An answer may not have taken effect: it can be repeated.
     pub(super) fn unanswered(&mut self, id: Arc<str>, delivered: Delivered) {
         self.remember(id, delivered);

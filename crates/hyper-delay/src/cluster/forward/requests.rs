@@ -32,7 +32,7 @@ impl Forwarder {
             }
             Input::Operated(operated) => self.operated(*operated),
             Input::Unsent(copy) => self.not_sent(copy.consumer, copy.seq, &copy.id, Why::Gone),
-            Input::Void(copy) => self.void(copy.consumer, copy.seq, &copy.id),
+            Input::Void(copy, attempt) => self.void(&copy, attempt),
             Input::SentTooLate {
                 copy,
                 attempt,

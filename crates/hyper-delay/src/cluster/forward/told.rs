@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cluster::{ShardId, log::NodeName},
     protocol::{Reason, Refusal, Reply},
-    scheduler::{ConsumerId, Credit, Message},
+    scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
 
 impl Forwarder {
@@ -224,12 +224,14 @@ impl Forwarder {
     }
 
     /// A delivery was not written, because its session has ended. If a new leader counts it as in
-    /// flight, it gets it back.
-    pub(super) fn void(&mut self, consumer: ConsumerId, seq: u64, id: &Arc<str>) {
+    /// flight, it gets it back. A later round of the new leader may be in flight by now; it stays.
+    pub(super) fn void(&mut self, copy: &CopyOf, attempt: u32) {
+        let CopyOf { consumer, seq, id } = copy;
+        let (consumer, seq) = (*consumer, *seq);
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
-        let Some(delivered) = connection.deliveries.remove(id, seq) else {
+        let Some(delivered) = connection.deliveries.remove_round(id, seq, attempt) else {
             return;
         };
         connection.lending.ended(delivered.shard);

@@ -221,7 +221,7 @@ impl World {
                 id: id.clone(),
             };
             if !authority.holds(now.monotonic) && self.planted != Planted::NoLeaseAtTheSocket {
-                let event = Event::Input(Input::Void(copy));
+                let event = Event::Input(Input::Void(copy, *attempt));
                 return self.after(0, Happening::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);

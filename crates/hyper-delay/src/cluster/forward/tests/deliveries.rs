@@ -121,6 +121,30 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
 }
 
 #[test]
+fn a_late_void_delivery_leaves_a_later_round_in_flight() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    let void = |attempt| {
+        let copy = crate::scheduler::CopyOf {
+            consumer: CLIENT,
+            seq: 3,
+            id: "x".into(),
+        };
+        Event::Input(Input::Void(copy, attempt))
+    };
+    world.event(void(2));
+    assert!(world.sent().is_empty());
+    world.event(void(1));
+    let sent = world.sent();
+    assert!(
+        matches!(&sent[..], [ToLeader::Nacked { seq: 3, .. }]),
+        "{sent:?}"
+    );
+}
+
+#[test]
 fn a_named_answer_takes_the_delivery_it_names() {
     let mut deliveries = crate::cluster::forward::deliveries::Deliveries::default();
     let named = |id: &str, attempt| Named {
