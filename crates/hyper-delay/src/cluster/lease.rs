@@ -6,7 +6,7 @@ use race_wheel::Tick;
 
 use super::{
     calls::CallId,
-    log::{Answer, LeaseId, Member, Request, Unanswered},
+    log::{Announced, Answer, Beat, LeaseId, Member, Request, Unanswered},
 };
 use crate::clock::{Now, nanos};
 
@@ -32,7 +32,7 @@ impl Term {
 pub(crate) struct LeaseTimes {
     /// How long it lasts without a sign of life.
     pub ttl: Duration,
-    /// A node stops this much earlier: its clock can be slower than that of the log, and what
+    /// A node stops this much earlier: its clock can be slower than that of another node, and what
     /// passed the last check takes a moment to leave the machine.
     pub margin: Duration,
 }
@@ -53,27 +53,24 @@ impl LeaseTimes {
     }
 }
 
-/// Whether the other nodes know the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Announcing {
-    /// It is announced next.
-    Due,
-    /// It is announced after the next sign of life.
-    Waits,
-    /// They know it.
-    Done,
-}
-
-/// Takes a lease, announces it, and keeps it alive.
+/// Begins a lease, and keeps it alive. See [`beats`](super::beats) for the rules.
 ///
-/// The time for which a lease holds counts from the moment at which the request was *sent*: the log
-/// may have carried it out at once, and the answer may have been long on its way.
+/// The time for which a lease holds counts from the moment at which the sign of life was *sent*:
+/// the log may have carried it out at once, and the answer may have been long on its way. Once this
+/// time has passed, another node may have taken over what the lease was for, so an answer that
+/// comes later does not revive it: the next lease has another number.
 #[derive(Debug)]
 pub(crate) struct Lease {
     times: LeaseTimes,
     member: Member,
+    /// The first lease of this process. The next ones follow.
+    first: LeaseId,
+    /// The lease that is kept alive, or is announced next.
+    current: LeaseId,
+    is_announced: bool,
+    /// The revision of the heartbeat that the announcement replaces.
+    over: u64,
     term: Option<Term>,
-    announcing: Announcing,
     /// The request under way, and when it was sent.
     asked: Option<(CallId, Tick)>,
     /// When the next request is sent.
@@ -81,13 +78,24 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Creates one that is not taken yet.
-    pub(crate) const fn new(times: LeaseTimes, member: Member, now: Now) -> Self {
+    /// Creates one that is not taken yet. `first` must be random: no other process has it, nor one
+    /// of the numbers after it.
+    pub(crate) const fn new(
+        times: LeaseTimes,
+        member: Member,
+        LeaseId(first): LeaseId,
+        now: Now,
+    ) -> Self {
+        // So the numbers after it do not begin again at 0.
+        let first = LeaseId(first >> 1);
         Self {
             times,
             member,
+            first,
+            current: first,
+            is_announced: false,
+            over: 0,
             term: None,
-            announcing: Announcing::Due,
             asked: None,
             next: now.monotonic,
         }
@@ -104,23 +112,43 @@ impl Lease {
         call: impl FnOnce() -> CallId,
         now: Now,
     ) -> Option<(CallId, Request)> {
-        if self.asked.is_some() || now.monotonic < self.next {
+        if self.asked.is_some() {
+            return None;
+        }
+        if self.term.is_some_and(|term| !term.holds(now)) {
+            self.replace();
+        }
+        if now.monotonic < self.next {
             return None;
         }
         let call = call();
         self.asked = Some((call, now.monotonic));
-        let request = match self.term {
-            Some(term) if self.announcing == Announcing::Due => Request::Announce {
-                member: self.member.clone(),
-                lease: term.lease,
+        let request = match self.is_announced {
+            true => Request::KeepAlive {
+                node: self.member.node.clone(),
+                lease: self.current,
             },
-            Some(term) => Request::KeepAlive(term.lease),
-            None => Request::Grant(self.times.ttl),
+            false => Request::Announce {
+                member: self.member.clone(),
+                lease: self.current,
+                ttl: self.times.ttl,
+                over: self.over,
+            },
         };
         Some((call, request))
     }
 
-    /// Takes the answer to a request. Returns whether it was the one under way.
+    /// Returns the request that ends the lease. The node must have ceased to act, and sends no
+    /// other request afterwards.
+    pub(crate) fn leaving(&self) -> Request {
+        Request::Leave {
+            node: self.member.node.clone(),
+            lease: self.current,
+        }
+    }
+
+    /// Takes the answer to a request. Returns whether it was the one under way. `now` must be read
+    /// after the answer was there.
     pub(crate) fn answered(
         &mut self,
         call: CallId,
@@ -132,27 +160,23 @@ impl Lease {
         };
         self.next = sent + nanos(self.times.interval());
         match answer {
-            Ok(Answer::Granted(lease, ttl)) => {
-                self.announcing = Announcing::Due;
-                self.next = now.monotonic;
-                self.holds(*lease, sent, *ttl);
-            }
-            Ok(Answer::Announced(true)) => self.announcing = Announcing::Done,
-            Ok(Answer::Alive(Some(ttl))) => {
-                if self.announcing == Announcing::Waits {
-                    self.announcing = Announcing::Due;
-                }
-                if let Some(term) = self.term {
-                    self.holds(term.lease, sent, *ttl);
-                }
-            }
-            Ok(Answer::Alive(None)) => {
-                self.term = None;
+            // The term begins with a sign of life: another copy of the announcement may have been
+            // carried out long ago.
+            Ok(Answer::Announced(Announced::Done)) => {
+                self.is_announced = true;
                 self.next = now.monotonic;
             }
-            // It is kept alive before it is announced again.
-            Ok(_) | Err(_) if self.announcing == Announcing::Due => {
-                self.announcing = Announcing::Waits;
+            Ok(Answer::Announced(Announced::Not(there))) => self.is_in_the_way(*there, now),
+            Ok(Answer::Alive(true)) if self.term.is_none_or(|term| term.holds(now)) => {
+                let lasts = self.times.ttl.saturating_sub(self.times.margin);
+                self.term = Some(Term {
+                    lease: self.current,
+                    until: sent + nanos(lasts),
+                });
+            }
+            Ok(Answer::Alive(false)) => {
+                self.next = now.monotonic;
+                self.replace();
             }
             Ok(_) | Err(_) => {}
         }
@@ -164,116 +188,25 @@ impl Lease {
         self.asked.is_none().then_some(self.next)
     }
 
-    fn holds(&mut self, lease: LeaseId, sent: Tick, ttl: Duration) {
-        let until = sent + nanos(ttl.saturating_sub(self.times.margin));
-        self.term = Some(Term { lease, until });
+    /// The announcement has found this heartbeat. Unless an earlier lease of this process has left
+    /// it, its process may act for as long as it does not change for the time of its lease.
+    fn is_in_the_way(&mut self, there: Option<Beat>, now: Now) {
+        self.over = there.map_or(0, |beat| beat.revision);
+        let foreign = there.filter(|beat| !(self.first..self.current).contains(&beat.lease));
+        self.next = now.after(foreign.map_or(Duration::ZERO, |beat| beat.ttl));
+    }
+
+    /// Takes another lease, once the last one has ended on every clock.
+    fn replace(&mut self) {
+        if let Some(term) = self.term.take() {
+            let ended = term.until + nanos(self.times.margin);
+            self.next = self.next.max(ended);
+        }
+        self.current.0 += 1;
+        self.is_announced = false;
+        self.over = 0;
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TTL: Duration = Duration::from_secs(8);
-
-    fn at(seconds: u64) -> Now {
-        Now {
-            wall_nanos: 0,
-            monotonic: Tick::new(nanos(Duration::from_secs(seconds))),
-        }
-    }
-
-    fn ask(lease: &mut Lease, call: u64, now: Now) -> Option<Request> {
-        let request = lease.request(|| CallId(call), now)?;
-        assert_eq!(request.0, CallId(call));
-        Some(request.1)
-    }
-
-    fn granted() -> Lease {
-        let member = Member {
-            node: "a".into(),
-            address: "a:1".into(),
-        };
-        let mut lease = Lease::new(LeaseTimes::of(TTL), member.clone(), at(10));
-        assert_eq!(ask(&mut lease, 1, at(10)), Some(Request::Grant(TTL)));
-        assert_eq!(ask(&mut lease, 2, at(11)), None, "one at a time");
-        assert!(lease.answered(CallId(1), &Ok(Answer::Granted(LeaseId(5), TTL)), at(12)));
-        let announces = Request::Announce {
-            member,
-            lease: LeaseId(5),
-        };
-        assert_eq!(ask(&mut lease, 9, at(12)), Some(announces));
-        assert!(lease.answered(CallId(9), &Ok(Answer::Announced(true)), at(12)));
-        lease
-    }
-
-    #[test]
-    fn it_holds_from_when_the_request_was_sent_less_the_margin() {
-        let lease = granted();
-        let term = lease.term().unwrap();
-        assert_eq!(term.lease, LeaseId(5));
-        assert!(term.holds(at(16)));
-        assert!(!term.holds(at(17)), "sent at 10, ends at 18, stops at 17");
-    }
-
-    #[test]
-    fn it_is_kept_alive_at_a_quarter_of_its_time() {
-        let mut lease = granted();
-        assert_eq!(ask(&mut lease, 2, at(13)), None);
-        assert_eq!(
-            ask(&mut lease, 2, at(14)),
-            Some(Request::KeepAlive(LeaseId(5)))
-        );
-        assert!(lease.answered(CallId(2), &Ok(Answer::Alive(Some(TTL))), at(15)));
-        assert!(lease.term().unwrap().holds(at(20)));
-        assert!(!lease.term().unwrap().holds(at(21)));
-    }
-
-    #[test]
-    fn it_is_kept_alive_while_an_earlier_one_of_the_node_has_not_ended() {
-        let mut lease = granted();
-        lease.announcing = Announcing::Due;
-        for (call, seconds) in [(2, 14), (4, 18)] {
-            let announces = ask(&mut lease, call, at(seconds));
-            assert!(matches!(announces, Some(Request::Announce { .. })));
-            assert!(lease.answered(CallId(call), &Ok(Answer::Announced(false)), at(seconds)));
-            let alive = ask(&mut lease, call + 1, at(seconds + 2));
-            assert_eq!(alive, Some(Request::KeepAlive(LeaseId(5))));
-            let answer = Ok(Answer::Alive(Some(TTL)));
-            assert!(lease.answered(CallId(call + 1), &answer, at(seconds + 2)));
-            assert!(lease.term().unwrap().holds(at(seconds + 8)));
-        }
-    }
-
-    #[test]
-    fn without_an_answer_it_stops_holding_and_the_request_is_repeated() {
-        let mut lease = granted();
-        ask(&mut lease, 2, at(14)).unwrap();
-        let lost = Err(Unanswered("no answer".into()));
-        assert!(lease.answered(CallId(2), &lost, at(13)));
-        assert!(!lease.term().unwrap().holds(at(17)));
-        let request = ask(&mut lease, 3, at(17));
-        assert_eq!(
-            request,
-            Some(Request::KeepAlive(LeaseId(5))),
-            "it may be alive"
-        );
-    }
-
-    #[test]
-    fn one_that_has_ended_is_replaced_at_once() {
-        let mut lease = granted();
-        ask(&mut lease, 2, at(14)).unwrap();
-        assert!(lease.answered(CallId(2), &Ok(Answer::Alive(None)), at(15)));
-        assert_eq!(lease.term(), None);
-        assert_eq!(ask(&mut lease, 3, at(15)), Some(Request::Grant(TTL)));
-    }
-
-    #[test]
-    fn a_late_answer_changes_nothing() {
-        let mut lease = granted();
-        let before = lease.term();
-        assert!(!lease.answered(CallId(1), &Ok(Answer::Alive(None)), at(12)));
-        assert_eq!(lease.term(), before);
-    }
-}
+mod tests;

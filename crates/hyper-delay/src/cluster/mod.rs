@@ -17,9 +17,10 @@
 //!   names, and only in the place after the last one. So a leader that was replaced cannot append
 //!   any more, and the next one, which first reads the journal to its end, has seen all that it did
 //!   append.
-//! - **The lease.** A leadership ends when the lease of its node does. A leader stops before that,
-//!   by its own clock ([`lease`]). So what is not in the journal, a delivery, is only started by a
-//!   leader that has no successor yet.
+//! - **The lease.** A leadership is taken over when its node has given no sign of life for a lease.
+//!   A leader stops before that, by its own clock ([`lease`]). So what is not in the journal, a
+//!   delivery, is only started by a leader that has no successor yet. The engine keeps no time:
+//!   [`beats`] says how the nodes do, and why that is enough.
 //!
 //! # What is read
 //!
@@ -33,6 +34,7 @@
 //! recognised. If the leadership ends before, the leader forgets what it had in memory, and reads
 //! the journal like any other node.
 
+pub(crate) mod beats;
 mod calls;
 pub(crate) mod clock_check;
 mod entry;

@@ -1,39 +1,30 @@
 //! A log in memory, for tests: what etcd does with the requests, at the moment they reach it.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
-
-use race_wheel::Tick;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Answer, Appended, Fence, Leader, LeaseId, Member, Membership, NodeName, Request, Tail,
+    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership, NodeName,
+    Over, Request, Tail,
 };
-use crate::{
-    clock::nanos,
-    cluster::{Charter, ShardId, replica},
-};
+use crate::cluster::{Charter, ShardId, replica};
 
 /// The most bytes of one part of a journal, unless its first entry is longer.
 const PAGE: usize = 2_000;
 
-/// A log in memory. Its clock is given with each request.
+/// A log in memory. It has no clock, only revisions.
 #[derive(Debug, Default)]
 pub(crate) struct FakeLog {
     revision: u64,
-    leases: BTreeMap<LeaseId, Lease>,
-    alive: BTreeMap<NodeName, LeaseId>,
+    alive: BTreeMap<NodeName, Beat>,
     charter: Option<Charter>,
     members: BTreeMap<NodeName, Member>,
     shards: BTreeMap<ShardId, Shard>,
     /// Whether appends are let through whatever the leadership is: a planted fault.
     pub(crate) ignores_fences: bool,
-    /// Whether leases end after half of their time: a planted fault.
-    pub(crate) leases_are_short: bool,
-}
-
-#[derive(Debug)]
-struct Lease {
-    ttl: Duration,
-    ends: Tick,
+    /// Whether a leadership is taken over from a node that lives: a planted fault.
+    pub(crate) ignores_beats: bool,
+    /// Whether heartbeats say half of the time that their lease lasts: a planted fault.
+    pub(crate) leases_look_short: bool,
 }
 
 /// What the log keeps of a shard.
@@ -72,68 +63,46 @@ impl FakeLog {
         *last.expect("a journal is never empty").0
     }
 
-    /// Returns whether a node has announced a lease that has not ended.
-    pub(crate) fn is_alive(&self, node: &str) -> bool {
-        self.alive.contains_key(node)
-    }
-
-    /// Ends the leases whose time has passed.
-    pub(crate) fn expire(&mut self, now: Tick) {
-        let ended = self.leases.iter().filter(|(_, lease)| lease.ends <= now);
-        let ended: Vec<LeaseId> = ended.map(|(id, _)| *id).collect();
-        for lease in ended {
-            self.end(lease);
-        }
-    }
-
-    /// Gives every lease its whole time again, as a new leader of etcd does.
-    pub(crate) fn extend_leases(&mut self, now: Tick) {
-        for lease in self.leases.values_mut() {
-            lease.ends = now + nanos(lease.ttl);
-        }
-    }
-
     /// Carries out a request.
-    pub(crate) fn carry_out(&mut self, request: &Request, now: Tick) -> Answer {
-        self.expire(now);
+    pub(crate) fn carry_out(&mut self, request: &Request) -> Answer {
         self.revision += 1;
         match request {
-            Request::Grant(ttl) => {
-                let id = LeaseId(self.revision.cast_signed());
-                let ends = self.end_of(*ttl, now);
-                self.leases.insert(id, Lease { ttl: *ttl, ends });
-                Answer::Granted(id, *ttl)
-            }
-            Request::KeepAlive(lease) => {
-                let ttl = self.leases.get(lease).map(|lease| lease.ttl);
-                if let Some(ttl) = ttl {
-                    let ends = self.end_of(ttl, now);
-                    self.leases.insert(*lease, Lease { ttl, ends });
+            Request::Announce {
+                member,
+                lease,
+                ttl,
+                over,
+            } => {
+                let there = self.alive.get(&member.node);
+                if there.map_or(0, |beat| beat.revision) == *over {
+                    let beat = Beat {
+                        revision: self.revision,
+                        lease: *lease,
+                        ttl: *ttl,
+                    };
+                    self.alive.insert(member.node.clone(), beat);
                 }
-                Answer::Alive(ttl)
+                Answer::Announced(match self.beat(&member.node) {
+                    Some(beat) if beat.lease == *lease => Announced::Done,
+                    beat => Announced::Not(beat),
+                })
             }
-            Request::Announce { member, lease } => {
-                if self.leases.contains_key(lease) {
-                    self.alive.entry(member.node.clone()).or_insert(*lease);
-                }
-                Answer::Announced(self.alive.get(&member.node) == Some(lease))
+            Request::KeepAlive { node, lease } => {
+                let revision = self.revision;
+                let beat = self.alive.get_mut(node).filter(|it| it.lease == *lease);
+                Answer::Alive(beat.map(|beat| beat.revision = revision).is_some())
+            }
+            Request::Leave { node, lease } => {
+                self.alive
+                    .retain(|of, beat| of != node || beat.lease != *lease);
+                Answer::Done
             }
             Request::Lead {
                 shard,
                 lease,
                 member,
-            } => {
-                let is_alive = self.leases.contains_key(lease);
-                let leader = &mut self.shards.entry(*shard).or_default().leader;
-                if leader.is_none() && is_alive {
-                    *leader = Some(Leader {
-                        member: member.clone(),
-                        epoch: self.revision,
-                        lease: *lease,
-                    });
-                }
-                Answer::Leads(leader.clone())
-            }
+                over,
+            } => Answer::Leads(self.lead(*shard, *lease, member, over.as_ref())),
             Request::Resign(fence) => {
                 let shard = self.shards.entry(fence.shard).or_default();
                 if is_led_by(shard, fence) {
@@ -161,7 +130,7 @@ impl FakeLog {
                 lease,
                 synced,
             } => {
-                let is_current = self.alive.get(node) == Some(lease);
+                let is_current = self.is_of(node, *lease);
                 if is_current {
                     let reports = &mut self.shards.entry(*shard).or_default().reports;
                     reports.insert(node.clone(), *synced);
@@ -188,15 +157,59 @@ impl FakeLog {
             Request::Members => {
                 let members = self.members.values().map(|member| Membership {
                     member: member.clone(),
-                    is_alive: self.alive.contains_key(&member.node),
+                    beat: self.beat(&member.node),
                 });
                 Answer::Members(members.collect())
             }
         }
     }
 
-    fn end_of(&self, ttl: Duration, now: Tick) -> Tick {
-        now + nanos(ttl) / (1 + u64::from(self.leases_are_short))
+    /// Returns whether the heartbeat of a node is of a lease.
+    fn is_of(&self, node: &NodeName, lease: LeaseId) -> bool {
+        self.alive.get(node).is_some_and(|beat| beat.lease == lease)
+    }
+
+    /// Returns the heartbeat of a node, as it is told.
+    fn beat(&self, node: &NodeName) -> Option<Beat> {
+        let mut beat = *self.alive.get(node)?;
+        if self.leases_look_short {
+            beat.ttl /= 2;
+        }
+        Some(beat)
+    }
+
+    fn led(&self, leader: &Leader) -> Led {
+        Led {
+            leader: leader.clone(),
+            beat: self.beat(&leader.member.node),
+        }
+    }
+
+    fn lead(
+        &mut self,
+        shard: ShardId,
+        lease: LeaseId,
+        member: &Member,
+        over: Option<&Over>,
+    ) -> Option<Led> {
+        let leader = self.shards.entry(shard).or_default().leader.clone();
+        let is_over = leader.as_ref().map(|leader| leader.epoch) == over.map(|over| over.epoch);
+        let silence = over.and_then(|over| over.silence.as_ref());
+        let is_silent = silence.is_none_or(|silence| {
+            let beat = self.alive.get(&silence.node);
+            beat.map_or(0, |beat| beat.revision) == silence.revision
+        });
+        if !is_over || !(is_silent || self.ignores_beats) || !self.is_of(&member.node, lease) {
+            return leader.map(|leader| self.led(&leader));
+        }
+        let leader = Leader {
+            member: member.clone(),
+            epoch: self.revision,
+            lease,
+        };
+        let led = self.led(&leader);
+        self.shards.entry(shard).or_default().leader = Some(leader);
+        Some(led)
     }
 
     fn found(&mut self, charter: Charter) -> Charter {
@@ -207,15 +220,6 @@ impl FakeLog {
             self.create(shard, replica::genesis(charter, shard).bytes);
         }
         *self.charter.insert(charter)
-    }
-
-    /// Ends a lease before its time.
-    pub(crate) fn end(&mut self, lease: LeaseId) {
-        self.leases.remove(&lease);
-        self.alive.retain(|_, of| *of != lease);
-        for shard in self.shards.values_mut() {
-            shard.leader.take_if(|leader| leader.lease == lease);
-        }
     }
 
     fn append(&mut self, fence: &Fence, seq: u64, entry: &Arc<[u8]>) -> Appended {
@@ -242,7 +246,7 @@ impl FakeLog {
             is_first || bytes <= PAGE
         });
         Tail {
-            leader: shard.leader.clone(),
+            led: shard.leader.as_ref().map(|leader| self.led(leader)),
             reported: shard.reports.get(node).copied(),
             first: seq(shard.journal.first_key_value()),
             last: seq(shard.journal.last_key_value()),

@@ -1,5 +1,4 @@
-//! The log in memory for nodes with threads: on the real clock, with delays, losses and cuts on
-//! demand.
+//! The log in memory for nodes with threads: with delays, losses and cuts on demand.
 
 use std::{
     sync::{
@@ -15,16 +14,12 @@ use tokio::{
 };
 
 use super::{Answer, Appended, Leader, Log, News, Request, Unanswered, fake::FakeLog};
-use crate::{
-    clock::Clock,
-    cluster::{Charter, ShardId, replica::genesis},
-};
+use crate::cluster::{Charter, ShardId, replica::genesis};
 
 /// A log that the nodes of one process share.
 #[derive(Debug)]
 pub(crate) struct SharedLog {
     charter: Charter,
-    clock: Clock,
     log: Mutex<FakeLog>,
     news: broadcast::Sender<Item>,
     appended: AtomicUsize,
@@ -39,14 +34,13 @@ enum Item {
 
 impl SharedLog {
     /// Creates the journals of a cluster.
-    pub(crate) fn new(charter: Charter, clock: Clock) -> Arc<Self> {
+    pub(crate) fn new(charter: Charter) -> Arc<Self> {
         let mut log = FakeLog::default();
         for shard in (0..charter.shards).map(ShardId) {
             log.create(shard, genesis(charter, shard).bytes);
         }
         Arc::new(Self {
             charter,
-            clock,
             log: Mutex::new(log),
             news: broadcast::channel(10_000).0,
             appended: AtomicUsize::new(0),
@@ -82,7 +76,7 @@ impl SharedLog {
     pub(crate) fn carry_out(&self, request: &Request) -> Answer {
         let mut log = self.inner();
         let before = self.leaders(&log);
-        let answer = log.carry_out(request, self.clock.now().monotonic);
+        let answer = log.carry_out(request);
         let after = self.leaders(&log);
         // It fails if there is no watch.
         for (shard, (before, after)) in (0..).map(ShardId).zip(before.into_iter().zip(after)) {

@@ -4,6 +4,8 @@
 //! and lose a request, and the contract is the same for every engine: every answer is of one moment
 //! between the request and the answer, and takes all requests into account that were answered
 //! before ("linearizable").
+//!
+//! The engine keeps no time: it only says what has changed since ([`beats`](super::beats)).
 
 #[cfg(feature = "cluster")]
 pub(crate) mod etcd;
@@ -21,9 +23,20 @@ use super::{Charter, ShardId};
 /// The name of a node in its cluster.
 pub(crate) type NodeName = Arc<str>;
 
-/// A lease. While it is kept alive, what is bound to it stays.
+/// A lease: a number that a process has chosen, and no other process has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LeaseId(pub(crate) i64);
+pub(crate) struct LeaseId(pub(crate) u64);
+
+/// What the log has heard last of a node: its heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Beat {
+    /// Changes with every sign of life.
+    pub revision: u64,
+    /// The lease of the process that it is of.
+    pub lease: LeaseId,
+    /// How long the lease lasts after a sign of life.
+    pub ttl: Duration,
+}
 
 /// The right to append to the journal of a shard, until another leader has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,23 +69,65 @@ pub(crate) struct Leader {
     pub lease: LeaseId,
 }
 
+/// The leader of a shard, and what was heard last of its node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Led {
+    /// Who it is.
+    pub leader: Leader,
+    /// The heartbeat. `None`: there is none.
+    pub beat: Option<Beat>,
+}
+
+/// A leadership that is taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Over {
+    /// The leadership.
+    pub epoch: u64,
+    /// What must not have changed. `None`: its lease was replaced, so it has ended for good.
+    pub silence: Option<Silence>,
+}
+
+/// A heartbeat that has not changed for a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Silence {
+    /// The node.
+    pub node: NodeName,
+    /// The revision of its heartbeat. 0: there was none.
+    pub revision: u64,
+}
+
 /// What a node asks of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Asks for a lease that ends this long after it was granted or last kept alive.
-    Grant(Duration),
-    /// Keeps a lease alive.
-    KeepAlive(LeaseId),
-    /// Shows the other nodes that a node lives, and binds its reports to this lease, unless another
-    /// lease of the same node has not ended: then an earlier process may still have requests on
-    /// their way, or another one has the same name.
+    /// Begins a lease, if the heartbeat of the node has this revision: the heartbeat of the lease
+    /// takes its place. The reports of the node are bound to the lease from now on.
     Announce {
         /// Who it is.
         member: Member,
         /// Its lease.
         lease: LeaseId,
+        /// How long the lease lasts after a sign of life.
+        ttl: Duration,
+        /// The revision of the heartbeat that is replaced. 0: there must be none.
+        over: u64,
     },
-    /// Leads a shard that has no leader.
+    /// Changes the heartbeat of a node, if it is still of this lease.
+    KeepAlive {
+        /// The node.
+        node: NodeName,
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// Removes the heartbeat of a node, if it is still of this lease. The process leads nothing any
+    /// more, and the next one need not wait.
+    Leave {
+        /// The node.
+        node: NodeName,
+        /// The lease.
+        lease: LeaseId,
+    },
+    /// Leads a shard, if nobody does, or if it is taken over from its leader. The heartbeat of the
+    /// node must be of this lease.
     Lead {
         /// The shard.
         shard: ShardId,
@@ -80,6 +135,8 @@ pub(crate) enum Request {
         lease: LeaseId,
         /// Who leads.
         member: Member,
+        /// The leadership that is taken over. `None`: there must be none.
+        over: Option<Over>,
     },
     /// Ends a leadership, if it is still this one.
     Resign(Fence),
@@ -111,8 +168,8 @@ pub(crate) enum Request {
         /// The place of the first entry that stays.
         below: u64,
     },
-    /// Notes the highest entry that is applied and synced on a node, if this is the lease that the
-    /// node has announced. So a late report of an earlier process changes nothing.
+    /// Notes the highest entry that is applied and synced on a node, if the heartbeat of the node
+    /// is of this lease. So a late report of an earlier process changes nothing.
     Report {
         /// The shard.
         shard: ShardId,
@@ -132,7 +189,7 @@ pub(crate) enum Request {
     /// Makes a node a member, or changes its address. Membership is permanent: it does not depend
     /// on whether the node runs.
     Join(Member),
-    /// Makes a node no member, and forgets what it has reported.
+    /// Makes a node no member, and forgets what it has reported. Its heartbeat stays: it may lead.
     Remove(NodeName),
     /// The members.
     Members,
@@ -141,14 +198,13 @@ pub(crate) enum Request {
 /// The answer to a [`Request`], of the kind that belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// To [`Request::Grant`]: the lease, and how long it lasts.
-    Granted(LeaseId, Duration),
-    /// To [`Request::KeepAlive`]: how long it lasts from now on. `None`: it has ended.
-    Alive(Option<Duration>),
-    /// To [`Request::Announce`]: whether it is announced.
-    Announced(bool),
-    /// To [`Request::Lead`]: the leader, who may be somebody else. `None`: the lease has ended.
-    Leads(Option<Leader>),
+    /// To [`Request::Announce`].
+    Announced(Announced),
+    /// To [`Request::KeepAlive`]: whether the heartbeat is of the lease.
+    Alive(bool),
+    /// To [`Request::Lead`]: the leader now, who may be somebody else. `None`: nobody leads, also
+    /// not the node that asks.
+    Leads(Option<Led>),
     /// To [`Request::Append`].
     Appended(Appended),
     /// To [`Request::Tail`].
@@ -174,8 +230,18 @@ pub(crate) enum Answer {
 pub(crate) struct Membership {
     /// Who it is.
     pub member: Member,
-    /// Whether it has announced a lease that has not ended.
-    pub is_alive: bool,
+    /// What was heard last of it. It is alive if that changes. `None`: it has left, or was never
+    /// there.
+    pub beat: Option<Beat>,
+}
+
+/// Whether a lease has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Announced {
+    /// It has: now, or since the same request was sent before.
+    Done,
+    /// It has not: the heartbeat of the node is this one. `None`: there is none.
+    Not(Option<Beat>),
 }
 
 /// What has become of an entry.
@@ -193,7 +259,7 @@ pub(crate) enum Appended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// Who leads the shard.
-    pub leader: Option<Leader>,
+    pub led: Option<Led>,
     /// The place of the first entry of the journal.
     pub first: u64,
     /// The place of its last entry.

@@ -23,6 +23,9 @@ pub(crate) enum NodeError {
     /// The system refused a thread.
     #[error("a thread of the node cannot be started: {0}; raise the limit of threads")]
     Thread(io::Error),
+    /// The system gave no random number.
+    #[error("the system gives no random number for the lease of the node: {0}")]
+    Random(io::Error),
     /// A thread or task has ended by itself, which only a panic does.
     #[error("the {0} of the node has panicked: see the log, and start the node again")]
     Ended(String),

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::oneshot;
+
 use super::Terms;
 use crate::{
     clock::Clock,
@@ -14,18 +16,41 @@ use crate::{
 
 /// Takes the lease, keeps it alive and publishes its term, until the future is dropped. Calls
 /// `taken` when a term begins: then the shards have to look at it. They know its end themselves.
+///
+/// Returns once `leave` has told that the node has ceased to act, and the lease is given up.
 pub(super) async fn keep(
     log: Arc<impl Log>,
     mut lease: Lease,
     clock: Clock,
     terms: Arc<Terms>,
     taken: impl Fn() + Send,
+    leave: oneshot::Receiver<()>,
+) {
+    tokio::select! {
+        () = keep_alive(&*log, &mut lease, clock, &terms, taken) => {}
+        Ok(()) = leave => {
+            terms.publish(None);
+            if let Err(error) = log.call(lease.leaving()).await {
+                tracing::warn!(%error, "the heartbeat stays: the next start waits for a lease");
+            }
+        }
+    }
+}
+
+async fn keep_alive(
+    log: &impl Log,
+    lease: &mut Lease,
+    clock: Clock,
+    terms: &Terms,
+    taken: impl Fn() + Send,
 ) {
     let mut calls = Calls::default();
     let mut has_failed = false;
     loop {
         let now = clock.now();
-        let Some((call, request)) = lease.request(|| calls.next(), now) else {
+        let asked = lease.request(|| calls.next(), now);
+        terms.publish(lease.term());
+        let Some((call, request)) = asked else {
             let next = lease.next().expect("no request is under way");
             let pause = next.since(now.monotonic);
             tokio::time::sleep(Duration::from_nanos(pause)).await;
@@ -54,13 +79,16 @@ fn is_new(before: Option<Term>, now: Option<Term>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::{
+        cell::Cell,
+        sync::atomic::{AtomicUsize, Ordering},
+    };
 
     use super::*;
     use crate::cluster::{
-        Charter, ShardId,
+        Charter,
         lease::LeaseTimes,
-        log::{Member, Request, fake_async::SharedLog},
+        log::{Answer, LeaseId, Member, Request, fake_async::SharedLog},
     };
 
     const LEASE: Duration = Duration::from_millis(200);
@@ -75,41 +103,80 @@ mod tests {
         waiting.await.expect("it becomes so");
     }
 
-    #[tokio::test]
-    async fn the_shards_look_when_a_term_begins() {
-        let clock = Clock::new();
-        let charter = Charter {
+    fn log() -> Arc<SharedLog> {
+        SharedLog::new(Charter {
             cluster: 1,
             shards: 1,
-        };
-        let log = SharedLog::new(charter, clock);
-        let connection = log.connect(LEASE / 4);
-        let member = Member {
+        })
+    }
+
+    fn member() -> Member {
+        Member {
             node: "a".into(),
             address: "a:1".into(),
+        }
+    }
+
+    /// Returns the lease that the log has heard of last.
+    fn heard(log: &SharedLog) -> Option<LeaseId> {
+        log.carry_out(&Request::Join(member()));
+        let Answer::Members(members) = log.carry_out(&Request::Members) else {
+            panic!("no members");
         };
-        let lease = Lease::new(LeaseTimes::of(LEASE), member, clock.now());
+        members[0].beat.map(|beat| beat.lease)
+    }
+
+    #[tokio::test]
+    async fn the_shards_look_when_a_term_begins() {
+        let (clock, log) = (Clock::new(), log());
+        let connection = log.connect(LEASE / 4);
+        let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
         let (terms, taken) = (Arc::new(Terms::default()), Arc::new(AtomicUsize::new(0)));
         let count = taken.clone();
-        let keeping = keep(connection.clone(), lease, clock, terms.clone(), move || {
+        let taken_ = move || {
             count.fetch_add(1, Ordering::Relaxed);
-        });
+        };
+        let (_leave, leaving) = oneshot::channel();
+        let keeping = keep(
+            connection.clone(),
+            lease,
+            clock,
+            terms.clone(),
+            taken_,
+            leaving,
+        );
         let _keeping = tokio::spawn(keeping);
         let holds = || terms.current().is_some_and(|term| term.holds(clock.now()));
-        until(|| taken.load(Ordering::Relaxed) > 0 && holds()).await;
-        let first = terms.current().expect("it holds").lease;
+        let first = Cell::new(None);
+        until(|| {
+            first.set(terms.current().filter(|term| term.holds(clock.now())));
+            taken.load(Ordering::Relaxed) > 0 && first.get().is_some()
+        })
+        .await;
+        let first = first.get().expect("it was so").lease;
 
         connection.cut(true);
         until(|| !holds()).await;
-        // The log ends the lease when anything is asked of it.
-        until(|| {
-            log.carry_out(&Request::Reports(ShardId(0)));
-            !log.inner().is_alive("a")
-        })
-        .await;
         let before = taken.load(Ordering::Relaxed);
         connection.cut(false);
         until(|| taken.load(Ordering::Relaxed) > before && holds()).await;
-        assert_ne!(terms.current().expect("it holds").lease, first);
+        let second = terms.current().expect("it holds").lease;
+        assert!(second > first, "{second:?} is a new one");
+    }
+
+    #[tokio::test]
+    async fn the_heartbeat_is_removed_at_the_end() {
+        let (clock, log) = (Clock::new(), log());
+        let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
+        let terms = Arc::new(Terms::default());
+        let (leave, leaving) = oneshot::channel();
+        let connection = log.connect(LEASE / 4);
+        let keeping = keep(connection, lease, clock, terms.clone(), || {}, leaving);
+        let keeping = tokio::spawn(keeping);
+        until(|| terms.current().is_some()).await;
+        assert!(heard(&log).is_some());
+        leave.send(()).expect("it is kept alive");
+        keeping.await.expect("it ends");
+        assert_eq!((heard(&log), terms.current()), (None, None));
     }
 }

@@ -41,12 +41,15 @@ pub(crate) use terms::Terms;
 use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
-    log::{Log, Member, NodeName},
+    log::{LeaseId, Log, Member, NodeName},
     shard::Event,
 };
 use crate::{clock::Clock, config::Config, progress::Progress, store::Embedded};
 use ends::{End, Running};
 use worker::{Common, Mail, Worker};
+
+/// The name of the task of the lease.
+const LEASE: &str = "lease";
 
 /// What a node is and does.
 #[derive(Debug, Clone)]
@@ -75,6 +78,8 @@ pub(crate) struct Node {
     shards: Arc<[ShardHandle]>,
     terms: Arc<Terms>,
     tasks: Vec<AbortHandle>,
+    /// Tells the task of the lease to give it up. `None`: it was told.
+    leave: Option<oneshot::Sender<()>>,
     ends: UnboundedReceiver<End>,
     /// The threads of shards that have not ended.
     threads: usize,
@@ -116,6 +121,7 @@ impl Node {
             shards: [].into(),
             terms: terms.clone(),
             tasks: Vec::new(),
+            leave: None,
             ends,
             threads: 0,
             patience: config.lease.ttl,
@@ -142,11 +148,14 @@ impl Node {
             start(worker, tell.clone())?;
             node.threads += 1;
         }
-        let lease = Lease::new(config.lease, config.member, clock.now());
+        let first = getrandom::u64().map_err(|error| NodeError::Random(error.into()))?;
+        let lease = Lease::new(config.lease, config.member, LeaseId(first), clock.now());
         let shards = node.shards.clone();
         let taken = move || shards.iter().for_each(|shard| shard.mail(Mail::Look));
-        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken);
-        node.task("lease", &tell, keeping);
+        let (leave, leaving) = oneshot::channel();
+        node.leave = Some(leave);
+        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken, leaving);
+        node.task(LEASE, &tell, keeping);
         let pause = config.lease.ttl / 8;
         let changed = Arc::new(Notify::new());
         let (known, ttl) = (config.members, config.lease.ttl);
@@ -197,8 +206,9 @@ impl Node {
         }
     }
 
-    /// Hands over what the node leads, syncs the stores, and ends the threads. The hand-over takes
-    /// no longer than a lease; without it the leaderships end with the lease.
+    /// Hands over what the node leads, syncs the stores, ends the threads, and removes the
+    /// heartbeat, so the next process need not wait. The hand-over takes no longer than a lease;
+    /// without it the leaderships, and the heartbeat, are taken over after a lease.
     ///
     /// # Errors
     ///
@@ -216,11 +226,9 @@ impl Node {
                 let _ = is_over.await;
             }
         };
-        if tokio::time::timeout(self.patience, waiting).await.is_err() {
+        let handed_over = tokio::time::timeout(self.patience, waiting).await.is_ok();
+        if !handed_over {
             tracing::warn!("the shards could not be handed over: they end with the lease");
-        }
-        for task in &self.tasks {
-            task.abort();
         }
         for shard in self.shards.iter() {
             shard.mail(Mail::Finish);
@@ -235,7 +243,25 @@ impl Node {
                 panicked.get_or_insert(end.name);
             }
         }
+        if handed_over && panicked.is_none() {
+            self.leave().await;
+        }
         panicked.map_or(Ok(()), |name| Err(NodeError::Ended(name)))
+    }
+
+    /// Removes the heartbeat. Without an answer the next process waits for a lease.
+    async fn leave(&mut self) {
+        let told = self.leave.take().map(|leave| leave.send(()));
+        let left = async {
+            while let Some(end) = self.ends.recv().await {
+                if end.name == LEASE {
+                    return;
+                }
+            }
+        };
+        if told == Some(Ok(())) {
+            let _ = tokio::time::timeout(self.patience, left).await;
+        }
     }
 }
 

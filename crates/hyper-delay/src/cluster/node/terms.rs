@@ -1,6 +1,6 @@
 //! The lease of the node, as its threads see it.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use race_wheel::Tick;
 
@@ -19,7 +19,7 @@ use crate::{
 /// one, a reader never combines a lease with the end of another.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
-    lease: AtomicI64,
+    lease: AtomicU64,
     /// 0: there is no term.
     until: AtomicU64,
 }
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    fn term(lease: i64, until: u64) -> Term {
+    fn term(lease: u64, until: u64) -> Term {
         Term {
             lease: LeaseId(lease),
             until: Tick::new(until),
@@ -114,15 +114,15 @@ mod tests {
                         let Some(Term { lease, until }) = terms.current() else {
                             continue;
                         };
-                        assert_eq!(until.value() / 10, lease.0.cast_unsigned());
+                        assert_eq!(until.value() / 10, lease.0);
                         assert!(until.value() >= last, "it goes back");
                         last = until.value();
                     }
                 })
             });
             for lease in 1..200_000 {
-                terms.publish(Some(term(lease, lease.cast_unsigned() * 10)));
-                terms.publish(Some(term(lease, lease.cast_unsigned() * 10 + 1)));
+                terms.publish(Some(term(lease, lease * 10)));
+                terms.publish(Some(term(lease, lease * 10 + 1)));
                 if lease % 3 == 0 {
                     terms.publish(None);
                 }

@@ -6,7 +6,7 @@ use race_wheel::Tick;
 
 use super::{Shard, asked::reply_to};
 use crate::{
-    clock::Now,
+    clock::{Now, nanos},
     cluster::{
         forward::wire::{Copy, Holds, NotSent, ToLeader, ToServing, Told, Why},
         lease::Term,
@@ -201,9 +201,11 @@ impl<S: Store> Shard<S> {
         let term = term.filter(|term| term.holds(now))?;
         let until = term.until.min(now.after(self.setup.lease / 2));
         let granted = &mut self.audience.granted;
-        granted.retain(|_, until| now.monotonic < *until);
-        let of_peer = granted.entry(peer).or_insert(until);
-        *of_peer = until.max(*of_peer);
+        granted.retain(|_, ends| now.monotonic < *ends);
+        // The clock of the serving node can be slower than that of this one.
+        let ends = until + nanos(self.setup.lease / 8);
+        let of_peer = granted.entry(peer).or_insert(ends);
+        *of_peer = ends.max(*of_peer);
         Some(Holds {
             asked,
             at: now.monotonic,

@@ -1,14 +1,17 @@
 //! Who leads.
 
+use std::time::Duration;
+
 use race_wheel::Tick;
 
 use super::Shard;
 use crate::{
     clock::{Now, nanos},
     cluster::{
+        beats::Vigil,
         calls::CallId,
         lease::Term,
-        log::{Fence, Leader, NodeName, Request},
+        log::{Fence, Leader, Led, NodeName, Over, Request},
     },
     store::Store,
 };
@@ -19,6 +22,8 @@ pub(super) struct Election {
     leader: Option<Leader>,
     /// Whether the leader has changed since it was last asked.
     has_changed: bool,
+    /// Watches the heartbeat of the leader. `None`: it is not known yet.
+    vigil: Option<Vigil>,
     /// Since when nobody leads, as far as this node knows.
     vacant_since: Option<Tick>,
     asked: Option<CallId>,
@@ -75,6 +80,15 @@ impl Election {
         self.set_leader(leader);
     }
 
+    /// The log has answered that this leads the shard.
+    pub(super) fn led_is(&mut self, led: Option<Led>, now: Now) {
+        self.leader_is(led.as_ref().map(|led| led.leader.clone()), now);
+        match (&mut self.vigil, led) {
+            (Some(vigil), Some(led)) => vigil.sees(led),
+            (vigil, led) => *vigil = led.map(Vigil::new),
+        }
+    }
+
     fn set_leader(&mut self, leader: Option<Leader>) {
         if self.leader != leader {
             self.leader = leader;
@@ -82,10 +96,11 @@ impl Election {
         }
     }
 
-    /// The log says who leads.
-    pub(super) fn answered(&mut self, call: CallId, leader: Option<Leader>, now: Now) {
+    /// The log says who leads. If it is not this node, it asks no earlier than `again`.
+    pub(super) fn answered(&mut self, call: CallId, led: Option<Led>, again: Tick, now: Now) {
         if self.asked.take_if(|asked| *asked == call).is_some() {
-            self.leader_is(leader, now);
+            self.next = again;
+            self.led_is(led, now);
         }
     }
 
@@ -104,6 +119,7 @@ impl Election {
     pub(super) fn resigned(&mut self, fence: Fence) {
         self.elected = None;
         self.set_leader(None);
+        self.vigil = None;
         self.vacant_since = None;
         self.resigned = self.resigned.max(fence.epoch);
         self.resigning = Some(Resigning {
@@ -140,6 +156,17 @@ impl Election {
         self.elected.is_none() && self.asked.is_none() && self.resigning.is_none()
     }
 
+    /// Returns the moment from which on the shard can be led by another node, and what it takes
+    /// over then. `None`: not enough is known.
+    fn free_since(&mut self, lease: Duration, now: Now) -> Option<(Tick, Option<Over>)> {
+        let Some(leader) = &self.leader else {
+            return Some((self.vacant_since?, None));
+        };
+        let vigil = self.vigil.as_mut();
+        let vigil = vigil.filter(|vigil| vigil.epoch() == leader.epoch)?;
+        Some((vigil.ends(lease, now), Some(vigil.over())))
+    }
+
     /// Returns when something is to be done.
     pub(super) const fn next(&self) -> Option<Tick> {
         self.wake
@@ -150,7 +177,7 @@ impl Election {
 const PRECEDENCE: u32 = 8;
 
 impl<S: Store> Shard<S> {
-    /// Leads the shard if nobody else does.
+    /// Leads the shard if nobody else does, or if its leader is silent.
     pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
         self.election.wake = self.tell_the_end(now);
         let term = term.filter(|term| term.holds(now));
@@ -162,26 +189,25 @@ impl<S: Store> Shard<S> {
         if self.leading.is_some() || is_busy || !self.keeping.is_known() {
             return;
         }
-        if let Some(leader) = &election.leader {
-            // The answer to the request to lead can be lost.
-            if leader.lease == term.lease {
-                let fence = Fence {
-                    shard: self.setup.shard,
-                    epoch: leader.epoch,
-                    lease: leader.lease,
-                };
-                self.won(fence, now);
-            }
-            return;
+        // The answer to the request to lead can be lost.
+        if let Some(leader) = &election.leader
+            && leader.lease == term.lease
+        {
+            let fence = Fence {
+                shard: self.setup.shard,
+                epoch: leader.epoch,
+                lease: leader.lease,
+            };
+            return self.won(fence, now);
         }
         if election.is_barred() {
             return;
         }
         let turn = nanos(self.setup.lease / PRECEDENCE * rank);
-        let Some(vacant_since) = election.vacant_since else {
+        let Some((free_since, over)) = election.free_since(self.setup.lease, now) else {
             return;
         };
-        let begins = (vacant_since + turn).max(election.next);
+        let begins = (free_since + turn).max(election.next);
         if now.monotonic < begins {
             election.wake = Some(begins);
             return;
@@ -190,6 +216,7 @@ impl<S: Store> Shard<S> {
             shard: self.setup.shard,
             lease: term.lease,
             member: self.setup.member.clone(),
+            over,
         });
         self.election.asked = Some(call);
     }

@@ -110,7 +110,7 @@ impl<S: Store> Shard<S> {
         };
         let applied = self.applied();
         let Tail {
-            leader,
+            led,
             first,
             last,
             reported,
@@ -135,7 +135,7 @@ impl<S: Store> Shard<S> {
         if self.stopped.is_some() {
             return;
         }
-        self.election.leader_is(leader, now);
+        self.election.led_is(led, now);
         if self.applied() < last {
             self.reading.is_urgent = true;
             return;

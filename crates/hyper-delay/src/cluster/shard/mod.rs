@@ -202,7 +202,10 @@ impl<S: Store> Shard<S> {
     fn answered(&mut self, call: CallId, answer: Result<Answer, Unanswered>, now: Now) {
         match answer {
             Ok(Answer::Tail(tail)) => self.tail_is(call, tail, now),
-            Ok(Answer::Leads(leader)) => self.election.answered(call, leader, now),
+            Ok(Answer::Leads(led)) => {
+                let again = now.after(self.setup.pause());
+                self.election.answered(call, led, again, now);
+            }
             Ok(Answer::Appended(appended)) => self.appended(call, appended, now),
             Ok(Answer::Reported(noted)) => self.keeping.reported(call, noted),
             Ok(Answer::Reports(reports)) => {
@@ -218,8 +221,7 @@ impl<S: Store> Shard<S> {
                 self.election.done(call);
             }
             Ok(
-                Answer::Granted(..)
-                | Answer::Alive(_)
+                Answer::Alive(_)
                 | Answer::Announced(_)
                 | Answer::Founded(_)
                 | Answer::Charter(_)

@@ -8,7 +8,7 @@ use crate::{
         Charter, ShardId,
         forward::wire::{Asked, ToServing, Told},
         lease::{Lease, LeaseTimes},
-        log::{Member, fake::FakeLog},
+        log::{LeaseId, Member, fake::FakeLog},
         replica::genesis,
     },
     config::Config,
@@ -49,10 +49,10 @@ impl World {
             address: "a:1".into(),
         };
         let mut calls = Calls::default();
-        let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), now);
+        let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), LeaseId(5), now);
         for _ in 0..2 {
             let (call, request) = lease.request(|| calls.next(), now).unwrap();
-            let answer = log.carry_out(&request, now.monotonic);
+            let answer = log.carry_out(&request);
             assert!(lease.answered(call, &Ok(answer), now));
         }
         let config = Config {
@@ -99,7 +99,7 @@ impl World {
                 return;
             }
             for (call, request) in effects.calls {
-                let answer = self.log.carry_out(&request, self.now.monotonic);
+                let answer = self.log.carry_out(&request);
                 self.asked.push(request);
                 self.event(Event::Answered(call, Ok(answer)));
             }
@@ -232,7 +232,9 @@ fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
     world.begin();
     world.event(Event::HandOver);
     world.settle();
-    world.now.monotonic = world.now.after(LEASE / 2 - Duration::from_millis(1));
+    world.now.monotonic = world
+        .now
+        .after(LEASE / 2 + LEASE / 8 - Duration::from_millis(1));
     world.settle();
     assert!(world.is_led());
     world.now.monotonic = world.now.after(Duration::from_millis(1));

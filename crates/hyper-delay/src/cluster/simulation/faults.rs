@@ -16,7 +16,7 @@ impl World {
             true => self.random.u64(10..400) * MILLI,
             false => self.random.u64(400..6_000) * MILLI,
         };
-        match self.random.u8(0..10) {
+        match self.random.u8(0..9) {
             0 | 1 => self.lose_power(node, time),
             2 => {
                 self.end(node);
@@ -41,8 +41,7 @@ impl World {
                 self.after(pause, Happening::End(life));
                 self.after(pause + time, Happening::Start(node));
             }
-            8 => self.log_is_down_until = self.at + time / 2,
-            _ => self.log.extend_leases(race_wheel::Tick::new(self.at)),
+            _ => self.log_is_down_until = self.at + time / 2,
         }
         let pause = self.random.u64(20..3_000) * MILLI;
         self.after(pause, Happening::Fault);

@@ -29,8 +29,10 @@ enum Planted {
     NoFence,
     /// A delivery is written without a look at the lease.
     NoLeaseAtTheSocket,
-    /// The log forgets a lease long before its time.
-    ShortLeases,
+    /// A leadership is taken over, whether its node is still silent or not.
+    IgnoresHeartbeats,
+    /// A leadership is taken over after half of a lease.
+    ShortWait,
     /// A node starts from what was applied, synced or not.
     StartsFromApplied,
     /// Entries are removed up to what is applied on all nodes, synced or not.
@@ -74,8 +76,13 @@ fn a_socket_without_a_look_at_the_lease_is_noticed() {
 }
 
 #[test]
-fn leases_that_end_early_are_noticed() {
-    is_noticed(Planted::ShortLeases);
+fn a_takeover_that_does_not_compare_the_heartbeat_is_noticed() {
+    is_noticed(Planted::IgnoresHeartbeats);
+}
+
+#[test]
+fn a_takeover_that_does_not_wait_for_a_whole_lease_is_noticed() {
+    is_noticed(Planted::ShortWait);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The way between the nodes and the log.
 
-use race_wheel::Tick;
-
 use super::{
     Planted,
     node::LEASE,
@@ -55,12 +53,11 @@ impl World {
         if self.log_is_down_until > self.at || self.cut_until[life.node] > self.at {
             return;
         }
-        let now = Tick::new(self.at);
         let before = match request {
             Request::Append { fence, .. } => self.log.last(fence.shard),
             _ => 0,
         };
-        let answer = self.log.carry_out(request, now);
+        let answer = self.log.carry_out(request);
         if let Request::Append { fence, seq, entry } = request
             && self.log.last(fence.shard) != before
         {
@@ -87,24 +84,5 @@ impl World {
                 self.after(delay, Happening::News(life, shard, event()));
             }
         }
-    }
-
-    /// The log ends the leases whose time has passed, and says so.
-    pub(super) fn expire(&mut self) {
-        let led = |world: &Self| -> Vec<ShardId> {
-            let shards = (0..world.charter.shards).map(ShardId);
-            let led = shards.filter(|shard| world.log.shard(*shard).leader.is_some());
-            led.collect()
-        };
-        let before = led(self);
-        self.log.expire(Tick::new(self.at));
-        let after = led(self);
-        for shard in before {
-            if !after.contains(&shard) {
-                self.spread(shard, || Event::Leader(None));
-            }
-        }
-        let pause = self.random.u64(1..50) * MILLI;
-        self.after(pause, Happening::Expire);
     }
 }

@@ -15,7 +15,7 @@ use crate::{
         calls::Calls,
         forward::{self, Forwarder},
         lease::{Lease, LeaseTimes},
-        log::{Leader, Member, NodeName},
+        log::{Leader, LeaseId, Member, NodeName},
         shard::{Setup, Shard},
     },
     config::Config,
@@ -115,7 +115,7 @@ impl Node {
         &mut self,
         charter: Charter,
         members: &Arc<[NodeName]>,
-        (at, planted): (u64, Planted),
+        (at, planted, lease): (u64, Planted, LeaseId),
         options: Options,
     ) {
         let now = self.drift.now(at);
@@ -147,7 +147,7 @@ impl Node {
         });
         self.process = Some(Process {
             shards: shards.collect(),
-            lease: Lease::new(LeaseTimes::of(LEASE), self.member.clone(), now),
+            lease: Lease::new(LeaseTimes::of(LEASE), self.member.clone(), lease, now),
             calls: Calls::default(),
             forwarder: Forwarder::new(
                 forward::Setup {

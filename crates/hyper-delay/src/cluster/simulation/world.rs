@@ -12,9 +12,9 @@ use crate::{
         Charter, ShardId,
         calls::CallId,
         forward,
-        log::{Answer, NodeName, Request, Unanswered, fake::FakeLog},
+        log::{Answer, LeaseId, NodeName, Request, Unanswered, fake::FakeLog},
         replica::{Persisting, genesis},
-        shard::{Event, PeerId},
+        shard::{Event, PeerId, Shard},
     },
     protocol,
     scheduler::{ConsumerId, Message},
@@ -65,8 +65,6 @@ pub(super) enum Happening {
     Client,
     /// A client may wait for the answer to the schedule of this task.
     Unanswered(usize),
-    /// The log looks for leases that have ended.
-    Expire,
     /// Something goes wrong.
     Fault,
     /// A process ends.
@@ -125,7 +123,8 @@ impl World {
         let charter = charter.expect("the shards can be numbered");
         let mut log = FakeLog::default();
         log.ignores_fences = planted == Planted::NoFence;
-        log.leases_are_short = planted == Planted::ShortLeases;
+        log.ignores_beats = planted == Planted::IgnoresHeartbeats;
+        log.leases_look_short = planted == Planted::ShortWait;
         let mut facts = Facts::default();
         for shard in (0..charter.shards).map(ShardId) {
             let genesis = genesis(charter, shard).bytes;
@@ -176,7 +175,6 @@ impl World {
         world.after(0, Happening::Clients);
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
-        world.after(MILLI, Happening::Expire);
         world
     }
 
@@ -296,10 +294,10 @@ impl World {
             Happening::Resume(node) => self.resume(node),
             Happening::Client => self.client_acts(),
             Happening::Unanswered(task) => self.unanswered(task),
-            Happening::Expire => self.expire(),
             Happening::Fault => self.fault(),
             Happening::End(life) => {
                 if self.life(life.node) == life {
+                    self.leave(life);
                     self.end(life.node);
                 }
             }
@@ -311,12 +309,15 @@ impl World {
                     at,
                     planted,
                     options,
+                    random,
                     ..
                 } = self;
                 if nodes[node].process.is_some() {
                     return;
                 }
-                nodes[node].start(*charter, members, (*at, *planted), *options);
+                let lease = LeaseId(random.u64(..));
+                let moment = (*at, *planted, lease);
+                nodes[node].start(*charter, members, moment, *options);
                 let life = self.life(node);
                 self.lease(life);
                 self.forwarder(life, None);
@@ -378,6 +379,17 @@ impl World {
             for shard in (0..self.charter.shards).map(ShardId) {
                 self.after(0, Happening::News(life, shard, Event::HandOver));
             }
+        }
+    }
+
+    /// A process that leads nothing any more removes its heartbeat before it ends.
+    fn leave(&mut self, life: Life) {
+        let Some(process) = &mut self.nodes[life.node].process else {
+            return;
+        };
+        if process.shards.iter().all(Shard::is_out) {
+            let (call, request) = (process.calls.next(), process.lease.leaving());
+            self.sends(life, Part::Lease, call, request);
         }
     }
 

@@ -10,9 +10,6 @@ pub(super) enum EtcdError {
     /// etcd refused the request, or could not be reached.
     #[error(transparent)]
     Client(#[from] etcd_client::Error),
-    /// Another member became etcd's leader meanwhile.
-    #[error("etcd changed its leader")]
-    LeaderChanged,
     /// The answer lacks a part.
     #[error("the answer lacks {0}: is this etcd 3.4 or later?")]
     Incomplete(&'static str),
@@ -54,21 +51,8 @@ impl EtcdError {
     /// Returns whether every member of etcd would answer the same.
     pub(super) const fn is_final(&self) -> bool {
         match self {
-            Self::Client(_) | Self::LeaderChanged => false,
+            Self::Client(_) => false,
             Self::Incomplete(_) | Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
-        }
-    }
-
-    /// Returns whether the request names a lease that has ended.
-    pub(super) fn is_lease_not_found(&self) -> bool {
-        match self {
-            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
-                status.message().contains(LEASE_NOT_FOUND)
-            }
-            Self::Client(etcd_client::Error::LeaseKeepAliveError(error)) => {
-                error.contains(LEASE_NOT_FOUND)
-            }
-            _ => false,
         }
     }
 
@@ -82,6 +66,3 @@ impl EtcdError {
         }
     }
 }
-
-/// What etcd and the client say.
-const LEASE_NOT_FOUND: &str = "lease not found";

@@ -3,7 +3,7 @@
 //! ```text
 //! /hd/charter                             what the cluster is
 //! /hd/nodes/{node}                        a member
-//! /hd/alive/{node}                        an announced lease
+//! /hd/alive/{node}                        the heartbeat of a node
 //! /hd/{shard}/lead                        a leadership
 //! /hd/{shard}/at/{node}                   what a node has reported
 //! /hd/{shard}/j/{seq}                     an entry
@@ -17,7 +17,7 @@ pub(super) const ALL: &str = "/hd/";
 pub(super) const CHARTER: &str = "/hd/charter";
 /// The members.
 pub(super) const NODES: &str = "/hd/nodes/";
-/// The announced leases.
+/// The heartbeats.
 pub(super) const ALIVE: &str = "/hd/alive/";
 /// Everything of the shards: from here, and up to there.
 pub(super) const SHARDS: (&str, &str) = ("/hd/0", "/hd/:");
@@ -27,7 +27,7 @@ pub(super) fn node(node: &str) -> String {
     format!("{NODES}{node}")
 }
 
-/// Returns the key of an announced lease.
+/// Returns the key of a heartbeat.
 pub(super) fn alive(node: &str) -> String {
     format!("{ALIVE}{node}")
 }
@@ -69,7 +69,7 @@ pub(super) enum Key<'a> {
     Charter,
     /// A member.
     Node(&'a str),
-    /// An announced lease.
+    /// A heartbeat.
     Alive(&'a str),
     /// A leadership.
     Lead(ShardId),

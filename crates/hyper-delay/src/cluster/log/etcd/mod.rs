@@ -4,13 +4,12 @@
 //! that one is silent, for a quarter of a lease altogether. So each request can be carried out more
 //! than once, and late: [`request`] says for each why that does no harm.
 //!
-//! # Which etcd
+//! # Why not etcd's leases
 //!
-//! etcd before 3.4.31 and 3.5.13 does not keep to the contract of a lease: a leader of etcd that
-//! was stopped for longer than a lease, and goes on, can end leases that were kept alive meanwhile
-//! (<https://github.com/etcd-io/etcd/issues/15247>). The node learns of it with its next sign of
-//! life; until then another node can lead, too. No entry is lost or mixed up, because each append
-//! is fenced.
+//! A lease of etcd can end although it was kept alive: before 3.4.31 and 3.5.13 a leader of etcd
+//! that was stopped for longer than a lease, and goes on, ends leases that its successor has kept
+//! alive (<https://github.com/etcd-io/etcd/issues/15247>). So etcd is asked for no time: a
+//! heartbeat is an ordinary key, and the nodes count ([`beats`](crate::cluster::beats)).
 //!
 //! # Reading
 //!

@@ -1,6 +1,6 @@
 //! The values: small JSON, for people with `etcdctl`.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, time::Duration};
 
 use etcd_client::KeyValue;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cluster::{
     Charter,
-    log::{Leader, LeaseId, Member, NodeName},
+    log::{Beat, Leader, LeaseId, Led, Member, NodeName},
 };
 
 /// The value of a leadership.
@@ -21,9 +21,22 @@ struct Lead<'a> {
     node: Cow<'a, str>,
     #[serde(borrow)]
     address: Cow<'a, str>,
+    #[serde(borrow)]
+    lease: Cow<'a, str>,
 }
 
-/// The value of a member and of an announced lease.
+/// The value of a heartbeat. The lease comes first: see [`of_lease`].
+#[derive(Serialize, Deserialize)]
+struct Alive<'a> {
+    /// In hexadecimal digits, because few programs read a JSON number with 64 bits.
+    #[serde(borrow)]
+    lease: Cow<'a, str>,
+    ttl_ms: u64,
+    #[serde(borrow)]
+    address: Cow<'a, str>,
+}
+
+/// The value of a member.
 #[derive(Serialize, Deserialize)]
 struct Reached<'a> {
     #[serde(borrow)]
@@ -43,14 +56,40 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 /// Returns the value of a leadership.
-pub(super) fn lead(member: &Member) -> Vec<u8> {
+pub(super) fn lead(member: &Member, lease: LeaseId) -> Vec<u8> {
     json(&Lead {
         node: (&*member.node).into(),
+        address: (&*member.address).into(),
+        lease: digits(lease).into(),
+    })
+}
+
+/// Returns the value of a heartbeat.
+pub(super) fn alive(member: &Member, lease: LeaseId, ttl: Duration) -> Vec<u8> {
+    json(&Alive {
+        lease: digits(lease).into(),
+        ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
         address: (&*member.address).into(),
     })
 }
 
-/// Returns the value of a member, and of its announced lease.
+/// Returns a value before those of all heartbeats of a lease, and one after them. No other
+/// heartbeat is between them, so two comparisons tell whether a heartbeat is of the lease.
+pub(super) fn of_lease(lease: LeaseId) -> (String, String) {
+    let begin = format!(r#"{{"lease":"{}"#, digits(lease));
+    (format!("{begin}\""), format!("{begin}#"))
+}
+
+fn digits(LeaseId(lease): LeaseId) -> String {
+    format!("{lease:016x}")
+}
+
+fn lease(kv: &KeyValue, digits: &str, cure: &str) -> Result<LeaseId, EtcdError> {
+    let lease = u64::from_str_radix(digits, 16).map_err(|_| EtcdError::value(kv, cure));
+    Ok(LeaseId(lease?))
+}
+
+/// Returns the value of a member.
 pub(super) fn reached(member: &Member) -> Vec<u8> {
     json(&Reached {
         address: (&*member.address).into(),
@@ -72,14 +111,48 @@ pub(super) fn charter(charter: Charter) -> Vec<u8> {
 
 /// Reads a leadership.
 pub(super) fn leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
-    let Lead { node, address } = parse(kv, "delete it, and a node leads the shard again")?;
+    const CURE: &str = "delete it, and a node leads the shard again";
+    let Lead {
+        node,
+        address,
+        lease: digits,
+    } = parse(kv, CURE)?;
     Ok(Leader {
         member: Member {
             node: node.into(),
             address: address.into(),
         },
-        epoch: kv.create_revision().cast_unsigned(),
-        lease: LeaseId(kv.lease()),
+        epoch: kv.mod_revision().cast_unsigned(),
+        lease: lease(kv, &digits, CURE)?,
+    })
+}
+
+/// Reads a leader, and finds the heartbeat of its node.
+pub(super) fn led(kv: &KeyValue, alive: &[KeyValue]) -> Result<Led, EtcdError> {
+    let leader = leader(kv)?;
+    let beat = beat_of(&leader.member.node, alive)?;
+    Ok(Led { leader, beat })
+}
+
+/// Finds the heartbeat of a node.
+pub(super) fn beat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Beat>, EtcdError> {
+    let mut alive = alive.iter();
+    let beat = alive.find(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)));
+    beat.map(beat_in).transpose()
+}
+
+/// Reads a heartbeat.
+pub(super) fn beat_in(kv: &KeyValue) -> Result<Beat, EtcdError> {
+    const CURE: &str = "stop its node, delete it, and start the node again";
+    let Alive {
+        lease: digits,
+        ttl_ms,
+        ..
+    } = parse(kv, CURE)?;
+    Ok(Beat {
+        revision: kv.mod_revision().cast_unsigned(),
+        lease: lease(kv, &digits, CURE)?,
+        ttl: Duration::from_millis(ttl_ms),
     })
 }
 

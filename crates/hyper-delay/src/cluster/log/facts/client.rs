@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Answer, Appended, Fence, Leader, LeaseId, Log, Member, Membership, NodeName, Request, Tail,
+        Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Log, Member, Membership,
+        NodeName, Over, Request, Tail,
     },
 };
 
-/// A lease that does not end while a test runs.
-pub(crate) const LONG: Duration = Duration::from_secs(600);
+/// How long the leases last. Nothing depends on it: the log keeps no time.
+pub(crate) const TTL: Duration = Duration::from_millis(2_500);
 
 pub(crate) const SHARD: ShardId = ShardId(0);
 
@@ -47,15 +48,19 @@ macro_rules! answered {
 }
 
 impl<'a, L: Log> Node<'a, L> {
-    /// A node with a lease of that time, in a cluster that is made if there is none.
-    pub(crate) async fn new(log: &'a L, name: &'static str, ttl: Duration) -> Self {
-        let mut node = Self {
-            log,
-            name,
-            lease: LeaseId(0),
-        };
+    /// A node with a lease of its own that has not begun, in a cluster that is made if there is
+    /// none.
+    pub(crate) async fn new(log: &'a L, name: &'static str) -> Self {
+        let lease = LeaseId(fastrand::u64(..));
+        let node = Self { log, name, lease };
         node.found(CHARTER).await;
-        node.lease = node.grant(ttl).await.0;
+        node
+    }
+
+    /// A node whose lease has begun.
+    pub(crate) async fn announced(log: &'a L, name: &'static str) -> Self {
+        let node = Self::new(log, name).await;
+        assert_eq!(node.announce(0).await, Announced::Done);
         node
     }
 
@@ -67,29 +72,52 @@ impl<'a, L: Log> Node<'a, L> {
         answered!(self, Request::Found(charter), Answer::Founded(charter) => charter)
     }
 
-    pub(crate) async fn grant(&self, ttl: Duration) -> (LeaseId, Duration) {
-        answered!(self, Request::Grant(ttl), Answer::Granted(lease, ttl) => (lease, ttl))
-    }
-
-    pub(crate) async fn keep_alive(&self) -> Option<Duration> {
-        answered!(self, Request::KeepAlive(self.lease), Answer::Alive(ttl) => ttl)
-    }
-
-    pub(crate) async fn announce(&self) -> bool {
+    pub(crate) async fn announce(&self, over: u64) -> Announced {
         let request = Request::Announce {
             member: member(self.name),
             lease: self.lease,
+            ttl: TTL,
+            over,
         };
-        answered!(self, request, Answer::Announced(is_announced) => is_announced)
+        answered!(self, request, Answer::Announced(announced) => announced)
+    }
+
+    pub(crate) async fn keep_alive(&self) -> bool {
+        let request = Request::KeepAlive {
+            node: self.name.into(),
+            lease: self.lease,
+        };
+        answered!(self, request, Answer::Alive(is_alive) => is_alive)
+    }
+
+    pub(crate) async fn leave(&self) {
+        let request = Request::Leave {
+            node: self.name.into(),
+            lease: self.lease,
+        };
+        answered!(self, request, Answer::Done => ());
+    }
+
+    /// Returns the heartbeat of a member.
+    pub(crate) async fn beat_of(&self, name: &str) -> Option<Beat> {
+        self.ask(Request::Join(member(name))).await;
+        let mut members = self.members().await.into_iter();
+        let member = members.find(|it| &*it.member.node == name);
+        member.expect("it has joined").beat
     }
 
     pub(crate) async fn lead(&self) -> Option<Leader> {
+        self.take_over(None).await.map(|led| led.leader)
+    }
+
+    pub(crate) async fn take_over(&self, over: Option<Over>) -> Option<Led> {
         let request = Request::Lead {
             shard: SHARD,
             lease: self.lease,
             member: member(self.name),
+            over,
         };
-        answered!(self, request, Answer::Leads(leader) => leader)
+        answered!(self, request, Answer::Leads(led) => led)
     }
 
     /// Leads the shard for the first time, or panics.

@@ -1,4 +1,4 @@
-//! The log in memory, on a real clock.
+//! The log in memory, as a log that can be shared.
 
 use std::{
     collections::BTreeMap,
@@ -6,21 +6,15 @@ use std::{
     time::Duration,
 };
 
-use race_wheel::Tick;
-
-use crate::{
-    clock::Clock,
-    cluster::{
-        ShardId,
-        log::{Answer, Leader, Log, Member, News, NodeName, Request, Unanswered, fake::FakeLog},
-    },
+use crate::cluster::{
+    ShardId,
+    log::{Answer, Leader, Log, Member, News, NodeName, Request, Unanswered, fake::FakeLog},
 };
 
-/// The log in memory, on a real clock. It answers at once.
-#[derive(Debug)]
+/// The log in memory. It answers at once.
+#[derive(Debug, Default)]
 pub(super) struct InMemory {
     log: Mutex<FakeLog>,
-    clock: Clock,
 }
 
 /// What a watch has told.
@@ -31,21 +25,8 @@ struct Seen {
 }
 
 impl InMemory {
-    pub(super) fn new() -> Self {
-        Self {
-            log: Mutex::default(),
-            clock: Clock::new(),
-        }
-    }
-
-    fn now(&self) -> Tick {
-        self.clock.now().monotonic
-    }
-
     fn log(&self) -> MutexGuard<'_, FakeLog> {
-        let mut log = self.log.lock().unwrap();
-        log.expire(self.now());
-        log
+        self.log.lock().unwrap()
     }
 
     fn seen(&self) -> Seen {
@@ -90,8 +71,7 @@ impl InMemory {
 
 impl Log for InMemory {
     async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
-        let now = self.now();
-        Ok(self.log().carry_out(&request, now))
+        Ok(self.log().carry_out(&request))
     }
 
     async fn watch(&self, mut tell: impl FnMut(News) + Send) {

@@ -2,15 +2,23 @@
 
 mod client;
 mod in_memory;
+mod takeover;
 mod watched;
 
-use std::time::Duration;
-
-use super::{Answer, Appended, LeaseId, Log, Membership, Request};
+use super::{Announced, Answer, Appended, Log, Membership, Request};
 use crate::cluster::{Charter, replica};
-pub(crate) use client::{CHARTER, LONG, Node, SHARD, entry, member};
+pub(crate) use client::{CHARTER, Node, SHARD, TTL, entry, member};
 use in_memory::InMemory;
-pub(crate) use watched::{tell_entries, tell_leaders, tell_members, until};
+pub(crate) use takeover::{
+    heartbeat_changes_with_each_sign_of_life, heartbeat_is_replaced_by_its_revision,
+    heartbeat_of_a_node_that_leaves_is_gone, leadership_needs_the_announced_lease,
+    leadership_of_a_node_that_lives_is_not_taken_over,
+    leadership_of_a_replaced_lease_is_taken_over, leadership_of_a_silent_node_is_taken_over,
+    leadership_that_has_changed_is_not_taken_over,
+};
+#[cfg(feature = "cluster")]
+pub(crate) use watched::until;
+pub(crate) use watched::{tell_entries, tell_leaders, tell_members};
 
 /// Passes the names of all facts to a macro.
 macro_rules! for_each_fact {
@@ -22,9 +30,14 @@ macro_rules! for_each_fact {
             entry_of_an_ended_leadership_is_refused
             shard_has_one_leader
             leadership_ends_only_by_its_own_fence
-            leadership_needs_a_lease
-            lease_that_is_not_kept_alive_ends
-            node_announces_one_lease
+            leadership_needs_the_announced_lease
+            leadership_of_a_silent_node_is_taken_over
+            leadership_of_a_node_that_lives_is_not_taken_over
+            leadership_of_a_replaced_lease_is_taken_over
+            leadership_that_has_changed_is_not_taken_over
+            heartbeat_changes_with_each_sign_of_life
+            heartbeat_is_replaced_by_its_revision
+            heartbeat_of_a_node_that_leaves_is_gone
             report_needs_the_announced_lease
             tail_is_read_in_parts
             trimmed_entries_do_not_come_back
@@ -45,7 +58,7 @@ mod in_memory_facts {
             $(
                 #[tokio::test]
                 async fn $fact() {
-                    super::$fact(&InMemory::new()).await;
+                    super::$fact(&InMemory::default()).await;
                 }
             )*
         };
@@ -58,7 +71,7 @@ pub(crate) async fn cluster_is_made_once(log: &impl Log) {
         log.call(Request::Charter).await.unwrap(),
         Answer::Charter(None)
     );
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     let other = Charter {
         cluster: 1,
         shards: 5,
@@ -73,7 +86,7 @@ pub(crate) async fn cluster_is_made_once(log: &impl Log) {
 }
 
 pub(crate) async fn entry_is_appended_in_its_place_only(log: &impl Log) {
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     let fence = a.fence().await;
     let (one, two) = (entry("one"), entry("two"));
     assert_eq!(a.append(fence, 2, &two).await, Appended::Conflict, "a gap");
@@ -89,8 +102,8 @@ pub(crate) async fn entry_is_appended_in_its_place_only(log: &impl Log) {
 
 pub(crate) async fn entry_that_is_there_is_done_whoever_leads(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     let fence = a.fence().await;
     assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
@@ -102,8 +115,8 @@ pub(crate) async fn entry_that_is_there_is_done_whoever_leads(log: &impl Log) {
 
 pub(crate) async fn entry_of_an_ended_leadership_is_refused(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     let old = a.fence().await;
     a.resign(old).await;
@@ -118,102 +131,54 @@ pub(crate) async fn entry_of_an_ended_leadership_is_refused(log: &impl Log) {
 
 pub(crate) async fn shard_has_one_leader(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     let leader = a.lead().await.unwrap();
     assert_eq!(b.lead().await, Some(leader.clone()));
     assert_eq!(a.lead().await, Some(leader.clone()), "repeated");
-    assert_eq!(b.tail(0).await.leader, Some(leader));
+    assert_eq!(b.tail(0).await.led.map(|led| led.leader), Some(leader));
 }
 
 pub(crate) async fn leadership_ends_only_by_its_own_fence(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     let old = a.fence().await;
     a.resign(old).await;
     a.resign(old).await;
-    assert_eq!(a.tail(0).await.leader, None);
+    assert_eq!(a.tail(0).await.led, None);
     let new = b.fence().await;
     a.resign(old).await;
-    assert_eq!(a.tail(0).await.leader.unwrap().epoch, new.epoch);
-}
-
-pub(crate) async fn leadership_needs_a_lease(log: &impl Log) {
-    let mut a = Node::new(log, "a", LONG).await;
-    let lease = std::mem::replace(&mut a.lease, LeaseId(i64::MAX));
-    assert_eq!(a.keep_alive().await, None);
-    assert_eq!(a.lead().await, None);
-    assert!(!a.announce().await);
-    a.lease = lease;
-    let leader = a.lead().await;
-    assert!(leader.is_some());
-    a.lease = LeaseId(i64::MAX);
-    assert_eq!(a.lead().await, leader, "there is one already");
-}
-
-/// The shortest lease that etcd grants by default has two seconds.
-const SHORT: Duration = Duration::from_secs(2);
-
-pub(crate) async fn lease_that_is_not_kept_alive_ends(log: &impl Log) {
-    let (a, b) = (
-        Node::new(log, "a", SHORT).await,
-        Node::new(log, "b", LONG).await,
-    );
-    assert_eq!(b.keep_alive().await, Some(LONG));
-    // Not kept alive, a lease of two seconds may end before this on a slow machine.
-    if a.announce().await && a.lead().await.is_some() {
-        until(async || b.tail(0).await.leader.is_none()).await;
-    }
-    until(async || a.keep_alive().await.is_none()).await;
-    assert!(!a.announce().await);
-    assert_eq!(a.lead().await, None);
-    assert!(b.announce().await);
-    b.fence().await;
-}
-
-pub(crate) async fn node_announces_one_lease(log: &impl Log) {
-    let (first, second) = (
-        Node::new(log, "a", SHORT).await,
-        Node::new(log, "a", LONG).await,
-    );
-    first.announce().await;
-    first.announce().await;
-    // Once the first one has ended, and not before.
-    until(async || second.announce().await).await;
-    assert_eq!(first.keep_alive().await, None);
-    assert!(second.announce().await, "repeated");
-    let third = Node::new(log, "a", LONG).await;
-    assert!(!third.announce().await);
-    assert!(Node::new(log, "b", LONG).await.announce().await);
+    assert_eq!(a.tail(0).await.led.unwrap().leader.epoch, new.epoch);
 }
 
 pub(crate) async fn report_needs_the_announced_lease(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
+    a.leave().await;
     assert!(!a.report(3).await);
     assert_eq!(
         (a.reports().await, a.tail(0).await.reported),
         (vec![], None)
     );
-    assert!(a.announce().await && b.announce().await);
+    assert_eq!(a.announce(0).await, Announced::Done);
     assert!(a.report(3).await && b.report(5).await && a.report(2).await);
-    let earlier = Node::new(log, "a", LONG).await;
+    let earlier = Node::new(log, "a").await;
     assert!(!earlier.report(9).await);
     let reports = [("a".into(), 2), ("b".into(), 5)];
     assert_eq!(a.reports().await, reports);
     assert_eq!(a.tail(0).await.reported, Some(2));
     assert_eq!(b.tail(0).await.reported, Some(5));
-    let c = Node::new(log, "c", LONG).await;
+    let c = Node::announced(log, "c").await;
     assert_eq!(c.tail(0).await.reported, None);
 }
 
 pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     let fence = a.fence().await;
     for seq in 1..=80 {
         // The longest are as long as etcd allows, almost.
@@ -248,7 +213,7 @@ pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
 }
 
 pub(crate) async fn trimmed_entries_do_not_come_back(log: &impl Log) {
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     let fence = a.fence().await;
     for seq in 1..=5 {
         assert_eq!(a.append(fence, seq, &entry("it")).await, Appended::Done);
@@ -273,22 +238,25 @@ pub(crate) async fn trimmed_entries_do_not_come_back(log: &impl Log) {
 
 pub(crate) async fn members_are_permanent(log: &impl Log) {
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", LONG).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     assert_eq!(a.members().await, []);
     b.join().await;
     a.join().await;
     a.join().await;
-    assert!(b.announce().await && b.report(7).await);
-    let membership = |name, is_alive| Membership {
+    assert!(b.report(7).await);
+    a.leave().await;
+    let membership = |name, beat| Membership {
         member: member(name),
-        is_alive,
+        beat,
     };
-    let both = [membership("a", false), membership("b", true)];
+    let beat = b.beat_of("b").await;
+    assert!(beat.is_some());
+    let both = [membership("a", None), membership("b", beat)];
     assert_eq!(a.members().await, both);
     a.remove("b").await;
     a.remove("b").await;
-    assert_eq!(a.members().await, [membership("a", false)]);
+    assert_eq!(a.members().await, [membership("a", None)]);
     assert_eq!(a.reports().await, []);
 }

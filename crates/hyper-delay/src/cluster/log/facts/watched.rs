@@ -2,8 +2,8 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use super::{LONG, Node, SHARD, entry};
-use crate::cluster::log::{Appended, Log, News};
+use super::{Node, SHARD, entry};
+use crate::cluster::log::{Appended, Log, News, Over};
 
 /// Waits until something holds.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
@@ -21,7 +21,7 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
 async fn watched<L: Log>(log: &L, test: impl AsyncFnOnce(&Mutex<Vec<News>>)) {
     let news: Mutex<Vec<News>> = Mutex::default();
     let begun = async {
-        let herald = Node::new(log, "herald", LONG).await;
+        let herald = Node::new(log, "herald").await;
         until(async || {
             herald.join().await;
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -49,7 +49,7 @@ fn entries(news: &Mutex<Vec<News>>) -> Vec<(u64, String)> {
 }
 
 pub(crate) async fn tell_entries(log: &impl Log) {
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     let fence = a.fence().await;
     assert_eq!(a.append(fence, 1, &entry("before")).await, Appended::Done);
     watched(log, async |news| {
@@ -70,10 +70,9 @@ pub(crate) async fn tell_entries(log: &impl Log) {
 }
 
 pub(crate) async fn tell_leaders(log: &impl Log) {
-    let short = Duration::from_secs(2);
     let (a, b) = (
-        Node::new(log, "a", LONG).await,
-        Node::new(log, "b", short).await,
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
     );
     watched(log, async |news| {
         let leaders = || {
@@ -88,16 +87,22 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
         until(async || leaders().contains(&leader)).await;
         a.resign(a.fence().await).await;
         until(async || leaders() == [leader.clone(), None]).await;
-        // If it was slow, its lease has ended.
-        if let Some(other) = b.lead().await {
-            until(async || leaders() == [leader.clone(), None, Some(other.clone()), None]).await;
-        }
+        let other = b.lead().await;
+        until(async || leaders() == [leader.clone(), None, other.clone()]).await;
+        let led = a.tail(0).await.led.unwrap();
+        let over = Over {
+            epoch: led.leader.epoch,
+            silence: None,
+        };
+        let third = a.take_over(Some(over)).await.map(|led| led.leader);
+        let told = [leader, None, other, third];
+        until(async || leaders() == told).await;
     })
     .await;
 }
 
 pub(crate) async fn tell_members(log: &impl Log) {
-    let a = Node::new(log, "a", LONG).await;
+    let a = Node::announced(log, "a").await;
     watched(log, async |news| {
         let told = || {
             let news = news.lock().unwrap();

@@ -130,7 +130,7 @@ impl Cluster {
         };
         Self {
             log: {
-                let log = SharedLog::new(charter, clock);
+                let log = SharedLog::new(charter);
                 for node in 0..3 {
                     log.carry_out(&ToLog::Join(member(node)));
                 }

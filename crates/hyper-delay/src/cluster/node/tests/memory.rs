@@ -45,7 +45,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
         shards: SHARDS,
     };
     let clock = Clock::new();
-    let log = SharedLog::new(charter, clock);
+    let log = SharedLog::new(charter);
     log.carry_out(&crate::cluster::log::Request::Join(fixture::member(0)));
     let config = NodeConfig {
         charter,

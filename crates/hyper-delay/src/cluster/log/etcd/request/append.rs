@@ -22,7 +22,7 @@ pub(super) async fn append(
     let (lead, place) = (key::lead(fence.shard), key::entry(fence.shard, seq));
     let epoch = fence.epoch.cast_signed();
     let mut compares = vec![
-        Compare::create_revision(&*lead, CompareOp::Equal, epoch),
+        Compare::mod_revision(&*lead, CompareOp::Equal, epoch),
         Compare::version(&*place, CompareOp::Equal, 0),
     ];
     // There is no place before the first one, so the comparison must fail: no version is below 0.
@@ -44,7 +44,7 @@ pub(super) async fn append(
     }
     let (there, leads) = (done.read_one()?, done.read_one()?);
     let is_there = there.is_some_and(|there| there.value() == &**entry);
-    let is_led = leads.is_some_and(|leads| leads.create_revision() == epoch);
+    let is_led = leads.is_some_and(|leads| leads.mod_revision() == epoch);
     Ok(Answer::Appended(match (is_there, is_led) {
         (true, _) => Appended::Done,
         (false, false) => Appended::Fenced,

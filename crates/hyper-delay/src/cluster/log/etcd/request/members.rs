@@ -5,11 +5,7 @@ use crate::cluster::{
     ShardId,
     log::{
         Answer, Member, Membership, NodeName,
-        etcd::{
-            error::EtcdError,
-            key::{self, Key},
-            value,
-        },
+        etcd::{error::EtcdError, key, value},
     },
 };
 
@@ -37,18 +33,14 @@ pub(super) async fn members(kv: &mut KvClient) -> Result<Answer, EtcdError> {
     let all = GetOptions::new().with_prefix();
     let txn = Txn::new().and_then([
         TxnOp::get(key::NODES, Some(all.clone())),
-        TxnOp::get(key::ALIVE, Some(all.with_keys_only())),
+        TxnOp::get(key::ALIVE, Some(all)),
     ]);
     let mut done = Done::run(kv, txn).await?;
     let (members, alive) = (done.read()?, done.read()?);
-    let is_alive = |node: &str| {
-        let mut alive = alive.iter();
-        alive.any(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)))
-    };
     let member = |kv| {
         let member = value::member(kv)?;
-        let is_alive = is_alive(&member.node);
-        Ok(Membership { member, is_alive })
+        let beat = value::beat_of(&member.node, &alive)?;
+        Ok(Membership { member, beat })
     };
     let members: Result<_, EtcdError> = members.iter().map(member).collect();
     Ok(Answer::Members(members?))

@@ -19,7 +19,7 @@ use crate::cluster::log::{Answer, Request};
 /// Returns how soon a further member is asked.
 pub(super) const fn pace(request: &Request) -> Pace {
     match request {
-        Request::Grant(_) | Request::KeepAlive(_) => Pace::Soon,
+        Request::Announce { .. } | Request::KeepAlive { .. } => Pace::Soon,
         // A copy that is late could undo what an operator has done since.
         Request::Join(_) | Request::Remove(_) => Pace::Never,
         _ => Pace::Late,
@@ -30,14 +30,20 @@ pub(super) const fn pace(request: &Request) -> Pace {
 pub(super) async fn carry_out(client: Client, request: &Request) -> Result<Answer, EtcdError> {
     let mut kv = client.kv_client();
     match request {
-        Request::Grant(ttl) => lease::grant(&mut client.lease_client(), *ttl).await,
-        Request::KeepAlive(lease) => lease::keep_alive(&client, *lease).await,
-        Request::Announce { member, lease } => lease::announce(&mut kv, member, *lease).await,
+        Request::Announce {
+            member,
+            lease,
+            ttl,
+            over,
+        } => lease::announce(&mut kv, member, *lease, *ttl, *over).await,
+        Request::KeepAlive { node, lease } => lease::keep_alive(&mut kv, node, *lease).await,
+        Request::Leave { node, lease } => lease::leave(&mut kv, node, *lease).await,
         Request::Lead {
             shard,
             lease,
             member,
-        } => lead::lead(&mut kv, *shard, *lease, member).await,
+            over,
+        } => lead::lead(&mut kv, *shard, *lease, member, over.as_ref()).await,
         Request::Resign(fence) => lead::resign(&mut kv, *fence).await,
         Request::Append { fence, seq, entry } => append::append(&mut kv, *fence, *seq, entry).await,
         Request::Tail { shard, from, node } => tail::tail(&mut kv, *shard, *from, node).await,

@@ -1,6 +1,6 @@
-use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+use etcd_client::{GetOptions, KvClient, Txn, TxnOp};
 
-use super::Done;
+use super::{Done, lease::is_of};
 use crate::cluster::{
     ShardId,
     log::{
@@ -18,9 +18,8 @@ pub(super) async fn report(
     lease: LeaseId,
     synced: u64,
 ) -> Result<Answer, EtcdError> {
-    let is_current = Compare::lease(key::alive(node), CompareOp::Equal, lease.0);
     let note = TxnOp::put(key::report(shard, node), value::report(synced), None);
-    let done = Done::run(kv, Txn::new().when([is_current]).and_then([note])).await?;
+    let done = Done::run(kv, Txn::new().when(is_of(node, lease)).and_then([note])).await?;
     Ok(Answer::Reported(done.succeeded))
 }
 

@@ -44,13 +44,14 @@ pub(super) async fn tail(
     let one = one.with_limit(1).with_keys_only();
     let txn = Txn::new().and_then([
         TxnOp::get(key::lead(shard), None),
+        TxnOp::get(key::ALIVE, Some(GetOptions::new().with_prefix())),
         TxnOp::get(key::report(shard, node), None),
         TxnOp::get(key::journal(shard), Some(one)),
         TxnOp::get(key::entry(shard, from), Some(part(shard, from))),
     ]);
     let begun = Instant::now();
     let mut done = Done::run(kv, txn).await?;
-    let (leader, reported) = (done.read_one()?, done.read_one()?);
+    let (leader, alive, reported) = (done.read_one()?, done.read()?, done.read_one()?);
     let (first, count) = done.read_counted()?;
     let Some(first) = first.first() else {
         return Err(EtcdError::Missing(key::entry(shard, 0)));
@@ -76,7 +77,9 @@ pub(super) async fn tail(
         }
     }
     Ok(Answer::Tail(Tail {
-        leader: leader.as_ref().map(value::leader).transpose()?,
+        led: leader
+            .map(|leader| value::led(&leader, &alive))
+            .transpose()?,
         first,
         last,
         reported: match &reported {

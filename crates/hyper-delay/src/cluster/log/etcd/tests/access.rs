@@ -11,7 +11,7 @@ use crate::cluster::log::{
         Etcd,
         config::{ClientCertificate, EtcdTls, EtcdUser},
     },
-    facts::{self, LONG, Node},
+    facts::{self, Node},
 };
 
 /// Writes a certificate and its key, signed by an authority.
@@ -99,9 +99,8 @@ async fn etcd_is_reached_as_a_user_with_rights_on_its_keys_only() {
     });
     let log = Etcd::new(&config).unwrap();
     facts::tell_entries(&log).await;
-    let b = Node::new(&log, "b", LONG).await;
-    assert_eq!(b.keep_alive().await, Some(LONG));
-    assert!(b.announce().await && b.report(1).await);
+    let b = Node::announced(&log, "b").await;
+    assert!(b.keep_alive().await && b.report(1).await);
     b.join().await;
     b.remove("b").await;
     assert_eq!(b.members().await, []);

@@ -5,9 +5,9 @@ use std::{sync::Mutex, time::Duration};
 
 use super::process::Processes;
 use crate::cluster::log::{
-    Answer, Appended, LeaseId, Log, News, Request,
+    Announced, Answer, Appended, LeaseId, Log, News, Request,
     etcd::{Etcd, endpoints::Pace, request::pace},
-    facts::{LONG, Node, entry, until},
+    facts::{Node, entry, until},
 };
 
 /// The node `a`, on a log of its own.
@@ -16,8 +16,13 @@ fn node(log: &Etcd, lease: LeaseId) -> Node<'_, Etcd> {
     Node { log, name, lease }
 }
 
+fn keep_alive(lease: LeaseId) -> Request {
+    let node = "a".into();
+    Request::KeepAlive { node, lease }
+}
+
 /// Repeats a request until it is answered.
-async fn answer(log: &Etcd, request: &Request) -> Answer {
+pub(super) async fn answer(log: &Etcd, request: &Request) -> Answer {
     let mut answer = None;
     until(async || {
         answer = log.call(request.clone()).await.ok();
@@ -33,14 +38,14 @@ async fn every_call_is_answered_while_a_follower_is_stopped() {
     let leader = etcd.leader().await;
     let follower = (leader + 1) % 3;
     let calm = etcd.log_at(leader);
-    let a = Node::new(&calm, "a", LONG).await;
+    let a = Node::announced(&calm, "a").await;
     let fence = a.fence().await;
     etcd.stop(follower);
     // Each log is new, so it asks the stopped member first.
     let stopped = || etcd.log_at(follower);
-    assert_eq!(node(&stopped(), a.lease).keep_alive().await, Some(LONG));
-    let (lease, _) = node(&stopped(), a.lease).grant(LONG).await;
-    assert_ne!(lease, a.lease);
+    assert!(node(&stopped(), a.lease).keep_alive().await);
+    let announced = node(&stopped(), a.lease).announce(0).await;
+    assert_eq!(announced, Announced::Done);
     let log = stopped();
     let b = node(&log, a.lease);
     assert_eq!(b.append(fence, 1, &entry("it")).await, Appended::Done);
@@ -61,12 +66,12 @@ async fn leader_of_etcd(fail: impl AsyncFnOnce(&mut Processes, usize)) {
     let mut etcd = Processes::three().await;
     let leader = etcd.leader().await;
     let log = etcd.log_at(leader);
-    let a = Node::new(&log, "a", LONG).await;
+    let a = Node::announced(&log, "a").await;
     let fence = a.fence().await;
     assert_eq!(a.append(fence, 1, &entry("one")).await, Appended::Done);
     fail(&mut etcd, leader).await;
-    let alive = answer(&log, &Request::KeepAlive(a.lease)).await;
-    assert_eq!(alive, Answer::Alive(Some(LONG)));
+    let alive = answer(&log, &keep_alive(a.lease)).await;
+    assert_eq!(alive, Answer::Alive(true));
     let append = |seq, text| Request::Append {
         fence,
         seq,
@@ -79,10 +84,10 @@ async fn leader_of_etcd(fail: impl AsyncFnOnce(&mut Processes, usize)) {
     let other = etcd.log_at((leader + 1) % 3);
     let b = node(&other, a.lease);
     let tail = b.tail(1).await;
-    assert_eq!(tail.leader.unwrap().epoch, fence.epoch);
+    assert_eq!(tail.led.unwrap().leader.epoch, fence.epoch);
     let entries = [(1, entry("one")), (2, entry("two")), (3, entry("three"))];
     assert_eq!(tail.entries, entries);
-    assert_eq!(b.keep_alive().await, Some(LONG));
+    assert!(b.keep_alive().await);
 }
 
 #[tokio::test]
@@ -115,13 +120,12 @@ async fn lease_is_not_kept_alive_by_a_leader_of_etcd_without_a_majority() {
     let log = Etcd::new(&config).unwrap();
     // The calls before may take longer, on a slow machine.
     let patient = etcd.log_at(leader);
-    let a = Node::new(&patient, "a", LONG).await;
-    assert_eq!(a.keep_alive().await, Some(LONG));
+    let a = Node::announced(&patient, "a").await;
+    assert!(a.keep_alive().await);
     etcd.stop((leader + 1) % 3);
     etcd.stop((leader + 2) % 3);
-    // It still takes itself for the leader, and would answer a plain sign of life.
-    let request = Request::KeepAlive(a.lease);
-    log.call(request).await.unwrap_err();
+    // It still takes itself for the leader.
+    log.call(keep_alive(a.lease)).await.unwrap_err();
 }
 
 #[tokio::test]
@@ -133,7 +137,7 @@ async fn without_a_majority_there_is_no_answer_until_it_is_back() {
     etcd.answers(&log).await;
     etcd.stop(0);
     etcd.kill(1);
-    for request in [Request::Charter, Request::Grant(LONG)] {
+    for request in [Request::Charter, keep_alive(LeaseId(1))] {
         log.call(request).await.unwrap_err();
     }
     etcd.restart(1);

@@ -109,7 +109,7 @@ async fn nodes_lead_and_take_over() {
     }
     nodes.remove(0).node.stop().await.unwrap();
     all_lead(&mut nodes).await;
-    // The end of the lease ends the leaderships of a node that ends as in a crash.
+    // A node that ends as in a crash is silent, and its leaderships are taken over.
     drop(nodes.remove(0));
     all_lead(&mut nodes).await;
     assert_eq!(nodes[0].leads, usize::from(SHARDS));

@@ -1,33 +1,39 @@
 //! Random requests of two nodes, to etcd and to the log in memory. Every answer must be the same.
 
-use std::sync::Arc;
-
-use race_wheel::Tick;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::process::Processes;
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Answer, Appended, Fence, Leader, LeaseId, Log, Request,
-        facts::{CHARTER, LONG, member},
+        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Over, Request, Silence,
+        facts::{CHARTER, TTL, member},
         fake::FakeLog,
     },
 };
 
 const NODES: [&str; 2] = ["a", "b"];
 const ROUNDS: u64 = 6;
-const REQUESTS: usize = 400;
+const REQUESTS: usize = 600;
 
-/// The same lease in both logs, which number them differently.
-type Leases = Vec<(LeaseId, LeaseId)>;
-/// The same leadership of a shard in both logs.
+/// The number of leases. Both nodes use them.
+const LEASES: u64 = 6;
+
+/// The same leadership of a shard in both logs, which number changes differently.
 type Epochs = Vec<(ShardId, u64, u64)>;
+/// The same heartbeat of a node in both logs.
+type Beats = Vec<(Arc<str>, u64, u64)>;
 
 /// The random requests, and what the logs call the same things.
 struct Requests {
     random: fastrand::Rng,
-    leases: Leases,
+    /// The same change in both logs: of etcd, by that of the log in memory.
+    revisions: BTreeMap<u64, u64>,
     epochs: Epochs,
+    beats: Beats,
+    /// The lease that the heartbeat of each node was of.
+    current: BTreeMap<Arc<str>, LeaseId>,
+    taken_over: usize,
     /// The last place of each journal, about.
     last: [u64; 3],
     sent: Vec<Pair>,
@@ -37,17 +43,19 @@ struct Requests {
 type Pair = (Request, Request);
 
 impl Requests {
-    fn lease(&mut self) -> (LeaseId, LeaseId) {
-        // A lease that was never granted, or one of those that were, mostly a recent one.
-        let none = (LeaseId(i64::MAX), LeaseId(i64::MAX));
-        match self.random.usize(0..10) {
-            0 => none,
-            1..4 => *self.random.choice(&self.leases).unwrap_or(&none),
-            _ => *self.leases.last().unwrap_or(&none),
+    fn any_lease(&mut self) -> LeaseId {
+        LeaseId(self.random.u64(0..LEASES))
+    }
+
+    /// Returns a lease, rather the one that a node has.
+    fn lease(&mut self, node: &str) -> LeaseId {
+        match self.current.get(node) {
+            Some(lease) if self.random.u8(0..4) > 0 => *lease,
+            _ => self.any_lease(),
         }
     }
 
-    fn fences(&mut self, shard: ShardId) -> (Fence, Fence) {
+    fn epoch(&mut self, shard: ShardId) -> (u64, u64) {
         let none = (shard, u64::MAX >> 1, u64::MAX >> 1);
         let mut latest = self.epochs.iter().rev();
         let latest = latest.find(|epoch| epoch.0 == shard);
@@ -57,13 +65,54 @@ impl Requests {
             1..3 => *self.random.choice(&self.epochs).unwrap_or(&none),
             _ => latest,
         };
-        let lease = self.lease();
-        let fence = |epoch, lease| Fence {
+        (epoch.1, epoch.2)
+    }
+
+    fn fences(&mut self, shard: ShardId) -> (Fence, Fence) {
+        let lease = self.any_lease();
+        let fence = |epoch| Fence {
             shard,
             epoch,
             lease,
         };
-        (fence(epoch.1, lease.0), fence(epoch.2, lease.1))
+        let epoch = self.epoch(shard);
+        (fence(epoch.0), fence(epoch.1))
+    }
+
+    /// The revision of a heartbeat, rather a late one.
+    fn beat(&mut self, node: &str) -> (u64, u64) {
+        let mut latest = self.beats.iter().rev();
+        let latest = latest.find(|beat| &*beat.0 == node);
+        let none = (Arc::from(node), 0, 0);
+        let latest = latest.unwrap_or(&none);
+        let beat = match self.random.usize(0..10) {
+            0..2 => &none,
+            2 => self.random.choice(&self.beats).unwrap_or(&none),
+            _ => latest,
+        };
+        (beat.1, beat.2)
+    }
+
+    fn over(&mut self, shard: ShardId) -> (Option<Over>, Option<Over>) {
+        if self.random.u8(0..3) == 0 {
+            return (None, None);
+        }
+        let epoch = self.epoch(shard);
+        if self.random.u8(0..6) == 0 {
+            let over = |epoch| {
+                let silence = None;
+                Some(Over { epoch, silence })
+            };
+            return (over(epoch.0), over(epoch.1));
+        }
+        let node = Arc::from(*self.random.choice(&NODES).expect("there are two"));
+        let beat = self.beat(&node);
+        let over = |epoch, revision| {
+            let node = Arc::clone(&node);
+            let silence = Some(Silence { node, revision });
+            Some(Over { epoch, silence })
+        };
+        (over(epoch.0, beat.0), over(epoch.1, beat.1))
     }
 
     fn seq(&mut self, shard: ShardId) -> u64 {
@@ -90,21 +139,33 @@ impl Requests {
         let shard = ShardId(self.random.u16(0..CHARTER.shards));
         let name = *self.random.choice(&NODES).expect("there are two");
         let (node, member) = (Arc::from(name), member(name));
-        let pair = match self.random.u8(0..40) {
-            0..2 => same(&Request::Grant(LONG)),
-            2..4 => {
-                let leases = self.lease();
-                (Request::KeepAlive(leases.0), Request::KeepAlive(leases.1))
+        let pair = match self.random.u8(0..46) {
+            0..4 => {
+                let lease = self.any_lease();
+                both(self.beat(name), |over| Request::Announce {
+                    member: member.clone(),
+                    lease,
+                    ttl: TTL,
+                    over,
+                })
             }
-            4..7 => both(self.lease(), |lease| Request::Announce {
-                member: member.clone(),
-                lease,
-            }),
-            7..11 => both(self.lease(), |lease| Request::Lead {
-                shard,
-                lease,
-                member: member.clone(),
-            }),
+            4 => {
+                let lease = self.lease(name);
+                same(&Request::Leave { node, lease })
+            }
+            40..46 => {
+                let lease = self.lease(name);
+                same(&Request::KeepAlive { node, lease })
+            }
+            5..11 => {
+                let lease = self.lease(name);
+                both(self.over(shard), |over| Request::Lead {
+                    shard,
+                    lease,
+                    member: member.clone(),
+                    over,
+                })
+            }
             11..13 => both(self.fences(shard), Request::Resign),
             13..24 => {
                 let seq = self.seq(shard);
@@ -127,9 +188,10 @@ impl Requests {
             }
             30..33 => {
                 let synced = self.random.u64(0..9);
-                both(self.lease(), |lease| Request::Report {
+                let lease = self.lease(name);
+                same(&Request::Report {
                     shard,
-                    node: node.clone(),
+                    node,
                     lease,
                     synced,
                 })
@@ -150,16 +212,15 @@ impl Requests {
 
     /// Notes what is new in two answers, and compares them.
     fn compare(&mut self, request: &Request, real: Answer, mut model: Answer) {
-        if let (Answer::Granted(real, _), Answer::Granted(model, _)) = (&real, &model) {
-            self.leases.push((*real, *model));
-        }
         if let (Answer::Leads(Some(real)), Answer::Leads(Some(model))) = (&real, &model)
             && let Request::Lead { shard, .. } = request
-            && !self.epochs.contains(&(*shard, real.epoch, model.epoch))
+            && let epoch = (*shard, real.leader.epoch, model.leader.epoch)
+            && !self.epochs.contains(&epoch)
         {
-            let is_later = self.epochs.last().is_none_or(|last| last.1 < real.epoch);
+            let is_later = self.epochs.last().is_none_or(|last| last.1 < epoch.1);
             assert!(is_later, "an epoch is higher than all before");
-            self.epochs.push((*shard, real.epoch, model.epoch));
+            self.epochs.push(epoch);
+            self.taken_over += usize::from(matches!(request, Request::Lead { over: Some(_), .. }));
         }
         if let (Answer::Tail(real), Answer::Tail(model)) = (&real, &mut model) {
             self.last[shard(request)] = real.last;
@@ -173,27 +234,54 @@ impl Requests {
             let last = &mut self.last[shard(request)];
             *last = (*last).max(*seq);
         }
-        match &mut model {
-            Answer::Granted(lease, _) => self.translate(lease),
-            Answer::Leads(leader) => self.translate_leader(leader),
-            Answer::Tail(tail) => self.translate_leader(&mut tail.leader),
+        if let (Request::Announce { member, lease, .. }, Answer::Announced(announced)) =
+            (request, &real)
+        {
+            let current = match announced {
+                Announced::Done => Some(*lease),
+                Announced::Not(there) => there.map(|beat| beat.lease),
+            };
+            let node = member.node.clone();
+            self.current.extend(current.map(|lease| (node, lease)));
+        }
+        match (&real, &mut model) {
+            (Answer::Leads(real), Answer::Leads(model)) => self.same_led(real, model),
+            (Answer::Tail(real), Answer::Tail(model)) => self.same_led(&real.led, &mut model.led),
+            (Answer::Announced(Announced::Not(real)), Answer::Announced(Announced::Not(model))) => {
+                let Request::Announce { member, .. } = request else {
+                    panic!("{request:?} announces nothing");
+                };
+                self.same_beat(&member.node, real, model);
+            }
+            (Answer::Members(real), Answer::Members(model)) => {
+                for (real, model) in real.iter().zip(model) {
+                    self.same_beat(&real.member.node, &real.beat, &mut model.beat);
+                }
+            }
             _ => {}
         }
         assert_eq!(real, model, "{request:?}");
     }
 
-    fn translate(&self, lease: &mut LeaseId) {
-        let mut leases = self.leases.iter();
-        let same = leases.find(|(_, model)| model == lease);
-        *lease = same.expect("it was granted").0;
+    /// Both revisions are of the same change: the one of etcd takes the place of the other.
+    fn same(&mut self, real: u64, model: &mut u64) {
+        *model = *self.revisions.entry(*model).or_insert(real);
     }
 
-    fn translate_leader(&self, leader: &mut Option<Leader>) {
-        if let Some(leader) = leader {
-            self.translate(&mut leader.lease);
-            let mut epochs = self.epochs.iter();
-            let same = epochs.find(|(_, _, model)| *model == leader.epoch);
-            leader.epoch = same.expect("it was won").1;
+    fn same_beat(&mut self, node: &Arc<str>, real: &Option<Beat>, model: &mut Option<Beat>) {
+        if let (Some(real), Some(model)) = (real, model) {
+            let beat = (node.clone(), real.revision, model.revision);
+            if !self.beats.contains(&beat) {
+                self.beats.push(beat);
+            }
+            self.same(real.revision, &mut model.revision);
+        }
+    }
+
+    fn same_led(&mut self, real: &Option<Led>, model: &mut Option<Led>) {
+        if let (Some(real), Some(model)) = (real, model) {
+            self.same(real.leader.epoch, &mut model.leader.epoch);
+            self.same_beat(&real.leader.member.node, &real.beat, &mut model.beat);
         }
     }
 }
@@ -221,24 +309,33 @@ async fn etcd_answers_as_the_log_in_memory_does() {
         Err(_) => (0..ROUNDS).map(|_| fastrand::u64(..)).collect(),
     };
     let etcd = Processes::one().await;
-    for seed in seeds {
+    let (mut appended, mut taken_over) = (0, 0);
+    for seed in &seeds {
         println!("ETCD_SEED={seed}");
-        run(&etcd, seed).await;
+        let run = run(&etcd, *seed).await;
+        appended += run.0;
+        taken_over += run.1;
     }
+    println!("{appended} appended, {taken_over} leaderships taken over");
+    let is_useful = appended > 10 * seeds.len() && taken_over > seeds.len();
+    assert!(is_useful, "the test is of no use");
 }
 
-async fn run(etcd: &Processes, seed: u64) {
+/// Returns how many entries were appended, and how many leaderships were taken over.
+async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
     let mut client = etcd.client().await;
     let all = etcd_client::DeleteOptions::new().with_prefix();
     client.delete("/hd/", Some(all)).await.unwrap();
     // Each node has connections of its own.
     let logs = [etcd.log(), etcd.log()];
     let mut model = FakeLog::default();
-    let now = Tick::new(0);
     let mut requests = Requests {
         random: fastrand::Rng::with_seed(seed),
-        leases: Vec::new(),
+        revisions: BTreeMap::new(),
         epochs: Vec::new(),
+        beats: Vec::new(),
+        current: BTreeMap::new(),
+        taken_over: 0,
         last: [0; 3],
         sent: Vec::new(),
     };
@@ -251,15 +348,8 @@ async fn run(etcd: &Processes, seed: u64) {
         };
         let log = &logs[requests.random.usize(0..2)];
         let answer = log.call(real.clone()).await.unwrap();
-        appended += u32::from(answer == Answer::Appended(Appended::Done));
-        requests.compare(&real, answer, model.carry_out(&faked, now));
-        if requests.random.u8(0..40) == 0
-            && let Some((lease, faked)) = requests.random.choice(&requests.leases)
-        {
-            // It has ended already, perhaps.
-            let _ended = client.lease_revoke(lease.0).await;
-            model.end(*faked);
-        }
+        appended += usize::from(answer == Answer::Appended(Appended::Done));
+        requests.compare(&real, answer, model.carry_out(&faked));
     }
-    assert!(appended > 10, "{appended} appended: the test is of no use");
+    (appended, requests.taken_over)
 }

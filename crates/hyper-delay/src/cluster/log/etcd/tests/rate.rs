@@ -14,9 +14,9 @@ use super::process::Processes;
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Answer, Appended, Fence, Log, Request,
+        Answer, Appended, Fence, Led, Log, Request,
         etcd::Etcd,
-        facts::{CHARTER, LONG, Node, member},
+        facts::{CHARTER, Node, member},
     },
 };
 
@@ -54,15 +54,16 @@ async fn appends_per_second() {
         let log = Arc::new(etcd.log_at(etcd.leader().await));
         let charter = Charter { shards, ..CHARTER };
         log.call(Request::Found(charter)).await.unwrap();
-        let a = Node::new(&*log, "a", LONG).await;
+        let a = Node::announced(&*log, "a").await;
         let mut writers = Vec::new();
         for shard in (0..shards).map(ShardId) {
             let request = Request::Lead {
                 shard,
                 lease: a.lease,
                 member: member("a"),
+                over: None,
             };
-            let Answer::Leads(Some(leader)) = log.call(request).await.unwrap() else {
+            let Answer::Leads(Some(Led { leader, .. })) = log.call(request).await.unwrap() else {
                 panic!("nobody leads yet");
             };
             let fence = Fence {

@@ -1,54 +1,81 @@
-//! What etcd itself does to a lease that is kept alive, when its leader was stopped for longer than
-//! the lease lasts.
-//!
-//! ```sh
-//! cargo test -p hyper-delay --features cluster --lib stalled -- --ignored --nocapture
-//! ```
+//! What becomes of a leadership whose node lives, when etcd's leader is stopped for longer than a
+//! lease lasts, and goes on. A lease of etcd ends then, before 3.4.31 and 3.5.13.
 
 use std::time::{Duration, Instant};
 
-use super::process::Processes;
-use crate::cluster::log::{Answer, Log, Request, etcd::Etcd, facts::Node};
+use super::{failures::answer, process::Processes};
+use crate::cluster::log::{
+    Answer, Appended, LeaseId, Led, Over, Request, Silence,
+    etcd::Etcd,
+    facts::{Node, SHARD, entry},
+};
 
-const ROUNDS: usize = 20;
-const TTL: Duration = Duration::from_secs(4);
+const TTL: Duration = Duration::from_secs(2);
 
-/// Returns whether the lease is there at the end, though it was kept alive all the time. `None`: it
-/// was not, so nothing follows.
-async fn outlives() -> Option<bool> {
+/// Gives a sign of life, and returns who leads afterwards.
+async fn beat(log: &Etcd, lease: LeaseId) -> Led {
+    let node = "a".into();
+    let alive = answer(log, &Request::KeepAlive { node, lease }).await;
+    assert_eq!(alive, Answer::Alive(true));
+    let tail = Request::Tail {
+        shard: SHARD,
+        from: 0,
+        node: "b".into(),
+    };
+    match answer(log, &tail).await {
+        Answer::Tail(tail) => tail.led.expect("a node leads"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn leadership_outlives_a_stalled_leader_of_etcd() {
     let etcd = Processes::three().await;
     let leader = etcd.leader().await;
-    let mut config = etcd.config();
-    config.lease = TTL;
-    config.endpoints.rotate_left((leader + 1) % 3);
-    let log = Etcd::new(&config).unwrap();
-    let a = Node::new(&log, "a", TTL).await;
+    let log = etcd.log_at((leader + 1) % 3);
+    let (a, b) = (
+        Node::announced(&log, "a").await,
+        Node::announced(&log, "b").await,
+    );
+    let fence = a.fence().await;
     etcd.stop(leader);
-    let (begin, mut held, mut is_stopped) = (Instant::now(), Instant::now(), true);
-    while begin.elapsed() < 3 * TTL {
-        let sent = Instant::now();
-        match log.call(Request::KeepAlive(a.lease)).await {
-            Ok(Answer::Alive(None)) => return (held.elapsed() < TTL).then_some(false),
-            Ok(_) => held = sent,
-            Err(_) => {}
-        }
+    let (begin, mut is_stopped) = (Instant::now(), true);
+    let mut seen = beat(&log, a.lease).await;
+    while is_stopped || begin.elapsed() < 4 * TTL {
         if is_stopped && begin.elapsed() > 2 * TTL {
             etcd.go_on(leader);
             is_stopped = false;
         }
         tokio::time::sleep(TTL / 40).await;
+        let led = beat(&log, a.lease).await;
+        assert_eq!(led.leader.epoch, fence.epoch);
+        let (before, after) = (seen.beat.expect("one"), led.beat.expect("one"));
+        assert!(before.revision < after.revision);
+        // A follower that has missed the last sign of life does not take over.
+        let over = Over {
+            epoch: fence.epoch,
+            silence: Some(Silence {
+                node: "a".into(),
+                revision: before.revision,
+            }),
+        };
+        let lead = Request::Lead {
+            shard: SHARD,
+            lease: b.lease,
+            member: crate::cluster::log::facts::member("b"),
+            over: Some(over),
+        };
+        assert_eq!(answer(&log, &lead).await, Answer::Leads(Some(led.clone())));
+        seen = led;
     }
-    Some(true)
-}
-
-#[tokio::test]
-#[ignore = "etcd before 3.4.31 and 3.5.13 fails: a leader that was stopped ends leases later"]
-async fn lease_that_is_kept_alive_outlives_a_stalled_leader_of_etcd() {
-    let mut ended = 0;
-    for round in 0..ROUNDS {
-        let outlives = outlives().await;
-        println!("{round}: {outlives:?}");
-        ended += usize::from(outlives == Some(false));
-    }
-    assert_eq!(ended, 0, "in {ROUNDS} rounds");
+    let append = Request::Append {
+        fence,
+        seq: 1,
+        entry: entry("it"),
+    };
+    let appended = answer(&log, &append).await;
+    assert_eq!(appended, Answer::Appended(Appended::Done));
+    // The member that was stopped sees the same.
+    let log = etcd.log_at(leader);
+    assert_eq!(beat(&log, a.lease).await.leader.epoch, fence.epoch);
 }

@@ -7,8 +7,8 @@ use crate::{
     cluster::{
         Charter, ShardId,
         log::{
-            Answer, Appended, Log, Request,
-            facts::{self, CHARTER, LONG, Node, SHARD, entry, member},
+            Answer, Appended, LeaseId, Log, Request,
+            facts::{self, CHARTER, Node, SHARD, TTL, entry, member},
         },
     },
     record::number::MOST_SHARDS,
@@ -31,9 +31,11 @@ async fn values(etcd: &Processes) -> Vec<String> {
 async fn values_can_be_read_by_people() {
     let etcd = Processes::one().await;
     let log = etcd.log();
-    let a = Node::new(&log, "a", LONG).await;
+    let mut a = Node::new(&log, "a").await;
+    a.lease = LeaseId(0xab12);
     a.join().await;
-    a.announce().await;
+    a.announce(0).await;
+    a.keep_alive().await;
     a.report(41).await;
     let fence = a.fence().await;
     assert_eq!(a.append(fence, 1, &entry("it")).await, Appended::Done);
@@ -41,8 +43,8 @@ async fn values_can_be_read_by_people() {
         values(&etcd).await,
         [
             "/hd/00000/at/a 41",
-            r#"/hd/00000/lead {"node":"a","address":"a.example:7000"}"#,
-            r#"/hd/alive/a {"address":"a.example:7000"}"#,
+            r#"/hd/00000/lead {"node":"a","address":"a.example:7000","lease":"000000000000ab12"}"#,
+            r#"/hd/alive/a {"lease":"000000000000ab12","ttl_ms":2500,"address":"a.example:7000"}"#,
             r#"/hd/charter {"cluster":"123456789abcdef0123456789abcdef0","shards":3}"#,
             r#"/hd/nodes/a {"address":"a.example:7000"}"#,
         ]
@@ -53,8 +55,7 @@ async fn values_can_be_read_by_people() {
 async fn value_that_no_node_writes_is_named_with_its_cure() {
     let etcd = Processes::one().await;
     let log = etcd.log();
-    let a = Node::new(&log, "a", LONG).await;
-    a.announce().await;
+    let a = Node::announced(&log, "a").await;
     let tail = Request::Tail {
         shard: SHARD,
         from: 0,
@@ -64,9 +65,17 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
         shard: SHARD,
         lease: a.lease,
         member: member("a"),
+        over: None,
+    };
+    let announce = Request::Announce {
+        member: member("c"),
+        lease: a.lease,
+        ttl: TTL,
+        over: 0,
     };
     let cases = [
         ("/hd/00000/lead", "[]", vec![lead, tail.clone()]),
+        ("/hd/alive/c", r#"{"lease":"x"}"#, vec![announce]),
         (
             "/hd/00000/at/a",
             "-1",
@@ -98,7 +107,9 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
             let said = format!("etcd's key {key} has the value {value:?}, which no node writes: ");
             let (_, cure) = error.split_once(&said).unwrap_or_else(|| panic!("{error}"));
             assert!(
-                cure.starts_with("delete it") || cure.starts_with("restore"),
+                ["delete it", "restore", "stop its node"]
+                    .iter()
+                    .any(|begin| cure.starts_with(begin)),
                 "{error}"
             );
         }
@@ -130,7 +141,7 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
 async fn journals_without_a_charter_are_not_begun_again() {
     let etcd = Processes::one().await;
     let log = etcd.log();
-    let a = Node::new(&log, "a", LONG).await;
+    let a = Node::new(&log, "a").await;
     etcd.client()
         .await
         .delete("/hd/charter", None)
@@ -188,14 +199,21 @@ async fn cluster_has_up_to_32_shards() {
     assert_eq!(removed, Answer::Done, "one transaction for all shards");
 }
 
+/// Numbers whose digits are close to each other are different leases.
 #[tokio::test]
-async fn lease_is_granted_in_whole_seconds() {
+async fn heartbeat_is_of_one_lease_only() {
     let etcd = Processes::one().await;
     let log = etcd.log();
-    let a = Node::new(&log, "a", Duration::from_millis(5_001)).await;
-    assert_eq!(a.keep_alive().await, Some(Duration::from_secs(6)));
-    for (asked, granted) in [(5_000, 5), (5_001, 6), (100, 2)] {
-        let granted = Duration::from_secs(granted);
-        assert_eq!(a.grant(Duration::from_millis(asked)).await.1, granted);
+    let leases = [0, 1, 0xf, 0x10, 0x11, u64::MAX >> 1, u64::MAX - 1, u64::MAX];
+    for lease in leases.map(LeaseId) {
+        let mut a = Node::new(&log, "a").await;
+        a.lease = lease;
+        a.announce(0).await;
+        for other in leases.map(LeaseId) {
+            a.lease = other;
+            assert_eq!(a.keep_alive().await, other == lease, "{other:?} {lease:?}");
+        }
+        a.lease = lease;
+        a.leave().await;
     }
 }
