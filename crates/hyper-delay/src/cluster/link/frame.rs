@@ -14,6 +14,9 @@ use crate::cluster::ShardId;
 /// The longest frame in bytes, without its length.
 pub(super) const LONGEST: usize = 8 << 20;
 
+/// A read has room for this many bytes.
+const READ: usize = 32 << 10;
+
 /// What a link carries after the handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Frame<M> {
@@ -95,6 +98,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
             if let Some(content) = self.codec.decode(&mut self.buffer)? {
                 return Ok(Some(content));
             }
+            self.buffer.reserve(READ);
             if self.reader.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(None);
             }

@@ -64,6 +64,8 @@ impl Outboxes {
 mod tests {
     use std::time::Duration;
 
+    use tokio::time;
+
     use super::*;
     use crate::{
         cluster::link::frame::{Frame, Frames, decode},
@@ -87,7 +89,8 @@ mod tests {
         let message = ToLeader::Adopted(7, copies);
         outboxes.send(vec![("b".into(), ShardId(3), message)]);
         let mut bytes = Vec::new();
-        outbox.take(&mut bytes).await;
+        let sent = time::timeout(Duration::from_secs(60), outbox.take(&mut bytes));
+        sent.await.expect("nothing was sent");
         let mut frames = Frames::new(&bytes[..], crate::cluster::link::frame::LONGEST);
         let mut received = 0;
         while let Some(content) = frames.next().await.unwrap() {

@@ -9,7 +9,7 @@ impl Material<'_> {
     pub(in crate::tls) fn nodes(mut self) -> Result<(ServerConfig, ClientConfig), TlsError> {
         self.fields = Fields::OF_NODES;
         let (files, fields) = (self.files, self.fields);
-        let copied = |bytes: &io::Result<Vec<u8>>| bytes.as_ref().map(Clone::clone).ok();
+        let copied = |bytes: &io::Result<Vec<u8>>| bytes.as_deref().map(<[u8]>::to_vec).ok();
         let (cert, key) = (copied(&self.cert), copied(&self.key));
         let ca = self.client_ca.as_ref().and_then(copied);
         let mut server = ServerConfig::clone(&*self.server()?.config);

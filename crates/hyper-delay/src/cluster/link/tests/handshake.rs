@@ -9,10 +9,13 @@ use crate::cluster::link::{
     listener::LinkListener,
 };
 
+/// A change of a side that would be taken, and a part of the error.
+type Case = (fn(&mut Side), &'static str);
+
 #[tokio::test]
 async fn a_node_that_does_not_belong_here_is_refused_with_the_cure() {
     let mut leading = node("b").await;
-    let cases: [(fn(&mut Side), &str); 5] = [
+    let cases: [Case; 5] = [
         (
             |side| side.cluster = 0xc2,
             "node b belongs to cluster 000000000000000000000000000000c1, and node a to \
