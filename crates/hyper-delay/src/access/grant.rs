@@ -58,6 +58,9 @@ pub(super) enum Proof {
     Token(Hash),
     /// A certificate with this name.
     Certificate(String),
+    /// It was shown to another node.
+    #[cfg(any(feature = "cluster", test))]
+    Elsewhere,
 }
 
 impl Grant {

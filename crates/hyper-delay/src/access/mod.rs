@@ -14,6 +14,8 @@ mod failures;
     allow(dead_code, reason = "only the commands write it")
 )]
 mod file;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) mod forwarded;
 mod grant;
 mod identity;
 mod owner;

@@ -40,6 +40,7 @@ pub(crate) mod clock_check;
 mod entry;
 pub(crate) mod forward;
 pub(crate) mod lease;
+pub(crate) mod link;
 pub(crate) mod log;
 pub(crate) mod merged;
 pub(crate) mod node;

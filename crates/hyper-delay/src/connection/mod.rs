@@ -38,6 +38,8 @@ pub(crate) use guest::{Answer, Asked, Guests, NoReply};
 pub(crate) use handshake::{Handshake, LONGEST as LONGEST_HANDSHAKE, refuse};
 pub(crate) use slots::{Slot, Slots};
 pub(crate) use socket::configure;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use socket::watch_over;
 pub(crate) use unfinished::Unfinished;
 
 use crate::{

@@ -10,16 +10,28 @@ const PROBES: u32 = 3;
 
 /// Sets the options of an accepted socket. They end a connection whose peer no longer responds.
 pub(crate) fn configure(stream: &TcpStream, config: &Config) -> io::Result<()> {
+    let idle = Duration::from_secs(config.keepalive_seconds);
+    let timeout = Duration::from_secs(config.user_timeout_seconds);
+    watch_over(stream, idle, timeout)
+}
+
+/// Lets a connection end when its peer no longer responds: it is asked after `idle`, and what was
+/// sent to it is acknowledged within `timeout`. Small writes are sent at once.
+pub(crate) fn watch_over(stream: &TcpStream, idle: Duration, timeout: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let socket = SockRef::from(stream);
-    let idle = Duration::from_secs(config.keepalive_seconds);
-    let interval = Duration::from_secs((config.keepalive_seconds / u64::from(PROBES)).max(1));
-    let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval);
+    let second = Duration::from_secs(1);
+    let interval = Duration::from_secs((idle / PROBES).as_secs()).max(second);
+    let keepalive = TcpKeepalive::new()
+        .with_time(idle.max(second))
+        .with_interval(interval);
     #[cfg(unix)]
     let keepalive = keepalive.with_retries(PROBES);
     socket.set_tcp_keepalive(&keepalive)?;
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(Duration::from_secs(config.user_timeout_seconds)))?;
+    socket.set_tcp_user_timeout(Some(timeout))?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = timeout;
     Ok(())
 }
 

@@ -96,6 +96,10 @@ pub(crate) enum Op {
 
 /// A revision of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub(crate) struct Subject {
     /// The route of the task.
     pub route: Arc<str>,

@@ -8,6 +8,10 @@ use crate::{
 
 /// Who asked for an operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub(crate) struct Actor {
     /// The name of the token, if the connection has one.
     pub by: Option<Arc<str>>,

@@ -5,6 +5,10 @@ use super::Compression;
 /// The compressions of payloads that a consumer accepts. Default: all. A payload that is not
 /// compressed is always accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Accept {
     lz4: bool,
     zstd: bool,

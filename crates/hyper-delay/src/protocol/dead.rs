@@ -8,6 +8,10 @@ use super::{
 
 /// A dead letter, or an orphaned task of any state.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct DeadTask {
     /// The id of the task.
     pub id: Arc<str>,

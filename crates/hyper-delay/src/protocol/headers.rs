@@ -24,6 +24,10 @@ const TEXT: usize = 4_096;
 
 /// Names and values for the consumer, kept as the text of a JSON object. Default: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Headers {
     /// Empty if there are none.
     text: Box<str>,

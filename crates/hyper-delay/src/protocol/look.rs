@@ -21,6 +21,10 @@ const REASON: usize = 1_024;
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum State {
     /// On disk for a later time.
     Waiting,
@@ -47,6 +51,10 @@ impl State {
 
 /// Which tasks of a route a request is for. Default: all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Filter {
     /// Only dead letters with this reason; an empty one means those without a reason.
     pub reason: Option<Arc<str>>,
@@ -94,6 +102,10 @@ impl Filter {
 
 /// A request for a list of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct List {
     /// Only tasks of this route.
     pub route: Option<Arc<str>>,
@@ -145,12 +157,20 @@ pub(super) fn limit(fields: &Fields<'_>) -> Result<u16, Fault> {
 
 /// The content of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Content {
     /// The label of the payload.
     pub compression: Compression,
     /// The length of the payload in bytes.
     pub length: usize,
     /// The payload. `None` if it does not fit into a line.
+    #[cfg_attr(
+        any(feature = "cluster", test),
+        serde(with = "super::encoded::maybe_bytes")
+    )]
     pub payload: Option<Box<[u8]>>,
     /// What its deliveries carry beside the payload.
     pub headers: Headers,
@@ -188,6 +208,10 @@ impl ContentSink for Count {
 
 /// A task as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Seen {
     /// Its route.
     pub route: Arc<str>,
@@ -204,6 +228,7 @@ pub struct Seen {
     /// Why a dead letter died, if that is known.
     pub reason: Option<Arc<str>>,
     /// What applies to it instead of the settings.
+    #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::terms"))]
     pub terms: Option<Box<Terms>>,
     /// Its content, if it was asked for and can be read.
     pub content: Option<Content>,
@@ -242,6 +267,10 @@ impl Seen {
 
 /// The number of waiting tasks in a row of equal spans of time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Spans {
     /// The start of the first span in Unix milliseconds. Spans begin at whole minutes, hours and
     /// days of UTC.
@@ -252,6 +281,10 @@ pub struct Spans {
 
 /// How many tasks wait for the minutes, hours and days ahead.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Future {
     /// The next 60 minutes, the current one first.
     pub minutes: Spans,

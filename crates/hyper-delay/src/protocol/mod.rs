@@ -43,6 +43,8 @@ mod reply;
 mod stats;
 mod version;
 
+#[cfg(any(feature = "cluster", test))]
+mod encoded;
 mod headers;
 mod terms;
 

@@ -11,6 +11,10 @@ use super::{
 
 /// What is done with every task that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum BulkAct {
     /// Makes dead letters due now.
     Kick,
@@ -34,6 +38,10 @@ impl BulkAct {
 
 /// A request for a bulk operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct BulkRequest {
     /// What is done with each task.
     pub act: BulkAct,
@@ -70,17 +78,26 @@ pub(super) fn job(fields: &Fields<'_>) -> Result<u64, Fault> {
     fields.job().required(job, what)
 }
 
+/// One of a few words. A name of its own, as `serde` would borrow a reference from what it decodes.
+type Word = &'static str;
+
 /// A bulk operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct JobRow {
     /// Its number.
     pub job: u64,
     /// What it does: the kind of its request.
-    pub act: &'static str,
+    #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::word"))]
+    pub act: Word,
     /// The route of the tasks.
     pub route: Arc<str>,
     /// `running`, `done`, `stopped` or `failed`.
-    pub state: &'static str,
+    #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::word"))]
+    pub state: Word,
     /// Number of tasks that were kicked or removed so far.
     pub changed: u64,
     /// Which tasks it is for.
@@ -121,6 +138,10 @@ impl JobRow {
 
 /// A line of the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct AuditRow {
     /// Its number, counted from 1.
     pub number: u64,
@@ -174,6 +195,10 @@ impl AuditRow {
 
 /// The number of dead letters with the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct ReasonRow {
     /// Their route.
     pub route: Arc<str>,

@@ -5,6 +5,10 @@ use std::sync::Arc;
 /// An error reply. The connection stays open, and the request has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", code.as_str())]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Refusal {
     /// The kind of error, for programs.
     pub code: Code,
@@ -47,6 +51,10 @@ impl Refusal {
 
 /// The kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Code {
     /// The line is not one JSON object, or has a field twice.
     BadJson,

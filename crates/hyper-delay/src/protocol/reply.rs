@@ -12,6 +12,10 @@ const SERVER: &str = concat!("hyper-delay ", env!("CARGO_PKG_VERSION"));
 
 /// A reply to a request, or the notice that a route was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Reply {
     /// The version of the protocol from this reply on.
     Hello(Version),
@@ -113,6 +117,7 @@ pub enum Reply {
         /// The position of its first byte.
         offset: u64,
         /// The bytes. None only at the end.
+        #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::bytes"))]
         data: Box<[u8]>,
         /// Whether there are more after these.
         more: bool,
@@ -189,6 +194,10 @@ pub enum Reply {
 
 /// Why a route is no longer bound to a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Reason {
     /// The connection sent `unregister`.
     Asked,

@@ -20,6 +20,10 @@ pub struct Line {
 /// Every route and id is 1 to 128 bytes long. Limits that depend on the configuration or on the
 /// time are checked later: `max_delay_days` and `max_line_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Request {
     /// Asks for a version of the protocol.
     Hello {
@@ -196,6 +200,10 @@ impl Request {
 
 /// The delivery that an ack or a nack answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Named {
     /// The id of the task.
     pub id: Arc<str>,
@@ -207,6 +215,10 @@ pub struct Named {
 
 /// How a route is registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Mode {
     /// Other connections may register the route, too. The default.
     #[default]
@@ -228,6 +240,10 @@ impl Mode {
 
 /// A request to schedule a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Schedule {
     /// The id. Default: the server makes one.
     pub id: Option<Arc<str>>,
@@ -238,11 +254,13 @@ pub struct Schedule {
     /// The label of the payload.
     pub compression: Compression,
     /// The decoded payload.
+    #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::bytes"))]
     pub payload: Box<[u8]>,
     /// Whether to replace a task that has the same route and id and other content.
     pub replace: bool,
     /// What its deliveries carry beside the payload. They are not content.
     pub headers: Headers,
     /// What applies to this task instead of the settings. `None`: nothing.
+    #[cfg_attr(any(feature = "cluster", test), serde(with = "super::encoded::terms"))]
     pub terms: Option<Box<Terms>>,
 }

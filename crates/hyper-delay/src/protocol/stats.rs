@@ -6,6 +6,10 @@ use super::object::{self, Object};
 
 /// The counts of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Stats {
     /// The sums over all routes.
     pub counts: Counts,
@@ -28,6 +32,10 @@ impl Stats {
 
 /// The counts of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct RouteStats {
     /// The name of the route.
     pub route: Arc<str>,
@@ -43,6 +51,10 @@ pub struct RouteStats {
 
 /// Tasks by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub struct Counts {
     /// On disk for a later time. Includes tasks in flight.
     pub waiting: u64,

@@ -5,6 +5,10 @@ use super::Reply;
 
 /// A version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub enum Version {
     /// The version of a connection that sends no `hello`: the reply to `schedule` has kind `ack`.
     #[default]

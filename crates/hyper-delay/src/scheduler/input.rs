@@ -113,6 +113,10 @@ pub(crate) struct CopyOf {
 
 /// A delivery that a connection has not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub(crate) struct Adopted {
     /// The route of the task.
     pub route: Arc<str>,
@@ -300,6 +304,10 @@ pub(crate) enum Message {
 
 /// What becomes of credit that is lent. See [`Input::Lent`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
 pub(crate) enum Credit {
     /// A task waits for the connection, which has no room. Sent once after each loan and each
     /// `Sated`.

@@ -25,6 +25,7 @@ const MOST: u64 = 1 << 20;
 /// that change meanwhile cannot be mixed unnoticed.
 pub(super) struct Material<'a> {
     files: &'a TlsFiles,
+    fields: Fields,
     cert: io::Result<Vec<u8>>,
     key: io::Result<Vec<u8>>,
     client_ca: Option<io::Result<Vec<u8>>>,
@@ -34,10 +35,33 @@ pub(super) struct Material<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp([Option<u128>; 3]);
 
+/// The names of the files in the configuration.
+#[derive(Debug, Clone, Copy)]
+struct Fields {
+    cert: &'static str,
+    key: &'static str,
+    ca: &'static str,
+}
+
+impl Fields {
+    const OF_CLIENTS: Self = Self {
+        cert: "tls.cert",
+        key: "tls.key",
+        ca: "tls.client_ca",
+    };
+    #[cfg(any(feature = "cluster", test))]
+    const OF_NODES: Self = Self {
+        cert: "cluster.tls.cert",
+        key: "cluster.tls.key",
+        ca: "cluster.tls.ca",
+    };
+}
+
 impl<'a> Material<'a> {
     pub(super) fn read(files: &'a TlsFiles) -> Self {
         Self {
             files,
+            fields: Fields::OF_CLIENTS,
             cert: read(&files.cert),
             key: read(&files.key),
             client_ca: files.client_ca.as_deref().map(read),
@@ -53,23 +77,24 @@ impl<'a> Material<'a> {
     /// Returns what new connections need, if all files are valid and belong together.
     pub(super) fn server(self) -> Result<Tls, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let files = self.files;
-        let chain = certificates("tls.cert", &files.cert, self.cert)?;
+        let (files, fields) = (self.files, self.fields);
+        let chain = certificates(fields.cert, &files.cert, self.cert)?;
         let validity = chain.first().and_then(|it| Validity::of(it));
-        let key = private_key(&files.key, self.key)?;
+        let key = private_key(fields.key, &files.key, self.key)?;
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("the provider has cipher suites for all versions");
         let builder = match files.client_ca.as_deref().zip(self.client_ca) {
             None => builder.with_no_client_auth(),
             Some((file, bytes)) => {
-                let authorities = certificates("tls.client_ca", file, bytes)?;
-                builder.with_client_cert_verifier(verifier(file, authorities, provider)?)
+                let authorities = certificates(fields.ca, file, bytes)?;
+                let verifier = verifier(fields.ca, file, authorities, provider)?;
+                builder.with_client_cert_verifier(verifier)
             }
         };
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| refused(files, &error))?;
+            .map_err(|error| refused(fields, files, &error))?;
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // A resumed session would skip the check of the client's certificate. Connections are long,
         // so that their handshakes cost little.
@@ -81,6 +106,9 @@ impl<'a> Material<'a> {
         })
     }
 }
+
+#[cfg(any(feature = "cluster", test))]
+mod nodes;
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe would wait for its writer.
@@ -139,10 +167,10 @@ fn certificates(
 }
 
 fn private_key(
+    field: &'static str,
     file: &Path,
     bytes: io::Result<Vec<u8>>,
 ) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let field = "tls.key";
     let bytes = contents(field, file, bytes)?;
     PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
         unusable(
@@ -155,6 +183,7 @@ fn private_key(
 }
 
 fn verifier(
+    field: &'static str,
     file: &Path,
     authorities: Vec<CertificateDer<'static>>,
     provider: Arc<rustls::crypto::CryptoProvider>,
@@ -164,7 +193,7 @@ fn verifier(
             "which has a certificate that is no authority's ({error}): give the certificates that \
              sign those of clients"
         );
-        unusable("tls.client_ca", file, why)
+        unusable(field, file, why)
     };
     let mut roots = RootCertStore::empty();
     for authority in authorities {
@@ -178,7 +207,7 @@ fn verifier(
 }
 
 /// Names what is wrong with a certificate and its key.
-fn refused(files: &TlsFiles, error: &rustls::Error) -> TlsError {
+fn refused(fields: Fields, files: &TlsFiles, error: &rustls::Error) -> TlsError {
     match error {
         rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {
             cert: files.cert.clone(),
@@ -186,14 +215,14 @@ fn refused(files: &TlsFiles, error: &rustls::Error) -> TlsError {
         },
         rustls::Error::InvalidCertificate(_) => {
             let why = format!("whose first certificate cannot be used: {error}; make a new one");
-            unusable("tls.cert", &files.cert, why)
+            unusable(fields.cert, &files.cert, why)
         }
         _ => {
             let why = format!(
                 "which cannot be used: {error}; give an RSA key of 2,048 bits or more, an ECDSA key \
                  on P-256 or P-384, or an Ed25519 key"
             );
-            unusable("tls.key", &files.key, why)
+            unusable(fields.key, &files.key, why)
         }
     }
 }

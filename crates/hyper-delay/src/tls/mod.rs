@@ -48,6 +48,15 @@ pub(crate) fn for_http(config: &ServerConfig) -> Arc<ServerConfig> {
     Arc::new(config)
 }
 
+/// Reads the files of a node of a cluster. Returns what it accepts and what it makes links with:
+/// each side shows a certificate, and checks that of the other one.
+#[cfg(any(feature = "cluster", test))]
+pub(crate) fn load_for_nodes(
+    files: &TlsFiles,
+) -> Result<(ServerConfig, rustls::ClientConfig), TlsError> {
+    Material::read(files).nodes()
+}
+
 /// Reads the files. Also returns what identifies their contents, valid or not.
 pub(crate) fn load(files: Option<&TlsFiles>) -> Loaded {
     let Some(files) = files else {

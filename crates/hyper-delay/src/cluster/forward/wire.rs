@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use race_wheel::Tick;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    access::Grant,
+    access::{self, Grant},
     ledger::{Actor, Subject},
     protocol::{Accept, Mode, Named, Reply, Request},
     scheduler::{Adopted, ConsumerId, Credit},
@@ -18,18 +19,20 @@ use crate::{
 pub(crate) type Number = u32;
 
 /// From a serving node to the leader of a shard. Connections have the numbers of the serving node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ToLeader {
     /// Begins a session with this leadership. It is accepted or refused.
     Begin {
         /// The leadership.
         epoch: u64,
         /// The time of the serving node.
+        #[serde(with = "tick")]
         sent: Tick,
     },
     /// Asks for how long this leadership holds.
     Ping {
         /// The time of the serving node.
+        #[serde(with = "tick")]
         sent: Tick,
     },
     /// Every connection and what it has in flight has been told: new deliveries may begin.
@@ -85,16 +88,19 @@ pub(crate) enum ToLeader {
 }
 
 /// A request of a client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Asked {
     /// Of a producer or consumer.
-    Request(Request, Option<Arc<Grant>>),
+    Request(
+        Request,
+        #[serde(with = "access::forwarded")] Option<Arc<Grant>>,
+    ),
     /// Of an operator.
     Operated(Request, Actor),
 }
 
 /// A delivery that was not sent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NotSent {
     /// Its revision.
     pub(crate) seq: u64,
@@ -105,7 +111,7 @@ pub(crate) struct NotSent {
 }
 
 /// Why a delivery was not sent.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Why {
     /// Its revision was gone.
     Gone,
@@ -114,6 +120,7 @@ pub(crate) enum Why {
         /// The number of its round.
         attempt: u32,
         /// The end of that time on the clock of the leader.
+        #[serde(with = "tick")]
         until: Tick,
     },
     /// Its session had ended, or its leadership was not known to hold.
@@ -126,13 +133,16 @@ pub(crate) enum Why {
 }
 
 /// How long a leadership holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holds {
     /// The time of the serving node when it asked.
+    #[serde(with = "tick")]
     pub(crate) asked: Tick,
     /// The time of the leader when it answered.
+    #[serde(with = "tick")]
     pub(crate) at: Tick,
     /// On the clock of the leader: no other leadership begins before.
+    #[serde(with = "tick")]
     pub(crate) until: Tick,
 }
 
@@ -154,7 +164,7 @@ impl Holds {
 }
 
 /// From the leader of a shard to a serving node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum ToServing {
     /// The session has begun.
     Accepted {
@@ -185,7 +195,7 @@ pub(crate) enum ToServing {
 }
 
 /// What a connection is told.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Told {
     /// The answer to a request.
     Reply(Number, Reply),
@@ -200,14 +210,33 @@ pub(crate) enum Told {
 }
 
 /// A copy of a task on its way to a consumer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Copy {
     /// The task and its round.
     pub(crate) subject: Subject,
     /// The end of the round on the clock of the leader.
+    #[serde(with = "tick")]
     pub(crate) until: Tick,
     /// The compressions that the consumer accepts.
     pub(crate) accept: Accept,
     /// The place of the journal up to which a replica must be to have the content.
     pub(crate) after: u64,
+}
+
+/// Times on the clock of one node.
+mod tick {
+    use race_wheel::Tick;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    pub(super) fn serialize<S: Serializer>(tick: &Tick, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(tick.value())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Tick, D::Error> {
+        u64::deserialize(d).map(Tick::new)
+    }
 }

@@ -83,7 +83,8 @@ impl ShardHandle {
         &self.store
     }
 
-    pub(super) fn event(&self, event: Event) {
+    /// Passes an event, such as one of a link, to the thread of the shard.
+    pub(crate) fn event(&self, event: Event) {
         self.mail(Mail::Event(event));
     }
 

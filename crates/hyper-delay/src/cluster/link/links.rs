@@ -1,0 +1,279 @@
+//! The links to the nodes that lead shards.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{self, AsyncRead, AsyncWrite},
+    net::TcpStream,
+    runtime::Handle,
+    sync::watch,
+    task::AbortHandle,
+    time,
+};
+
+use super::{Endpoint, error::LinkError, frame::Frames, hello, outbox::Outbox, session::Session};
+use crate::cluster::{
+    ShardId,
+    forward::wire::ToServing,
+    log::{Leader, Member, NodeName},
+};
+
+/// The first pause after a failed attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+
+/// The longest one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A link to a node that leads nothing any more ends after this time, so that a leadership that
+/// comes back finds it, and what is under way is answered.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// What happens on links, in this order for each node.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// There is a link to a node.
+    Linked(NodeName, Arc<Outbox>),
+    /// The link to a node is broken.
+    Unlinked(NodeName),
+    /// A node says something of a shard.
+    Told(NodeName, ShardId, ToServing),
+}
+
+/// Where a node is, if a link to it is wanted.
+type Wanted = Option<Arc<str>>;
+
+/// Keeps a link to each node that leads a shard. Dropping it ends the links.
+pub(crate) struct Links {
+    endpoint: Arc<Endpoint>,
+    runtime: Handle,
+    tell: Arc<dyn Fn(News) + Send + Sync>,
+    leaders: BTreeMap<ShardId, Member>,
+    nodes: BTreeMap<NodeName, (watch::Sender<Wanted>, AbortHandle)>,
+}
+
+impl Links {
+    /// The links run on the current runtime. `tell` must not block.
+    pub(crate) fn new(
+        endpoint: Arc<Endpoint>,
+        tell: impl Fn(News) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            endpoint,
+            runtime: Handle::current(),
+            tell: Arc::new(tell),
+            leaders: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+        }
+    }
+
+    /// Who leads a shard, as far as this node knows. While that is not known, the last leader counts:
+    /// it may lead again.
+    pub(crate) fn leader_is(&mut self, shard: ShardId, leader: Option<&Leader>) {
+        let Some(leader) = leader else {
+            return;
+        };
+        self.leaders.insert(shard, leader.member.clone());
+        let mut wanted = BTreeMap::new();
+        for Member { node, address } in self.leaders.values() {
+            if *node != self.endpoint.setup.node {
+                wanted.insert(node, address);
+            }
+        }
+        for (node, (sender, _)) in &self.nodes {
+            let address = wanted.remove(node).cloned();
+            sender.send_if_modified(|it| std::mem::replace(it, address.clone()) != address);
+        }
+        for (node, address) in wanted {
+            let (sender, receiver) = watch::channel(Some(address.clone()));
+            let link = Link {
+                endpoint: self.endpoint.clone(),
+                node: node.clone(),
+                wanted: receiver,
+                tell: self.tell.clone(),
+            };
+            let task = self.runtime.spawn(link.keep());
+            self.nodes
+                .insert(node.clone(), (sender, task.abort_handle()));
+        }
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        for (_, task) in self.nodes.values() {
+            task.abort();
+        }
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Links");
+        shown
+            .field("leaders", &self.leaders)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The link to one node.
+struct Link {
+    endpoint: Arc<Endpoint>,
+    node: NodeName,
+    wanted: watch::Receiver<Wanted>,
+    tell: Arc<dyn Fn(News) + Send + Sync>,
+}
+
+impl Link {
+    /// Keeps the link while it is wanted, until the future is dropped.
+    async fn keep(mut self) {
+        let mut pause = FIRST_PAUSE;
+        let mut reported = String::new();
+        loop {
+            let address = match self.wanted.wait_for(Option::is_some).await {
+                Ok(wanted) => wanted.clone().expect("it was waited for"),
+                Err(_) => return,
+            };
+            let mut wanted = self.wanted.clone();
+            let ended = tokio::select! {
+                ended = self.link(&address) => ended,
+                () = unwanted(&mut wanted) => continue,
+            };
+            let (node, report) = (&self.node, ended.to_string());
+            if reported != report {
+                tracing::warn!(%node, error = %report, "there is no link to a node");
+            }
+            // The same reason is reported once, until there was a link.
+            reported = report;
+            if let Ended::After(_) = ended {
+                pause = FIRST_PAUSE;
+                reported.clear();
+            }
+            let jittered = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
+            let _ = time::timeout(jittered, self.wanted.changed()).await;
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn link(&self, address: &Arc<str>) -> Ended {
+        let result = match hello::within(self.connect(address)).await {
+            Err(error) => Err(error),
+            Ok(stream) => match &self.endpoint.setup.tls {
+                None => self.serve(stream).await,
+                Some(tls) => match hello::within(tls.connect(address, stream)).await {
+                    Err(error) => Err(error),
+                    Ok(stream) => self.serve(stream).await,
+                },
+            },
+        };
+        match result {
+            Ok(error) => Ended::After(error),
+            Err(error) => Ended::Before(error),
+        }
+    }
+
+    async fn connect(&self, address: &Arc<str>) -> Result<TcpStream, LinkError> {
+        let stream = TcpStream::connect(&**address).await;
+        let stream = stream.map_err(|source| LinkError::Unreachable {
+            address: address.clone(),
+            source,
+        })?;
+        let configured = self.endpoint.configure(&stream);
+        configured.map_err(LinkError::Broken).map(|()| stream)
+    }
+
+    /// Returns why the link has ended, or why there was none.
+    async fn serve(&self, stream: impl AsyncRead + AsyncWrite) -> Result<LinkError, LinkError> {
+        let endpoint = &self.endpoint;
+        let (reader, mut writer) = io::split(stream);
+        let mut frames = Frames::new(reader, hello::LONGEST);
+        let ours = endpoint.side(Some(self.node.clone()));
+        let other = hello::call(&mut frames, &mut writer, &ours).await?;
+        let outbox = Arc::new(Outbox::new(endpoint.setup.most_waiting));
+        tracing::info!(node = %self.node, "this node has a link to a node");
+        let _linked = Linked::new(self, outbox.clone());
+        let session = Session {
+            frames,
+            writer,
+            outbox: &outbox,
+            clocks: &endpoint.clocks,
+            other: &other,
+        };
+        let take = |shard: ShardId, message| {
+            if shard.0 >= endpoint.setup.charter.shards {
+                return Err(LinkError::NoShard {
+                    node: self.node.clone(),
+                    shard: shard.0,
+                });
+            }
+            (self.tell)(News::Told(self.node.clone(), shard, message));
+            Ok(())
+        };
+        Ok(session.run(take).await)
+    }
+}
+
+/// Resolves when a link was not wanted for some time. Cancel safe.
+async fn unwanted(wanted: &mut watch::Receiver<Wanted>) {
+    loop {
+        if wanted.wait_for(Option::is_none).await.is_err() {
+            return;
+        }
+        if time::timeout(LINGER, wanted.wait_for(Option::is_some))
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// Why there is no link.
+enum Ended {
+    /// There was none.
+    Before(LinkError),
+    /// There was one.
+    After(LinkError),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Before(error) | Self::After(error)) = self;
+        error.fmt(f)
+    }
+}
+
+/// Tells of a link, and of its end when it is dropped.
+struct Linked<'a>(&'a Link);
+
+impl<'a> Linked<'a> {
+    fn new(link: &'a Link, outbox: Arc<Outbox>) -> Self {
+        (link.tell)(News::Linked(link.node.clone(), outbox));
+        Self(link)
+    }
+}
+
+impl Drop for Linked<'_> {
+    fn drop(&mut self) {
+        (self.0.tell)(News::Unlinked(self.0.node.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_link_ends_some_time_after_it_is_not_wanted_any_more() {
+        let address = || Some(Arc::from("b:1"));
+        let (sender, mut receiver) = watch::channel(address());
+        let is_over = tokio::spawn(async move { unwanted(&mut receiver).await });
+        for wanted in [None, address(), None] {
+            time::sleep(LINGER / 2).await;
+            sender.send_replace(wanted);
+        }
+        time::sleep(LINGER - Duration::from_secs(1)).await;
+        assert!(!is_over.is_finished());
+        time::sleep(Duration::from_secs(2)).await;
+        assert!(is_over.is_finished());
+    }
+}

@@ -1,0 +1,160 @@
+//! Accepts links from serving nodes.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{self, AsyncRead, AsyncWrite},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::JoinSet,
+    time,
+};
+
+use super::{
+    Endpoint,
+    error::{LinkError, ListenError},
+    frame::Frames,
+    hello,
+    outbox::Outbox,
+    peers::Peers,
+    session::Session,
+};
+
+/// Handshakes at a time. Others wait.
+const HANDSHAKES: usize = 64;
+
+/// The pause after a failed `accept`.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Accepts links from serving nodes.
+#[derive(Debug)]
+pub(crate) struct LinkListener {
+    endpoint: Arc<Endpoint>,
+    listener: TcpListener,
+}
+
+impl LinkListener {
+    /// Listens on an address. Without certificates it must be a loopback address, unless `open`.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be used, or other machines can reach it and nothing says who they are.
+    pub(crate) async fn bind(
+        endpoint: Arc<Endpoint>,
+        address: SocketAddr,
+        open: bool,
+    ) -> Result<Self, ListenError> {
+        let is_local = address.ip().to_canonical().is_loopback();
+        if endpoint.setup.tls.is_none() && !is_local {
+            if !open {
+                return Err(ListenError::Exposed(address));
+            }
+            tracing::warn!(
+                %address,
+                "open: everybody who knows the id of the cluster is a node; set tls in cluster"
+            );
+        }
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| ListenError::Unusable { address, source })?;
+        Ok(Self { endpoint, listener })
+    }
+
+    /// Returns the address that it listens on.
+    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Accepts links until the future is dropped, which ends them.
+    pub(crate) async fn run(self, peers: Arc<Peers>) {
+        let mut links = JoinSet::new();
+        let clocks = self.endpoint.clocks.clone();
+        links.spawn(async move { clocks.watch().await });
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+        loop {
+            let permit = handshakes.clone().acquire_owned().await;
+            let permit = permit.expect("the semaphore is never closed");
+            while links.try_join_next().is_some() {}
+            match self.listener.accept().await {
+                Ok((stream, address)) => {
+                    let (endpoint, peers) = (self.endpoint.clone(), peers.clone());
+                    links.spawn(async move {
+                        let error = endpoint.accept(stream, peers, permit).await;
+                        log(address, &error);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a link could not be accepted");
+                    time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    async fn accept(
+        &self,
+        stream: TcpStream,
+        peers: Arc<Peers>,
+        permit: OwnedSemaphorePermit,
+    ) -> LinkError {
+        if let Err(error) = self.configure(&stream) {
+            return LinkError::Broken(error);
+        }
+        let Some(tls) = &self.setup.tls else {
+            return self.serve(stream, peers, permit).await;
+        };
+        match hello::within(tls.accept(stream)).await {
+            Ok(stream) => self.serve(stream, peers, permit).await,
+            Err(error) => error,
+        }
+    }
+
+    async fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite,
+        peers: Arc<Peers>,
+        permit: OwnedSemaphorePermit,
+    ) -> LinkError {
+        let (reader, mut writer) = io::split(stream);
+        let mut frames = Frames::new(reader, hello::LONGEST);
+        let mut ours = self.side(None);
+        let other = match hello::wait(&mut frames, &ours).await {
+            Ok(other) => other,
+            Err(error) => return error,
+        };
+        ours.to = Some(other.node.clone());
+        let outbox = Arc::new(Outbox::new(self.setup.most_waiting));
+        let entered = ours.check(&other);
+        let entered = entered.and_then(|()| peers.enter(&other.node, other.life, outbox.clone()));
+        let refused = entered.as_ref().err();
+        if let Err(error) = hello::answer(&mut writer, &ours, refused).await {
+            return error;
+        }
+        let entry = match entered {
+            Ok(entry) => entry,
+            Err(refused) => return refused.into(),
+        };
+        drop(permit);
+        tracing::info!(node = %other.node, "a node has made a link to this one");
+        let session = Session {
+            frames,
+            writer,
+            outbox: &outbox,
+            clocks: &self.clocks,
+            other: &other,
+        };
+        session
+            .run(|shard, message| entry.pass(shard, message))
+            .await
+    }
+}
+
+fn log(address: SocketAddr, error: &LinkError) {
+    match error {
+        LinkError::Closed | LinkError::Broken(_) | LinkError::Replaced => {
+            tracing::info!(%address, %error, "a link from a node has ended");
+        }
+        error => tracing::warn!(%address, %error, "a link from a node has ended"),
+    }
+}

@@ -1,0 +1,7 @@
+mod clocks;
+mod cuts;
+mod encoding;
+mod fixture;
+mod handshake;
+mod load;
+mod secured;

@@ -1,0 +1,36 @@
+use super::*;
+use rustls::ClientConfig;
+
+/// The name of the protocol between nodes. Clients of the server offer another one.
+const LINK: &[u8] = b"hyper-delay-link";
+
+impl Material<'_> {
+    /// Returns both sides of a link, if all files are valid and belong together.
+    pub(in crate::tls) fn nodes(mut self) -> Result<(ServerConfig, ClientConfig), TlsError> {
+        self.fields = Fields::OF_NODES;
+        let (files, fields) = (self.files, self.fields);
+        let copied = |bytes: &io::Result<Vec<u8>>| bytes.as_deref().map(<[u8]>::to_vec).ok();
+        let (cert, key) = (copied(&self.cert), copied(&self.key));
+        let ca = self.client_ca.as_ref().and_then(copied);
+        let mut server = ServerConfig::clone(&*self.server()?.config);
+        server.alpn_protocols = vec![LINK.to_vec()];
+        // All of them were read and used.
+        let parts = cert.zip(key).zip(ca.zip(files.client_ca.as_deref()));
+        let ((cert, key), (ca, ca_file)) = parts.expect("a node has all files");
+        let mut roots = RootCertStore::empty();
+        for authority in certificates(fields.ca, ca_file, Ok(ca))? {
+            let added = roots.add(authority);
+            added.expect("the server has the same authorities");
+        }
+        let chain = certificates(fields.cert, &files.cert, Ok(cert))?;
+        let key = private_key(fields.key, &files.key, Ok(key))?;
+        let mut client = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("the provider has cipher suites for all versions")
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| refused(fields, files, &error))?;
+        client.alpn_protocols = vec![LINK.to_vec()];
+        Ok((server, client))
+    }
+}
