@@ -66,8 +66,8 @@ impl Links {
         }
     }
 
-    /// Who leads a shard, as far as this node knows. While that is not known, the last leader counts:
-    /// it may lead again.
+    /// Who leads a shard, as far as this node knows. While that is not known, the last leader
+    /// counts: it may lead again.
     pub(crate) fn leader_is(&mut self, shard: ShardId, leader: Option<&Leader>) {
         let Some(leader) = leader else {
             return;

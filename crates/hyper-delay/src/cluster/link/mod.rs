@@ -1,9 +1,10 @@
 //! Links: what nodes tell each other about the connections of clients, over TCP.
 //!
-//! A serving node has one link to each node that leads shards ([`Links`](links::Links)). The leading
-//! node accepts it ([`LinkListener`](listener::LinkListener)), and knows it by a number
-//! ([`Peers`](peers::Peers)). A link carries the messages of all shards, in order in each direction,
-//! and nothing is sent twice: what is on its way when a link breaks is lost, and both sides are told.
+//! A serving node has one link to each node that leads shards ([`Links`](links::Links)). The
+//! leading node accepts it ([`LinkListener`](listener::LinkListener)), and knows it by a number
+//! ([`Peers`](peers::Peers)). A link carries the messages of all shards, in order in each
+//! direction, and nothing is sent twice: what is on its way when a link breaks is lost, and both
+//! sides are told.
 //!
 //! ```text
 //! forwarder ──▶ Outboxes ──▶ ToLeader ──▶ Peers ──▶ threads of the shards
@@ -12,9 +13,9 @@
 //!
 //! # What never waits
 //!
-//! The threads of the forwarder and of the shards append to an [`Outbox`](outbox::Outbox), and a task
-//! writes it to the socket. What clients have under way bounds it; if the other side does not read,
-//! the link is cut at a limit.
+//! The threads of the forwarder and of the shards append to an [`Outbox`](outbox::Outbox), and a
+//! task writes it to the socket. What clients have under way bounds it; if the other side does not
+//! read, the link is cut at a limit.
 //!
 //! # Clocks
 //!

@@ -18,8 +18,8 @@ use crate::cluster::{
     shard::{Event, PeerId},
 };
 
-/// The links from serving nodes. A link has a number that is never used again; 0 is the forwarder of
-/// this node, which needs no link.
+/// The links from serving nodes. A link has a number that is never used again; 0 is the forwarder
+/// of this node, which needs no link.
 pub(crate) struct Peers {
     shards: u16,
     tell: Box<dyn Fn(ShardId, Event) + Send + Sync>,
