@@ -45,6 +45,7 @@ pub(crate) mod log;
 pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod replica;
+pub(crate) mod serve;
 pub(crate) mod setup;
 pub(crate) mod shard;
 #[cfg(test)]
