@@ -61,7 +61,9 @@ mod tick;
 use std::{sync::Arc, time::Duration};
 
 pub(crate) use bulk::Running;
-pub(crate) use counts::{Counted, Listed};
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use counts::Counted;
+pub(crate) use counts::Listed;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, Input, Job,
