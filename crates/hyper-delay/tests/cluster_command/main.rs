@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-mod etcd;
-
 use std::{
     fs,
     process::{Command, Stdio},
@@ -11,9 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Ended, process, server};
-
-use etcd::Etcd;
+use testkit::{Ended, Etcd, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -46,9 +42,11 @@ impl Node {
 
 #[test]
 fn nodes_join_are_shown_and_are_removed() {
-    let etcd = Etcd::start();
-    let a = Node::new("a", "127.0.0.1:7102", etcd.url());
-    let b = Node::new("b", "127.0.0.1:7202", etcd.url());
+    let folder = tempfile::tempdir().unwrap();
+    let etcd = Etcd::start(folder.path(), 1, &[], "http");
+    let url = &*etcd.urls()[0];
+    let a = Node::new("a", "127.0.0.1:7102", url);
+    let b = Node::new("b", "127.0.0.1:7202", url);
 
     let error = a.run(&["status"]).failed(1);
     assert_eq!(
@@ -78,7 +76,7 @@ fn nodes_join_are_shown_and_are_removed() {
     let joined = b.run(&["join"]).done();
     let line = "node b at 127.0.0.1:7202 is a member (2 of 2)";
     assert_eq!(joined, format!("{known}\n{line}\n"));
-    let moved = Node::new("b", "127.0.0.1:7302", etcd.url());
+    let moved = Node::new("b", "127.0.0.1:7302", url);
     let joined = moved.run(&["join"]).done();
     let line = "node b at 127.0.0.1:7302 is a member (2 of 2); its address was 127.0.0.1:7202";
     assert_eq!(joined, format!("{known}\n{line}\n"));
