@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Disconnected(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
     IsIdle(ConsumerId, oneshot::Sender<bool>),
+    /// Asks whether requests can be carried out. The error says why not.
+    IsReady(oneshot::Sender<Result<(), String>>),
     /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
     InMemory(oneshot::Sender<Vec<InMemory>>),
     /// Asks to be told when the replicas of this node contain all that was acknowledged before, of
@@ -116,6 +118,9 @@ impl<S: Store> Driver<S> {
                     }
                     Event::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
+                    }
+                    Event::IsReady(answer) => {
+                        let _ = answer.send(Ok(()));
                     }
                     Event::InMemory(answer) => {
                         let _ = answer.send(vec![self.scheduler.in_memory()]);

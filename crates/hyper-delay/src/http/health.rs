@@ -33,9 +33,7 @@ async fn check(state: &state::State) -> Result<(), String> {
             "a write to the disk of data_dir has taken {seconds} seconds so far: check the disk"
         ));
     }
-    // No connection has this number.
-    let is_alive = serving.ask(|tell| Event::IsIdle(0, tell)).await;
-    is_alive.ok_or(SCHEDULER)?;
+    serving.ask(Event::IsReady).await.ok_or(SCHEDULER)??;
     match serving.metrics.is_full() {
         false => Ok(()),
         true => {

@@ -37,7 +37,7 @@ fn answer(events: Receiver<Event>) {
     thread::spawn(move || {
         for event in events {
             match event {
-                Event::IsIdle(_, tell) => drop(tell.send(true)),
+                Event::IsReady(tell) => drop(tell.send(Ok(()))),
                 Event::InMemory(tell) => drop(tell.send(vec![InMemory::default()])),
                 _ => {}
             }

@@ -9,7 +9,11 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{Connections, Count, Gauges, Histogram, Metrics, gauges::RouteGauges, reading::OTHER};
+use super::{
+    Connections, Count, Gauges, Histogram, Metrics,
+    gauges::{RouteGauges, ShardGauges},
+    reading::OTHER,
+};
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -48,6 +52,7 @@ impl Collector for Exposition {
         self.counters(&mut families)?;
         self.tasks(&mut families)?;
         self.server(&mut families)?;
+        self.shards(&mut families)?;
         self.histograms(&mut families)
     }
 }
@@ -136,6 +141,28 @@ impl Exposition {
             ("http", self.http.0 as u64),
         ];
         families.gauges("connections", "Open connections.", "listener", listeners)
+    }
+
+    /// The shards of a cluster.
+    fn shards(&self, families: &mut Families<'_>) -> fmt::Result {
+        let shards = &self.gauges.shards;
+        if shards.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = (0..shards.len()).map(|shard| shard.to_string()).collect();
+        let mut by_shard = |name, help, value: fn(&ShardGauges) -> u64| {
+            let values = names.iter().map(String::as_str);
+            let values = values.zip(shards.iter().map(value));
+            families.gauges(name, help, "shard", values)
+        };
+        let help = "1 if this node leads the shard, else 0.";
+        by_shard("shard_led", help, |shard| u64::from(shard.is_led))?;
+        let help = "1 if the shard has stopped on this node, else 0.";
+        by_shard("shard_stopped", help, |shard| u64::from(shard.has_stopped))?;
+        let help = "The last entry of the shard's journal that this node has applied.";
+        by_shard("shard_applied_entry", help, |shard| shard.applied)?;
+        let help = "The last entry of the shard's journal that this node has synced to its disk.";
+        by_shard("shard_synced_entry", help, |shard| shard.synced)
     }
 
     fn histograms(&self, families: &mut Families<'_>) -> fmt::Result {

@@ -15,6 +15,21 @@ pub(crate) struct Gauges {
     pub(super) store_bytes: u64,
     /// Open connections that speak the protocol.
     pub(super) connections: u64,
+    /// The shards of a cluster, in order. Empty on a single node.
+    pub(super) shards: Vec<ShardGauges>,
+}
+
+/// A shard of a cluster on this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ShardGauges {
+    /// Whether this node leads it.
+    pub(crate) is_led: bool,
+    /// Whether it does nothing any more on this node.
+    pub(crate) has_stopped: bool,
+    /// The last entry of its journal that is in the store of this node.
+    pub(crate) applied: u64,
+    /// The last one that is synced to the disk of this node.
+    pub(crate) synced: u64,
 }
 
 /// The tasks of a route.
@@ -52,6 +67,7 @@ impl Gauges {
             joined.oldest_overdue = joined.oldest_overdue.max(part.oldest_overdue);
             joined.store_bytes += part.store_bytes;
             joined.connections += part.connections;
+            joined.shards.extend(part.shards);
         }
         let most = limits.routes();
         if joined.routes.len() > most {

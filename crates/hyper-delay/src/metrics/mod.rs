@@ -19,7 +19,7 @@ use std::{
 
 pub(crate) use count::Count;
 pub(crate) use exposition::{CONTENT_TYPE, text};
-pub(crate) use gauges::{Connections, Gauges};
+pub(crate) use gauges::{Connections, Gauges, ShardGauges};
 pub(crate) use histogram::Histogram;
 pub(crate) use reading::{Limits, read};
 pub(crate) use summary::summary;

@@ -121,6 +121,7 @@ pub(crate) fn read<S: ReadStore>(
         oldest_overdue: oldest.wait(oldest.of_all),
         store_bytes: store.size()?,
         connections: memory.connections,
+        shards: memory.shard.into_iter().collect(),
     })
 }
 

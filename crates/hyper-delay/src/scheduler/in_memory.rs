@@ -5,7 +5,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Scheduler, task::State};
-use crate::{ledger::Position, metrics::SOON, store::Store};
+use crate::{
+    ledger::Position,
+    metrics::{SOON, ShardGauges},
+    store::Store,
+};
 
 /// What is in memory at one moment.
 #[derive(Debug, Default)]
@@ -28,6 +32,8 @@ pub(crate) struct InMemory {
     pub paused: FxHashSet<Arc<str>>,
     /// Routes with consumers, and how many each has.
     pub consumers: Vec<(Arc<str>, u64)>,
+    /// The shard whose tasks these are, in a cluster.
+    pub shard: Option<ShardGauges>,
 }
 
 /// The tasks of a route in memory.

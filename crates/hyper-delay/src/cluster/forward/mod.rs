@@ -51,7 +51,7 @@ use super::{
 };
 use crate::{
     authority::Authority,
-    clock::Now,
+    clock::{Now, nanos},
     config::Config,
     metrics::Metrics,
     protocol::{Code, Refusal, Reply},
@@ -229,6 +229,27 @@ impl Forwarder {
     /// Returns the number of open connections of this node.
     pub(crate) fn connections(&self) -> usize {
         self.connections.len()
+    }
+
+    /// Returns whether the leaders of all shards can be reached, or could be within the last lease.
+    ///
+    /// # Errors
+    ///
+    /// The shards whose leaders cannot.
+    pub(crate) fn is_ready(&self) -> Result<(), String> {
+        let now = self.now.monotonic;
+        let lease = nanos(self.setup.lease);
+        let sessions = self.sessions.iter().enumerate();
+        let without =
+            sessions.filter(|(_, session)| session.up().is_none() && session.ended + lease <= now);
+        let without: Vec<_> = without.map(|(shard, _)| shard.to_string()).collect();
+        match without.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "this node reaches no leader of shard {}: look at `hyper-delay cluster status`",
+                without.join(", ")
+            )),
+        }
     }
 
     /// Returns whether no request is under way.

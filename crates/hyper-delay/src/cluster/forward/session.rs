@@ -29,6 +29,8 @@ pub(super) struct Session {
     /// Who leads the shard, as far as this node knows.
     pub(super) leader: Option<Leader>,
     pub(super) state: State,
+    /// When the last session ended; at first, when this node began.
+    pub(super) ended: Tick,
     /// What waits for a leader.
     pub(super) queue: VecDeque<Queued>,
     /// Requests that the leader has and has not answered.
@@ -128,6 +130,7 @@ impl Session {
         Self {
             leader: None,
             state: State::Down(now),
+            ended: now,
             queue: VecDeque::new(),
             pending: BTreeMap::new(),
             last: 0,

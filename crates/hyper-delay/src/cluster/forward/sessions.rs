@@ -303,6 +303,7 @@ impl Forwarder {
         let pending = std::mem::take(&mut session.pending);
         if let State::Up(up) = before {
             up.authority.revoke();
+            session.ended = now;
             self.effects.revoked.push(up.authority);
         }
         for (_, pending) in pending {

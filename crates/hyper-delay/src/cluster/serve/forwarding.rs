@@ -131,6 +131,10 @@ impl Forwarding {
                 let _ = answer.send(self.forwarder.is_idle(consumer));
                 return ControlFlow::Continue(());
             }
+            Event::IsReady(answer) => {
+                let _ = answer.send(self.forwarder.is_ready());
+                return ControlFlow::Continue(());
+            }
             Event::InMemory(answer) => {
                 self.runtime.spawn(memory::tell(
                     self.shards.clone(),

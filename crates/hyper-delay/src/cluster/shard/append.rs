@@ -4,7 +4,7 @@
 //! One entry at a time is on its way, because the ledger reads what the entries before it have
 //! written.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
@@ -32,6 +32,8 @@ pub(super) struct Writing {
     committed: Vec<Committed>,
     /// The time of the ledger in Unix milliseconds.
     now: u64,
+    /// When it began.
+    begun: Tick,
     /// The request under way.
     asked: Option<CallId>,
     /// When the request is repeated, if none is under way.
@@ -106,6 +108,7 @@ impl<S: Store> Shard<S> {
                         change,
                         committed,
                         now: time,
+                        begun: now.monotonic,
                         asked: None,
                         again: now.monotonic,
                     });
@@ -148,8 +151,13 @@ impl<S: Store> Shard<S> {
             change,
             committed,
             now: time,
+            begun,
             ..
         } = writing;
+        let metrics = &self.setup.metrics;
+        let taken = Duration::from_nanos(now.monotonic.since(begun));
+        metrics.commit_time.observe_time(taken);
+        metrics.batch_size.observe(committed.len() as u64);
         let is_batch = matches!(change, Change::Writes(_));
         if let Err(error) = self.replica.apply_own(time, &entry, change) {
             return self.stop(error);

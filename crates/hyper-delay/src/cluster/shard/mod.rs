@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     clock::{Now, nanos},
+    metrics::ShardGauges,
     scheduler::{InMemory, Input, Next, Settings},
     store::Store,
 };
@@ -183,9 +184,18 @@ impl<S: Store> Shard<S> {
 
     /// Returns what the scheduler has in memory, if this node leads the shard.
     pub(crate) fn in_memory(&self, now: Now) -> InMemory {
-        match &self.leading {
+        let memory = match &self.leading {
             Some(leading) => leading.scheduler.in_memory(),
             None => InMemory::nothing(now.wall_millis()),
+        };
+        InMemory {
+            shard: Some(ShardGauges {
+                is_led: self.is_leading(),
+                has_stopped: self.stopped.is_some(),
+                applied: self.applied(),
+                synced: self.keeping.synced(),
+            }),
+            ..memory
         }
     }
 
