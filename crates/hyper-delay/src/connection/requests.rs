@@ -153,9 +153,8 @@ impl<'a, S: ReadStore> Requests<'a, S> {
                 look::list(asker, *list).await;
             }
             Request::Future => {
-                let now = self.shared.clock.now().wall_millis();
-                let future = self.shared.metrics.forecast.read(now);
-                self.reply(Reply::Future(Box::new(future)), line.tag, weight);
+                let asker = self.asker(line.tag, weight);
+                asker.pass(Input::Future);
             }
             request @ (Request::Kick { .. }
             | Request::Delete { .. }

@@ -279,6 +279,31 @@ pub struct Spans {
     pub tasks: Vec<u64>,
 }
 
+/// The counts of several shards.
+#[cfg(any(feature = "cluster", test))]
+impl Future {
+    /// Adds the counts of another shard at the same time.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.minutes.add(&other.minutes);
+        self.hours.add(&other.hours);
+        self.days.add(&other.days);
+        let both = self.counted_until.into_iter().chain(other.counted_until);
+        self.counted_until = both.min();
+    }
+}
+
+#[cfg(any(feature = "cluster", test))]
+impl Spans {
+    fn add(&mut self, other: &Self) {
+        if self.tasks.len() < other.tasks.len() {
+            self.tasks.resize(other.tasks.len(), 0);
+        }
+        for (tasks, more) in self.tasks.iter_mut().zip(&other.tasks) {
+            *tasks += more;
+        }
+    }
+}
+
 /// How many tasks wait for the minutes, hours and days ahead.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(

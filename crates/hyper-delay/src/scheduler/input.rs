@@ -32,6 +32,8 @@ pub(crate) enum Input {
     Asked(ConsumerId, Vec<Ask>),
     /// A connection asked for counts.
     Stats(Box<CountsAsked>),
+    /// A connection asked how many tasks wait for the minutes, hours and days ahead.
+    Future(ReplyTo),
     /// A connection asked for tasks.
     Seen(Box<SeenTasks>),
     /// An operator asked for a change.

@@ -179,6 +179,10 @@ impl<S: Store> Scheduler<S> {
                 }
             }
             Input::Stats(asked) => self.counts(*asked),
+            Input::Future(reply_to) => {
+                let future = self.metrics.forecast.read(now.wall_millis());
+                self.reply(reply_to, Reply::Future(Box::new(future)));
+            }
             Input::Seen(tasks) => self.seen(*tasks),
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),

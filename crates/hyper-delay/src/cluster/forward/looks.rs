@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cluster::{ShardId, shard_of_seq},
-    protocol::{Code, Refusal, Reply},
+    protocol::{Code, Future, Refusal, Reply},
     scheduler::{ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks},
 };
 
@@ -55,6 +55,8 @@ enum Wanted {
     Seen(Box<SeenTasks>, BTreeMap<u64, u32>),
     /// Counts of what is in memory.
     Counts(Box<CountsAsked>, Vec<Counted>),
+    /// How many tasks wait for the minutes, hours and days ahead.
+    Future(ReplyTo, Box<Future>),
     /// That the replicas of this node contain all that was acknowledged before.
     Fresh(FreshId),
 }
@@ -80,6 +82,14 @@ impl Forwarder {
         let looks = looks.map(|shard| (shard, Look::Counts(asked.listed.clone())));
         let looks = looks.collect();
         self.look(Wanted::Counts(asked, Vec::new()), looks);
+    }
+
+    /// A connection asks how many tasks wait: the leaders count them.
+    pub(super) fn future(&mut self, reply_to: ReplyTo) {
+        let now = self.now.wall_millis();
+        let looks = self.shards_of(None);
+        let looks = looks.map(|shard| (shard, Look::Future(now))).collect();
+        self.look(Wanted::Future(reply_to, Box::default()), looks);
     }
 
     /// Somebody is about to read the replicas of this node, of a route or of all.
@@ -135,6 +145,10 @@ impl Forwarder {
         match (&mut question.asked, looked) {
             (Wanted::Seen(_, known), Looked::InFlight(seqs)) => known.extend(seqs),
             (Wanted::Counts(_, known), Looked::Counts(counted)) => known.push(counted),
+            (Wanted::Future(_, sum), Looked::Future(future)) if sum.minutes.tasks.is_empty() => {
+                *sum = future;
+            }
+            (Wanted::Future(_, sum), Looked::Future(future)) => sum.add(&future),
             (Wanted::Fresh(_), Looked::Applied(_)) if !holds => {
                 return self.ask_leader(id, shard, Look::Applied);
             }
@@ -188,6 +202,7 @@ impl Forwarder {
                 let room = self.setup.max_line_bytes;
                 asked.complete(counted, connections, &self.metrics, room)
             }
+            Some(Wanted::Future(reply_to, future)) => (reply_to, Reply::Future(future)),
             Some(Wanted::Fresh(id)) => return self.effects.fresh.push((id, Ok(()))),
             None => return,
         };
@@ -205,6 +220,7 @@ impl Forwarder {
         };
         let (to, refusal) = match question.asked {
             Wanted::Seen(seen, _) => (seen.reply_to, refusal(None)),
+            Wanted::Future(reply_to, _) => (reply_to, refusal(None)),
             Wanted::Counts(asked, _) => (asked.reply_to, refusal(asked.listed.route)),
             Wanted::Fresh(id) => return self.effects.fresh.push((id, Err(refusal(None)))),
         };

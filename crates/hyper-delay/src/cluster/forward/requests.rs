@@ -32,6 +32,7 @@ impl Forwarder {
             }
             Input::Operated(operated) => self.operated(*operated),
             Input::Seen(seen) => self.seen(seen),
+            Input::Future(reply_to) => self.future(reply_to),
             Input::Stats(asked) => self.counts(asked),
             Input::Settings(settings) => self.setup.configure(settings.config()),
             // Connections close one by one.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     access::{self, Grant},
     ledger::{Actor, Subject},
-    protocol::{Accept, Mode, Named, Reply, Request},
+    protocol::{Accept, Future, Mode, Named, Reply, Request},
     scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
 };
 
@@ -110,6 +110,8 @@ pub(crate) enum Look {
     InFlight(Vec<u64>),
     /// Counts of its memory.
     Counts(Listed),
+    /// How many tasks wait for the minutes, hours and days from this time on, in Unix milliseconds.
+    Future(u64),
 }
 
 /// The answer to a [`Look`].
@@ -121,6 +123,8 @@ pub(crate) enum Looked {
     InFlight(Vec<(u64, u32)>),
     /// Counts of its memory.
     Counts(Counted),
+    /// How many tasks wait for the minutes, hours and days ahead.
+    Future(Box<Future>),
 }
 
 /// A delivery that was not sent.

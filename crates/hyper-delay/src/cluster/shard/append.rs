@@ -148,7 +148,7 @@ impl<S: Store> Shard<S> {
         }
         let Writing {
             entry,
-            change,
+            mut change,
             committed,
             now: time,
             begun,
@@ -158,10 +158,14 @@ impl<S: Store> Shard<S> {
         let taken = Duration::from_nanos(now.monotonic.since(begun));
         metrics.commit_time.observe_time(taken);
         metrics.batch_size.observe(committed.len() as u64);
-        let is_batch = matches!(change, Change::Writes(_));
+        let (is_batch, due) = match &mut change {
+            Change::Writes(batch) => (true, batch.take_due()),
+            Change::Clear(_) => (false, Vec::new()),
+        };
         if let Err(error) = self.replica.apply_own(time, &entry, change) {
             return self.stop(error);
         }
+        leading.forecast.committed(&due);
         let ledger = &mut leading.stage.ledger;
         if is_batch {
             leading.batches += 1;

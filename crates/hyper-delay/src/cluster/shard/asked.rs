@@ -42,10 +42,12 @@ impl Asked {
 impl<S: Store> Shard<S> {
     /// Returns the answer to a question, if this node leads the shard.
     pub(super) fn look(&self, look: Look) -> Option<Looked> {
-        let scheduler = &self.leading.as_ref()?.scheduler;
+        let leading = self.leading.as_ref()?;
+        let scheduler = &leading.scheduler;
         Some(match look {
             Look::Applied => Looked::Applied(self.applied()),
             Look::InFlight(seqs) => Looked::InFlight(scheduler.seen_in_flight(&seqs).collect()),
+            Look::Future(now) => Looked::Future(Box::new(leading.forecast.read(now))),
             Look::Counts(listed) => Looked::Counts(scheduler.counted(&listed)),
         })
     }

@@ -7,6 +7,7 @@ use crate::{
     clock::Now,
     cluster::{first_seq, log::Fence},
     committer::Stage,
+    forecast::Forecast,
     ledger::Ledger,
     scheduler::{Effects, Input, Job, Next, Running, Scheduler, Standing},
     store::{Store, StoreError},
@@ -22,6 +23,8 @@ pub(super) struct Leading<S> {
     pub(super) jobs: VecDeque<Job>,
     /// The entry that is on its way to the journal.
     pub(super) writing: Option<Writing>,
+    /// The waiting tasks by time.
+    pub(super) forecast: Forecast,
     /// The number of batches of the ledger that are in the store.
     pub(super) batches: u64,
     /// The shard is handed over: nothing more is taken.
@@ -61,6 +64,8 @@ impl<S: Store> Shard<S> {
                 .collect(),
         };
         let settings = self.setup.settings.clone();
+        let forecast = Forecast::default();
+        forecast.begin(ledger.low_water());
         let scheduler = Scheduler::new(store.clone(), settings, ledger.low_water(), now);
         Ok(Leading {
             fence,
@@ -70,6 +75,7 @@ impl<S: Store> Shard<S> {
             stage: Stage::new(ledger),
             jobs: VecDeque::new(),
             writing: None,
+            forecast,
             batches: 0,
             is_ending: false,
         })
@@ -107,7 +113,16 @@ impl<S: Store> Shard<S> {
             return Next::Never;
         };
         let next = leading.scheduler.tick(now);
+        let next = match leading.forecast.is_counting() {
+            true => Next::Now,
+            false => next,
+        };
+        // A part at a time: other work is not delayed.
+        let counted = leading.forecast.count_on(&**self.replica.store());
         self.collect();
+        if let Err(error) = counted {
+            self.stop(error);
+        }
         next
     }
 

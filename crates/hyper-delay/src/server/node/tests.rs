@@ -218,6 +218,14 @@ async fn every_node_reads_what_was_acknowledged_on_another() {
             let stats = insist(&mut peers[(number + 1) % 3], r#"{"kind":"stats"}"#);
             assert_eq!(stats["waiting"], number + 1, "{stats}");
         }
+        for peer in &mut peers {
+            let counted = |future: &serde_json::Value| {
+                let days = future["days"]["tasks"].as_array().unwrap().iter();
+                days.map(|day| day.as_u64().unwrap()).sum::<u64>()
+            };
+            let future = insist(peer, r#"{"kind":"future"}"#);
+            assert_eq!(counted(&future), 12, "{future}");
+        }
         // What one consumer has in flight, every node sees.
         peers[0].register("flight");
         insist(&mut peers[1], &schedule("flight", "y", 0));
