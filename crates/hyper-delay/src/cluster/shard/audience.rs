@@ -13,6 +13,7 @@ use crate::{
         log::Fence,
     },
     ledger::Subject,
+    protocol::Reply,
     scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
     store::Store,
 };
@@ -20,6 +21,9 @@ use crate::{
 /// A link from a node, by a number that is never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PeerId(pub(crate) u64);
+
+const FULL: &str = "the journal of this shard is at its bound, because most nodes are behind: send it \
+    again later, and look at `hyper-delay cluster status`";
 
 /// No connection has this number.
 const NO_CONSUMER: ConsumerId = 0;
@@ -242,6 +246,15 @@ impl<S: Store> Shard<S> {
             ToLeader::Recalled(there, credit) => of(there).map(|it| Input::Recalled(it, credit)),
             ToLeader::Closing(there) => of(there).map(Input::Closing),
             ToLeader::Closed(there) => audience.close(peer, there).map(Input::Closed),
+            ToLeader::Asked(there, number, asked)
+                if self.trimming.is_full() && asked.is_schedule() =>
+            {
+                let refused = Told::Reply(number, Reply::Error(asked.refusal(FULL)));
+                self.effects
+                    .told
+                    .push((peer, ToServing::Told(there, refused)));
+                None
+            }
             ToLeader::Asked(there, number, asked) => {
                 let consumer = audience.asking(peer, there);
                 match asked.into_input(consumer, number) {

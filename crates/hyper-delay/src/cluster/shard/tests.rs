@@ -12,7 +12,7 @@ use crate::{
         replica::genesis,
     },
     config::Config,
-    protocol::Request as OfClient,
+    protocol::{Code, Reply, Request as OfClient, parse},
     scheduler::ConsumerId,
     store::{StoreError, fake::Fake},
 };
@@ -241,4 +241,49 @@ fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
     world.now.monotonic = world.now.after(Duration::from_millis(1));
     world.settle();
     assert!(!world.is_led());
+}
+
+fn schedule(id: u32) -> OfClient {
+    let line = format!(
+        r#"{{"kind":"schedule","route_key":"r","id":"{id}","fire_at":9000000,"payload_base64":""}}"#
+    );
+    parse(line.as_bytes()).unwrap().request
+}
+
+#[test]
+fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
+    let mut world = World::new();
+    world.shard.setup.retention = 2_000;
+    let lease = world.term.unwrap().lease;
+    let until = Tick::new(u64::MAX);
+    world.term = Some(Term { lease, until });
+    world.begin();
+    let later = |world: &mut World| {
+        for _ in 0..3 {
+            world.now.monotonic = world.now.after(world.shard.setup.sync_interval);
+            world.settle();
+        }
+    };
+    let schedules = |world: &mut World, number: u32| {
+        world.told.clear();
+        world.asks(number, schedule(number));
+        world.settle();
+        let refusal = world.told.iter().find_map(|told| match told {
+            ToServing::Told(_, Told::Reply(_, Reply::Error(refusal))) => Some(refusal.code),
+            _ => None,
+        });
+        refusal.map_or(Ok(()), Err)
+    };
+    for number in 0..40 {
+        assert_eq!(schedules(&mut world, number), Ok(()));
+    }
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 40), Err(Code::Unavailable));
+    world.told.clear();
+    world.asks(41, cancel());
+    assert_eq!(world.answered(), [41], "what ends tasks goes on");
+    let applied = world.shard.applied();
+    world.event(Event::Persisted(Ok(applied)));
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 42), Ok(()), "a majority has it");
 }
