@@ -87,6 +87,7 @@ impl Inherited {
         self.by_seq.get(&seq)
     }
 
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Legacy)> {
         self.by_seq.iter().map(|(seq, legacy)| (*seq, legacy))
     }
@@ -138,6 +139,13 @@ impl Inherited {
     pub(super) fn voided(&mut self, seq: u64, consumer: ConsumerId) {
         if let Some(legacy) = self.by_seq.get_mut(&seq) {
             legacy.copies.retain(|(holder, _)| *holder != consumer);
+            legacy.withheld = legacy.withheld.saturating_sub(1);
+        }
+    }
+
+    /// A copy that was in flight at a hand-over is gone.
+    pub(super) fn gone(&mut self, seq: u64) {
+        if let Some(legacy) = self.by_seq.get_mut(&seq) {
             legacy.withheld = legacy.withheld.saturating_sub(1);
         }
     }

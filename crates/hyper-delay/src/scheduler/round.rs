@@ -203,6 +203,20 @@ impl Round {
         false
     }
 
+    /// A copy with that number that no connection has reported is gone. Returns whether it is of
+    /// this round.
+    pub(super) fn gone(&mut self, attempt: u32) -> bool {
+        match &mut self.copies {
+            Copies::Inherited(inherited) => inherited.gone(attempt),
+            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => false,
+        }
+    }
+
+    /// Whether an earlier leader began the round, and all copies are gone, and none has failed.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_unknown() && self.missing() == 0
+    }
+
     /// Whether an earlier leader began the round and no connection has reported a copy of it.
     pub(super) fn is_unknown(&self) -> bool {
         matches!(&self.copies, Copies::Inherited(inherited) if inherited.is_unknown())

@@ -138,7 +138,8 @@ impl Forwarder {
         let epoch = partner.epoch;
         session.state = State::Begun(partner, now.monotonic);
         let sent = now.monotonic;
-        self.send(shard, ToLeader::Begin { epoch, sent });
+        let node = self.setup.node.clone();
+        self.send(shard, ToLeader::Begin { epoch, node, sent });
     }
 
     pub(super) fn refused(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {

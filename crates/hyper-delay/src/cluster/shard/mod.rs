@@ -7,11 +7,14 @@
 mod append;
 mod asked;
 mod audience;
+mod away;
 mod elect;
 mod event;
 mod follow;
+mod hand_over;
 mod keep;
 mod lead;
+mod session;
 mod trim;
 
 use std::{sync::Arc, time::Duration};
@@ -35,6 +38,8 @@ pub(crate) use audience::PeerId;
 use elect::Election;
 pub(crate) use event::{Effects, Event, Leadership, Setup, Stopped};
 use follow::Reading;
+#[cfg(test)]
+pub(crate) use hand_over::passed_on;
 use keep::Keeping;
 use lead::Leading;
 use trim::Trimming;
@@ -192,6 +197,7 @@ impl<S: Store> Shard<S> {
         self.hold_or_begin(now);
         self.elect(now, term);
         self.write(now);
+        self.pass_on(now);
         // The last messages of the leadership go out before it ends.
         if self.has_ended() && self.effects.is_told() {
             self.withdraw();
@@ -269,7 +275,8 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Takes and delivers nothing more. The leadership ends when what was taken is in the journal.
+    /// Takes and delivers nothing more. The leadership ends when the journal contains what was taken
+    /// and what is in flight.
     fn hand_over(&mut self, now: Now) {
         self.election.never_again();
         match &self.leading {

@@ -12,7 +12,8 @@ use crate::{
         replica::genesis,
     },
     config::Config,
-    protocol::Request as OfClient,
+    ledger::Subject,
+    protocol::{Compression, Headers, Request as OfClient, Schedule},
     scheduler::ConsumerId,
     store::{StoreError, fake::Fake},
 };
@@ -114,7 +115,8 @@ impl World {
     fn begin(&mut self) {
         let epoch = self.shard.fence().unwrap().epoch;
         let sent = Tick::ZERO;
-        self.says(ToLeader::Begin { epoch, sent });
+        let node = "a".into();
+        self.says(ToLeader::Begin { epoch, node, sent });
         self.settle();
         let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
         assert!(accepted, "{:?}", self.told);
@@ -136,6 +138,15 @@ impl World {
         numbers.collect()
     }
 
+    /// The copies that the connection was sent.
+    fn copies(&self) -> Vec<Subject> {
+        let told = self.told.iter().filter_map(|told| match told {
+            ToServing::Told(CLIENT, Told::Deliver(copy)) => Some(copy.subject.clone()),
+            _ => None,
+        });
+        told.collect()
+    }
+
     fn is_led(&self) -> bool {
         self.log.shard(SHARD).leader.is_some()
     }
@@ -146,6 +157,19 @@ fn cancel() -> OfClient {
         route: "r".into(),
         id: "x".into(),
     }
+}
+
+fn schedule(id: &str) -> OfClient {
+    OfClient::Schedule(Schedule {
+        fire_at: 1_000_000,
+        id: Some(id.into()),
+        route: Some("r".into()),
+        compression: Compression::None,
+        payload: b"work".to_vec().into(),
+        replace: false,
+        headers: Headers::default(),
+        terms: None,
+    })
 }
 
 fn register() -> OfClient {
@@ -240,4 +264,30 @@ fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
     world.now.monotonic = world.now.after(Duration::from_millis(1));
     world.settle();
     assert!(!world.is_led());
+}
+
+#[test]
+fn a_planned_end_passes_on_what_is_in_flight_and_not_answered() {
+    let mut world = World::new();
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    world.says(ToLeader::Lent(CLIENT, 5));
+    world.says(ToLeader::Ready);
+    world.asks(1, register());
+    for (number, id) in [(2, "x"), (3, "y")] {
+        world.asks(number, schedule(id));
+    }
+    world.settle();
+    let copies = world.copies();
+    assert_eq!(copies.len(), 2);
+    world.event(Event::HandOver);
+    world.says(ToLeader::Acked {
+        consumer: CLIENT,
+        subject: copies[0].clone(),
+        confirm: Some(4),
+    });
+    assert_eq!(world.answered(), [1, 2, 3, 4]);
+    let (_, last) = world.log.shard(SHARD).journal.last_key_value().unwrap();
+    assert_eq!(passed_on(last), 1);
+    assert!(!world.shard.is_leading());
 }

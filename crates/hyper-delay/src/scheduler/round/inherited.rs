@@ -77,6 +77,16 @@ impl InheritedCopies {
         self.withheld += 1;
     }
 
+    /// A copy with that number is gone that no connection has reported. Returns whether it is of
+    /// this round.
+    pub(super) const fn gone(&mut self, attempt: u32) -> bool {
+        let is_of_round = attempt > self.after && self.missing() > 0;
+        if is_of_round {
+            self.withheld -= 1;
+        }
+        is_of_round
+    }
+
     /// The copy of a consumer has failed. Returns false if it has no live copy.
     pub(super) fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack) -> bool {
         let mut copies = self.copies.iter_mut();

@@ -42,6 +42,8 @@ pub(super) enum ClusterHappens {
         left: u64,
     },
     Withhold(usize, u64),
+    /// No connection has a delivery, counted from the latest, in that round or a later one.
+    Gone(usize, u32),
     /// A delivery, counted from the latest, is acknowledged; if it is `adopted`, one of those.
     Ack {
         back: usize,
@@ -84,6 +86,7 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         4 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
             ClusterHappens::Withhold(back, left)
         }),
+        3 => (back.clone(), 0..3u32).prop_map(|(back, later)| ClusterHappens::Gone(back, later)),
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
             ClusterHappens::Ack { back, adopted, by_name }
         }),
@@ -182,6 +185,11 @@ pub(super) fn step(
                 world.withhold(delivered.seq, Duration::from_millis(left));
             }
         }
+        ClusterHappens::Gone(back, later) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.gone(delivered.seq, delivered.attempt + later);
+            }
+        }
         ClusterHappens::Ack {
             back,
             adopted,
@@ -227,7 +235,7 @@ impl Reports {
 }
 
 fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, planned: bool) {
-    let withheld = world.scheduler.withheld_next();
+    let withheld = world.withheld_next();
     let in_flight: Vec<_> = world.scheduler.in_flight().collect();
     let unreported = client.consumers.iter().map(|consumer| {
         let routes = world.scheduler.routes.iter();
