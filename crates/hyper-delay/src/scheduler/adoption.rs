@@ -126,7 +126,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The copies of a task that has not come up, of the rounds after `after`, that are unanswered.
-    fn live_copies(
+    pub(super) fn live_copies(
         &self,
         legacy: &Legacy,
         seq: u64,

@@ -8,7 +8,7 @@ use race_wheel::{Key, Tick};
 use rustc_hash::FxHashMap;
 
 use super::{
-    ConsumerId,
+    ConsumerId, GoneCopy,
     round::GivenBack,
     timers::{Timer, Timers},
 };
@@ -41,6 +41,11 @@ impl Legacy {
     /// The connections that may have a copy, with the number of its round.
     pub(super) fn copies(&self) -> &[(ConsumerId, u32)] {
         &self.copies
+    }
+
+    /// Whether a connection may have a copy of that round.
+    pub(super) fn has(&self, consumer: ConsumerId, attempt: u32) -> bool {
+        self.copies.contains(&(consumer, attempt))
     }
 
     /// How many copies were in flight at a hand-over.
@@ -143,9 +148,27 @@ impl Inherited {
         }
     }
 
-    /// A copy that was in flight at a hand-over is gone.
-    pub(super) fn gone(&mut self, seq: u64) {
-        if let Some(legacy) = self.by_seq.get_mut(&seq) {
+    /// A connection that has a copy cannot be reached; `others` have an unanswered one, too.
+    pub(super) fn detach(&mut self, seq: u64, consumer: ConsumerId, others: usize) {
+        if let Some(legacy) = self.by_seq.get_mut(&seq)
+            && legacy.copies.iter().any(|(holder, _)| *holder == consumer)
+        {
+            legacy.copies.retain(|(holder, _)| *holder != consumer);
+            let known = legacy.failed.len() + others + 1;
+            let known = u32::try_from(known).unwrap_or(u32::MAX);
+            legacy.withheld = known.max(legacy.withheld);
+        }
+    }
+
+    /// A copy is gone that no connection has reported.
+    pub(super) fn gone(&mut self, copy: &GoneCopy) {
+        let Some(legacy) = self.by_seq.get_mut(&copy.seq) else {
+            return;
+        };
+        if copy.has_failed {
+            legacy.failed.push(copy.attempt);
+            legacy.given_back = GivenBack::default();
+        } else {
             legacy.withheld = legacy.withheld.saturating_sub(1);
         }
     }

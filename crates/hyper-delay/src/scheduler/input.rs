@@ -93,8 +93,11 @@ pub(crate) enum Input {
     /// delivered for that long, unless all copies are adopted and fail before. Those that this
     /// leader has in flight itself stay as they are.
     Withheld(Vec<(u64, Duration)>),
-    /// No connection has these copies any more, that were in flight at a planned hand-over and that
-    /// no connection has reported.
+    /// The node of a connection cannot be reached. Here the connection is closed, and its copies stay
+    /// in flight for their time, unless another connection reports them, or they are gone.
+    Detached(ConsumerId),
+    /// No connection has these copies any more, that were in flight at a planned hand-over or of a
+    /// detached connection, and that no connection has reported.
     Gone(Vec<GoneCopy>),
     /// A connection acknowledges a delivery of this leader or an earlier one.
     Acked(Box<Acked>),
@@ -143,6 +146,9 @@ pub(crate) struct GoneCopy {
     pub seq: u64,
     /// The number of the round.
     pub attempt: u32,
+    /// Whether it has failed, as if its connection were closed. A change of the leader is no
+    /// failure.
+    pub has_failed: bool,
 }
 
 /// An ack with the full name of a delivery.

@@ -201,6 +201,7 @@ impl<S: Store> Scheduler<S> {
             Input::Holding(is_holding) => self.set_holding(is_holding),
             Input::Adopted(consumer, copies) => self.adopted(consumer, copies),
             Input::Withheld(tasks) => self.withheld(tasks),
+            Input::Detached(consumer) => self.detached(consumer),
             Input::Gone(copies) => self.gone(&copies),
             Input::Acked(acked) => self.acked_by_name(*acked),
             Input::Nacked(nacked) => self.nacked_by_name(*nacked),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{cluster::log::NodeName, scheduler::GoneCopy};
 
-/// The copies that were in flight at a planned hand-over, by the node of their connections, until
-/// the node tells what it has.
+/// The copies that were in flight at a planned hand-over or when a link broke, by the node of their
+/// connections, until the node tells what it has.
 #[derive(Debug, Default)]
 pub(super) struct Away(BTreeMap<NodeName, Vec<GoneCopy>>);
 
@@ -20,9 +20,11 @@ impl Away {
     }
 
     /// A node tells that it has a copy.
-    pub(super) fn told(&mut self, node: &NodeName, copy: GoneCopy) {
+    pub(super) fn told(&mut self, node: &NodeName, (seq, attempt): (u64, u32)) {
         if let Some(copies) = self.0.get_mut(node)
-            && let Some(place) = copies.iter().position(|it| *it == copy)
+            && let Some(place) = copies
+                .iter()
+                .position(|it| (it.seq, it.attempt) == (seq, attempt))
         {
             copies.swap_remove(place);
         }

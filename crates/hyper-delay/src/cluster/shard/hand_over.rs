@@ -54,7 +54,7 @@ impl HandedOver {
             (one, a.seq, a.attempt).cmp(&(other, b.seq, b.attempt))
         });
         let mut nodes = BTreeMap::<NodeName, (u64, Vec<Handed>)>::new();
-        for (node, GoneCopy { seq, attempt }, left) in copies {
+        for (node, GoneCopy { seq, attempt, .. }, left) in copies {
             let (before, handed) = nodes.entry(node).or_insert((first, Vec::new()));
             let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
             handed.push(Handed {
@@ -76,11 +76,19 @@ impl HandedOver {
             let mut seq = first;
             handed.into_iter().map(move |copy| {
                 seq = seq.saturating_add(copy.seq);
-                let attempt = copy.attempt;
                 let left = Duration::from_millis(copy.left);
-                (node.clone(), GoneCopy { seq, attempt }, left)
+                (node.clone(), of_earlier(seq, copy.attempt), left)
             })
         })
+    }
+}
+
+/// A copy of an earlier leader: if it is gone, its round has not failed.
+const fn of_earlier(seq: u64, attempt: u32) -> GoneCopy {
+    GoneCopy {
+        seq,
+        attempt,
+        has_failed: false,
     }
 }
 
@@ -126,8 +134,7 @@ impl<S: Store> Shard<S> {
             .in_flight()
             .filter_map(|(consumer, copy)| {
                 let node = audience.node_of(consumer)?.clone();
-                let (seq, attempt) = (copy.seq, copy.attempt);
-                Some((node, GoneCopy { seq, attempt }, copy.left))
+                Some((node, of_earlier(copy.seq, copy.attempt), copy.left))
             });
         let away = audience.away.iter().filter_map(|(node, copy)| {
             let left = leading.scheduler.waited_for(copy.seq)?;
@@ -178,7 +185,7 @@ mod tests {
 
     fn copy(node: &str, seq: u64, attempt: u32, left: u64) -> InFlight {
         let left = Duration::from_millis(left);
-        (node.into(), GoneCopy { seq, attempt }, left)
+        (node.into(), of_earlier(seq, attempt), left)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::{
         lease::Term,
         log::{Fence, NodeName},
     },
-    scheduler::{Adopted, GoneCopy, Input},
+    scheduler::{Adopted, Input},
     store::Store,
 };
 
@@ -29,7 +29,13 @@ impl<S: Store> Shard<S> {
         now: Now,
         term: Option<Term>,
     ) {
-        self.peer_is_gone(peer, now);
+        // A node has one link at a time; the news of the end of the last one can be late.
+        let peers = self.audience.peers.iter();
+        let earlier = peers.filter(|(id, it)| **id == peer || it.node == node);
+        let earlier: Vec<PeerId> = earlier.map(|(id, _)| *id).collect();
+        for peer in earlier {
+            self.peer_is_gone(peer, now);
+        }
         let leads = self.fence().filter(|fence| fence.epoch == epoch);
         let Some(holds) = leads.and_then(|_| self.grant(peer, sent, now, term)) else {
             self.effects.told.push((peer, ToServing::Refused { epoch }));
@@ -85,15 +91,24 @@ impl<S: Store> Shard<S> {
             return;
         };
         for Adopted { seq, attempt, .. } in copies {
-            let (seq, attempt) = (*seq, *attempt);
-            away.told(&peer.node, GoneCopy { seq, attempt });
+            away.told(&peer.node, (*seq, *attempt));
         }
     }
 
-    /// The link from a node is broken: its connections are gone.
+    /// The link from a node is broken. Its connections may still have what is in flight, until the
+    /// node is back and tells.
     pub(super) fn peer_is_gone(&mut self, peer: PeerId, now: Now) {
+        let node = self.audience.peers.get(&peer).map(|peer| peer.node.clone());
+        let Some(node) = node else {
+            return;
+        };
         for consumer in self.audience.remove(peer) {
-            self.input(Input::Closed(consumer), now);
+            if let Some(leading) = &self.leading {
+                for copy in leading.scheduler.copies_of(consumer) {
+                    self.audience.away.add(&node, copy);
+                }
+            }
+            self.input(Input::Detached(consumer), now);
         }
     }
 

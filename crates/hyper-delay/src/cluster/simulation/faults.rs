@@ -21,7 +21,7 @@ impl World {
         };
         let kind = match self.faults {
             Faults::All => self.random.u8(0..10),
-            Faults::PlannedEnds => 9,
+            Faults::Harmless => *self.random.choice(&[7, 9]).expect("there are two"),
         };
         match kind {
             0 | 1 => self.lose_power(node, time),

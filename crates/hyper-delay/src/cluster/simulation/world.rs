@@ -219,7 +219,7 @@ impl World {
 
     /// Nothing goes wrong any more, or ever.
     pub(super) fn is_faultless(&self) -> bool {
-        self.faults == Faults::PlannedEnds || self.is_calm()
+        self.faults == Faults::Harmless || self.is_calm()
     }
 
     fn happens(&mut self, happening: Happening) {
@@ -398,7 +398,7 @@ impl World {
         if process.shards.iter().all(Shard::is_out) {
             let (call, request) = (process.calls.next(), process.lease.leaving());
             self.sends(life, Part::Lease, call, request);
-        } else if self.faults == Faults::PlannedEnds {
+        } else if self.faults == Faults::Harmless {
             return self.after(5 * MILLI, Happening::End(life));
         }
         self.end(life.node);

@@ -169,9 +169,32 @@ impl World {
     }
 
     /// A copy of a revision is gone.
-    pub(super) fn gone(&mut self, seq: u64, attempt: u32) {
+    pub(super) fn gone(&mut self, seq: u64, attempt: u32, has_failed: bool) {
         self.nodes.barred.remove(&(seq, None));
-        self.input(Input::Gone(vec![GoneCopy { seq, attempt }]));
+        self.input(Input::Gone(vec![GoneCopy {
+            seq,
+            attempt,
+            has_failed,
+        }]));
+    }
+
+    /// The node of a connection cannot be reached. Returns what the connection has, as its node
+    /// would report it.
+    pub(super) fn detach(&mut self, consumer: ConsumerId) -> Vec<Adopted> {
+        let copies = self.scheduler.copies_of(consumer);
+        let in_flight = self.scheduler.in_flight();
+        let in_flight = in_flight.filter(|(holder, _)| *holder == consumer);
+        let in_flight: Vec<Adopted> = in_flight.map(|(_, copy)| copy).collect();
+        let mut known: Vec<_> = in_flight.iter().map(|it| (it.seq, it.attempt)).collect();
+        known.sort_unstable();
+        let copies: Vec<_> = copies.iter().map(|it| (it.seq, it.attempt)).collect();
+        assert_eq!(copies, known);
+        self.nodes.closed(consumer);
+        for copy in &in_flight {
+            self.nodes.bar(copy.seq, None, self.now.after(copy.left));
+        }
+        self.input(Input::Detached(consumer));
+        in_flight
     }
 
     /// The revisions that the next leader is not to deliver for some time, one for each copy.

@@ -30,10 +30,10 @@ fn a_withheld_delivery_that_is_gone_is_sent_again_at_once_and_has_not_failed() {
         world.withhold(copy.seq, Duration::from_secs(1));
         if is_read {
             begin(&mut world, consumer);
-            world.gone(copy.seq, copy.attempt - 1);
+            world.gone(copy.seq, copy.attempt - 1, false);
             assert_eq!(rounds(&world), [1], "it is not of that round");
         }
-        world.gone(copy.seq, copy.attempt);
+        world.gone(copy.seq, copy.attempt, false);
         if !is_read {
             begin(&mut world, consumer);
         }
