@@ -98,9 +98,15 @@ impl<S: Store> Shard<S> {
             return self.handle_stopped(event, now);
         }
         match event {
-            Event::Answered(call, answer) => self.answered(call, answer, now),
+            Event::Answered(call, answer) => {
+                self.answered(call, answer, now);
+                self.check_successor();
+            }
             Event::Entries(entries) => self.arrived(&entries, now),
-            Event::Leader(leader) => self.election.leader_is(leader, now),
+            Event::Leader(leader) => {
+                self.election.leader_is(leader, now);
+                self.check_successor();
+            }
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
             Event::Persisted(Err(error)) => self.stop(error),
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
@@ -253,6 +259,19 @@ impl<S: Store> Shard<S> {
             && lease != Some(fence.lease)
         {
             self.resign(fence);
+        }
+    }
+
+    /// Ends the leadership, and the election, if there is a later leadership: nothing that this one
+    /// begins has an effect any more.
+    fn check_successor(&mut self) {
+        let fence = self.fence().or_else(|| self.election.elected());
+        if let Some(fence) = fence
+            && let Some(leader) = self.election.leader().cloned()
+            && leader.epoch > fence.epoch
+        {
+            self.resign(fence);
+            self.election.successor_is(leader);
         }
     }
 

@@ -291,3 +291,28 @@ fn a_planned_end_passes_on_what_is_in_flight_and_not_answered() {
     assert_eq!(passed_on(last), 1);
     assert!(!world.shard.is_leading());
 }
+
+#[test]
+fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
+    let mut world = World::new();
+    world.begin();
+    let fence = world.shard.fence().unwrap();
+    let leader = |epoch: u64| Leader {
+        member: Member {
+            node: "b".into(),
+            address: "b:1".into(),
+        },
+        epoch,
+        lease: LeaseId(6),
+    };
+    world.event(Event::Leader(Some(leader(fence.epoch - 1))));
+    assert_eq!(world.shard.fence(), Some(fence), "that was before");
+    let later = leader(fence.epoch + 1);
+    world.event(Event::Leader(Some(later.clone())));
+    assert_eq!(world.shard.fence(), None);
+    assert_eq!(world.shard.leader(), Some(&later));
+    let effects = world.shard.take_effects();
+    let ended = |told: &(PeerId, ToServing)| matches!(told.1, ToServing::Ended { .. });
+    assert!(effects.told.iter().any(ended), "{:?}", effects.told);
+    assert_eq!(effects.changes, [Leadership::Ends(fence)]);
+}
