@@ -10,6 +10,9 @@ use crate::{
 /// The time for one example, on any machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// The time for the example of a cluster, which ends itself earlier, with all that it has started.
+const CLUSTER_LIMIT: Duration = Duration::from_secs(300);
+
 pub(crate) fn run() -> Outcome {
     Step::cargo("build --locked --quiet --workspace --examples").run()?;
     let built = workspace::target()?.join("debug/examples");
@@ -24,10 +27,18 @@ pub(crate) fn run() -> Outcome {
         }
     }
     println!("\n{count} examples");
-    match count {
-        0 => Err("no example was found".into()),
-        _ => Ok(()),
+    if count == 0 {
+        return Err("no example was found".into());
     }
+    cluster()
+}
+
+/// The script that starts a cluster. It needs etcd.
+fn cluster() -> Outcome {
+    Step::cargo("build --locked --quiet -p hyper-delay --features cluster").run()?;
+    let program = workspace::target()?.join("debug/hyper-delay");
+    let example = Step::new("examples/cluster/run").env("HYPER_DELAY", program);
+    example.run_within(CLUSTER_LIMIT)
 }
 
 /// The names of `examples/NAME.rs` and `examples/NAME/main.rs`, as Cargo finds them.
