@@ -48,6 +48,7 @@ pub(crate) mod replica;
 pub(crate) mod shard;
 #[cfg(test)]
 mod simulation;
+pub(crate) mod snapshot;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
