@@ -137,6 +137,9 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             changes,
             leader_changed,
             persist,
+            fetch,
+            spool,
+            unfetched,
         } = self.shard.take_effects();
         for (call, request) in calls {
             let log = self.common.log.clone();

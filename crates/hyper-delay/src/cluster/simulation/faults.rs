@@ -43,6 +43,7 @@ impl World {
             }
             _ => self.log_is_down_until = self.at + time / 2,
         }
+        self.damages_disk();
         let pause = self.random.u64(20..3_000) * MILLI;
         self.after(pause, Happening::Fault);
     }
@@ -54,6 +55,7 @@ impl World {
         for disk in &mut self.nodes[node].disks {
             *disk = Arc::new(disk.power_loss_by_space(|unsynced| random.usize(0..=unsynced)));
         }
+        self.loses_disk(node);
         self.after(time, Happening::Start(node));
     }
 
