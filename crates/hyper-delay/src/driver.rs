@@ -1,7 +1,6 @@
 //! The scheduler's thread: passes events and the time to the scheduler and carries out its effects.
 
 use std::{
-    collections::HashMap,
     iter,
     sync::{
         Arc,
@@ -12,9 +11,11 @@ use std::{
 
 use tokio::sync::oneshot;
 
+#[cfg(any(feature = "cluster", test))]
+use crate::protocol::Refusal;
 use crate::{
     clock::Clock,
-    outbox::Outbox,
+    outbox::{Outbox, Outboxes},
     progress::Progress,
     scheduler::{ConsumerId, Effects, InMemory, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
@@ -36,8 +37,15 @@ pub(crate) enum Event {
     Disconnected(ConsumerId),
     /// Asks whether a connection has no route and no delivery in flight.
     IsIdle(ConsumerId, oneshot::Sender<bool>),
-    /// Asks what the scheduler has in memory.
-    InMemory(oneshot::Sender<InMemory>),
+    /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
+    InMemory(oneshot::Sender<Vec<InMemory>>),
+    /// Asks to be told when the replicas of this node contain all that was acknowledged before, of
+    /// the shard of a route, or of all. The error says why that is not known.
+    #[cfg(any(feature = "cluster", test))]
+    Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
+    /// News of the cluster.
+    #[cfg(any(feature = "cluster", test))]
+    Cluster(crate::cluster::serve::News),
     /// No connection reads any more. The thread ends once all requests are on disk and answered.
     Drain,
     /// The store has failed.
@@ -54,7 +62,7 @@ pub(crate) struct Driver<S> {
     pub(crate) events: Receiver<Event>,
     pub(crate) jobs: Sender<Vec<Job>>,
     pub(crate) clock: Clock,
-    pub(crate) outboxes: HashMap<ConsumerId, Arc<Outbox>>,
+    pub(crate) outboxes: Outboxes,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -62,9 +70,7 @@ impl<S: Store> Driver<S> {
     /// Runs until it is drained or abandoned, the disk fails or the committer ends.
     pub(crate) fn run(mut self) -> Result<(), StoreError> {
         let result = self.serve();
-        for outbox in self.outboxes.values() {
-            outbox.close();
-        }
+        self.outboxes.close();
         result
     }
 
@@ -106,15 +112,19 @@ impl<S: Store> Driver<S> {
                         self.outboxes.insert(guest, outbox);
                     }
                     Event::Disconnected(consumer) => {
-                        self.outboxes.remove(&consumer);
+                        self.outboxes.remove(consumer);
                     }
                     Event::IsIdle(consumer, answer) => {
                         let _ = answer.send(self.scheduler.is_idle(consumer));
                     }
                     Event::InMemory(answer) => {
-                        let _ = answer.send(self.scheduler.in_memory());
+                        let _ = answer.send(vec![self.scheduler.in_memory()]);
                     }
                     Event::Drain => draining = true,
+                    #[cfg(any(feature = "cluster", test))]
+                    Event::Fresh(..) | Event::Cluster(_) => {
+                        debug_assert!(false, "this is for a node of a cluster");
+                    }
                     Event::CommitterEnded | Event::Abandoned => return Ok(()),
                     Event::Failed(error) => return Err(error),
                 }
@@ -135,17 +145,7 @@ impl<S: Store> Driver<S> {
             // A committer that has ended says so with an event.
             let _ = self.jobs.send(jobs);
         }
-        let mut woken = Vec::new();
-        for (consumer, message) in messages {
-            if let Some(outbox) = self.outboxes.get(&consumer)
-                && outbox.push(message)
-            {
-                woken.push(outbox);
-            }
-        }
-        for outbox in woken {
-            outbox.wake();
-        }
+        self.outboxes.deliver(messages);
         Ok(())
     }
 }

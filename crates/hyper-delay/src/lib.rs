@@ -32,6 +32,7 @@ mod connection;
 mod descriptors;
 mod driver;
 mod forecast;
+mod freshness;
 mod http;
 mod inflate;
 mod ledger;
@@ -64,6 +65,8 @@ mod salvage;
 #[doc(hidden)]
 pub mod internals;
 
+#[cfg(any(feature = "cluster", test))]
+pub use server::ClusterError;
 pub use server::{ServeError, ServeOptions, run, run_reloadable};
 pub use store::StoreError;
 pub use tls::TlsError;

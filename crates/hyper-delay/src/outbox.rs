@@ -1,3 +1,5 @@
+mod all;
+
 use std::{
     mem,
     sync::{
@@ -9,6 +11,8 @@ use std::{
 
 use race_wheel::Tick;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+
+pub(crate) use all::Outboxes;
 
 use crate::{
     clock::Clock,
@@ -174,6 +178,30 @@ impl Outbox {
             }
             self.wake.notified().await;
         }
+    }
+
+    /// Removes the deliveries of leaderships that have ended for good. Returns what to report.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn take_void(&self) -> Vec<Input> {
+        let mut void = Vec::new();
+        self.queue().messages.retain(|message| match message {
+            Message::Deliver {
+                seq,
+                id,
+                attempt,
+                authority: Some(authority),
+                ..
+            } if authority.is_revoked() => {
+                void.push(Input::Void {
+                    copy: self.copy_of(*seq, id.clone()),
+                    attempt: *attempt,
+                    authority: Some(authority.clone()),
+                });
+                false
+            }
+            _ => true,
+        });
+        void
     }
 
     /// Tells the scheduler what has become of a copy.

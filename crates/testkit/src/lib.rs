@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod browser;
+pub mod etcd;
 pub mod example;
 pub mod http;
 pub mod output;
@@ -23,6 +24,7 @@ pub mod wire;
 use std::time::Duration;
 
 pub use browser::Browser;
+pub use etcd::Etcd;
 pub use peer::Peer;
 pub use process::{Ended, Process};
 pub use server::{Server, Start};

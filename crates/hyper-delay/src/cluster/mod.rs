@@ -34,6 +34,7 @@
 //! recognised. If the leadership ends before, the leader forgets what it had in memory, and reads
 //! the journal like any other node.
 
+pub(crate) mod admin;
 pub(crate) mod beats;
 mod calls;
 pub(crate) mod clock_check;
@@ -45,6 +46,8 @@ pub(crate) mod log;
 pub(crate) mod merged;
 pub(crate) mod node;
 pub(crate) mod replica;
+pub(crate) mod serve;
+pub(crate) mod setup;
 pub(crate) mod shard;
 #[cfg(test)]
 mod simulation;

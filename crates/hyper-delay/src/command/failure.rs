@@ -12,6 +12,9 @@ use crate::{
     inflate::InflateError, load::LoadError, salvage::SalvageError,
 };
 
+#[cfg(feature = "cluster")]
+use crate::cluster::{admin::AdminError, log::etcd::config::EtcdConfigError, setup::PasswordError};
+
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -159,6 +162,24 @@ pub(crate) enum Failure {
         file.display()
     )]
     NoToken { id: String, file: PathBuf },
+    #[cfg(feature = "cluster")]
+    #[error(
+        "{configuration}: cluster is null: set etcd, node and advertise in it, or give the \
+         configuration of a node with --config"
+    )]
+    NotInCluster { configuration: String },
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Etcd(#[from] EtcdConfigError),
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    Cluster(#[from] AdminError),
+    #[cfg(feature = "cluster")]
+    #[error("{0}")]
+    ClusterIsUnwell(String),
     #[error("{early} tasks were delivered before their time: report this defect of the server")]
     Early { early: u64 },
 }

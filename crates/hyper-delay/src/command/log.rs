@@ -17,6 +17,10 @@ pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=off,sfa=off";
 /// The default filter of the other commands. They warn about lost connections.
 const CLIENT: &str = "warn,fjall=off,lsm_tree=off,sfa=off";
 
+/// The default filter of commands whose errors say what the log would warn of.
+#[cfg(feature = "cluster")]
+pub(super) const SILENT: &str = "error,fjall=off,lsm_tree=off,sfa=off";
+
 /// The environment variable that holds the filter.
 const VARIABLE: &str = "RUST_LOG";
 

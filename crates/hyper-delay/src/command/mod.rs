@@ -37,6 +37,8 @@ mod restore;
 mod verify;
 
 mod bench;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod token;
 
 use std::{io, process::ExitCode};
@@ -85,6 +87,8 @@ enum Command {
     Export(export::Export),
     Import(import::Import),
     Token(token::Token),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::Cluster),
     Bench(bench::Bench),
 }
 
@@ -92,16 +96,18 @@ impl Command {
     /// Whether nothing is lost if the reader of the output stops before its end. The output of the
     /// other commands is data that must be whole, or says whether something is damaged or lost.
     const fn is_for_reading(&self) -> bool {
-        !matches!(
-            self,
+        match self {
             Self::Backup(_)
-                | Self::Restore(_)
-                | Self::Verify(_)
-                | Self::Repair(_)
-                | Self::Export(_)
-                | Self::Import(_)
-                | Self::Token(_)
-        )
+            | Self::Restore(_)
+            | Self::Verify(_)
+            | Self::Repair(_)
+            | Self::Export(_)
+            | Self::Import(_)
+            | Self::Token(_) => false,
+            #[cfg(feature = "cluster")]
+            Self::Cluster(cluster) => cluster.is_for_reading(),
+            _ => true,
+        }
     }
 }
 
@@ -151,6 +157,8 @@ pub fn run() -> ExitCode {
         Command::Export(export) => export.run(),
         Command::Import(import) => remote::block_on(import.run()),
         Command::Token(token) => token.run(),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(cluster) => cluster.run(),
         Command::Bench(bench) => remote::block_on(bench.run()),
     };
     match done {

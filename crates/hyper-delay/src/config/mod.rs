@@ -3,6 +3,7 @@
 //! [`Config::load`] reads a JSON file. Every field is optional; unknown fields and values out of
 //! range are errors. `CONFIGURATION.md` has the table of the fields.
 
+mod cluster;
 mod hedge;
 mod hosts;
 mod http_hosts;
@@ -23,6 +24,7 @@ mod values;
 mod load;
 mod reload;
 
+pub use cluster::{Cluster, EtcdTlsFiles, EtcdUser, NodeTlsFiles};
 pub use error::ConfigError;
 pub use exposure::Exposed;
 pub use hosts::AllowedHosts;

@@ -1,12 +1,12 @@
 //! Takes a JSON object apart, field by field.
 
-use std::{collections::BTreeMap, fmt, ops::RangeInclusive};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, path::PathBuf};
 
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ConfigError;
 
@@ -95,6 +95,61 @@ impl<'a> Fields<'a> {
             }),
         }
     }
+}
+
+/// An object that is the value of a field. Its errors are cures.
+pub(super) struct Part<'a> {
+    object: &'a Map<String, Value>,
+    wanted: &'a str,
+}
+
+impl<'a> Part<'a> {
+    /// `known` has the names of its fields, and `wanted` is the cure of what is no such object.
+    pub(super) fn read(value: &'a Value, known: &[&str], wanted: &'a str) -> Result<Self, String> {
+        let object = value.as_object().ok_or(wanted)?;
+        match object.keys().find(|field| !known.contains(&field.as_str())) {
+            None => Ok(Self { object, wanted }),
+            Some(unknown) => Err(format!("{unknown:?} in it is no field: {wanted}")),
+        }
+    }
+
+    /// Takes a field; `null` counts as absent. The error of `read` is the cure.
+    pub(super) fn take<T>(
+        &self,
+        field: &str,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        match self.object.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match read(value) {
+                Ok(value) => Ok(Some(value)),
+                Err(cure) => Err(format!("{field} in it is {value}: {cure}")),
+            },
+        }
+    }
+
+    /// Takes a field that must be there.
+    pub(super) fn require<T>(
+        &self,
+        field: &str,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<T, String> {
+        self.take(field, read)?
+            .ok_or_else(|| format!("{field} is missing in it: {}", self.wanted))
+    }
+}
+
+/// Returns the path of a file, or the cure.
+pub(super) fn file(value: &Value) -> Result<PathBuf, String> {
+    path(value).ok_or_else(|| "give the path of a file".to_owned())
+}
+
+/// Returns a path. `None`: it is none.
+pub(super) fn path(value: &Value) -> Option<PathBuf> {
+    let path = value
+        .as_str()
+        .filter(|path| !path.is_empty() && !path.contains('\0'));
+    path.map(PathBuf::from)
 }
 
 /// Returns a whole number in a range, or the cure.

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, str::FromStr};
 use serde_json::{Value, json};
 
 use super::{
-    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route, hedge,
-    object::{Fields, number},
+    AllowedHosts, Config, ConfigError, HttpHosts, LogFormat, Sync, by_route, cluster, hedge,
+    object::{Fields, number, path},
     quotas, routes, sync, tls,
 };
 
@@ -47,6 +47,9 @@ impl Config {
             tls: f.take("tls", default.tls, |value| tls::read(value).map(Some))?,
             tokens: f.take("tokens", default.tokens, |value| file(value).map(Some))?,
             open: f.take("open", default.open, flag)?,
+            cluster: f.take("cluster", default.cluster, |value| {
+                cluster::read(value).map(Some)
+            })?,
             max_connections: f.number(
                 "max_connections",
                 default.max_connections,
@@ -163,9 +166,15 @@ impl Config {
         })
     }
 
-    /// Checks that the server may listen on `bind_addr`, and that `http_addr` is another address.
-    /// `source` names the configuration in errors.
+    /// Checks that the server may listen on `bind_addr`, and that `http_addr` and the address of
+    /// `cluster` are others. `source` names the configuration in errors.
     pub(super) fn check_exposure(&self, source: &str) -> Result<(), ConfigError> {
+        cluster::check_address(self).map_err(|(value, cure)| ConfigError::BadField {
+            file: source.to_owned(),
+            field: "cluster.bind_addr".to_owned(),
+            value: json!(value).to_string(),
+            cure,
+        })?;
         if self.http_addr == Some(self.bind_addr) && self.bind_addr.port() != 0 {
             return Err(ConfigError::BadField {
                 file: source.to_owned(),
@@ -207,6 +216,9 @@ impl Config {
                 cure,
             ));
         }
+        if self.cluster.is_some() {
+            cluster::check(self).map_err(|(field, value, cure)| fields.bad(field, &value, cure))?;
+        }
         self.check_hedge(fields)
     }
 
@@ -235,13 +247,6 @@ fn folder(value: &Value) -> Result<PathBuf, String> {
 fn file(value: &Value) -> Result<PathBuf, String> {
     path(value)
         .ok_or_else(|| "give the path of a file that `hyper-delay token new` has made".to_owned())
-}
-
-fn path(value: &Value) -> Option<PathBuf> {
-    let path = value
-        .as_str()
-        .filter(|path| !path.is_empty() && !path.contains('\0'));
-    path.map(PathBuf::from)
 }
 
 fn flag(value: &Value) -> Result<bool, String> {

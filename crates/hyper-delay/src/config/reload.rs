@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::Config;
 
 /// Fields that are read only at start.
-const RESTART: [&str; 8] = [
+const RESTART: [&str; 9] = [
     "data_dir",
     "bind_addr",
     "http_addr",
+    "cluster",
     "sync",
     "disk_reserve_mib",
     "tick_ms",
@@ -64,7 +65,7 @@ impl Config {
     /// the fields that differ.
     ///
     /// Fields that need a restart keep their values: `data_dir`, `bind_addr`, `http_addr`,
-    /// `sync`, `disk_reserve_mib`, `tick_ms`, `dedupe_seconds` and `log_format`.
+    /// `cluster`, `sync`, `disk_reserve_mib`, `tick_ms`, `dedupe_seconds` and `log_format`.
     ///
     /// ```
     /// use hyper_delay::config::Config;
@@ -96,6 +97,7 @@ impl Config {
             data_dir: self.data_dir.clone(),
             bind_addr: self.bind_addr,
             http_addr: self.http_addr,
+            cluster: self.cluster.clone(),
             sync: self.sync,
             disk_reserve_mib: self.disk_reserve_mib,
             tick_ms: self.tick_ms,
@@ -112,7 +114,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{LogFormat, Sync};
+    use crate::config::{Cluster, LogFormat, Sync};
+
+    fn cluster() -> Cluster {
+        Cluster {
+            etcd: vec!["http://127.0.0.1:2379".to_owned()],
+            node: "a".to_owned(),
+            advertise: "127.0.0.1:7002".to_owned(),
+            bind_addr: ([127, 0, 0, 1], 7_002).into(),
+            lease_ms: 2_000,
+            tls: None,
+            etcd_tls: None,
+            etcd_user: None,
+        }
+    }
 
     #[test]
     fn every_field_is_either_applied_or_needs_a_restart() {
@@ -159,6 +174,7 @@ mod tests {
             data_dir: "elsewhere".into(),
             bind_addr: ([127, 0, 0, 1], 1).into(),
             http_addr: None,
+            cluster: Some(cluster()),
             sync: Sync::Interval(Duration::from_secs(1)),
             disk_reserve_mib: 7,
             tick_ms: 7,

@@ -3,7 +3,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::values::{shown, shown_if_some};
+use super::{
+    object::{Part, file},
+    values::{shown, shown_if_some},
+};
 
 /// The files of TLS, in PEM. Relative to the working directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,24 +26,10 @@ pub struct TlsFiles {
 /// Reads the field `tls`. The error is the cure.
 pub(super) fn read(value: &Value) -> Result<TlsFiles, String> {
     const WANTED: &str = "give {\"cert\": FILE, \"key\": FILE}, and \"client_ca\": FILE to require client certificates";
-    let object = value.as_object().ok_or(WANTED)?;
-    if let Some(unknown) = object
-        .keys()
-        .find(|field| !["cert", "key", "client_ca"].contains(&field.as_str()))
-    {
-        return Err(format!("{unknown:?} in it is no field: {WANTED}"));
-    }
-    let file = |field: &str| match object.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(path)) if !path.is_empty() && !path.contains('\0') => {
-            Ok(Some(PathBuf::from(path)))
-        }
-        Some(other) => Err(format!("{field} in it is {other}: give the path of a file")),
-    };
-    let required = |field: &str| file(field)?.ok_or(format!("{field} is missing in it: {WANTED}"));
+    let part = Part::read(value, &["cert", "key", "client_ca"], WANTED)?;
     Ok(TlsFiles {
-        cert: required("cert")?,
-        key: required("key")?,
-        client_ca: file("client_ca")?,
+        cert: part.require("cert", file)?,
+        key: part.require("key", file)?,
+        client_ca: part.take("client_ca", file)?,
     })
 }

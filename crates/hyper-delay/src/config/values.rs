@@ -12,7 +12,9 @@ use serde::{Serialize, Serializer};
 
 use crate::protocol::Terms;
 
-use super::{AllowedHosts, HttpHosts, LogFormat, Quota, Sync, TlsFiles, by_route, hedge, quotas};
+use super::{
+    AllowedHosts, Cluster, HttpHosts, LogFormat, Quota, Sync, TlsFiles, by_route, hedge, quotas,
+};
 
 /// The configuration of a server. Every value has been checked.
 ///
@@ -54,6 +56,9 @@ pub struct Config {
     /// Whether a server that other machines can reach may do without tokens and client
     /// certificates. Default: false.
     pub open: bool,
+    /// The cluster to which the server belongs; null: it is alone. Needs the cargo feature
+    /// `cluster`. Default: null.
+    pub cluster: Option<Cluster>,
     /// The most open connections: 1 to 1,000,000. Default: 10,000.
     pub max_connections: usize,
     /// Connections beyond `max_connections` that are kept for operators on this machine: 0 to
@@ -143,6 +148,7 @@ impl Default for Config {
             tls: None,
             tokens: None,
             open: false,
+            cluster: None,
             max_connections: 10_000,
             reserved_connections: 4,
             max_line_bytes: 65_536,

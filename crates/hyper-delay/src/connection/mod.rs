@@ -47,6 +47,7 @@ use crate::{
     clock::Clock,
     config::Config,
     driver::Event,
+    freshness::Freshness,
     log_limit::LogLimit,
     metrics::Metrics,
     outbox::Outbox,
@@ -65,6 +66,7 @@ pub(crate) struct Shared<S> {
     /// The tokens in force; `None`: every client may do everything.
     pub(crate) tokens: watch::Receiver<Option<Tokens>>,
     pub(crate) events: Sender<Event>,
+    pub(crate) freshness: Freshness,
     pub(crate) clock: Clock,
     pub(crate) own_routes: Arc<OwnRoutes>,
     /// True once the server shuts down.
@@ -87,6 +89,7 @@ impl<S> Shared<S> {
             tls,
             tokens: self.tokens.clone(),
             events: self.events.clone(),
+            freshness: self.freshness.clone(),
             clock: self.clock,
             own_routes: self.own_routes.clone(),
             ending: self.ending.clone(),

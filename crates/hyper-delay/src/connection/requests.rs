@@ -111,6 +111,12 @@ impl<'a, S: ReadStore> Requests<'a, S> {
         if !self.take(weight).await {
             return;
         }
+        if let Some(route) = reads(&line.request) {
+            self.flush();
+            if let Err(refusal) = self.shared.freshness.wait(route).await {
+                return self.reply(Reply::Error(refusal), line.tag, weight);
+            }
+        }
         match line.request {
             Request::Hello { protocol } => {
                 let version = Version::agreed(protocol);
@@ -324,6 +330,19 @@ fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
         route: route.cloned(),
         tag: line.tag.clone(),
         ..Refusal::new(code, message)
+    }
+}
+
+/// Returns which route the reply to a request is read from the store of, if it is: `None` for all.
+fn reads(request: &Request) -> Option<Option<Arc<str>>> {
+    match request {
+        Request::Stats { route, .. } | Request::Reasons { route, .. } => Some(route.clone()),
+        Request::List(list) => Some(list.route.clone()),
+        Request::Dead { route, .. } | Request::Get { route, .. } => Some(Some(route.clone())),
+        Request::Bulk(bulk) if bulk.dry_run => Some(Some(bulk.route.clone())),
+        // A backup is read at its first piece.
+        Request::Backup { offset: 0 } | Request::Jobs | Request::Audit { .. } => Some(None),
+        _ => None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     ledger::View,
     protocol::{Counts, RouteStats, Stats},
     record,
-    scheduler::{CountsAsked, Input, OwnRoutes},
+    scheduler::{CountsAsked, Input, Listed, OwnRoutes},
     store::{ReadStore, StoreError},
 };
 
@@ -32,9 +32,11 @@ pub(super) async fn stats<S: ReadStore>(
         Ok(stats) => asker.pass(|reply_to| {
             Input::Stats(Box::new(CountsAsked {
                 stats,
-                route,
-                after,
-                grant,
+                listed: Listed {
+                    route,
+                    after,
+                    grant,
+                },
                 reply_to,
             }))
         }),

@@ -102,6 +102,7 @@ async fn connect<S: ReadStore>(store: S) -> World {
         failures: Arc::default(),
         events,
         clock: Clock::new(),
+        freshness: Default::default(),
         own_routes: Arc::default(),
         ending,
         logs: Arc::default(),

@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 pub(crate) use problem::code::COUNTED as COUNTED_CODES;
 pub(crate) use secure::HttpTls;
-pub(crate) use state::{Access, Serving};
+pub(crate) use state::{Access, ReadGauges, Serving};
 #[cfg(feature = "internals")]
 pub(crate) use v1::read;
 

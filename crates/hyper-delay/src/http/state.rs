@@ -19,9 +19,10 @@ use crate::{
     config::Config,
     connection::{Answer, Asked},
     driver::Event,
+    freshness::Freshness,
     ledger::View,
     log_limit::{LogLimit, Warning},
-    metrics::{self, Gauges, Limits, Metrics},
+    metrics::{Gauges, Limits, Metrics},
     scheduler::InMemory,
     store::{ReadStore, StoreError},
 };
@@ -73,6 +74,8 @@ pub(crate) struct Serving {
     pub(super) metrics: Arc<Metrics>,
     events: Sender<Event>,
     store: Arc<dyn Reads>,
+    gauges: ReadGauges,
+    freshness: Freshness,
     ask: Arc<dyn Fn(Asked) -> Answer + Send + Sync>,
     access: Access,
 }
@@ -92,20 +95,18 @@ pub(crate) struct Access {
     pub(crate) logs: Arc<LogLimit>,
 }
 
+/// Reads gauges, with what the schedulers have in memory.
+pub(crate) type ReadGauges =
+    Arc<dyn Fn(&[InMemory], &Limits) -> Result<Gauges, StoreError> + Send + Sync>;
+
 /// What is read from the store, whose type the router need not know.
 trait Reads: Send + Sync {
-    fn gauges(&self, memory: &InMemory, limits: &Limits) -> Result<Gauges, StoreError>;
-
     fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError>;
 }
 
 struct Reader<S>(Arc<S>);
 
 impl<S: ReadStore> Reads for Reader<S> {
-    fn gauges(&self, memory: &InMemory, limits: &Limits) -> Result<Gauges, StoreError> {
-        metrics::read(&self.0, memory, limits)
-    }
-
     fn search(&self, wanted: &Wanted, sees: Sees<'_>) -> Result<Found, StoreError> {
         search(&View::new(self.0.clone()), wanted, sees)
     }
@@ -113,7 +114,7 @@ impl<S: ReadStore> Reads for Reader<S> {
 
 impl Serving {
     pub(crate) fn new<S: ReadStore>(
-        store: Arc<S>,
+        (store, gauges, freshness): (Arc<S>, ReadGauges, Freshness),
         counted: Arc<Metrics>,
         events: Sender<Event>,
         ask: impl Fn(Asked) -> Answer + Send + Sync + 'static,
@@ -123,6 +124,8 @@ impl Serving {
             metrics: counted,
             events,
             store: Arc::new(Reader(store)),
+            gauges,
+            freshness,
             ask: Arc::new(ask),
             access,
         }
@@ -238,6 +241,8 @@ impl State {
         wanted: Wanted,
         sees: impl Fn(&str) -> bool + Send + 'static,
     ) -> Result<Found, String> {
+        let fresh = serving.freshness.wait(None).await;
+        fresh.map_err(|refusal| refusal.message.to_string())?;
         let turn = take(&self.search_turn).await?;
         blocking(turn, move |()| serving.store.search(&wanted, &sees)).await
     }
@@ -269,7 +274,7 @@ async fn read_gauges(
     let memory = serving.ask(Event::InMemory).await;
     let memory = memory.ok_or(SCHEDULER)?;
     blocking(turn, move |last| {
-        let gauges = Arc::new(serving.store.gauges(&memory, &limits)?);
+        let gauges = Arc::new((serving.gauges)(&memory, &limits)?);
         *last = Some((Instant::now(), gauges.clone()));
         Ok(gauges)
     })

@@ -15,7 +15,7 @@ use super::*;
 use crate::{
     connection::{Answer, NoReply},
     driver::Event,
-    metrics::Metrics,
+    metrics::{Limits, Metrics},
     scheduler::InMemory,
     store::fake::Fake,
 };
@@ -38,7 +38,7 @@ fn answer(events: Receiver<Event>) {
         for event in events {
             match event {
                 Event::IsIdle(_, tell) => drop(tell.send(true)),
-                Event::InMemory(tell) => drop(tell.send(InMemory::default())),
+                Event::InMemory(tell) => drop(tell.send(vec![InMemory::default()])),
                 _ => {}
             }
         }
@@ -53,6 +53,10 @@ fn serving(store: Arc<Fake>, metrics: Arc<Metrics>, events: mpsc::Sender<Event>)
         logs: Arc::default(),
     };
     let ask = |_| -> Answer { Box::pin(async { Err(NoReply::Unknown) }) };
+    let read = store.clone();
+    let gauges =
+        move |memory: &[InMemory], limits: &Limits| crate::metrics::read(&read, &memory[0], limits);
+    let store = (store, Arc::new(gauges) as _, Default::default());
     Serving::new(store, metrics, events, ask, access)
 }
 

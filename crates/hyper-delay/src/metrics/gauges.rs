@@ -35,6 +35,38 @@ pub(super) struct RouteGauges {
     pub(super) is_paused: bool,
 }
 
+impl Gauges {
+    /// Joins the gauges of stores that have no route in common. The number of routes stays what one
+    /// store shows.
+    #[cfg(any(feature = "cluster", test))]
+    #[must_use]
+    pub(crate) fn join(parts: impl IntoIterator<Item = Self>, limits: &super::Limits) -> Self {
+        let mut joined = Self {
+            is_due_soon_exact: true,
+            ..Self::default()
+        };
+        for part in parts {
+            joined.routes.extend(part.routes);
+            joined.other.add(part.other);
+            joined.is_due_soon_exact &= part.is_due_soon_exact;
+            joined.oldest_overdue = joined.oldest_overdue.max(part.oldest_overdue);
+            joined.store_bytes += part.store_bytes;
+            joined.connections += part.connections;
+        }
+        let most = limits.routes();
+        if joined.routes.len() > most {
+            joined
+                .routes
+                .sort_unstable_by_key(|(_, row)| std::cmp::Reverse(row.pending));
+            for (_, row) in joined.routes.drain(most..) {
+                joined.other.add(row);
+            }
+        }
+        joined.routes.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        joined
+    }
+}
+
 impl RouteGauges {
     /// Adds a part.
     pub(super) const fn add(&mut self, part: Self) {

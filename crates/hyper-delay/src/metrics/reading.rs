@@ -52,6 +52,24 @@ impl Limits {
         beyond: 500,
         shows_idle: true,
     };
+
+    /// Returns the most routes that are shown.
+    #[cfg(any(feature = "cluster", test))]
+    pub(super) const fn routes(&self) -> usize {
+        self.routes
+    }
+
+    /// Returns what may be read of each of so many stores.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn of_each(&self, stores: usize) -> Self {
+        let part = |most: usize| (most / stores).max(1);
+        Self {
+            counted: part(self.counted),
+            looked_up: part(self.looked_up),
+            beyond: part(self.beyond as usize) as u64,
+            ..*self
+        }
+    }
 }
 
 /// Reads the gauges. The number of keys that it reads is bounded.

@@ -1,74 +1,178 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
-use super::{ConsumerId, CountsAsked, Scheduler};
+use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
 use crate::{
-    access::Right,
+    access::{Grant, Right},
+    metrics::Metrics,
     protocol::{Reply, RouteStats, Stats},
     store::Store,
 };
 
+/// What only the memory of a scheduler knows, for counts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
+pub(crate) struct Counted {
+    /// Tasks in flight on the routes that may be counted.
+    in_flight: u64,
+    /// The first of those routes that have consumers or tasks in flight, or are paused.
+    routes: BTreeMap<Arc<str>, OfRoute>,
+    /// Whether there are more.
+    more: bool,
+}
+
+/// What only the memory of a scheduler knows of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
+struct OfRoute {
+    consumers: u64,
+    in_flight: u64,
+    paused: bool,
+}
+
+/// Of which routes the counts are asked.
+#[derive(Debug, Clone)]
+#[cfg_attr(
+    any(feature = "cluster", test),
+    derive(serde::Serialize, serde::Deserialize)
+)]
+pub(crate) struct Listed {
+    /// Only of this one.
+    pub(crate) route: Option<Arc<str>>,
+    /// Only of those after this one.
+    pub(crate) after: Option<Arc<str>>,
+    /// Only of those of which this allows the administration. `None`: all.
+    #[cfg_attr(
+        any(feature = "cluster", test),
+        serde(with = "crate::access::forwarded")
+    )]
+    pub(crate) grant: Option<Arc<Grant>>,
+}
+
+impl Listed {
+    fn is_permitted(&self, name: &str) -> bool {
+        let mut grant = self.grant.iter();
+        grant.all(|grant| grant.allows(Right::Admin, name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match &self.route {
+            Some(route) => name == &**route,
+            None => {
+                self.after.as_ref().is_none_or(|after| name > &**after) && self.is_permitted(name)
+            }
+        }
+    }
+}
+
 impl<S: Store> Scheduler<S> {
     /// Adds what only memory knows to the counts on disk, and replies with them.
     pub(super) fn counts(&mut self, asked: CountsAsked) {
-        let CountsAsked {
-            mut stats,
-            route,
-            after,
-            grant,
-            reply_to,
-        } = asked;
-        let is_permitted = |name: &str| {
-            let mut grant = grant.iter();
-            grant.all(|grant| grant.allows(Right::Admin, name))
-        };
-        stats.connections = self.consumers.len() as u64;
-        stats.unknown_acks = self.metrics.unknown_answers.value();
-        let last = stats.routes.last().map(|last| last.route.clone());
-        let is_listed = |name: &Arc<str>| match &route {
-            Some(route) => name == route,
-            None if !is_permitted(name) => false,
-            None => {
-                after.as_ref().is_none_or(|after| name > after)
-                    && (!stats.more || last.as_ref().is_some_and(|last| name <= last))
-            }
-        };
-        let mut rows: BTreeMap<Arc<str>, RouteStats> = mem::take(&mut stats.routes)
-            .into_iter()
-            .map(|row| (row.route.clone(), row))
-            .collect();
-        for (name, state) in self.routes.iter().filter(|(name, _)| is_listed(name)) {
-            row(&mut rows, name).consumers = state.len() as u64;
+        let connections = self.consumers.len() as u64;
+        let counted = self.counted(&asked.listed);
+        let room = self.settings.max_line_bytes;
+        let (reply_to, reply) = asked.complete([counted], connections, &self.metrics, room);
+        self.reply(reply_to, reply);
+    }
+
+    /// Returns what only memory knows.
+    pub(crate) fn counted(&self, listed: &Listed) -> Counted {
+        let mut counted = Counted::default();
+        for (name, state) in self.routes.iter().filter(|(name, _)| listed.has(name)) {
+            counted.row(name).consumers = state.len() as u64;
         }
-        for name in self.paused.iter().filter(|name| is_listed(name)) {
-            row(&mut rows, name).paused = true;
+        for name in self.paused.iter().filter(|name| listed.has(name)) {
+            counted.row(name).paused = true;
         }
-        let mut in_flight = 0;
         for (consumer, _, copy) in self.consumers.in_flight() {
-            if is_permitted(&copy.route) && self.is_first_of(consumer, copy.seq) {
-                in_flight += 1;
-                if is_listed(&copy.route) {
-                    row(&mut rows, &copy.route).counts.in_flight += 1;
+            if listed.is_permitted(&copy.route) && self.is_first_of(consumer, copy.seq) {
+                counted.in_flight += 1;
+                if listed.has(&copy.route) {
+                    counted.row(&copy.route).in_flight += 1;
                 }
             }
         }
-        stats.counts.in_flight += in_flight;
-        let mut rows = rows.into_values().collect();
-        let mut reply = Reply::Stats(Box::new(stats));
-        let mut line = Vec::new();
-        reply.encode(reply_to.tag.as_deref(), &mut line);
-        let room = self.settings.max_line_bytes.saturating_sub(line.len());
-        let is_cut = cut(&mut rows, room);
-        if let Reply::Stats(stats) = &mut reply {
-            stats.routes = rows;
-            stats.more |= is_cut;
-        }
-        self.reply(reply_to, reply);
+        counted.cut();
+        counted
     }
 
     /// Whether a task is in flight, and a consumer has the first live copy of it.
     fn is_first_of(&self, consumer: ConsumerId, seq: u64) -> bool {
         let round = self.tasks.round(seq);
         round.is_some_and(|round| round.holders().next() == Some(consumer))
+    }
+}
+
+impl Counted {
+    fn row(&mut self, name: &Arc<str>) -> &mut OfRoute {
+        if !self.routes.contains_key(name) {
+            self.routes.insert(name.clone(), OfRoute::default());
+        }
+        self.routes.get_mut(name).expect("it was inserted")
+    }
+
+    /// Leaves no more rows than a reply can have.
+    fn cut(&mut self) {
+        if let Some(name) = self.routes.keys().nth(Stats::MAX_ROUTES).cloned() {
+            self.routes.split_off(&name);
+            self.more = true;
+        }
+    }
+}
+
+impl CountsAsked {
+    /// Returns the reply, and where it goes: the counts on disk, with what the memory of each
+    /// scheduler knows of them. A line has room for `max_line_bytes`.
+    pub(crate) fn complete(
+        self,
+        counted: impl IntoIterator<Item = Counted>,
+        connections: u64,
+        metrics: &Metrics,
+        max_line_bytes: usize,
+    ) -> (ReplyTo, Reply) {
+        let Self {
+            mut stats,
+            reply_to,
+            ..
+        } = self;
+        stats.connections = connections;
+        stats.unknown_acks = metrics.unknown_answers.value();
+        // Beyond the last row there are more on the disk, which a row must not hide.
+        let last = stats.routes.last().map(|last| last.route.clone());
+        let last = last.filter(|_| stats.more);
+        let mut rows: BTreeMap<Arc<str>, RouteStats> = mem::take(&mut stats.routes)
+            .into_iter()
+            .map(|row| (row.route.clone(), row))
+            .collect();
+        for counted in counted {
+            stats.counts.in_flight += counted.in_flight;
+            stats.more |= counted.more;
+            for (name, of_route) in counted.routes {
+                if last.as_ref().is_some_and(|last| name > *last) {
+                    break;
+                }
+                let row = row(&mut rows, &name);
+                row.consumers = of_route.consumers;
+                row.paused = of_route.paused;
+                row.counts.in_flight = of_route.in_flight;
+            }
+        }
+        let mut rows = rows.into_values().collect();
+        let mut reply = Reply::Stats(Box::new(stats));
+        let mut line = Vec::new();
+        reply.encode(reply_to.tag.as_deref(), &mut line);
+        let room = max_line_bytes.saturating_sub(line.len());
+        let is_cut = cut(&mut rows, room);
+        if let Reply::Stats(stats) = &mut reply {
+            stats.routes = rows;
+            stats.more |= is_cut;
+        }
+        (reply_to, reply)
     }
 }
 

@@ -47,6 +47,17 @@ pub(crate) struct RouteInMemory {
 }
 
 impl InMemory {
+    /// Returns what a node has in memory of a shard that it does not lead: everything that waits is
+    /// only on the disk.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn nothing(now: u64) -> Self {
+        Self {
+            now,
+            unread: Some(Position::default()),
+            ..Self::default()
+        }
+    }
+
     /// Returns the sum over all routes.
     #[must_use]
     pub(crate) fn sum(&self) -> RouteInMemory {

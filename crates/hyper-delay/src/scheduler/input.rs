@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{Operated, Settings};
+use super::{Listed, Operated, Settings};
 use crate::{
     access::Grant,
     authority::Authority,
@@ -164,12 +164,8 @@ pub(crate) struct Nacked {
 pub(crate) struct CountsAsked {
     /// The counts on disk, to which the scheduler adds what only it knows.
     pub stats: Stats,
-    /// The route asked for, if one was.
-    pub route: Option<Arc<str>>,
-    /// List only routes after this one.
-    pub after: Option<Arc<str>>,
-    /// Count only the routes of which this allows the administration. `None`: all.
-    pub grant: Option<Arc<Grant>>,
+    /// Of which routes.
+    pub listed: Listed,
     /// Where the reply goes.
     pub reply_to: ReplyTo,
 }

@@ -61,6 +61,9 @@ mod tick;
 use std::{sync::Arc, time::Duration};
 
 pub(crate) use bulk::Running;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use counts::Counted;
+pub(crate) use counts::Listed;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, Input, Job,
@@ -224,6 +227,13 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
         self.own_routes.clone()
+    }
+
+    /// Counts in these metrics from now on, which several schedulers can share.
+    #[cfg(any(feature = "cluster", test))]
+    #[must_use]
+    pub(crate) fn with_metrics(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics, ..self }
     }
 
     /// Returns what the server counts. Other threads count there, too.

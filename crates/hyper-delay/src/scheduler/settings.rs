@@ -44,6 +44,23 @@ pub(super) struct RouteSettings {
 }
 
 impl Settings {
+    /// Returns the settings of one of the schedulers of a cluster's node. Memory is divided among
+    /// them, and the credit of a connection is lent to them.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn of_shard(&self, shards: u16) -> Self {
+        Self {
+            credit: 0,
+            window_tasks: (self.window_tasks / usize::from(shards)).max(1),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the configuration.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) const fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// Takes over new settings. The resolution of the timers stays.
     pub(super) fn reload(&mut self, settings: Self) {
         *self = Self {

@@ -32,6 +32,10 @@ pub enum ServeError {
          the server again"
     )]
     Panicked(&'static str),
+    /// The server cannot take part in its cluster.
+    #[cfg(any(feature = "cluster", test))]
+    #[error(transparent)]
+    Cluster(#[from] super::ClusterError),
     /// The process may open too few files for the store and a few connections.
     #[error(
         "the limit of open files is {limit}: raise it to {} or more (ulimit -n)",

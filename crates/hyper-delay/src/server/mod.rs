@@ -3,12 +3,14 @@
 
 mod accept;
 mod error;
+mod front;
+#[cfg(any(feature = "cluster", test))]
+mod node;
 mod options;
 mod shutdown;
 mod threads;
 
 use std::{
-    collections::HashMap,
     pin::pin,
     sync::{
         Arc,
@@ -16,32 +18,29 @@ use std::{
     },
 };
 
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-};
+use tokio::{net::TcpListener, sync::watch};
 
 pub use error::ServeError;
+#[cfg(any(feature = "cluster", test))]
+pub use node::ClusterError;
 pub use options::ServeOptions;
 
 use crate::{
-    access::Failures,
-    clock::Clock,
     committer::committer,
     config::Config,
-    connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
     descriptors::{self, Descriptors},
     driver::{Driver, Event},
-    http::{Access, Http, Serving},
+    freshness::Freshness,
+    http::Http,
     ledger::{Ledger, mend_after_loss},
-    log_limit::LogLimit,
+    metrics::{self, Limits},
+    outbox::Outboxes,
     progress::Progress,
-    reload::{self, Reloader},
-    scheduler::{Running as Job, Scheduler, Standing},
+    reload,
+    scheduler::{InMemory, Running as Job, Scheduler, Standing},
     store::{Embedded, OpenOptions, Store, data_directory::warn_if_open},
-    tls::Tls,
 };
-use accept::Acceptor;
+use front::{Engine, Front, Threads};
 use threads::Running;
 
 /// Serves connections of `listener` from the store in `config.data_dir` until `shutdown` resolves.
@@ -142,6 +141,13 @@ pub(crate) async fn run_watched(
     let start = |listener| Http::start(listener, configs.clone(), tls);
     let http = options.http.map(start).transpose();
     let http = http.map_err(ServeError::Listener)?;
+    #[cfg(feature = "cluster")]
+    let cluster = configs.borrow().cluster.clone();
+    #[cfg(feature = "cluster")]
+    if let Some(cluster) = cluster {
+        let front = Front::prepare(listener, configs, http, progress).await?;
+        return node::serve(front, &cluster, shutdown).await;
+    }
     let directory = configs.borrow().data_dir.clone();
     let opening = OpenOptions {
         accept_loss: options.accept_loss,
@@ -164,23 +170,16 @@ pub(crate) async fn run_watched(
         }
     };
     let store = store.with_reserve(configs.borrow().disk_reserve_mib << 20);
-    serve(listener, configs, Arc::new(store), http, progress, shutdown).await
+    let front = Front::prepare(listener, configs, http, progress).await?;
+    serve(front, Arc::new(store), shutdown).await
 }
 
 async fn serve<S: Store>(
-    listener: TcpListener,
-    configs: watch::Receiver<Config>,
+    front: Front,
     store: Arc<S>,
-    http: Option<Http>,
-    progress: Arc<Progress>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let clock = Clock::new();
-    let (sender, updates) = tokio::sync::mpsc::channel(1);
-    let address = listener.local_addr().map_err(ServeError::Listener)?;
-    let reloading = Reloader::start(configs, address, sender, progress.clone());
-    let (reloader, config, protection) = reloading.await?;
-    let config = Arc::new(config);
+    let (config, clock) = (&front.config, front.clock);
     let dedupe = config.dedupe_seconds.saturating_mul(1000);
     let ledger = Ledger::open(store.clone(), dedupe)?;
     let (events, inbox) = mpsc::channel();
@@ -203,97 +202,65 @@ async fn serve<S: Store>(
     });
     let own_routes = scheduler.own_routes();
     let metrics = scheduler.metrics();
-    metrics.set_tls_expiry(protection.tls.as_ref().and_then(Tls::expiry));
     metrics.forecast.begin(ledger.low_water());
     let driver = Driver {
         scheduler,
         events: inbox,
         jobs,
         clock,
-        outboxes: HashMap::new(),
-        progress: progress.clone(),
+        outboxes: Outboxes::default(),
+        progress: front.progress.clone(),
     };
     let (applier, writer) = committer(store.clone(), ledger, config.sync, queue, clock);
     let applier = applier
         .with_metrics(metrics.clone())
-        .watched(progress.clone());
+        .watched(front.progress.clone());
     let writer = writer
         .with_metrics(metrics.clone())
-        .watched(progress.clone());
-    let mut writer = threads::writer(writer, events.clone())?;
-    let mut applier = Running::start("applier", move || {
-        applier.run();
-        Ok(())
-    })?;
-    let mut scheduler = Running::start("scheduler", move || driver.run())?;
-
-    let (end, ending) = watch::channel(false);
-    let (tokens, received) = watch::channel(protection.tokens);
-    let logs: Arc<LogLimit> = Arc::default();
-    let failures: Arc<Failures> = Arc::default();
-    let shared = Shared {
-        store: store.clone(),
-        unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
-        config,
-        tls: protection.tls.map(|tls| tls.config),
-        tokens: received.clone(),
-        events: events.clone(),
-        clock,
+        .watched(front.progress.clone());
+    let threads = Single {
+        writer: threads::writer(writer, events.clone())?,
+        applier: Running::start("applier", move || {
+            applier.run();
+            Ok(())
+        })?,
+        scheduler: Running::start("scheduler", move || driver.run())?,
+    };
+    let read = store.clone();
+    let engine = Engine {
+        store,
+        gauges: Arc::new(move |memory: &[InMemory], limits: &Limits| {
+            let of_scheduler = memory.first().expect("there is one scheduler");
+            metrics::read(&read, of_scheduler, limits)
+        }),
         own_routes,
-        ending,
-        logs: logs.clone(),
-        failures: failures.clone(),
-        backups: Arc::new(Semaphore::new(MOST_BACKUPS)),
-        metrics: metrics.clone(),
+        metrics,
+        freshness: Freshness::default(),
     };
-    let (sender, shared) = watch::channel(Arc::new(shared));
-    let guests = Guests::new(shared);
-    if let Some(http) = &http {
-        let asked = guests.clone();
-        let ask = move |request| asked.ask(request);
-        let access = Access {
-            tokens: received,
-            failures,
-            logs,
-        };
-        http.serves(Serving::new(store, metrics, events.clone(), ask, access));
+    front.serve(events, engine, threads, shutdown).await
+}
+
+/// The threads of a single node.
+struct Single {
+    writer: Running,
+    applier: Running,
+    /// Ends by itself if another thread panics or the disk fails.
+    scheduler: Running,
+}
+
+impl Threads for Single {
+    async fn ended(&mut self) -> Result<(), ServeError> {
+        self.scheduler.ended().await
     }
-    tracing::info!(%address, "listening");
-    let mut acceptor = Acceptor::new(
-        listener,
-        updates,
-        sender,
-        tokens,
-        http.as_ref().map(Http::tls),
-        progress.clone(),
-    );
-    progress.listens();
-    let ended = tokio::select! {
-        // The scheduler ends by itself if a thread panics or the disk fails.
-        ended = scheduler.ended() => Some(ended),
-        () = acceptor.run() => None,
-        () = reloader.run() => None,
-        () = shutdown => None,
-    };
-    if let Some(http) = &http {
-        http.stops();
+
+    async fn drained(&mut self) -> Result<(), ServeError> {
+        self.scheduler.ended().await
     }
-    match ended {
-        Some(ended) => ended?,
-        None => {
-            tracing::info!("stopping: accepting no more, committing and answering what was read");
-            let connections = acceptor.into_connections();
-            shutdown::settle(&events, &end, connections, &guests).await;
-            scheduler.ended().await?;
-        }
+
+    async fn finish(mut self) -> Result<(), ServeError> {
+        self.applier.ended().await?;
+        self.writer.ended().await
     }
-    applier.ended().await?;
-    writer.ended().await?;
-    if let Some(http) = http {
-        http.close().await;
-    }
-    tracing::info!("everything acknowledged is on disk");
-    Ok(())
 }
 
 /// Ends the threads of a server whose future is dropped or fails. After an orderly end nothing

@@ -14,6 +14,17 @@ use crate::{
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Serves from this store, without HTTP.
+async fn serve_store(
+    listener: TcpListener,
+    configs: watch::Receiver<Config>,
+    store: Arc<impl Store>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let front = Front::prepare(listener, configs, None, Arc::default()).await?;
+    serve(front, store, shutdown).await
+}
+
 /// Serves from this store, sends a schedule, and returns the result.
 async fn served(store: Arc<Fake>) -> Result<(), ServeError> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -25,7 +36,7 @@ async fn served(store: Arc<Fake>) -> Result<(), ServeError> {
         .write_all(&[line.as_slice(), b"\n"].concat())
         .await
         .unwrap();
-    let server = serve(listener, configs, store, None, Arc::default(), pending());
+    let server = serve_store(listener, configs, store, pending());
     timeout(PATIENCE, server).await.expect("it ends")
 }
 
@@ -39,7 +50,7 @@ async fn a_failed_last_sync_is_an_error() {
         ..Config::default()
     };
     let (_fixed, configs) = watch::channel(config);
-    let server = serve(listener, configs, store, None, Arc::default(), async {});
+    let server = serve_store(listener, configs, store, async {});
     let result = timeout(PATIENCE, server).await.expect("it ends");
     assert!(matches!(result, Err(ServeError::Store(_))), "{result:?}");
 }

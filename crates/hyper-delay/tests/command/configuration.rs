@@ -138,3 +138,30 @@ fn a_bad_variable_does_not_disturb_a_command_that_does_not_use_it() {
     let error = run(verify.env("HYPER_DELAY_BIND_ADDR", "here"), b"").failed(1);
     assert!(!error.contains("HYPER_DELAY_BIND_ADDR"), "{error}");
 }
+
+#[test]
+fn a_cluster_needs_a_binary_with_the_feature() {
+    let directory = tempfile::tempdir().unwrap();
+    let cluster = json!({
+        "etcd": ["http://127.0.0.1:2379"],
+        "node": "a",
+        "advertise": "127.0.0.1:7002",
+        "bind_addr": "127.0.0.1:7002",
+        "lease_ms": 2000,
+        "tls": null,
+        "etcd_tls": null,
+        "etcd_user": null,
+    });
+    let file = json!({ "cluster": cluster }).to_string();
+    fs::write(directory.path().join("config.json"), file).unwrap();
+    let checked = run(&mut program(directory.path(), &["--check-config"]), b"");
+    if cfg!(feature = "cluster") {
+        let printed: Value = serde_json::from_str(&checked.done()).unwrap();
+        assert_eq!(printed["cluster"], cluster);
+    } else {
+        let error = checked.failed(1);
+        let begin = "error: ./config.json: cluster is {";
+        let cure = "this binary was built without `cluster`: build it with `--features cluster`";
+        assert!(error.starts_with(begin) && error.contains(cure), "{error}");
+    }
+}

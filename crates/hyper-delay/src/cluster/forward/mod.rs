@@ -22,12 +22,15 @@ mod answers;
 mod connection;
 mod deliveries;
 mod lending;
+mod looks;
 mod operate;
 mod requests;
 mod session;
 mod sessions;
 mod told;
 pub(crate) mod wire;
+
+pub(crate) use looks::FreshId;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,6 +40,7 @@ use std::{
 
 use self::{
     connection::Connection,
+    looks::Looks,
     session::{Pending, Session},
     wire::{ToLeader, ToServing},
 };
@@ -48,6 +52,8 @@ use super::{
 use crate::{
     authority::Authority,
     clock::Now,
+    config::Config,
+    metrics::Metrics,
     protocol::{Code, Refusal, Reply},
     scheduler::{ConsumerId, Input, Message, Next, OwnRoutes},
 };
@@ -67,9 +73,36 @@ pub(crate) struct Setup {
     pub(crate) max_routes: usize,
     /// The longest delay of a nack, in milliseconds.
     pub(crate) max_delay_millis: u64,
+    /// The longest line of a client.
+    pub(crate) max_line_bytes: usize,
 }
 
 impl Setup {
+    /// Takes what a configuration says.
+    pub(crate) fn new(node: NodeName, shards: u16, lease: Duration, config: &Config) -> Self {
+        let mut setup = Self {
+            node,
+            shards,
+            lease,
+            credit: 0,
+            max_routes_per_connection: 0,
+            max_routes: 0,
+            max_delay_millis: 0,
+            max_line_bytes: 0,
+        };
+        setup.configure(config);
+        setup
+    }
+
+    /// Takes what a new configuration says.
+    fn configure(&mut self, config: &Config) {
+        self.credit = config.credit;
+        self.max_routes_per_connection = config.max_routes_per_connection;
+        self.max_routes = config.max_routes;
+        self.max_delay_millis = config.max_delay_days.saturating_mul(86_400_000);
+        self.max_line_bytes = config.max_line_bytes;
+    }
+
     /// The pause before a leader is asked again.
     fn pause(&self) -> Duration {
         self.lease / 64
@@ -96,6 +129,9 @@ pub(crate) enum Event {
     Unlinked(NodeName),
     /// A node says something of a shard.
     Told(NodeName, ShardId, ToServing),
+    /// Somebody is about to read the replicas of this node, that of a route or all, and waits until
+    /// they contain everything that was acknowledged before.
+    Fresh(FreshId, Option<Arc<str>>),
 }
 
 /// What is to be done.
@@ -108,6 +144,8 @@ pub(crate) struct Effects {
     /// Sessions have ended: their deliveries that wait in an outbox are removed, and reported with
     /// [`Input::Void`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
+    /// These may read, or must not.
+    pub(crate) fresh: Vec<(FreshId, Result<(), Refusal>)>,
 }
 
 /// See the [module](self).
@@ -123,11 +161,18 @@ pub(crate) struct Forwarder {
     connections: BTreeMap<ConsumerId, Connection>,
     /// Registrations of all connections.
     routes: usize,
+    looks: Looks,
+    metrics: Arc<Metrics>,
     effects: Effects,
 }
 
 impl Forwarder {
-    pub(crate) fn new(setup: Setup, own_routes: Arc<OwnRoutes>, now: Now) -> Self {
+    pub(crate) fn new(
+        setup: Setup,
+        own_routes: Arc<OwnRoutes>,
+        metrics: Arc<Metrics>,
+        now: Now,
+    ) -> Self {
         let sessions = (0..setup.shards).map(|_| Session::new(now.monotonic));
         Self {
             sessions: sessions.collect(),
@@ -137,6 +182,8 @@ impl Forwarder {
             now,
             connections: BTreeMap::new(),
             routes: 0,
+            looks: Looks::default(),
+            metrics,
             effects: Effects::default(),
         }
     }
@@ -151,6 +198,7 @@ impl Forwarder {
             Event::Linked(node) => self.linked(node),
             Event::Unlinked(node) => self.unlinked(&node),
             Event::Told(node, shard, told) => self.told(&node, shard, told),
+            Event::Fresh(id, route) => self.fresh(id, route.as_deref()),
         }
     }
 
@@ -159,10 +207,11 @@ impl Forwarder {
         self.now = now;
         self.advance_sessions();
         self.expire_deliveries();
+        self.expire_looks();
         let sessions = self.sessions.iter().filter_map(|it| self.next_of(it));
         let deliveries = self.connections.values();
         let deliveries = deliveries.filter_map(|connection| connection.deliveries.next());
-        let next = sessions.chain(deliveries).min();
+        let next = sessions.chain(deliveries).chain(self.next_look()).min();
         next.map_or(Next::Never, Next::At)
     }
 
@@ -175,6 +224,11 @@ impl Forwarder {
     pub(crate) fn is_idle(&self, consumer: ConsumerId) -> bool {
         let connection = self.connections.get(&consumer);
         connection.is_none_or(|connection| connection.is_idle(self.now.monotonic))
+    }
+
+    /// Returns the number of open connections of this node.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.len()
     }
 
     /// Returns whether no request is under way.

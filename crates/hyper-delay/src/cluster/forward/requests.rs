@@ -31,6 +31,11 @@ impl Forwarder {
                 }
             }
             Input::Operated(operated) => self.operated(*operated),
+            Input::Seen(seen) => self.seen(seen),
+            Input::Stats(asked) => self.counts(asked),
+            Input::Settings(settings) => self.setup.configure(settings.config()),
+            // Connections close one by one.
+            Input::Ending => {}
             Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
             Input::Void {
                 copy,

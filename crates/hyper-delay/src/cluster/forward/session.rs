@@ -9,6 +9,7 @@ use race_wheel::Tick;
 
 use super::{
     deliveries::Delivered,
+    looks::LookId,
     wire::{Asked, Copy, Holds, Number},
 };
 use crate::{
@@ -38,6 +39,8 @@ pub(super) struct Session {
     pub(super) applied: u64,
     /// Copies whose content this node does not have yet, by the place of the journal.
     pub(super) awaiting: BTreeMap<u64, Vec<(ConsumerId, Copy)>>,
+    /// Questions that wait until the replica of this node contains an entry.
+    pub(super) reading: BTreeMap<u64, Vec<LookId>>,
 }
 
 /// The state of a session.
@@ -115,6 +118,8 @@ pub(super) enum What {
     Ack(Delivered),
     /// The time to answer this delivery is longer.
     Touch(Named),
+    /// A part of this question is answered.
+    Look(LookId),
     Other,
 }
 
@@ -128,6 +133,7 @@ impl Session {
             last: 0,
             applied: 0,
             awaiting: BTreeMap::new(),
+            reading: BTreeMap::new(),
         }
     }
 

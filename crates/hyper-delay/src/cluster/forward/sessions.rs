@@ -361,6 +361,7 @@ impl Forwarder {
                     self.leave(pending.consumer, &route);
                 }
             }
+            What::Look(id) => return self.look_fails(id, message),
             What::Register { .. } | What::Touch(_) | What::Other => {}
         }
         self.unavailable(pending, message);

@@ -40,6 +40,7 @@ impl Forwarder {
                     self.effects.messages.push((consumer, message));
                 }
             }
+            Told::Looked(number, looked) => self.looked(shard, number, looked),
             Told::News(reply) => self.news(consumer, reply),
             Told::Deliver(copy) => self.copy(shard, consumer, *copy),
             Told::Credit(credit) => {
@@ -122,11 +123,14 @@ impl Forwarder {
         let session = self.session(shard);
         // A replica that is made anew begins at a lower place.
         session.applied = seq;
+        let later = session.reading.split_off(&(seq + 1));
+        let read = std::mem::replace(&mut session.reading, later);
         let later = session.awaiting.split_off(&(seq + 1));
         let now_there = std::mem::replace(&mut session.awaiting, later);
         for (consumer, copy) in now_there.into_values().flatten() {
             self.deliver(shard, consumer, &copy);
         }
+        self.has_caught_up(shard, read.into_values().flatten().collect());
     }
 
     fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &Copy) {

@@ -12,7 +12,7 @@ use crate::{
     access::{self, Grant},
     ledger::{Actor, Subject},
     protocol::{Accept, Mode, Named, Reply, Request},
-    scheduler::{Adopted, ConsumerId, Credit},
+    scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
 };
 
 /// The number of a request within a session, from 1.
@@ -97,6 +97,30 @@ pub(crate) enum Asked {
     ),
     /// Of an operator.
     Operated(Request, Actor),
+    /// A question that changes nothing.
+    Look(Look),
+}
+
+/// What only the leader of a shard knows.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Look {
+    /// How far its store is. Everything that was acknowledged before the question is there.
+    Applied,
+    /// Which of these revisions are in flight.
+    InFlight(Vec<u64>),
+    /// Counts of its memory.
+    Counts(Listed),
+}
+
+/// The answer to a [`Look`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Looked {
+    /// The place of the last entry of the journal.
+    Applied(u64),
+    /// The revisions in flight, with their attempts.
+    InFlight(Vec<(u64, u32)>),
+    /// Counts of its memory.
+    Counts(Counted),
 }
 
 /// A delivery that was not sent.
@@ -201,6 +225,8 @@ pub(crate) enum Told {
     Reply(Number, Reply),
     /// A request is done and has no answer.
     Quiet(Number),
+    /// The answer to a question.
+    Looked(Number, Looked),
     /// News without a request.
     News(Reply),
     /// A copy of a task.

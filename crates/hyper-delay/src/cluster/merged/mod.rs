@@ -55,7 +55,7 @@ impl<S: Store> Merged<S> {
     }
 
     /// Returns the replicas of this moment.
-    fn all(&self) -> Vec<Arc<S>> {
+    pub(crate) fn all(&self) -> Vec<Arc<S>> {
         self.stores.iter().map(current).collect()
     }
 }

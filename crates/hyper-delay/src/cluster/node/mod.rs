@@ -44,7 +44,7 @@ use super::{
     log::{LeaseId, Log, Member, NodeName},
     shard::Event,
 };
-use crate::{clock::Clock, config::Config, progress::Progress, store::Embedded};
+use crate::{clock::Clock, config::Config, metrics::Metrics, progress::Progress, store::Embedded};
 use ends::{End, Running};
 use worker::{Common, Mail, Worker};
 
@@ -64,6 +64,8 @@ pub(crate) struct NodeConfig {
     pub lease: LeaseTimes,
     /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
     pub config: Arc<Config>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
     /// A group of changes ends when its rows have this many bytes.
     pub group_bytes: usize,
     /// Beyond this many bytes of a journal, a minority of the nodes that is behind is left behind.

@@ -19,8 +19,7 @@ use crate::{
         replica::NotApplied,
         shard::{Event, Setup, Shard},
     },
-    config::Config,
-    scheduler::Input,
+    scheduler::{InMemory, Input, Settings},
     store::{Embedded, replicas::NodeDirectory},
 };
 
@@ -88,6 +87,14 @@ impl ShardHandle {
         self.mail(Mail::Event(event));
     }
 
+    /// Asks what the leader of the shard has in memory, if it is on this node. The receiver fails if
+    /// the thread has ended.
+    pub(crate) fn in_memory(&self) -> oneshot::Receiver<InMemory> {
+        let (tell, told) = oneshot::channel();
+        self.mail(Mail::InMemory(tell));
+        told
+    }
+
     pub(super) fn mail(&self, mail: Mail) {
         // A thread that has ended says so by itself.
         let _ = self.mail.send(mail);
@@ -118,16 +125,14 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
     let parts = u64::from(charter.shards);
     let reserve = (config.config.disk_reserve_mib << 20) / parts;
-    let per_shard = Arc::new(Config {
-        window_tasks: (config.config.window_tasks / usize::from(charter.shards)).max(1),
-        ..(*config.config).clone()
-    });
+    let settings = Settings::from(config.config.clone()).of_shard(charter.shards);
     let open = |id: ShardId| {
         let setup = Setup {
             charter,
             shard: id,
             member: config.member.clone(),
-            settings: per_shard.clone().into(),
+            metrics: config.metrics.clone(),
+            settings: settings.clone(),
             dedupe_millis: config.config.dedupe_seconds.saturating_mul(1000),
             lease: config.lease.ttl,
             group_bytes: config.group_bytes,

@@ -22,7 +22,7 @@ use crate::{
         shard::{Effects, Event, Leadership, Shard, Stopped},
     },
     progress::{Progress, Pulse},
-    scheduler::Next,
+    scheduler::{InMemory, Next},
     store::{Store, replicas::NodeDirectory},
 };
 
@@ -37,6 +37,8 @@ const BURST: usize = 256;
 pub(super) enum Mail {
     /// Something has happened.
     Event(Event),
+    /// Asks what the shard has in memory.
+    InMemory(oneshot::Sender<InMemory>),
     /// A term has begun.
     Look,
     /// The node is about to end: the shard is led no longer. The answer comes when that is so.
@@ -104,6 +106,9 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
                         self.shard.handle(event, now, term);
                     }
                     Mail::Look => {}
+                    Mail::InMemory(answer) => {
+                        let _ = answer.send(self.shard.in_memory(now));
+                    }
                     Mail::HandOver(told) => {
                         self.shard.handle(Event::HandOver, now, term);
                         self.state.handed_over = Some(told);
@@ -213,7 +218,7 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             match self.inbox.recv() {
                 Ok(Mail::Event(event)) => self.state.happens(&event, &self.waiting),
                 Ok(Mail::End) | Err(_) => return,
-                Ok(Mail::Look | Mail::HandOver(_) | Mail::Finish) => {}
+                Ok(Mail::Look | Mail::InMemory(_) | Mail::HandOver(_) | Mail::Finish) => {}
             }
         }
         let persisting = self.shard.persisting();

@@ -1,15 +1,21 @@
 //! Requests of serving nodes, as the scheduler takes them.
 
+use super::Shard;
 use crate::{
-    cluster::forward::wire::{Asked, Number},
+    cluster::forward::wire::{Asked, Look, Looked, Number},
     protocol::Line,
     scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo},
+    store::Store,
 };
 
 impl Asked {
     /// Returns what the scheduler is told.
-    pub(super) fn into_input(self, consumer: ConsumerId, number: Number) -> Input {
-        match self {
+    ///
+    /// # Errors
+    ///
+    /// If it is a question, which the shard answers.
+    pub(super) fn into_input(self, consumer: ConsumerId, number: Number) -> Result<Input, Look> {
+        Ok(match self {
             Self::Request(request, grant) => {
                 let line = Line {
                     tag: None,
@@ -28,7 +34,20 @@ impl Asked {
                 actor,
                 reply_to: reply_to(consumer, number),
             })),
-        }
+            Self::Look(look) => return Err(look),
+        })
+    }
+}
+
+impl<S: Store> Shard<S> {
+    /// Returns the answer to a question, if this node leads the shard.
+    pub(super) fn look(&self, look: Look) -> Option<Looked> {
+        let scheduler = &self.leading.as_ref()?.scheduler;
+        Some(match look {
+            Look::Applied => Looked::Applied(self.applied()),
+            Look::InFlight(seqs) => Looked::InFlight(scheduler.seen_in_flight(&seqs).collect()),
+            Look::Counts(listed) => Looked::Counts(scheduler.counted(&listed)),
+        })
     }
 }
 

@@ -244,7 +244,16 @@ impl<S: Store> Shard<S> {
             ToLeader::Closed(there) => audience.close(peer, there).map(Input::Closed),
             ToLeader::Asked(there, number, asked) => {
                 let consumer = audience.asking(peer, there);
-                Some(asked.into_input(consumer, number))
+                match asked.into_input(consumer, number) {
+                    Ok(input) => Some(input),
+                    Err(look) => {
+                        self.audience.answered(consumer);
+                        let looked = self.look(look).map(|it| Told::Looked(number, it));
+                        let told = looked.map(|it| (peer, ToServing::Told(there, it)));
+                        self.effects.told.extend(told);
+                        None
+                    }
+                }
             }
             ToLeader::Acked {
                 consumer,

@@ -11,6 +11,7 @@ use crate::{
         log::{Answer, Fence, Leader, Member, NodeName, Request, Unanswered},
         replica::{NotApplied, Persisting},
     },
+    metrics::Metrics,
     scheduler::{ConsumerId, Input, Message, Settings},
     store::StoreError,
 };
@@ -23,6 +24,8 @@ pub(crate) struct Setup {
     /// This node.
     pub(crate) member: Member,
     pub(crate) settings: Settings,
+    /// What is counted.
+    pub(crate) metrics: Arc<Metrics>,
     /// How long the names of finished tasks are kept, in milliseconds.
     pub(crate) dedupe_millis: u64,
     /// The lease of a node lasts this long.
@@ -65,6 +68,8 @@ pub(crate) enum Event {
     PeerIsGone(PeerId),
     /// Something for the scheduler. Only the leader takes it, until it hands over.
     Input(Input),
+    /// The configuration was reloaded.
+    Settings(Box<Settings>),
     /// The nodes that keep the shard, as they became known.
     Members(Arc<[NodeName]>),
     /// Whether the wall clock of this node is known to be wrong. With a wrong one it does not lead.

@@ -64,7 +64,9 @@ impl<S: Store> Shard<S> {
         let scheduler = Scheduler::new(store.clone(), settings, ledger.low_water(), now);
         Ok(Leading {
             fence,
-            scheduler: scheduler.with_standing(standing),
+            scheduler: scheduler
+                .with_standing(standing)
+                .with_metrics(self.setup.metrics.clone()),
             stage: Stage::new(ledger),
             jobs: VecDeque::new(),
             writing: None,

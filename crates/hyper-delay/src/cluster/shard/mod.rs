@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     clock::{Now, nanos},
-    scheduler::Next,
+    scheduler::{InMemory, Input, Next, Settings},
     store::Store,
 };
 use audience::Audience;
@@ -109,6 +109,7 @@ impl<S: Store> Shard<S> {
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
             Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
             Event::Input(input) => self.asked(input, now),
+            Event::Settings(settings) => self.configure(*settings, now),
             Event::Members(members) => self.members_are(members),
             Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
             Event::HandOver => self.hand_over(now),
@@ -192,6 +193,14 @@ impl<S: Store> Shard<S> {
     /// Returns the last entry that is applied.
     pub(crate) const fn applied(&self) -> u64 {
         self.replica.applied().seq
+    }
+
+    /// Returns what the scheduler has in memory, if this node leads the shard.
+    pub(crate) fn in_memory(&self, now: Now) -> InMemory {
+        match &self.leading {
+            Some(leading) => leading.scheduler.in_memory(),
+            None => InMemory::nothing(now.wall_millis()),
+        }
     }
 
     /// Returns why the shard has stopped.
@@ -304,6 +313,11 @@ impl<S: Store> Shard<S> {
         if self.rank().is_none() {
             self.withdraw();
         }
+    }
+
+    fn configure(&mut self, settings: Settings, now: Now) {
+        self.setup.settings = settings.clone();
+        self.input(Input::Settings(Box::new(settings)), now);
     }
 
     fn clock_is_off(&mut self, is_off: bool) {

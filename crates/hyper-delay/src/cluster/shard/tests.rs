@@ -64,6 +64,7 @@ impl World {
             shard: SHARD,
             member: member.clone(),
             settings: Arc::new(config).into(),
+            metrics: Arc::default(),
             dedupe_millis: 1_000,
             lease: LEASE,
             group_bytes: 2_000,

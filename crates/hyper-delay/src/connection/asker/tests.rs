@@ -46,6 +46,7 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         failures: Arc::default(),
         events,
         clock: Clock::new(),
+        freshness: Default::default(),
         own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),

@@ -45,6 +45,7 @@ fn shared_with<S>(store: S) -> Arc<Shared<S>> {
         config,
         events: mpsc::channel().0,
         clock: Clock::new(),
+        freshness: Default::default(),
         own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),

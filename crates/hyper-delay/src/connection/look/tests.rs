@@ -84,6 +84,7 @@ impl World {
             failures: Arc::default(),
             events,
             clock: Clock::new(),
+            freshness: Default::default(),
             own_routes: Arc::default(),
             ending: watch::channel(false).1,
             logs: Arc::default(),

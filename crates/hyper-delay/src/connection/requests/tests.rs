@@ -43,6 +43,7 @@ async fn backup(from: &str, grant: Option<Arc<Grant>>) -> Option<Code> {
         config,
         events: events.clone(),
         clock: Clock::new(),
+        freshness: Default::default(),
         own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),

@@ -133,14 +133,7 @@ async fn make(folder: &Path) {
         ..Config::default()
     };
     let (_fixed, configs) = watch::channel(config);
-    let server = tokio::spawn(serve(
-        listener,
-        configs,
-        store.clone(),
-        None,
-        Arc::default(),
-        pending(),
-    ));
+    let server = tokio::spawn(serve_store(listener, configs, store.clone(), pending()));
     let (kept, into) = (store.clone(), folder.to_owned());
     let copied = tokio::task::spawn_blocking(move || {
         fill(address, 1);

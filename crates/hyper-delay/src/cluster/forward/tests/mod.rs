@@ -43,9 +43,10 @@ impl World {
             max_routes_per_connection: 3,
             max_routes: 5,
             max_delay_millis: 86_400_000,
+            max_line_bytes: 65_536,
         };
         let mut world = Self {
-            forwarder: Forwarder::new(setup, Arc::default(), at(0)),
+            forwarder: Forwarder::new(setup, Arc::default(), Arc::default(), at(0)),
             now: 0,
         };
         world.event(Event::Linked("b".into()));

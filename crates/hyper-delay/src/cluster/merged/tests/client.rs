@@ -44,6 +44,7 @@ impl<S: ReadStore> Client<S> {
             failures: Arc::default(),
             events,
             clock: Clock::new(),
+            freshness: Default::default(),
             own_routes: Arc::default(),
             ending: watch::channel(false).1,
             logs: Arc::default(),

@@ -157,6 +157,7 @@ impl Cluster {
                 disk_reserve_mib: 0,
                 ..Config::default()
             }),
+            metrics: Arc::default(),
             group_bytes: 64 << 10,
             retention: 256 << 20,
             sync_interval: Duration::from_millis(200),

@@ -58,6 +58,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
             window_ms: 7_200_000,
             ..Config::default()
         }),
+        metrics: Arc::default(),
         group_bytes: 64 << 10,
         retention: 256 << 20,
         sync_interval: Duration::from_millis(500),

@@ -49,7 +49,7 @@ async fn etcd_is_reached_with_tls_and_a_certificate() {
         "--client-cert-auth".to_owned(),
     ];
     let arguments = arguments.each_ref().map(|it| &**it);
-    let etcd = Processes::start(1, &arguments, "https").await;
+    let etcd = Processes::start(1, &arguments, "https");
     let mut config = etcd.config();
     config.tls = EtcdTls {
         ca: Some(ca_file.clone()),
@@ -69,7 +69,7 @@ async fn etcd_is_reached_with_tls_and_a_certificate() {
 
 #[tokio::test]
 async fn etcd_is_reached_as_a_user_with_rights_on_its_keys_only() {
-    let mut etcd = Processes::one().await;
+    let mut etcd = Processes::one();
     let mut root = etcd.client().await;
     root.user_add("root", "r", None).await.unwrap();
     root.role_add("root").await.unwrap();

@@ -6,7 +6,7 @@ macro_rules! test {
         $(
             #[tokio::test]
             async fn $fact() {
-                let etcd = Processes::one().await;
+                let etcd = Processes::one();
                 facts::$fact(&etcd.log()).await;
             }
         )*

@@ -34,7 +34,7 @@ pub(super) async fn answer(log: &Etcd, request: &Request) -> Answer {
 
 #[tokio::test]
 async fn every_call_is_answered_while_a_follower_is_stopped() {
-    let etcd = Processes::three().await;
+    let etcd = Processes::three();
     let leader = etcd.leader().await;
     let follower = (leader + 1) % 3;
     let calm = etcd.log_at(leader);
@@ -63,7 +63,7 @@ async fn every_call_is_answered_while_a_follower_is_stopped() {
 
 /// What a lease and a leadership are worth after `fail` befell the leader of etcd.
 async fn leader_of_etcd(fail: impl AsyncFnOnce(&mut Processes, usize)) {
-    let mut etcd = Processes::three().await;
+    let mut etcd = Processes::three();
     let leader = etcd.leader().await;
     let log = etcd.log_at(leader);
     let a = Node::announced(&log, "a").await;
@@ -112,7 +112,7 @@ async fn lease_outlives_a_leader_of_etcd_that_was_stopped_for_a_while() {
 
 #[tokio::test]
 async fn lease_is_not_kept_alive_by_a_leader_of_etcd_without_a_majority() {
-    let etcd = Processes::three().await;
+    let etcd = Processes::three();
     let leader = etcd.leader().await;
     let mut config = etcd.config();
     config.lease = Duration::from_secs(4);
@@ -130,7 +130,7 @@ async fn lease_is_not_kept_alive_by_a_leader_of_etcd_without_a_majority() {
 
 #[tokio::test]
 async fn without_a_majority_there_is_no_answer_until_it_is_back() {
-    let mut etcd = Processes::three().await;
+    let mut etcd = Processes::three();
     let mut config = etcd.config();
     config.lease = Duration::from_secs(4);
     let log = Etcd::new(&config).unwrap();
@@ -172,7 +172,7 @@ async fn watch(log: &Etcd, fail: impl AsyncFnOnce()) {
 
 #[tokio::test]
 async fn watch_goes_on_at_another_member() {
-    let etcd = Processes::three().await;
+    let etcd = Processes::three();
     let follower = (etcd.leader().await + 1) % 3;
     let mut config = etcd.config();
     config.lease = Duration::from_secs(4);
@@ -183,7 +183,7 @@ async fn watch_goes_on_at_another_member() {
 
 #[tokio::test]
 async fn watch_and_calls_go_on_after_etcd_was_restarted() {
-    let mut etcd = Processes::one().await;
+    let mut etcd = Processes::one();
     let mut config = etcd.config();
     config.lease = Duration::from_secs(4);
     let log = Etcd::new(&config).unwrap();
@@ -198,7 +198,7 @@ async fn watch_and_calls_go_on_after_etcd_was_restarted() {
 
 #[tokio::test]
 async fn watch_does_not_trust_a_member_without_a_leader() {
-    let mut etcd = Processes::three().await;
+    let mut etcd = Processes::three();
     let log = etcd.log();
     etcd.answers(&log).await;
     etcd.kill(1);

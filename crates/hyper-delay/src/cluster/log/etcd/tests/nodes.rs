@@ -15,6 +15,7 @@ use crate::{
     clock::Clock,
     cluster::{
         Charter, ShardId,
+        admin::Admin,
         lease::LeaseTimes,
         log::{Answer, Log as _, Member, Request},
         node::{Node, NodeConfig, Told},
@@ -53,6 +54,7 @@ impl Running {
                 disk_reserve_mib: 0,
                 ..Config::default()
             }),
+            metrics: Arc::default(),
             group_bytes: 64 << 10,
             retention: 256 << 20,
             sync_interval: Duration::from_millis(200),
@@ -94,7 +96,7 @@ async fn all_lead(nodes: &mut [Running]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_lead_and_take_over() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let clock = Clock::new();
     let charter = Charter {
         cluster: 7 << 100,
@@ -107,8 +109,21 @@ async fn nodes_lead_and_take_over() {
         nodes.push(Running::start(&etcd, name, charter, clock).await);
         all_lead(&mut nodes).await;
     }
+    let admin = Admin::new(etcd.log());
+    let status = admin.status().await.unwrap();
+    assert_eq!(status.problems(), [""; 0]);
+    let error = admin.remove("b", false).await.unwrap_err().to_string();
+    assert!(error.starts_with("node b is alive"), "{error}");
+
     nodes.remove(0).node.stop().await.unwrap();
     all_lead(&mut nodes).await;
+    let problems = admin.status().await.unwrap().problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].starts_with("node a does not run"),
+        "{problems:?}"
+    );
+    assert_eq!(admin.remove("a", false).await.unwrap(), 2);
     // A node that ends as in a crash is silent, and its leaderships are taken over.
     drop(nodes.remove(0));
     all_lead(&mut nodes).await;

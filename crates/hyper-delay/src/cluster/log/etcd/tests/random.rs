@@ -308,7 +308,7 @@ async fn etcd_answers_as_the_log_in_memory_does() {
         Ok(seed) => vec![seed.parse().unwrap()],
         Err(_) => (0..ROUNDS).map(|_| fastrand::u64(..)).collect(),
     };
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let (mut appended, mut taken_over) = (0, 0);
     for seed in &seeds {
         println!("ETCD_SEED={seed}");

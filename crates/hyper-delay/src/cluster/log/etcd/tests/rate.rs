@@ -50,7 +50,7 @@ async fn append(log: &Etcd, fence: Fence, entry: Arc<[u8]>) -> Vec<Duration> {
 #[ignore = "it measures"]
 async fn appends_per_second() {
     for shards in [1, 8] {
-        let etcd = Processes::three().await;
+        let etcd = Processes::three();
         let log = Arc::new(etcd.log_at(etcd.leader().await));
         let charter = Charter { shards, ..CHARTER };
         log.call(Request::Found(charter)).await.unwrap();

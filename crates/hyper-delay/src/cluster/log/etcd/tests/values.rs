@@ -29,7 +29,7 @@ async fn values(etcd: &Processes) -> Vec<String> {
 
 #[tokio::test]
 async fn values_can_be_read_by_people() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     let mut a = Node::new(&log, "a").await;
     a.lease = LeaseId(0xab12);
@@ -53,7 +53,7 @@ async fn values_can_be_read_by_people() {
 
 #[tokio::test]
 async fn value_that_no_node_writes_is_named_with_its_cure() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     let a = Node::announced(&log, "a").await;
     let tail = Request::Tail {
@@ -119,7 +119,7 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
 
 #[tokio::test]
 async fn watch_goes_on_after_a_value_that_no_node_writes() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     let mut client = etcd.client().await;
     let bad = async {
@@ -139,7 +139,7 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
 
 #[tokio::test]
 async fn journals_without_a_charter_are_not_begun_again() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     let a = Node::new(&log, "a").await;
     etcd.client()
@@ -158,7 +158,7 @@ async fn journals_without_a_charter_are_not_begun_again() {
 
 #[tokio::test]
 async fn missing_journal_is_named() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     for request in [
         Request::First(ShardId(2)),
@@ -178,7 +178,7 @@ async fn missing_journal_is_named() {
 
 #[tokio::test]
 async fn cluster_has_up_to_32_shards() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     for shards in [0, MOST_SHARDS + 1] {
         let charter = Charter { shards, ..CHARTER };
@@ -202,7 +202,7 @@ async fn cluster_has_up_to_32_shards() {
 /// Numbers whose digits are close to each other are different leases.
 #[tokio::test]
 async fn heartbeat_is_of_one_lease_only() {
-    let etcd = Processes::one().await;
+    let etcd = Processes::one();
     let log = etcd.log();
     let leases = [0, 1, 0xf, 0x10, 0x11, u64::MAX >> 1, u64::MAX - 1, u64::MAX];
     for lease in leases.map(LeaseId) {

@@ -1,0 +1,124 @@
+//! Adding a node.
+
+use super::{Admin, AdminError};
+use crate::cluster::{
+    Charter,
+    log::{Answer, Log, Member, Request},
+};
+
+/// The number of shards of a new cluster unless the operator gives one.
+pub(crate) const SHARDS: u16 = 8;
+
+/// What adding a node has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Joined {
+    /// The cluster.
+    pub(crate) charter: Charter,
+    /// Whether it was made now.
+    pub(crate) is_new: bool,
+    /// What the node was before.
+    pub(crate) was: Was,
+    /// The place of the node among the members, from 1.
+    pub(crate) place: usize,
+    /// The number of members.
+    pub(crate) members: usize,
+}
+
+/// What a node was before it was added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Was {
+    /// No member.
+    Stranger,
+    /// A member with the same address.
+    Member,
+    /// A member with this address.
+    Elsewhere(String),
+}
+
+impl<L: Log> Admin<L> {
+    /// Makes the cluster if there is none, and makes a node a member. Repeating it changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the log does not answer, the cluster has another number of shards than `shards`, or
+    /// another member has the same address.
+    pub(crate) async fn join(
+        &self,
+        member: &Member,
+        shards: Option<u16>,
+    ) -> Result<Joined, AdminError> {
+        let (charter, is_new) = self.found(shards).await?;
+        let before = self.members().await?;
+        let other = |it: &&_| is_at(it, member);
+        if let Some(other) = before.iter().map(|it| &it.member).find(other) {
+            return Err(AdminError::SameAddress {
+                other: other.node.clone(),
+                address: other.address.to_string(),
+            });
+        }
+        let known = before.iter().find(|it| it.member.node == member.node);
+        let was = match known {
+            None => Was::Stranger,
+            Some(known) if known.member.address == member.address => Was::Member,
+            Some(known) => Was::Elsewhere(known.member.address.to_string()),
+        };
+        if was != Was::Member {
+            self.tell(Request::Join(member.clone())).await?;
+        }
+        let after = self.members().await?;
+        let place = after.iter().position(|it| it.member == *member);
+        let Some(place) = place else {
+            return Err(no_member(&member.node, &after));
+        };
+        Ok(Joined {
+            charter,
+            is_new,
+            was,
+            place: place + 1,
+            members: after.len(),
+        })
+    }
+
+    /// Returns what the cluster is, and whether it was made now.
+    async fn found(&self, shards: Option<u16>) -> Result<(Charter, bool), AdminError> {
+        let (charter, is_new) = match self.charter().await? {
+            Some(charter) => (charter, false),
+            None => {
+                let mut random = [0; 16];
+                getrandom::fill(&mut random).map_err(|error| AdminError::Random(error.into()))?;
+                let wanted = Charter::new(u128::from_le_bytes(random), shards.unwrap_or(SHARDS))?;
+                let founded = self.ask(Request::Found(wanted), |answer| match answer {
+                    Answer::Founded(charter) => Some(charter),
+                    _ => None,
+                });
+                // Another node may have made one meanwhile.
+                let charter = founded.await?;
+                (charter, charter == wanted)
+            }
+        };
+        match shards {
+            Some(wanted) if wanted != charter.shards => Err(AdminError::OtherShards {
+                has: charter.shards,
+                wanted,
+            }),
+            _ => Ok((charter, is_new)),
+        }
+    }
+}
+
+/// Returns whether another node is where this one is to be.
+fn is_at(other: &Member, member: &Member) -> bool {
+    other.node != member.node && other.address == member.address
+}
+
+/// Returns the error of a node that is no member.
+pub(super) fn no_member(node: &str, members: &[crate::cluster::log::Membership]) -> AdminError {
+    let names: Vec<&str> = members.iter().map(|it| &*it.member.node).collect();
+    AdminError::NoMember {
+        node: node.to_owned(),
+        members: match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.join(", "),
+        },
+    }
+}

@@ -1,0 +1,129 @@
+//! An operator asks the log in memory.
+
+mod join;
+mod remove;
+mod status;
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use super::Admin;
+use crate::cluster::{
+    ShardId,
+    log::{Answer, Fence, LeaseId, Log, Member, News, Request, Unanswered, fake::FakeLog},
+};
+
+const TTL: Duration = Duration::from_secs(8);
+
+/// The log in memory. It answers at once, except to the next `unanswered` requests.
+#[derive(Debug, Default)]
+struct Memory {
+    log: Mutex<FakeLog>,
+    unanswered: AtomicUsize,
+}
+
+impl Log for Memory {
+    async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+        let less = |left: usize| left.checked_sub(1);
+        match self
+            .unanswered
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+        {
+            Ok(_) => Err(Unanswered("etcd at http://x: silence".to_owned())),
+            Err(_) => Ok(self.log.lock().unwrap().carry_out(&request)),
+        }
+    }
+
+    async fn watch(&self, _: impl FnMut(News) + Send) {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn member(name: &str) -> Member {
+    Member {
+        node: name.into(),
+        address: format!("{name}.internal:7002").into(),
+    }
+}
+
+impl Admin<Memory> {
+    /// A cluster of two shards with these members, none of which was ever started.
+    async fn of(members: &[&str]) -> Self {
+        let admin = Self::new(Memory::default());
+        for name in members {
+            admin.join(&member(name), Some(2)).await.unwrap();
+        }
+        admin
+    }
+
+    fn carry_out(&self, request: &Request) -> Answer {
+        self.log.log.lock().unwrap().carry_out(request)
+    }
+
+    /// A process of a node begins a lease, in place of the heartbeat with this revision.
+    fn announce(&self, name: &str, lease: u64, over: u64) {
+        self.carry_out(&Request::Announce {
+            member: member(name),
+            lease: LeaseId(lease),
+            ttl: TTL,
+            over,
+        });
+    }
+
+    /// A node leads a shard.
+    fn lead(&self, shard: u16, name: &str, lease: u64) -> Fence {
+        let request = Request::Lead {
+            shard: ShardId(shard),
+            lease: LeaseId(lease),
+            member: member(name),
+            over: None,
+        };
+        let Answer::Leads(Some(led)) = self.carry_out(&request) else {
+            panic!("nobody leads");
+        };
+        Fence {
+            shard: ShardId(shard),
+            epoch: led.leader.epoch,
+            lease: LeaseId(lease),
+        }
+    }
+
+    fn append(&self, fence: Fence, seq: u64, entry: &[u8]) {
+        let entry = entry.into();
+        self.carry_out(&Request::Append { fence, seq, entry });
+    }
+
+    fn report(&self, shard: u16, name: &str, lease: u64, synced: u64) {
+        let done = self.carry_out(&Request::Report {
+            shard: ShardId(shard),
+            node: name.into(),
+            lease: LeaseId(lease),
+            synced,
+        });
+        assert_eq!(done, Answer::Reported(true));
+    }
+
+    /// Waits for a future while these nodes keep their leases alive.
+    async fn alive<T>(&self, nodes: &[(&str, u64)], future: impl Future<Output = T>) -> T {
+        let beats = async {
+            loop {
+                for (name, lease) in nodes {
+                    self.carry_out(&Request::KeepAlive {
+                        node: (*name).into(),
+                        lease: LeaseId(*lease),
+                    });
+                }
+                tokio::time::sleep(TTL / 4).await;
+            }
+        };
+        tokio::select! {
+            done = future => done,
+            () = beats => unreachable!("the nodes live on"),
+        }
+    }
+}

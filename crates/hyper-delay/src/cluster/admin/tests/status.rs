@@ -1,0 +1,162 @@
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::{Memory, TTL, member};
+use crate::cluster::{
+    ShardId,
+    admin::Admin,
+    log::{LeaseId, Request},
+};
+
+/// Nodes a and b lead a shard each.
+async fn led() -> Admin<Memory> {
+    let admin = Admin::of(&["a", "b"]).await;
+    admin.announce("a", 1, 0);
+    admin.announce("b", 2, 0);
+    admin.lead(0, "a", 1);
+    admin.lead(1, "b", 2);
+    admin
+}
+
+const BOTH: [(&str, u64); 2] = [("a", 1), ("b", 2)];
+
+#[tokio::test(start_paused = true)]
+async fn well_cluster_has_no_problems_and_is_seen_soon() {
+    let admin = led().await;
+    let begun = Instant::now();
+    let status = admin.alive(&BOTH, admin.status()).await.unwrap();
+    assert_eq!(status.problems(), [""; 0]);
+    assert_eq!(status.notes(), [""; 0]);
+    assert!(begun.elapsed() <= TTL / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_figure_is_told() {
+    let admin = Admin::of(&["a", "b", "c"]).await;
+    admin.announce("a", 1, 0);
+    admin.announce("b", 2, 0);
+    let epoch = admin.lead(0, "a", 1).epoch;
+    admin.report(0, "a", 1, 0);
+    let status = admin.alive(&BOTH, admin.status()).await.unwrap();
+    let genesis = admin.log.log.lock().unwrap().shard(ShardId(0)).journal[&0].len();
+    let shown = serde_json::to_value(&status).unwrap();
+    let node = |name: &str, state: &str, lease: Option<u64>| {
+        json!({
+            "node": name,
+            "address": member(name).address,
+            "state": state,
+            "lease_ms": lease,
+        })
+    };
+    assert_eq!(
+        shown,
+        json!({
+            "cluster": format!("{:032x}", status.charter.cluster),
+            "nodes": [
+                node("a", "alive", Some(8_000)),
+                node("b", "alive", Some(8_000)),
+                node("c", "left", None),
+            ],
+            "shards": [
+                {
+                    "shard": 0,
+                    "leader": {"node": "a", "epoch": epoch, "alive": true},
+                    "first": 0,
+                    "last": 0,
+                    "bytes": genesis,
+                    "synced": {"a": 0},
+                },
+                {
+                    "shard": 1,
+                    "leader": null,
+                    "first": 0,
+                    "last": 0,
+                    "bytes": genesis,
+                    "synced": {},
+                },
+            ],
+        })
+    );
+    assert_eq!(
+        status.problems(),
+        [
+            "node c does not run: start it, or remove it with `hyper-delay cluster remove c`",
+            "no living leader for shard 1: a node that is alive takes it over after a lease; if \
+             that lasts, look at the logs of the nodes",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn silent_node_and_what_it_leads_are_problems() {
+    let admin = led().await;
+    let begun = Instant::now();
+    let status = admin.alive(&BOTH[..1], admin.status()).await.unwrap();
+    assert!(begun.elapsed() >= TTL && begun.elapsed() < TTL * 2);
+    let problems = status.problems();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].starts_with("node b is silent: start it, or remove it"));
+    assert!(problems[1].starts_with("no living leader for shard 1: "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn leader_of_an_earlier_process_does_not_live() {
+    let admin = led().await;
+    admin.carry_out(&Request::Leave {
+        node: "b".into(),
+        lease: LeaseId(2),
+    });
+    admin.announce("b", 3, 0);
+    let both = [("a", 1), ("b", 3)];
+    let status = admin.alive(&both, admin.status()).await.unwrap();
+    let problems = status.problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("no living leader for shard 1: "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn node_that_needs_a_snapshot_is_noted() {
+    let admin = led().await;
+    let epoch = admin.status().await.unwrap().shards[0]
+        .leader
+        .clone()
+        .unwrap()
+        .epoch;
+    let shard = ShardId(0);
+    let fence = crate::cluster::log::Fence {
+        shard,
+        epoch,
+        lease: LeaseId(1),
+    };
+    for seq in 1..=9 {
+        admin.append(fence, seq, b"entry");
+    }
+    admin.report(0, "a", 1, 9);
+    admin.report(0, "b", 2, 4);
+    admin.carry_out(&Request::Trim { shard, below: 5 });
+    let status = || async { admin.alive(&BOTH, admin.status()).await.unwrap() };
+    assert_eq!(status().await.notes(), [""; 0], "entry 5 is there");
+    assert_eq!(
+        status().await.shards[0].bytes,
+        None,
+        "the entries are no real ones"
+    );
+    admin.carry_out(&Request::Trim { shard, below: 6 });
+    assert_eq!(
+        status().await.notes(),
+        [
+            "node b lacks entries of shard 0 that the journal does not have any more: it needs a \
+             snapshot from another node"
+        ]
+    );
+    assert_eq!(status().await.problems(), [""; 0]);
+}
+
+#[tokio::test]
+async fn without_a_cluster_the_cure_is_told() {
+    let error = Admin::new(Memory::default()).status().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "etcd has no cluster yet: make one with `hyper-delay cluster join`"
+    );
+}

@@ -1,0 +1,66 @@
+//! What a node finds out about its cluster before it takes part.
+
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::{Charter, Log, NodeName, ServingError};
+use crate::{
+    cluster::log::{Answer, Request},
+    config::Cluster,
+};
+
+/// Returns the cluster and its nodes. Waits until the log answers. A new address of this node is
+/// made known.
+///
+/// # Errors
+///
+/// If there is no cluster, or this node is not one of it.
+pub(super) async fn enlist(
+    log: &impl Log,
+    cluster: &Cluster,
+) -> Result<(Charter, Arc<[NodeName]>), ServingError> {
+    let charter = match ask(log, cluster, Request::Charter).await {
+        Answer::Charter(Some(charter)) => charter,
+        _ => return Err(ServingError::NoCluster),
+    };
+    let member = cluster.member();
+    let Answer::Members(members) = ask(log, cluster, Request::Members).await else {
+        return Err(ServingError::NoCluster);
+    };
+    let known = members.iter().map(|it| &it.member);
+    let Some(known) = known.into_iter().find(|known| known.node == member.node) else {
+        return Err(ServingError::NoMember {
+            node: cluster.node.clone(),
+        });
+    };
+    if known.address != member.address {
+        tracing::info!(
+            before = %known.address,
+            now = %member.address,
+            "this node has another address, which the other nodes are told"
+        );
+        ask(log, cluster, Request::Join(member)).await;
+    }
+    let members = members.into_iter().map(|it| it.member.node);
+    Ok((charter, members.collect()))
+}
+
+async fn ask(log: &impl Log, cluster: &Cluster, request: Request) -> Answer {
+    let mut is_told = false;
+    loop {
+        match log.call(request.clone()).await {
+            Ok(answer) => return answer,
+            Err(error) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!(
+                        etcd = %cluster.etcd.join(","),
+                        %error,
+                        "etcd does not answer: the start waits for it"
+                    );
+                }
+                sleep(cluster.lease() / 4).await;
+            }
+        }
+    }
+}

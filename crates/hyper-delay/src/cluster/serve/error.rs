@@ -1,0 +1,33 @@
+use crate::{
+    TlsError,
+    cluster::{link::error::ListenError, node::NodeError},
+};
+
+/// A node could not begin to serve, or has ended.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServingError {
+    /// Nobody has made the cluster.
+    #[error(
+        "etcd has no cluster: make it with `hyper-delay cluster join --config FILE`, with the \
+         configuration of this node"
+    )]
+    NoCluster,
+    /// This node was not added to the cluster, or was removed.
+    #[error(
+        "{node:?} is no node of the cluster: add it with `hyper-delay cluster join --config FILE`; if \
+         it was removed, move its data_dir away before"
+    )]
+    NoMember {
+        /// The name of this node.
+        node: String,
+    },
+    /// The files of TLS between nodes cannot be used.
+    #[error("cluster.tls: {0}")]
+    Tls(#[from] TlsError),
+    /// The address for links cannot be used.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The stores cannot be used, or a thread has ended.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+}

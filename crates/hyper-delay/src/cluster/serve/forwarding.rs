@@ -1,0 +1,231 @@
+//! The forwarder's thread: passes events and the time to the forwarder and carries out its effects.
+
+use std::{
+    collections::HashMap,
+    iter,
+    ops::ControlFlow,
+    sync::{Arc, mpsc::Receiver},
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::oneshot};
+
+use super::{News, front::OWN, memory};
+use crate::{
+    clock::{Clock, Now},
+    cluster::{
+        forward::{self, Effects, Forwarder, FreshId},
+        link::{self, links::Links},
+        log::NodeName,
+        node::ShardHandle,
+        shard,
+    },
+    driver::Event,
+    outbox::Outboxes,
+    progress::Progress,
+    protocol::Refusal,
+    scheduler::{Input, Next, Settings},
+};
+
+/// The maximum number of events between two reads of the clock.
+const BURST: usize = 256;
+
+/// The forwarder with its channels, its clock, the outboxes of its connections and the links.
+pub(super) struct Forwarding {
+    pub(super) node: NodeName,
+    pub(super) forwarder: Forwarder,
+    pub(super) events: Receiver<Event>,
+    pub(super) outboxes: Outboxes,
+    pub(super) links: Links,
+    pub(super) nodes: link::outboxes::Outboxes,
+    pub(super) shards: Arc<[ShardHandle]>,
+    pub(super) clock: Clock,
+    pub(super) progress: Arc<Progress>,
+    pub(super) runtime: Handle,
+    pub(super) waiting: Waiting,
+}
+
+/// Who waits for what.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    last: FreshId,
+    fresh: HashMap<FreshId, oneshot::Sender<Result<(), Refusal>>>,
+    /// No connection reads any more: this is told once no request is under way.
+    settled: Option<oneshot::Sender<()>>,
+}
+
+impl Waiting {
+    pub(super) fn new(settled: oneshot::Sender<()>) -> Self {
+        Self {
+            settled: Some(settled),
+            ..Self::default()
+        }
+    }
+}
+
+impl Forwarding {
+    /// Runs until it is abandoned.
+    pub(super) fn run(mut self) {
+        self.serve();
+        self.outboxes.close();
+    }
+
+    fn serve(&mut self) {
+        let mut draining = false;
+        loop {
+            let next = self.forwarder.tick(self.clock.now());
+            self.carry_out();
+            if draining && self.forwarder.is_settled() {
+                let settled = self.waiting.settled.take();
+                // The server ends without waiting if a thread has panicked.
+                let _ = settled.map(|settled| settled.send(()));
+            }
+            self.progress.scheduler.rests();
+            let first = match next {
+                Next::Now => self.events.try_recv().ok(),
+                Next::Never => self.events.recv().ok(),
+                Next::At(at) => {
+                    let wait = at.since(self.clock.now().monotonic);
+                    self.events.recv_timeout(Duration::from_nanos(wait)).ok()
+                }
+            };
+            self.progress.scheduler.works();
+            let Some(first) = first else {
+                continue;
+            };
+            let now = self.clock.now();
+            let burst: Vec<Event> = iter::once(first)
+                .chain(self.events.try_iter())
+                .take(BURST)
+                .collect();
+            for event in burst {
+                if let Event::Drain = event {
+                    draining = true;
+                } else if self.takes(event, now).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn takes(&mut self, event: Event, now: Now) -> ControlFlow<()> {
+        let event = match event {
+            Event::Input(Input::Settings(settings)) => {
+                self.configure(&settings);
+                forward::Event::Input(Input::Settings(settings))
+            }
+            Event::Input(input) => forward::Event::Input(input),
+            Event::Connected(consumer, outbox) => {
+                self.outboxes.insert(consumer, outbox);
+                forward::Event::Input(Input::Opened(consumer))
+            }
+            Event::Arrived(guest, outbox) => {
+                self.outboxes.insert(guest, outbox);
+                return ControlFlow::Continue(());
+            }
+            Event::Disconnected(consumer) => {
+                self.outboxes.remove(consumer);
+                return ControlFlow::Continue(());
+            }
+            Event::IsIdle(consumer, answer) => {
+                let _ = answer.send(self.forwarder.is_idle(consumer));
+                return ControlFlow::Continue(());
+            }
+            Event::InMemory(answer) => {
+                self.runtime.spawn(memory::tell(
+                    self.shards.clone(),
+                    self.forwarder.connections(),
+                    answer,
+                ));
+                return ControlFlow::Continue(());
+            }
+            Event::Fresh(route, answer) => {
+                self.waiting.last += 1;
+                self.waiting.fresh.insert(self.waiting.last, answer);
+                forward::Event::Fresh(self.waiting.last, route)
+            }
+            Event::Cluster(news) => {
+                self.hears(news, now);
+                return ControlFlow::Continue(());
+            }
+            Event::Failed(error) => {
+                // A read of a replica has failed. The thread of its shard finds the cause when it
+                // writes, and stops; the other shards go on.
+                tracing::error!(%error, "a replica of this node cannot be read");
+                return ControlFlow::Continue(());
+            }
+            Event::Drain | Event::CommitterEnded => return ControlFlow::Continue(()),
+            Event::Abandoned => return ControlFlow::Break(()),
+        };
+        self.forwarder.handle(event, now);
+        ControlFlow::Continue(())
+    }
+
+    fn hears(&mut self, news: News, now: Now) {
+        match news {
+            News::Link(news) => {
+                let event = self.nodes.take(news);
+                self.forwarder.handle(event, now);
+            }
+            News::OfLeader(shard, told) => {
+                for told in told {
+                    let event = forward::Event::Told(self.node.clone(), shard, told);
+                    self.forwarder.handle(event, now);
+                }
+            }
+            News::Leader(shard, leader) => {
+                self.links.leader_is(shard, leader.as_ref());
+                let event = forward::Event::Leader(shard, leader);
+                self.forwarder.handle(event, now);
+            }
+            News::Applied(shard, seq) => {
+                self.forwarder
+                    .handle(forward::Event::Applied(shard, seq), now);
+            }
+        }
+    }
+
+    /// Passes a new configuration to the shards.
+    fn configure(&self, settings: &Settings) {
+        let shards = u16::try_from(self.shards.len()).expect("a charter has as many");
+        let of_shard = settings.of_shard(shards);
+        for shard in self.shards.iter() {
+            shard.event(shard::Event::Settings(Box::new(of_shard.clone())));
+        }
+    }
+
+    fn carry_out(&mut self) {
+        loop {
+            let Effects {
+                messages,
+                mut to_leaders,
+                revoked,
+                fresh,
+            } = self.forwarder.take_effects();
+            self.outboxes.deliver(messages);
+            for (_, shard, message) in to_leaders.extract_if(.., |(node, ..)| *node == self.node) {
+                self.shards[usize::from(shard.0)].event(shard::Event::Peer(OWN, message));
+            }
+            self.nodes.send(to_leaders);
+            for (id, result) in fresh {
+                if let Some(answer) = self.waiting.fresh.remove(&id) {
+                    // Who has asked may have left.
+                    let _ = answer.send(result);
+                }
+            }
+            if revoked.is_empty() {
+                return;
+            }
+            // What is in the outboxes is void, and must be known before anything else is decided.
+            let now = self.clock.now();
+            let void: Vec<Input> = self
+                .outboxes
+                .iter()
+                .flat_map(|outbox| outbox.take_void())
+                .collect();
+            for input in void {
+                self.forwarder.handle(forward::Event::Input(input), now);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The way from the threads of the shards to the serving nodes.
+
+use std::sync::{Arc, mpsc::Sender};
+
+use super::News;
+use crate::{
+    cluster::{
+        ShardId,
+        forward::wire::ToServing,
+        link::peers::Peers,
+        node::{Front, Told},
+        shard::PeerId,
+    },
+    driver::Event,
+};
+
+/// The forwarder of this node, as the leaders on it know it.
+pub(super) const OWN: PeerId = PeerId(0);
+
+/// Sends messages to other nodes over their links, and everything else to the forwarder.
+#[derive(Debug, Clone)]
+pub(super) struct ToForwarder {
+    pub(super) events: Sender<Event>,
+    pub(super) peers: Arc<Peers>,
+}
+
+impl Front for ToForwarder {
+    fn told(&mut self, shard: ShardId, told: Told) {
+        let told = match told {
+            Told::Peers(told) => {
+                let (own, others): (Vec<_>, Vec<_>) =
+                    told.into_iter().partition(|(peer, _)| *peer == OWN);
+                if !others.is_empty() {
+                    self.peers.send(shard, &others);
+                }
+                let own: Vec<ToServing> = own.into_iter().map(|(_, message)| message).collect();
+                if own.is_empty() {
+                    return;
+                }
+                News::OfLeader(shard, own)
+            }
+            Told::Leader(leader) => News::Leader(shard, leader),
+            Told::Applied(seq) => News::Applied(shard, seq),
+            // Whoever is in `messages` has left: all consumers are those of a serving node.
+            Told::Messages(..) | Told::Leads(_) | Told::Stopped(_) => return,
+        };
+        // The forwarder is gone when the node ends.
+        let _ = self.events.send(Event::Cluster(told));
+    }
+}

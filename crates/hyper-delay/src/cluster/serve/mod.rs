@@ -1,0 +1,277 @@
+//! A node at work: its shards, its links to other nodes, and the forwarder of its clients.
+//!
+//! ```text
+//! connections ──▶ forwarder ──▶ threads of the shards ──▶ log
+//!             ◀──  ▲     │  ◀──
+//!                  │     ▼
+//!             links from and to other nodes
+//! ```
+
+mod enlist;
+mod error;
+mod forwarding;
+mod front;
+mod memory;
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        mpsc::{Receiver, Sender},
+    },
+    thread,
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
+
+pub(crate) use error::ServingError;
+
+use super::{
+    Charter, ShardId,
+    forward::{self, Forwarder, wire::ToServing},
+    link::{
+        Endpoint, LinkSetup,
+        clocks::Clocks,
+        links::{self, Links},
+        listener::LinkListener,
+        peers::Peers,
+        tls::LinkTls,
+    },
+    log::{Leader, Log, NodeName},
+    merged::Merged,
+    node::{Node, NodeConfig, NodeError, ShardHandle},
+    shard,
+};
+use crate::{
+    clock::Clock,
+    config::{Cluster, Config},
+    driver::Event,
+    http::ReadGauges,
+    metrics::{self, Gauges, Limits, Metrics},
+    outbox::Outboxes,
+    progress::Progress,
+    scheduler::{InMemory, OwnRoutes},
+    store::Embedded,
+};
+use forwarding::{Forwarding, Waiting};
+use front::ToForwarder;
+
+/// A group of changes ends when its rows have this many bytes: an entry is one value of the log.
+const GROUP: usize = 64 << 10;
+
+/// Beyond this many bytes of a journal, a minority of the nodes that is behind is left behind.
+const RETENTION: u64 = 256 << 20;
+
+/// What is applied is synced this often. It is in the log before; a crash applies it once more.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// A link is cut when more bytes wait to be written to it.
+const MOST_WAITING: usize = 64 << 20;
+
+/// What the forwarder hears of the cluster.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Of a link to another node.
+    Link(links::News),
+    /// Messages of the leader of a shard, which is on this node.
+    OfLeader(ShardId, Vec<ToServing>),
+    /// Who leads a shard, as far as this node knows.
+    Leader(ShardId, Option<Leader>),
+    /// The replica of a shard contains everything up to this entry.
+    Applied(ShardId, u64),
+}
+
+/// What the connections of clients need.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) store: Arc<Merged<Embedded>>,
+    pub(crate) own_routes: Arc<OwnRoutes>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// A node at work. Dropping it ends the node as a crash would. The thread of the forwarder ends with
+/// [`Event::Abandoned`].
+#[derive(Debug)]
+pub(crate) struct Serving {
+    node: Node,
+    events: Sender<Event>,
+    /// Resolves when no request of a client is under way, after [`Event::Drain`].
+    settled: oneshot::Receiver<()>,
+    /// Resolves when the thread of the forwarder has ended.
+    forwarder: oneshot::Receiver<()>,
+    listener: Listening,
+}
+
+impl Serving {
+    /// Takes part in the cluster, and serves connections from now on, which send to `events`.
+    ///
+    /// # Errors
+    ///
+    /// If this node is no member of a cluster, or its files, addresses or stores cannot be used.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the stores are opened nevertheless, and closed again.
+    pub(crate) async fn start(
+        log: Arc<impl Log>,
+        (config, cluster): (Arc<Config>, &Cluster),
+        (events, inbox): (Sender<Event>, Receiver<Event>),
+        clock: Clock,
+        progress: Arc<Progress>,
+    ) -> Result<(Self, Offer), ServingError> {
+        let tls = cluster.link_files().map(|files| LinkTls::load(&files));
+        let tls = tls.transpose()?;
+        let (charter, members) = enlist::enlist(&*log, cluster).await?;
+        let node: NodeName = cluster.member().node;
+        let metrics: Arc<Metrics> = Arc::default();
+
+        let shards: Arc<OnceLock<Arc<[ShardHandle]>>> = Arc::default();
+        let of_clocks = shards.clone();
+        let clocks = Clocks::new(clock, move |is_off| {
+            for shard in of_clocks.get().into_iter().flat_map(|shards| shards.iter()) {
+                shard.event(shard::Event::ClockIsOff(is_off));
+            }
+        });
+        let endpoint = Endpoint::new(
+            LinkSetup {
+                charter,
+                node: node.clone(),
+                tls,
+                most_waiting: MOST_WAITING,
+                silence: cluster.lease(),
+            },
+            clocks,
+        );
+        let listener = LinkListener::bind(endpoint.clone(), cluster.bind_addr, config.open).await?;
+        let of_peers = shards.clone();
+        let peers = Peers::new(charter.shards, move |shard, event| {
+            // No link is accepted before the shards are there.
+            if let Some(shards) = of_peers.get() {
+                shards[usize::from(shard.0)].event(event);
+            }
+        });
+        let front = ToForwarder {
+            events: events.clone(),
+            peers: peers.clone(),
+        };
+        let setup = NodeConfig {
+            charter,
+            member: cluster.member(),
+            members,
+            lease: cluster.lease_times(),
+            config: config.clone(),
+            metrics: metrics.clone(),
+            group_bytes: GROUP,
+            retention: RETENTION,
+            sync_interval: SYNC,
+        };
+        let started = Node::start(log, setup, clock, progress.clone(), front).await?;
+        let shards = shards.get_or_init(|| started.shards().clone()).clone();
+        let store = Arc::new(Merged::new(
+            shards.iter().map(|shard| shard.store().clone()),
+        ));
+        let own_routes: Arc<OwnRoutes> = Arc::default();
+        let of_links = events.clone();
+        let links = Links::new(endpoint, move |news| {
+            // The forwarder is gone when the node ends.
+            let _ = of_links.send(Event::Cluster(News::Link(news)));
+        });
+        let setup = forward::Setup::new(node.clone(), charter.shards, cluster.lease(), &config);
+        let forwarder = Forwarder::new(setup, own_routes.clone(), metrics.clone(), clock.now());
+        let (settle, settled) = oneshot::channel();
+        let forwarding = Forwarding {
+            node,
+            forwarder,
+            events: inbox,
+            outboxes: Outboxes::default(),
+            links,
+            nodes: Default::default(),
+            shards,
+            clock,
+            progress,
+            runtime: Handle::current(),
+            waiting: Waiting::new(settle),
+        };
+        let (end, ended) = oneshot::channel();
+        let thread = thread::Builder::new().name("forwarder".to_owned());
+        let running = thread.spawn(move || {
+            let _end = end;
+            forwarding.run();
+        });
+        running.map_err(NodeError::Thread)?;
+        let serving = Self {
+            node: started,
+            events,
+            settled,
+            forwarder: ended,
+            listener: Listening(tokio::spawn(listener.run(peers))),
+        };
+        let offer = Offer {
+            store,
+            own_routes,
+            metrics,
+        };
+        Ok((serving, offer))
+    }
+
+    /// Resolves when a thread of the node has ended, which is an error. Cancel safe.
+    pub(crate) async fn ended(&mut self) -> ServingError {
+        tokio::select! {
+            error = self.node.ended() => error.into(),
+            _ = &mut self.forwarder => NodeError::Ended("forwarder".to_owned()).into(),
+        }
+    }
+
+    /// Waits until all requests of clients are answered, of which no more come, and hands over what
+    /// the node leads. [`Event::Drain`] must be sent before.
+    ///
+    /// # Errors
+    ///
+    /// If a thread has panicked.
+    pub(crate) async fn stop(self) -> Result<(), ServingError> {
+        let Self {
+            node,
+            events,
+            settled,
+            mut forwarder,
+            listener,
+        } = self;
+        let is_settled = settled.await.is_ok();
+        // The forwarder still tells the leaders that nothing of theirs is written any more.
+        let stopped = node.stop().await;
+        drop(listener);
+        let _ = events.send(Event::Abandoned);
+        let _ = (&mut forwarder).await;
+        stopped?;
+        match is_settled {
+            true => Ok(()),
+            false => Err(NodeError::Ended("forwarder".to_owned()).into()),
+        }
+    }
+}
+
+/// Ends the listener for links when it is dropped.
+#[derive(Debug)]
+struct Listening(JoinHandle<()>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Offer {
+    /// Returns how gauges are read: those of each shard with what its leader has in memory, if that
+    /// is on this node.
+    pub(crate) fn gauges(&self) -> ReadGauges {
+        let store = self.store.clone();
+        Arc::new(move |memory: &[InMemory], limits: &Limits| {
+            let stores = store.all();
+            let of_each = limits.of_each(stores.len());
+            let parts = stores.iter().zip(memory);
+            let parts = parts.map(|(store, memory)| metrics::read(store, memory, &of_each));
+            let parts = parts.collect::<Result<Vec<_>, _>>()?;
+            Ok(Gauges::join(parts, limits))
+        })
+    }
+}

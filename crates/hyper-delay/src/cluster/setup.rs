@@ -1,0 +1,134 @@
+//! What the parts of a node take from the configuration.
+
+use std::time::Duration;
+
+use super::{lease::LeaseTimes, link::tls::LinkFiles, log::Member};
+use crate::config::Cluster;
+
+#[cfg(feature = "cluster")]
+mod password;
+#[cfg(feature = "cluster")]
+pub(crate) use password::PasswordError;
+
+impl Cluster {
+    /// Returns this node, as other nodes see it.
+    pub(crate) fn member(&self) -> Member {
+        Member {
+            node: self.node.as_str().into(),
+            address: self.advertise.as_str().into(),
+        }
+    }
+
+    /// Returns how long the lease of this node lasts.
+    pub(crate) const fn lease(&self) -> Duration {
+        Duration::from_millis(self.lease_ms)
+    }
+
+    /// Returns the times of the lease of this node.
+    pub(crate) const fn lease_times(&self) -> LeaseTimes {
+        LeaseTimes::of(self.lease())
+    }
+
+    /// Returns the files of TLS between nodes. `None`: links are plain.
+    pub(crate) fn link_files(&self) -> Option<LinkFiles> {
+        let files = self.tls.as_ref()?;
+        Some(LinkFiles {
+            cert: files.cert.clone(),
+            key: files.key.clone(),
+            ca: files.ca.clone(),
+        })
+    }
+
+    /// Returns how etcd is reached. Reads the file of the password.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be used.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn etcd_config(
+        &self,
+    ) -> Result<super::log::etcd::config::EtcdConfig, PasswordError> {
+        use super::log::etcd::config::{ClientCertificate, EtcdConfig, EtcdTls, EtcdUser};
+
+        let tls = self.etcd_tls.as_ref();
+        let client = tls.and_then(|tls| tls.cert.clone().zip(tls.key.clone()));
+        let user = self.etcd_user.as_ref().map(|user| {
+            Ok(EtcdUser {
+                name: user.name.clone(),
+                password: password::read(&user.password_file)?,
+            })
+        });
+        Ok(EtcdConfig {
+            endpoints: self.etcd.clone(),
+            tls: EtcdTls {
+                ca: tls.and_then(|tls| tls.ca.clone()),
+                client: client.map(|(cert, key)| ClientCertificate { cert, key }),
+            },
+            user: user.transpose()?,
+            lease: self.lease(),
+        })
+    }
+}
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn cluster(password_file: &std::path::Path) -> Cluster {
+        let json = json!({"cluster": {
+            "etcd": ["https://a", "https://b"],
+            "node": "n1",
+            "advertise": "n1.internal:7002",
+            "lease_ms": 800,
+            "tls": {"cert": "c", "key": "k", "ca": "a"},
+            "etcd_tls": {"ca": "ea", "cert": "ec", "key": "ek"},
+            "etcd_user": {"name": "hd", "password_file": password_file},
+        }});
+        let config = Config::from_json("f", &json.to_string()).expect("it is valid");
+        config.cluster.expect("it is given")
+    }
+
+    #[test]
+    fn every_field_reaches_its_part() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "s3cret\n").unwrap();
+        let cluster = cluster(file.path());
+        let member = cluster.member();
+        assert_eq!(
+            (&*member.node, &*member.address),
+            ("n1", "n1.internal:7002")
+        );
+        assert_eq!(cluster.lease_times().ttl, Duration::from_millis(800));
+        let files = cluster.link_files().unwrap();
+        assert_eq!(
+            [files.cert, files.key, files.ca],
+            ["c", "k", "a"].map(PathBuf::from)
+        );
+
+        let etcd = cluster.etcd_config().unwrap();
+        assert_eq!(etcd.endpoints, ["https://a", "https://b"]);
+        assert_eq!(etcd.lease, Duration::from_millis(800));
+        assert_eq!(etcd.tls.ca, Some("ea".into()));
+        let client = etcd.tls.client.unwrap();
+        assert_eq!([client.cert, client.key], ["ec", "ek"].map(PathBuf::from));
+        let user = etcd.user.unwrap();
+        assert_eq!((&*user.name, &*user.password), ("hd", "s3cret"));
+    }
+
+    #[test]
+    fn a_missing_password_file_is_named() {
+        let error = cluster("/nowhere/password".as_ref())
+            .etcd_config()
+            .unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("/nowhere/password: cannot be read: "),
+            "{error}"
+        );
+    }
+}

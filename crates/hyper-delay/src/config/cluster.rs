@@ -1,0 +1,128 @@
+//! The cluster to which a server belongs.
+
+mod address;
+mod read;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{
+    Config,
+    values::{shown, shown_if_some},
+};
+
+pub(super) use read::read;
+
+/// The cluster to which a server belongs, and what it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cluster {
+    /// The URLs of the members of etcd, with `http` or `https`. At least one.
+    pub etcd: Vec<String>,
+    /// The name of this node, which no other node of the cluster has: 1 to 64 letters, digits, `.`,
+    /// `-` and `_`.
+    pub node: String,
+    /// The host and port under which other nodes reach this one. The port is not 0.
+    pub advertise: String,
+    /// The address and port on which links from other nodes are accepted; the port is not 0.
+    /// Default: `advertise` if its host is an address, `127.0.0.1` if that is `localhost`, else
+    /// every address of the machine (`[::]`), with its port.
+    pub bind_addr: SocketAddr,
+    /// Milliseconds without a sign of life after which other nodes take over what this one leads:
+    /// 500 to 60,000. Default: 2,000.
+    pub lease_ms: u64,
+    /// The files of TLS between nodes; null: links are plain. Default: null.
+    pub tls: Option<NodeTlsFiles>,
+    /// The files of TLS for etcd. Default: null, which means the authorities of the system for URLs
+    /// with `https`.
+    pub etcd_tls: Option<EtcdTlsFiles>,
+    /// The user, if etcd requires users. Default: null.
+    pub etcd_user: Option<EtcdUser>,
+}
+
+/// The files of TLS between nodes, in PEM. Relative to the working directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NodeTlsFiles {
+    /// The certificate of this node, for servers and clients, with the host of `advertise`.
+    #[serde(serialize_with = "shown")]
+    pub cert: PathBuf,
+    /// The private key of that certificate.
+    #[serde(serialize_with = "shown")]
+    pub key: PathBuf,
+    /// The authority that signs the certificates of all nodes, and of nothing else.
+    #[serde(serialize_with = "shown")]
+    pub ca: PathBuf,
+}
+
+/// The files of TLS for etcd, in PEM. Relative to the working directory. At least one is given, and
+/// `cert` and `key` only together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EtcdTlsFiles {
+    /// The authorities of etcd's certificates. Default: those of the system.
+    #[serde(serialize_with = "shown_if_some")]
+    pub ca: Option<PathBuf>,
+    /// The certificate with which the server shows who it is, if etcd asks for one.
+    #[serde(serialize_with = "shown_if_some")]
+    pub cert: Option<PathBuf>,
+    /// The private key of that certificate.
+    #[serde(serialize_with = "shown_if_some")]
+    pub key: Option<PathBuf>,
+}
+
+/// A user of etcd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EtcdUser {
+    /// The name.
+    pub name: String,
+    /// The file with the password, to which only its owner has access. Relative to the working
+    /// directory.
+    #[serde(serialize_with = "shown")]
+    pub password_file: PathBuf,
+}
+
+/// The most bytes of a line in a cluster: a group of changes is one value of etcd.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Checks the fields that a cluster limits. The error is the field, its value and the cure.
+pub(super) fn check(config: &Config) -> Result<(), (&'static str, Value, String)> {
+    // The tests of this crate have the modules of the feature without it.
+    if !cfg!(any(feature = "cluster", test)) {
+        let cure = "this binary was built without `cluster`: build it with `--features cluster`, \
+                    or leave cluster out";
+        return Err(("cluster", json!(config.cluster), cure.to_owned()));
+    }
+    if config.max_line_bytes > LONGEST_LINE {
+        let cure = format!("give at most {LONGEST_LINE} with cluster, or leave cluster out");
+        return Err(("max_line_bytes", json!(config.max_line_bytes), cure));
+    }
+    Ok(())
+}
+
+/// Checks that links may be accepted on their address. The error is the address and the cure.
+pub(super) fn check_address(config: &Config) -> Result<(), (SocketAddr, String)> {
+    let Some(cluster) = &config.cluster else {
+        return Ok(());
+    };
+    let address = cluster.bind_addr;
+    for (name, other) in [
+        ("bind_addr", Some(config.bind_addr)),
+        ("http_addr", config.http_addr),
+    ] {
+        if other == Some(address) {
+            let cure = format!("{name} of the server is the same: give them different ports");
+            return Err((address, cure));
+        }
+    }
+    let is_local = address.ip().to_canonical().is_loopback();
+    match is_local || cluster.tls.is_some() || config.open {
+        true => Ok(()),
+        false => Err((
+            address,
+            "other machines can reach it, and nothing says which of them are nodes: set \
+             cluster.tls, or a loopback address such as 127.0.0.1:7002, or \"open\": true if every \
+             host that reaches it may be a node"
+                .to_owned(),
+        )),
+    }
+}

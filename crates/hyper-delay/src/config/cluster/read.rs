@@ -1,0 +1,175 @@
+//! Reads the field `cluster`.
+
+use std::net::SocketAddr;
+
+use axum::http::Uri;
+use serde_json::Value;
+
+use super::{Cluster, EtcdTlsFiles, EtcdUser, NodeTlsFiles, address::Advertised};
+use crate::config::object::{Part, file, number};
+
+/// The names of the fields.
+const KNOWN: [&str; 8] = [
+    "etcd",
+    "node",
+    "advertise",
+    "bind_addr",
+    "lease_ms",
+    "tls",
+    "etcd_tls",
+    "etcd_user",
+];
+
+/// The lease unless the configuration says how long it lasts.
+const LEASE_MS: u64 = 2_000;
+
+/// Reads the field. The error is the cure.
+pub(in crate::config) fn read(value: &Value) -> Result<Cluster, String> {
+    let wanted = format!(
+        "give an object with etcd, node and advertise, such as {{\"etcd\": \
+         [\"http://10.0.0.1:2379\"], \"node\": \"a\", \"advertise\": \"10.0.0.1:7002\"}}, and maybe {}",
+        KNOWN[3..].join(", ")
+    );
+    let part = Part::read(value, &KNOWN, &wanted)?;
+    let advertise = part.require("advertise", advertise)?;
+    let default = Advertised::parse(&advertise)
+        .expect("it was read")
+        .bind_addr();
+    let cluster = Cluster {
+        etcd: part.require("etcd", endpoints)?,
+        node: part.require("node", node)?,
+        bind_addr: part.take("bind_addr", bind_addr)?.unwrap_or(default),
+        advertise,
+        lease_ms: part
+            .take("lease_ms", |value| {
+                number(value, "milliseconds", 500..=60_000)
+            })?
+            .unwrap_or(LEASE_MS),
+        tls: part.take("tls", node_tls)?,
+        etcd_tls: part.take("etcd_tls", etcd_tls)?,
+        etcd_user: part.take("etcd_user", etcd_user)?,
+    };
+    let plain = cluster.etcd.iter().find(|url| !is_https(url));
+    match (plain, &cluster.etcd_tls) {
+        (Some(url), Some(_)) => Err(format!(
+            "etcd_tls is set in it, and {url:?} does not use TLS: begin the URL with https://"
+        )),
+        _ => Ok(cluster),
+    }
+}
+
+fn endpoints(value: &Value) -> Result<Vec<String>, String> {
+    const WANTED: &str = "give a list of the URLs of etcd's members, such as \
+        [\"http://10.0.0.1:2379\"]";
+    let list = value.as_array().filter(|list| !list.is_empty());
+    let endpoint = |entry: &Value| {
+        let url = entry.as_str().filter(|url| is_endpoint(url));
+        url.map(str::to_owned)
+            .ok_or_else(|| format!("{entry} in it: give a URL such as \"http://10.0.0.1:2379\""))
+    };
+    let urls: Vec<String> = list
+        .ok_or(WANTED)?
+        .iter()
+        .map(endpoint)
+        .collect::<Result<_, _>>()?;
+    let is_repeated = |(at, url): &(usize, &String)| urls[..*at].contains(url);
+    match urls.iter().enumerate().find(is_repeated) {
+        None => Ok(urls),
+        Some((_, url)) => Err(format!("{url:?} is given twice in it: give it once")),
+    }
+}
+
+/// Returns whether this is a URL of the scheme `http` or `https` with a host, and no path.
+fn is_endpoint(url: &str) -> bool {
+    let uri: Option<Uri> = url.parse().ok();
+    uri.is_some_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+            && matches!(uri.path(), "" | "/")
+            && uri.query().is_none()
+            && !uri.authority().is_some_and(|it| it.as_str().contains('@'))
+    })
+}
+
+fn is_https(url: &str) -> bool {
+    let scheme = url.split("://").next().unwrap_or_default();
+    scheme.eq_ignore_ascii_case("https")
+}
+
+fn node(value: &Value) -> Result<String, String> {
+    let is_name = |name: &&str| {
+        (1..=64).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    };
+    let name = value.as_str().filter(is_name);
+    name.map(str::to_owned)
+        .ok_or_else(|| "give a name of 1 to 64 letters, digits, \".\", \"-\" and \"_\"".to_owned())
+}
+
+fn advertise(value: &Value) -> Result<String, String> {
+    let text = value.as_str();
+    text.filter(|text| Advertised::parse(text).is_some())
+        .map(str::to_owned)
+        .ok_or_else(|| {
+            "give the host and the port under which other nodes reach this one, such as \
+             \"a.internal:7002\" or \"10.0.0.1:7002\""
+                .to_owned()
+        })
+}
+
+fn bind_addr(value: &Value) -> Result<SocketAddr, String> {
+    let address = value.as_str().and_then(|text| text.parse().ok());
+    address
+        .filter(|address: &SocketAddr| address.port() != 0)
+        .ok_or_else(|| {
+            "give an address and a port that is not 0, such as \"0.0.0.0:7002\" (names are not \
+             looked up), or leave it out"
+                .to_owned()
+        })
+}
+
+fn node_tls(value: &Value) -> Result<NodeTlsFiles, String> {
+    const WANTED: &str = "give {\"cert\": FILE, \"key\": FILE, \"ca\": FILE}";
+    let part = Part::read(value, &["cert", "key", "ca"], WANTED)?;
+    Ok(NodeTlsFiles {
+        cert: part.require("cert", file)?,
+        key: part.require("key", file)?,
+        ca: part.require("ca", file)?,
+    })
+}
+
+fn etcd_tls(value: &Value) -> Result<EtcdTlsFiles, String> {
+    const WANTED: &str =
+        "give {\"ca\": FILE}, or {\"cert\": FILE, \"key\": FILE}, or all three, or leave it out";
+    let part = Part::read(value, &["ca", "cert", "key"], WANTED)?;
+    let files = EtcdTlsFiles {
+        ca: part.take("ca", file)?,
+        cert: part.take("cert", file)?,
+        key: part.take("key", file)?,
+    };
+    match (&files.ca, &files.cert, &files.key) {
+        (None, None, None) => Err(format!("it has no file: {WANTED}")),
+        (_, None, Some(_)) => Err(format!("cert is missing in it: {WANTED}")),
+        (_, Some(_), None) => Err(format!("key is missing in it: {WANTED}")),
+        _ => Ok(files),
+    }
+}
+
+fn etcd_user(value: &Value) -> Result<EtcdUser, String> {
+    const WANTED: &str = "give {\"name\": NAME, \"password_file\": FILE}";
+    let part = Part::read(value, &["name", "password_file"], WANTED)?;
+    let name = |value: &Value| {
+        let name = value.as_str().filter(|name| !name.is_empty());
+        name.map(str::to_owned)
+            .ok_or("give the name of a user of etcd".to_owned())
+    };
+    Ok(EtcdUser {
+        name: part.require("name", name)?,
+        password_file: part.require("password_file", file)?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

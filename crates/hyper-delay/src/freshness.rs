@@ -1,0 +1,51 @@
+//! Whether what is read contains everything that was acknowledged before.
+
+use std::sync::Arc;
+#[cfg(any(feature = "cluster", test))]
+use std::sync::mpsc::Sender;
+
+#[cfg(any(feature = "cluster", test))]
+use crate::driver::Event;
+use crate::protocol::Refusal;
+
+/// Waits until the store may be read.
+///
+/// A single node writes to the store before it acknowledges. The replicas of a cluster's node follow
+/// the leaders of the shards, so it asks them first how far they are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Freshness {
+    /// Leads to the forwarder. `None`: the store is always fresh.
+    #[cfg(any(feature = "cluster", test))]
+    forwarder: Option<Sender<Event>>,
+}
+
+impl Freshness {
+    /// That of replicas, which the thread behind `events` knows.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) const fn of_replicas(events: Sender<Event>) -> Self {
+        Self {
+            forwarder: Some(events),
+        }
+    }
+
+    /// Waits until the tasks of a route, or of all, can be read.
+    ///
+    /// # Errors
+    ///
+    /// If that is not known in time.
+    pub(crate) async fn wait(&self, route: Option<Arc<str>>) -> Result<(), Refusal> {
+        #[cfg(any(feature = "cluster", test))]
+        if let Some(events) = &self.forwarder {
+            let (tell, told) = tokio::sync::oneshot::channel();
+            let is_asked = events.send(Event::Fresh(route, tell)).is_ok();
+            let answer = if is_asked { told.await.ok() } else { None };
+            let is_ending = || {
+                let message = "the server is shutting down: ask another node";
+                Err(Refusal::new(crate::protocol::Code::ShuttingDown, message))
+            };
+            return answer.unwrap_or_else(is_ending);
+        }
+        let _ = route;
+        Ok(())
+    }
+}

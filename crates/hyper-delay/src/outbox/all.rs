@@ -1,0 +1,49 @@
+//! The outboxes of all connections, as the thread that fills them knows them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::Outbox;
+use crate::scheduler::{ConsumerId, Message};
+
+/// The outboxes of all connections, and of peers without one.
+#[derive(Debug, Default)]
+pub(crate) struct Outboxes(HashMap<ConsumerId, Arc<Outbox>>);
+
+impl Outboxes {
+    pub(crate) fn insert(&mut self, consumer: ConsumerId, outbox: Arc<Outbox>) {
+        self.0.insert(consumer, outbox);
+    }
+
+    pub(crate) fn remove(&mut self, consumer: ConsumerId) {
+        self.0.remove(&consumer);
+    }
+
+    /// Passes messages on, in this order for each connection. Those to a connection that has ended
+    /// are dropped.
+    pub(crate) fn deliver(&self, messages: Vec<(ConsumerId, Message)>) {
+        let mut woken = Vec::new();
+        for (consumer, message) in messages {
+            if let Some(outbox) = self.0.get(&consumer)
+                && outbox.push(message)
+            {
+                woken.push(outbox);
+            }
+        }
+        for outbox in woken {
+            outbox.wake();
+        }
+    }
+
+    /// Returns the outboxes.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.0.values()
+    }
+
+    /// Closes all of them.
+    pub(crate) fn close(&self) {
+        for outbox in self.0.values() {
+            outbox.close();
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What clients meet: the listeners and the connections, whatever serves their requests.
+
+use std::sync::{Arc, mpsc::Sender};
+
+use tokio::{
+    net::TcpListener,
+    sync::{
+        Semaphore,
+        mpsc::{self, Receiver},
+        watch,
+    },
+};
+
+use super::{ServeError, accept::Acceptor, shutdown};
+use crate::{
+    access::Failures,
+    clock::Clock,
+    config::Config,
+    connection::{Guests, MOST_BACKUPS, Shared, Unfinished},
+    driver::Event,
+    freshness::Freshness,
+    http::{Access, Http, ReadGauges, Serving},
+    log_limit::LogLimit,
+    metrics::Metrics,
+    progress::Progress,
+    reload::{Protection, Reloader, Update},
+    scheduler::OwnRoutes,
+    store::ReadStore,
+    tls::Tls,
+};
+
+/// The listeners, with what was checked before the store is open.
+pub(super) struct Front {
+    pub(super) config: Arc<Config>,
+    pub(super) clock: Clock,
+    pub(super) progress: Arc<Progress>,
+    listener: TcpListener,
+    reloader: Reloader,
+    updates: Receiver<Update>,
+    protection: Protection,
+    http: Option<Http>,
+}
+
+/// What requests are answered with.
+pub(super) struct Engine<S> {
+    pub(super) store: Arc<S>,
+    pub(super) gauges: ReadGauges,
+    pub(super) own_routes: Arc<OwnRoutes>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) freshness: Freshness,
+}
+
+/// The threads behind the connections.
+pub(super) trait Threads {
+    /// Resolves when one has ended by itself: because another one has panicked, or the disk has
+    /// failed. Cancel safe.
+    async fn ended(&mut self) -> Result<(), ServeError>;
+
+    /// Resolves when everything that was read is committed and answered, after
+    /// [`Event::Drain`].
+    async fn drained(&mut self) -> Result<(), ServeError>;
+
+    /// Waits for the end of all threads, once [`ended`](Self::ended) or
+    /// [`drained`](Self::drained) has resolved without an error.
+    async fn finish(self) -> Result<(), ServeError>;
+}
+
+impl Front {
+    /// Checks the configuration and its files.
+    pub(super) async fn prepare(
+        listener: TcpListener,
+        configs: watch::Receiver<Config>,
+        http: Option<Http>,
+        progress: Arc<Progress>,
+    ) -> Result<Self, ServeError> {
+        let (sender, updates) = mpsc::channel(1);
+        let address = listener.local_addr().map_err(ServeError::Listener)?;
+        let reloading = Reloader::start(configs, address, sender, progress.clone());
+        let (reloader, config, protection) = reloading.await?;
+        Ok(Self {
+            config: Arc::new(config),
+            clock: Clock::new(),
+            progress,
+            listener,
+            reloader,
+            updates,
+            protection,
+            http,
+        })
+    }
+
+    /// Accepts connections until `shutdown` resolves, or a thread has ended.
+    pub(super) async fn serve<S: ReadStore>(
+        self,
+        events: Sender<Event>,
+        engine: Engine<S>,
+        mut threads: impl Threads,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ServeError> {
+        let Self {
+            config,
+            clock,
+            progress,
+            listener,
+            reloader,
+            updates,
+            protection,
+            http,
+        } = self;
+        let Engine {
+            store,
+            gauges,
+            own_routes,
+            metrics,
+            freshness,
+        } = engine;
+        let address = listener.local_addr().map_err(ServeError::Listener)?;
+        metrics.set_tls_expiry(protection.tls.as_ref().and_then(Tls::expiry));
+        let (end, ending) = watch::channel(false);
+        let (tokens, received) = watch::channel(protection.tokens);
+        let logs: Arc<LogLimit> = Arc::default();
+        let failures: Arc<Failures> = Arc::default();
+        let shared = Shared {
+            store: store.clone(),
+            unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
+            config,
+            tls: protection.tls.map(|tls| tls.config),
+            tokens: received.clone(),
+            events: events.clone(),
+            freshness: freshness.clone(),
+            clock,
+            own_routes,
+            ending,
+            logs: logs.clone(),
+            failures: failures.clone(),
+            backups: Arc::new(Semaphore::new(MOST_BACKUPS)),
+            metrics: metrics.clone(),
+        };
+        let (sender, shared) = watch::channel(Arc::new(shared));
+        let guests = Guests::new(shared);
+        if let Some(http) = &http {
+            let asked = guests.clone();
+            let ask = move |request| asked.ask(request);
+            let access = Access {
+                tokens: received,
+                failures,
+                logs,
+            };
+            let store = (store, gauges, freshness);
+            http.serves(Serving::new(store, metrics, events.clone(), ask, access));
+        }
+        tracing::info!(%address, "listening");
+        let mut acceptor = Acceptor::new(
+            listener,
+            updates,
+            sender,
+            tokens,
+            http.as_ref().map(Http::tls),
+            progress.clone(),
+        );
+        progress.listens();
+        let ended = tokio::select! {
+            ended = threads.ended() => Some(ended),
+            () = acceptor.run() => None,
+            () = reloader.run() => None,
+            () = shutdown => None,
+        };
+        if let Some(http) = &http {
+            http.stops();
+        }
+        match ended {
+            Some(ended) => ended?,
+            None => {
+                tracing::info!(
+                    "stopping: accepting no more, committing and answering what was read"
+                );
+                let connections = acceptor.into_connections();
+                shutdown::settle(&events, &end, connections, &guests).await;
+                threads.drained().await?;
+            }
+        }
+        threads.finish().await?;
+        if let Some(http) = http {
+            http.close().await;
+        }
+        tracing::info!("everything acknowledged is on disk");
+        Ok(())
+    }
+}

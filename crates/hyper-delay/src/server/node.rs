@@ -1,0 +1,120 @@
+//! The server as a node of a cluster.
+
+use std::{
+    pin::pin,
+    sync::{Arc, mpsc},
+};
+
+use super::{
+    AbandonGuard, ServeError,
+    front::{Engine, Front, Threads},
+};
+use crate::{
+    cluster::{
+        log::Log,
+        serve::{Serving, ServingError},
+    },
+    config::Cluster,
+    freshness::Freshness,
+};
+
+/// A server could not take part in its cluster, or a thread of it has ended.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct ClusterError(#[from] Cause);
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(transparent)]
+    Serving(#[from] ServingError),
+    #[cfg(feature = "cluster")]
+    #[error("cluster.etcd_user: {0}")]
+    Password(#[from] crate::cluster::setup::PasswordError),
+    #[cfg(feature = "cluster")]
+    #[error("cluster.etcd: {0}")]
+    Etcd(#[from] crate::cluster::log::etcd::config::EtcdConfigError),
+}
+
+/// Serves as a node of a cluster in etcd.
+#[cfg(feature = "cluster")]
+pub(super) async fn serve(
+    front: Front,
+    cluster: &Cluster,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let log = connect(cluster).map_err(ClusterError)?;
+    serve_with(front, cluster, Arc::new(log), shutdown).await
+}
+
+#[cfg(feature = "cluster")]
+fn connect(cluster: &Cluster) -> Result<crate::cluster::log::etcd::Etcd, Cause> {
+    Ok(crate::cluster::log::etcd::Etcd::new(
+        &cluster.etcd_config()?,
+    )?)
+}
+
+/// Serves as a node of the cluster that `log` has.
+pub(super) async fn serve_with(
+    front: Front,
+    cluster: &Cluster,
+    log: Arc<impl Log>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let (events, inbox) = mpsc::channel();
+    let _guard = AbandonGuard(events.clone());
+    let mut shutdown = pin!(shutdown);
+    let starting = Serving::start(
+        log,
+        (front.config.clone(), cluster),
+        (events.clone(), inbox),
+        front.clock,
+        front.progress.clone(),
+    );
+    let started = tokio::select! {
+        started = starting => started,
+        () = &mut shutdown => {
+            tracing::info!("stopping before the node takes part in its cluster");
+            return Ok(());
+        }
+    };
+    let (serving, offer) = started.map_err(failed)?;
+    let engine = Engine {
+        gauges: offer.gauges(),
+        store: offer.store,
+        own_routes: offer.own_routes,
+        metrics: offer.metrics,
+        freshness: Freshness::of_replicas(events.clone()),
+    };
+    let threads = OfNode(Some(serving));
+    front.serve(events, engine, threads, shutdown).await
+}
+
+/// The threads of a node, until it is stopped.
+struct OfNode(Option<Serving>);
+
+impl Threads for OfNode {
+    async fn ended(&mut self) -> Result<(), ServeError> {
+        match &mut self.0 {
+            Some(serving) => Err(failed(serving.ended().await)),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn drained(&mut self) -> Result<(), ServeError> {
+        match self.0.take() {
+            Some(serving) => serving.stop().await.map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    async fn finish(self) -> Result<(), ServeError> {
+        Ok(())
+    }
+}
+
+fn failed(error: ServingError) -> ServeError {
+    ClusterError(error.into()).into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Nodes with clients, links and stores, on a log in memory.
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use tempfile::TempDir;
+use testkit::{
+    Peer,
+    request::{later, now},
+};
+use tokio::{
+    net::TcpListener,
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
+
+use super::*;
+use crate::{
+    cluster::{
+        Charter,
+        log::{Member, Request, fake_async::SharedLog},
+    },
+    config::Config,
+};
+
+const SHARDS: u16 = 4;
+const LEASE: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node that serves.
+struct Running {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<Result<(), ServeError>>,
+}
+
+/// The nodes of a cluster with their disks and addresses.
+struct Nodes {
+    log: Arc<SharedLog>,
+    disks: Vec<TempDir>,
+    links: Vec<SocketAddr>,
+    running: BTreeMap<usize, Running>,
+}
+
+fn name(node: usize) -> String {
+    format!("n{node}")
+}
+
+impl Nodes {
+    /// Starts a cluster of this many nodes.
+    async fn start(number: usize) -> Self {
+        let charter = Charter {
+            cluster: 7,
+            shards: SHARDS,
+        };
+        let log = SharedLog::new(charter);
+        log.carry_out(&Request::Found(charter));
+        let mut nodes = Self {
+            log,
+            disks: Vec::new(),
+            links: Vec::new(),
+            running: BTreeMap::new(),
+        };
+        for node in 0..number {
+            // The port is free again when the listener is dropped.
+            let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = free.local_addr().unwrap();
+            nodes.links.push(address);
+            nodes.disks.push(tempfile::tempdir().unwrap());
+            nodes.log.carry_out(&Request::Join(Member {
+                node: name(node).as_str().into(),
+                address: address.to_string().into(),
+            }));
+        }
+        for node in 0..number {
+            nodes.run(node).await;
+        }
+        nodes
+    }
+
+    async fn run(&mut self, node: usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let cluster = Cluster {
+            etcd: vec!["http://127.0.0.1:1".to_owned()],
+            node: name(node),
+            advertise: self.links[node].to_string(),
+            bind_addr: self.links[node],
+            lease_ms: u64::try_from(LEASE.as_millis()).unwrap(),
+            tls: None,
+            etcd_tls: None,
+            etcd_user: None,
+        };
+        let config = Config {
+            data_dir: self.disks[node].path().join("db"),
+            disk_reserve_mib: 0,
+            retry_delay_ms: 50,
+            ..Config::default()
+        };
+        let log = self.log.connect(LEASE / 4);
+        let (stop, stopping) = oneshot::channel();
+        let server = tokio::spawn(async move {
+            let (_fixed, configs) = watch::channel(config);
+            let front = Front::prepare(listener, configs, None, Arc::default()).await?;
+            let ended = serve_with(front, &cluster, log, async {
+                let _ = stopping.await;
+            })
+            .await;
+            // A client only sees that its connection ends.
+            ended.inspect_err(|error| eprintln!("the node ends: {error}"))
+        });
+        let running = Running {
+            address,
+            stop,
+            server,
+        };
+        self.running.insert(node, running);
+    }
+
+    fn address(&self, node: usize) -> SocketAddr {
+        self.running[&node].address
+    }
+
+    async fn stop(&mut self, node: usize) {
+        let Running { stop, server, .. } = self.running.remove(&node).unwrap();
+        stop.send(()).unwrap();
+        let ended = tokio::time::timeout(PATIENCE, server).await;
+        ended.expect("it ends").unwrap().unwrap();
+    }
+
+    /// Ends a node as a crash would.
+    async fn kill(&mut self, node: usize) {
+        let Running { server, .. } = self.running.remove(&node).unwrap();
+        server.abort();
+        let _ = server.await;
+    }
+
+    async fn stop_all(mut self) {
+        for node in 0..self.disks.len() {
+            if self.running.contains_key(&node) {
+                self.stop(node).await;
+            }
+        }
+    }
+}
+
+/// Runs what blocks beside the nodes.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let work = tokio::task::spawn_blocking(work);
+    let done = tokio::time::timeout(PATIENCE, work).await;
+    done.expect("it is done in time").unwrap()
+}
+
+/// Asks until the reply is no longer that a shard has no leader.
+fn insist(peer: &mut Peer, request: &str) -> serde_json::Value {
+    loop {
+        let reply = peer.ask(request);
+        if reply["code"] != "unavailable" {
+            return reply;
+        }
+    }
+}
+
+fn schedule(route: &str, id: &str, at: u64) -> String {
+    format!(
+        r#"{{"kind":"schedule","route_key":"{route}","id":"{id}","fire_at":{at},"payload_base64":"aGk="}}"#
+    )
+}
+
+/// One route for each shard at least.
+fn routes() -> impl Iterator<Item = String> {
+    (0..12).map(|number| format!("route-{number}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_delivered_by_another_node_than_the_one_that_took_it() {
+    let nodes = Nodes::start(3).await;
+    let addresses: Vec<_> = (0..3).map(|node| nodes.address(node)).collect();
+    blocking(move || {
+        let mut producer = Peer::connect(addresses[0]);
+        let mut consumer = Peer::connect(addresses[1]);
+        for route in routes() {
+            let scheduled = insist(&mut producer, &schedule(&route, "x", now() + 300));
+            assert_eq!(scheduled["kind"], "ack", "{scheduled}");
+            let register = format!(r#"{{"kind":"register","route_key":"{route}"}}"#);
+            assert_eq!(insist(&mut consumer, &register)["kind"], "registered");
+        }
+        for _ in routes() {
+            let delivery = consumer.delivery();
+            assert_eq!(
+                (&delivery["id"], &delivery["payload_base64"]),
+                (&"x".into(), &"aGk=".into())
+            );
+            assert!(consumer.removes(&delivery), "{delivery}");
+        }
+    })
+    .await;
+    nodes.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_reads_what_was_acknowledged_on_another() {
+    let nodes = Nodes::start(3).await;
+    let addresses: Vec<_> = (0..3).map(|node| nodes.address(node)).collect();
+    blocking(move || {
+        let mut peers: Vec<_> = addresses.iter().map(|at| Peer::connect(*at)).collect();
+        let at = later();
+        for (number, route) in routes().enumerate() {
+            insist(&mut peers[number % 3], &schedule(&route, "x", at));
+            let get = format!(r#"{{"kind":"get","route_key":"{route}","id":"x"}}"#);
+            for peer in &mut peers {
+                let task = insist(peer, &get);
+                assert_eq!(
+                    (&task["found"], &task["fire_at"]),
+                    (&true.into(), &at.into()),
+                    "{task}"
+                );
+            }
+            let stats = insist(&mut peers[(number + 1) % 3], r#"{"kind":"stats"}"#);
+            assert_eq!(stats["waiting"], number + 1, "{stats}");
+        }
+        // What one consumer has in flight, every node sees.
+        peers[0].register("flight");
+        insist(&mut peers[1], &schedule("flight", "y", 0));
+        let delivery = peers[0].delivery();
+        for peer in &mut peers {
+            let task = insist(peer, r#"{"kind":"get","route_key":"flight","id":"y"}"#);
+            assert_eq!(task["state"], "in_flight", "{task}");
+            let stats = insist(peer, r#"{"kind":"stats","route_key":"flight"}"#);
+            assert_eq!(stats["in_flight"], 1, "{stats}");
+        }
+        assert!(peers[0].removes(&delivery));
+        let task = insist(
+            &mut peers[2],
+            r#"{"kind":"get","route_key":"flight","id":"y"}"#,
+        );
+        assert_eq!(task["found"], false, "{task}");
+    })
+    .await;
+    nodes.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_and_deliveries_survive_the_end_of_a_node() {
+    let mut nodes = Nodes::start(3).await;
+    let address = nodes.address(2);
+    let mut consumer = blocking(move || {
+        let mut consumer = Peer::connect(address);
+        for route in routes() {
+            let register = format!(r#"{{"kind":"register","route_key":"{route}"}}"#);
+            assert_eq!(insist(&mut consumer, &register)["kind"], "registered");
+            insist(&mut consumer, &schedule(&route, "before", 0));
+        }
+        consumer
+    })
+    .await;
+    // One is handed over, the other one is not.
+    nodes.stop(0).await;
+    nodes.kill(1).await;
+    blocking(move || {
+        for _ in routes() {
+            let delivery = consumer.delivery();
+            assert_eq!(delivery["id"], "before");
+            let acked = insist(&mut consumer, &echo_confirm(&delivery));
+            assert_eq!(acked["removed"], true, "{acked}");
+        }
+        for route in routes() {
+            insist(&mut consumer, &schedule(&route, "after", 0));
+            let delivery = consumer.delivery();
+            assert_eq!(
+                (&delivery["id"], &delivery["attempt"]),
+                (&"after".into(), &1.into())
+            );
+            insist(&mut consumer, &echo_confirm(&delivery));
+        }
+    })
+    .await;
+    nodes.stop_all().await;
+}
+
+fn echo_confirm(delivery: &serde_json::Value) -> String {
+    testkit::request::echo_with("ack", delivery, r#""confirm":true"#)
+}

@@ -1,0 +1,179 @@
+//! What goes wrong, one after the other.
+
+use std::{sync::Arc, thread, time::Duration};
+
+use super::{
+    LEASE,
+    book::Book,
+    nodes::{NODES, Nodes},
+    proxy::Passes,
+};
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// A node is killed, and started again.
+    Kill,
+    /// A node ends in order, and is started again.
+    End,
+    /// A node stops for some time.
+    Stop,
+    /// A node reaches etcd no longer.
+    EtcdGone,
+    /// The others reach a node no longer.
+    LinksGone,
+    /// A member of etcd is killed, and started again.
+    EtcdKilled,
+    /// A member of etcd stops for some time.
+    EtcdStopped,
+    /// The leader of etcd is killed, and a node with it.
+    BothKilled,
+}
+
+const ALL: [Fault; 8] = [
+    Fault::Kill,
+    Fault::End,
+    Fault::Stop,
+    Fault::EtcdGone,
+    Fault::LinksGone,
+    Fault::EtcdKilled,
+    Fault::EtcdStopped,
+    Fault::BothKilled,
+];
+
+/// The machine of the test is slow and shared: a process may begin to work this much later.
+const SLOWNESS: Duration = Duration::from_secs(2);
+
+/// See the [module](self).
+pub(crate) struct Faults {
+    nodes: Nodes,
+    book: Arc<Book>,
+    random: fastrand::Rng,
+    number: usize,
+}
+
+impl Faults {
+    pub(crate) fn new(nodes: Nodes, book: Arc<Book>, random: fastrand::Rng, number: usize) -> Self {
+        Self {
+            nodes,
+            book,
+            random,
+            number,
+        }
+    }
+
+    /// Lets everything go wrong, one after the other. Afterwards all processes are well.
+    pub(crate) fn run(&mut self) {
+        let mut longest: Vec<(Fault, Duration)> = Vec::new();
+        self.book.measured();
+        for number in 0..self.number {
+            let round = &mut ALL.to_vec();
+            self.random.shuffle(round);
+            let fault = round[number % ALL.len()];
+            let fault = if number < ALL.len() {
+                ALL[number]
+            } else {
+                fault
+            };
+            self.book.begin_to_measure();
+            let what = self.carry_out(fault);
+            let gap = self.book.measured();
+            println!("{number}: {fault:?} {what}: {gap:.2?} without service");
+            longest.push((fault, gap));
+            thread::sleep(Duration::from_millis(self.random.u64(0..1_500)));
+        }
+        for fault in ALL {
+            let gaps = longest.iter().filter(|(it, _)| *it == fault);
+            let mut gaps: Vec<Duration> = gaps.map(|(_, gap)| *gap).collect();
+            gaps.sort_unstable();
+            if let (Some(median), Some(longest)) = (gaps.get(gaps.len() / 2), gaps.last()) {
+                println!(
+                    "{fault:?}: {} times, without service for {median:.2?}, at most {longest:.2?}",
+                    gaps.len()
+                );
+                let most = match fault {
+                    Fault::EtcdKilled | Fault::EtcdStopped | Fault::BothKilled => 4 * LEASE,
+                    _ => 2 * LEASE,
+                };
+                let logs = || self.nodes.logs();
+                assert!(
+                    *longest <= most + SLOWNESS,
+                    "longer than {most:?}:\n{}",
+                    logs()
+                );
+            }
+        }
+    }
+
+    /// Lets it go wrong and mends it. Returns where.
+    fn carry_out(&mut self, fault: Fault) -> String {
+        let node = self.random.usize(0..NODES);
+        let mut long = LEASE.mul_f64(0.2 + 2.0 * self.random.f64());
+        let passes = match self.random.bool() {
+            true => Passes::Later,
+            false => Passes::Nothing,
+        };
+        let nodes = &mut self.nodes;
+        match fault {
+            Fault::Kill => {
+                nodes.kill(node);
+                thread::sleep(long);
+                nodes.run(node);
+                format!("node {node} for {long:.1?}")
+            }
+            Fault::End => {
+                nodes.end(node);
+                nodes.run(node);
+                format!("node {node}")
+            }
+            Fault::Stop => {
+                nodes.stop(node);
+                thread::sleep(long);
+                nodes.go_on(node);
+                format!("node {node} for {long:.1?}")
+            }
+            Fault::EtcdGone => {
+                let set = |passes| nodes.to_etcd(node).iter().for_each(|it| it.set(passes));
+                set(passes);
+                thread::sleep(long);
+                set(Passes::All);
+                format!("from node {node} for {long:.1?}, {passes:?} passes")
+            }
+            Fault::LinksGone => {
+                nodes.link(node).set(passes);
+                // As long as it lasts, the other nodes cannot serve what this one leads.
+                long = long.min(LEASE);
+                thread::sleep(long);
+                nodes.link(node).set(Passes::All);
+                format!("to node {node} for {long:.1?}, {passes:?} passes")
+            }
+            Fault::EtcdKilled | Fault::EtcdStopped => {
+                let leader = nodes.etcd.leader();
+                let member = match (self.random.bool(), leader) {
+                    (true, Some(leader)) => leader,
+                    _ => node,
+                };
+                let is_leader = leader == Some(member);
+                if fault == Fault::EtcdKilled {
+                    nodes.etcd.kill(member);
+                    thread::sleep(long);
+                    nodes.etcd.restart(member);
+                } else {
+                    nodes.etcd.signal(member, "STOP");
+                    thread::sleep(long);
+                    nodes.etcd.signal(member, "CONT");
+                }
+                format!("member {member} for {long:.1?}, leader: {is_leader}")
+            }
+            Fault::BothKilled => {
+                let leader = nodes.etcd.leader().unwrap_or(node);
+                nodes.etcd.kill(leader);
+                nodes.kill(node);
+                thread::sleep(long);
+                nodes.etcd.restart(leader);
+                nodes.run(node);
+                format!("member {leader} and node {node} for {long:.1?}")
+            }
+        }
+    }
+}

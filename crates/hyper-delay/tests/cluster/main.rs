@@ -1,0 +1,75 @@
+//! Three nodes and three members of etcd, in processes of their own, under load and faults.
+//!
+//! A client that shares no code with the server notes what it is told, and checks afterwards: no
+//! acknowledged task is lost, none is delivered before its time, and no delivery of it begins after
+//! its ack was confirmed. `CLUSTER_FAULTS` sets the number of faults; the default takes a few
+//! minutes. `CLUSTER_SEED` repeats their order.
+
+mod book;
+mod consumer;
+mod faults;
+mod line;
+mod nodes;
+mod producer;
+mod proxy;
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use book::Book;
+use faults::Faults;
+use nodes::Nodes;
+
+/// The lease of a node.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Enough that every shard has one.
+const ROUTES: usize = 16;
+
+/// Faults in an ordinary run of the tests.
+const FAULTS: usize = 24;
+
+fn number(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().expect("it is a number"))
+}
+
+fn route(number: usize) -> String {
+    format!("route-{number}")
+}
+
+#[test]
+fn faults_break_no_promise() {
+    let seed = number("CLUSTER_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let faults = number("CLUSTER_FAULTS").map_or(FAULTS, |faults| faults as usize);
+    println!("CLUSTER_SEED={seed} CLUSTER_FAULTS={faults}");
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let nodes = Nodes::start(folder.path());
+    let book = Arc::new(Book::new(nodes.map()));
+    let mut clients = Vec::new();
+    for number in 0..ROUTES {
+        // Two for each route, which are rarely connected to the same node.
+        for half in 0..2 {
+            let book = book.clone();
+            clients.push(thread::spawn(move || producer::run(&book, number, half)));
+        }
+    }
+    for number in 0..6 {
+        let book = book.clone();
+        clients.push(thread::spawn(move || consumer::run(&book, number)));
+    }
+    let began = Instant::now();
+    let mut faults = Faults::new(nodes, book.clone(), fastrand::Rng::with_seed(seed), faults);
+    faults.run();
+    println!("{:?} of faults", began.elapsed());
+    book.produces.store(false, Ordering::Relaxed);
+    book.wait_until_all_are_done();
+    book.consumes.store(false, Ordering::Relaxed);
+    for client in clients {
+        client.join().expect("a client has not panicked");
+    }
+    book.report();
+}

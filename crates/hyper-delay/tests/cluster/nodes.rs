@@ -1,0 +1,191 @@
+//! The processes: nodes, etcd and the proxies between them.
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use testkit::{Etcd, Server, Start, process};
+
+use super::{LEASE, proxy::Proxy};
+
+pub(crate) const NODES: usize = 3;
+
+/// A delivery that was past its last check when the process was stopped comes when it goes on, and
+/// waits in sockets and clients for some time.
+const AFTERMATH: Duration = Duration::from_secs(10);
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
+
+/// Where clients find the nodes.
+pub(crate) struct Map(Mutex<Vec<Place>>);
+
+#[derive(Default, Clone)]
+struct Place {
+    address: Option<SocketAddr>,
+    is_stopped: bool,
+    went_on: Option<Instant>,
+}
+
+impl Map {
+    fn places(&self) -> MutexGuard<'_, Vec<Place>> {
+        self.0.lock().expect("no client has panicked")
+    }
+
+    pub(crate) fn address(&self, node: usize) -> Option<SocketAddr> {
+        self.places()[node % NODES].address
+    }
+
+    pub(crate) fn is_well(&self, node: usize) -> bool {
+        let place = &self.places()[node % NODES];
+        place.address.is_some() && !place.is_stopped
+    }
+
+    pub(crate) fn had_stopped(&self, node: usize) -> bool {
+        let place = &self.places()[node % NODES];
+        place.is_stopped || place.went_on.is_some_and(|at| at.elapsed() < AFTERMATH)
+    }
+}
+
+/// See the [module](self).
+pub(crate) struct Nodes {
+    pub(crate) etcd: Etcd,
+    folder: PathBuf,
+    /// From each node to each member of etcd.
+    to_etcd: Vec<Vec<Proxy>>,
+    /// From the other nodes to each node.
+    links: Vec<(SocketAddr, Proxy)>,
+    servers: Vec<Option<Server>>,
+    map: Arc<Map>,
+}
+
+impl Nodes {
+    pub(crate) fn start(folder: &Path) -> Self {
+        let etcd = Etcd::start(folder, 3, &[], "http");
+        let members = etcd.addresses();
+        let proxies = |_| members.iter().map(|to| Proxy::new(*to)).collect();
+        let link = |_| {
+            let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+            let address = free.local_addr().expect("it is bound");
+            (address, Proxy::new(address))
+        };
+        let mut nodes = Self {
+            etcd,
+            folder: folder.to_owned(),
+            to_etcd: (0..NODES).map(proxies).collect(),
+            links: (0..NODES).map(link).collect(),
+            servers: (0..NODES).map(|_| None).collect(),
+            map: Arc::new(Map(Mutex::new(vec![Place::default(); NODES]))),
+        };
+        for node in 0..NODES {
+            nodes.join(node);
+        }
+        for node in 0..NODES {
+            nodes.run(node);
+        }
+        nodes
+    }
+
+    pub(crate) fn map(&self) -> Arc<Map> {
+        self.map.clone()
+    }
+
+    fn folder(&self, node: usize) -> PathBuf {
+        let folder = self.folder.join(format!("node-{node}"));
+        std::fs::create_dir_all(&folder).expect("the folder is writable");
+        folder
+    }
+
+    fn config(&self, node: usize) -> serde_json::Value {
+        let urls = self.to_etcd[node].iter();
+        let urls: Vec<_> = urls
+            .map(|proxy| format!("http://{}", proxy.address))
+            .collect();
+        json!({
+            "bind_addr": "127.0.0.1:0",
+            "http_addr": null,
+            "ack_timeout_ms": 3_000,
+            "retry_delay_ms": 100,
+            "disk_reserve_mib": 1,
+            "cluster": {
+                "etcd": urls,
+                "node": format!("n{node}"),
+                "advertise": self.links[node].1.address.to_string(),
+                "bind_addr": self.links[node].0.to_string(),
+                "lease_ms": LEASE.as_millis() as u64,
+            },
+        })
+    }
+
+    fn join(&self, node: usize) {
+        let config = self.folder(node).join("join.json");
+        std::fs::write(&config, self.config(node).to_string()).expect("the folder is writable");
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["cluster", "join", "--config"])
+            .arg(config)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        println!("{}", process::run(&mut command, b"").done().trim());
+    }
+
+    /// Starts a node, and waits until it listens.
+    pub(crate) fn run(&mut self, node: usize) {
+        let folder = self.folder(node);
+        let server = Start::new(PROGRAM, &folder).config(self.config(node)).run();
+        self.map.places()[node].address = Some(server.address);
+        self.servers[node] = Some(server);
+    }
+
+    pub(crate) fn kill(&mut self, node: usize) {
+        self.map.places()[node].address = None;
+        drop(self.servers[node].take());
+    }
+
+    /// Ends a node in order.
+    pub(crate) fn end(&mut self, node: usize) {
+        self.map.places()[node].address = None;
+        if let Some(server) = self.servers[node].take() {
+            server.signal("TERM");
+            let (status, log) = server.ended();
+            assert!(status.success(), "{log}");
+        }
+    }
+
+    pub(crate) fn stop(&self, node: usize) {
+        self.map.places()[node].is_stopped = true;
+        self.signal(node, "STOP");
+    }
+
+    pub(crate) fn go_on(&self, node: usize) {
+        self.signal(node, "CONT");
+        let place = &mut self.map.places()[node];
+        place.is_stopped = false;
+        place.went_on = Some(Instant::now());
+    }
+
+    fn signal(&self, node: usize, name: &str) {
+        let server = self.servers[node].as_ref();
+        server.expect("the node runs").signal(name);
+    }
+
+    /// The proxies between a node and etcd.
+    pub(crate) fn to_etcd(&self, node: usize) -> &[Proxy] {
+        &self.to_etcd[node]
+    }
+
+    /// The proxy between the other nodes and a node.
+    pub(crate) fn link(&self, node: usize) -> &Proxy {
+        &self.links[node].1
+    }
+
+    /// The logs of the nodes that run.
+    pub(crate) fn logs(&self) -> String {
+        let servers = self.servers.iter().flatten();
+        servers.map(|server| server.log() + "\n").collect()
+    }
+}

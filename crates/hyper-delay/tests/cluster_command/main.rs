@@ -1,0 +1,178 @@
+//! `hyper-delay cluster` against a real etcd.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::{Ended, Etcd, process, server};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
+
+/// A working directory with the configuration of a node.
+struct Node(TempDir);
+
+impl Node {
+    fn new(name: &str, advertise: &str, url: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let cluster = json!({"etcd": [url], "node": name, "advertise": advertise});
+        let config = json!({"cluster": cluster}).to_string();
+        fs::write(directory.path().join("node.json"), config).unwrap();
+        Self(directory)
+    }
+
+    /// Runs `hyper-delay cluster` with the configuration.
+    fn run(&self, line: &[&str]) -> Ended {
+        let mut command = Command::new(PROGRAM);
+        server::alone(&mut command, self.0.path());
+        command
+            .arg("cluster")
+            .args(line)
+            .args(["--config", "node.json"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        process::run(&mut command, b"")
+    }
+}
+
+#[test]
+fn nodes_join_are_shown_and_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let etcd = Etcd::start(folder.path(), 1, &[], "http");
+    let url = &*etcd.urls()[0];
+    let a = Node::new("a", "127.0.0.1:7102", url);
+    let b = Node::new("b", "127.0.0.1:7202", url);
+
+    let error = a.run(&["status"]).failed(1);
+    assert_eq!(
+        error,
+        "error: etcd has no cluster yet: make one with `hyper-delay cluster join`\n"
+    );
+    let joined = a.run(&["join", "--shards", "3"]);
+    let hint = "no other node takes over if this one dies: join another one\n";
+    assert_eq!(joined.stderr, hint);
+    let joined = joined.done();
+    let lines: Vec<&str> = joined.lines().collect();
+    let id = lines[0].strip_prefix("made cluster ").unwrap();
+    let id = id.strip_suffix(" with 3 shards").unwrap();
+    assert_eq!(
+        lines[1..],
+        ["node a at 127.0.0.1:7102 is a member (1 of 1)"]
+    );
+
+    let again = a.run(&["join"]).done();
+    let known = format!("cluster {id} has 3 shards");
+    assert_eq!(again.lines().next(), Some(&*known));
+    let error = b.run(&["join", "--shards", "4"]).failed(1);
+    assert!(
+        error.starts_with("error: the cluster has 3 shards"),
+        "{error}"
+    );
+    let joined = b.run(&["join"]).done();
+    let line = "node b at 127.0.0.1:7202 is a member (2 of 2)";
+    assert_eq!(joined, format!("{known}\n{line}\n"));
+    let moved = Node::new("b", "127.0.0.1:7302", url);
+    let joined = moved.run(&["join"]).done();
+    let line = "node b at 127.0.0.1:7302 is a member (2 of 2); its address was 127.0.0.1:7202";
+    assert_eq!(joined, format!("{known}\n{line}\n"));
+
+    let status = a.run(&["status"]);
+    assert!(
+        status.stdout.starts_with(&format!("cluster {id}\n")),
+        "{status:?}"
+    );
+    let row = "b     127.0.0.1:7302  not running      0";
+    assert!(status.stdout.lines().any(|line| line == row), "{status:?}");
+    let error = status.failed(1);
+    assert!(
+        error.starts_with("error: node a does not run: start it, or"),
+        "{error}"
+    );
+    assert!(
+        error.contains("no living leader for shard 0, 1, 2: "),
+        "{error}"
+    );
+    let status = a.run(&["status", "--json"]);
+    assert_eq!(status.code, Some(1));
+    let shown: Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(shown["cluster"], *id);
+    assert_eq!(shown["nodes"][1]["state"], "left");
+    assert_eq!(shown["shards"][2]["last"], 0);
+    assert_eq!(shown["problems"].as_array().unwrap().len(), 3);
+
+    let removed = a.run(&["remove", "b"]).done();
+    assert_eq!(removed, "node b is no member any more; members left: 1\n");
+    let error = a.run(&["remove", "b"]).failed(1);
+    assert_eq!(
+        error,
+        "error: node \"b\" is no member; the members are: a\n"
+    );
+    let error = a.run(&["remove", "a", "--force"]).failed(1);
+    assert!(
+        error.starts_with("error: node a is the only member"),
+        "{error}"
+    );
+}
+
+#[test]
+fn silent_etcd_is_named_with_the_cure() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Nothing listens once the listener is dropped.
+    let url = format!("http://{}", port.local_addr().unwrap());
+    drop(port);
+    let node = Node::new("a", "127.0.0.1:7102", &url);
+    for line in [&["join"][..], &["status"], &["remove", "b"]] {
+        let error = node.run(line).failed(1);
+        assert!(
+            error.starts_with(&format!("error: etcd at {url}: ")),
+            "{error}"
+        );
+        assert!(
+            error.contains("check that etcd runs and has a quorum"),
+            "{error}"
+        );
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn configuration_without_a_cluster_is_named() {
+    let node = Node::new("a", "127.0.0.1:7102", "http://127.0.0.1:1");
+    fs::write(node.0.path().join("node.json"), "{}").unwrap();
+    let error = node.run(&["status"]).failed(1);
+    assert!(
+        error.starts_with("error: node.json: cluster is null: set etcd"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_help_has_an_example_and_fits_100_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    for line in [
+        &["cluster"][..],
+        &["cluster", "join"],
+        &["cluster", "remove"],
+        &["cluster", "status"],
+    ] {
+        let mut command = Command::new(PROGRAM);
+        server::alone(&mut command, directory.path());
+        command
+            .args(line)
+            .arg("--help")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let help = process::run(&mut command, b"").done();
+        let name = format!("hyper-delay {}", line.join(" "));
+        assert!(help.contains("Example") && help.contains(&name), "{help}");
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 100),
+            "{help}"
+        );
+    }
+}

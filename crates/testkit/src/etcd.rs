@@ -1,0 +1,193 @@
+//! Processes of etcd.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{PATIENCE, process};
+
+/// The processes of an etcd cluster on this machine. They are killed when it is dropped.
+#[derive(Debug)]
+pub struct Etcd {
+    members: Vec<Member>,
+}
+
+/// One member of an etcd cluster.
+#[derive(Debug)]
+struct Member {
+    command: Command,
+    child: Child,
+    address: SocketAddr,
+    url: String,
+    log: PathBuf,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.spawn().unwrap_or_else(|error| {
+        panic!("etcd does not start ({error}): install Debian's package etcd-server")
+    })
+}
+
+/// Returns addresses that are free now. Another process may take them before etcd does.
+fn free<const N: usize>() -> [SocketAddr; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    listeners.map(|listener| listener.local_addr().expect("it is bound"))
+}
+
+/// Reads the metrics of a member, which may have stopped.
+fn metrics(address: SocketAddr) -> io::Result<String> {
+    let patience = Duration::from_secs(1);
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+impl Etcd {
+    /// Starts a cluster whose files are in `folder`, with further arguments. Clients use `scheme`.
+    #[must_use]
+    #[track_caller]
+    pub fn start(folder: &Path, members: usize, arguments: &[&str], scheme: &str) -> Self {
+        for attempt in 0..5 {
+            let folder = folder.join(format!("etcd-{attempt}"));
+            std::fs::create_dir_all(&folder).expect("the folder is writable");
+            let mut etcd = Self::try_start(&folder, members, arguments, scheme);
+            if etcd.listens() {
+                return etcd;
+            }
+        }
+        panic!("etcd does not start, on five sets of ports");
+    }
+
+    fn try_start(folder: &Path, members: usize, arguments: &[&str], scheme: &str) -> Self {
+        let addresses: Vec<[SocketAddr; 2]> = (0..members).map(|_| free()).collect();
+        let peer = |member: usize| format!("http://{}", addresses[member][1]);
+        let all: Vec<_> = (0..members)
+            .map(|it| format!("{it}={}", peer(it)))
+            .collect();
+        let member = |number: usize| {
+            let address = addresses[number][0];
+            let url = format!("{scheme}://{address}");
+            let peer = peer(number);
+            let log = folder.join(format!("{number}.log"));
+            let mut command = Command::new("etcd");
+            // It refuses a variable that says the same as an argument.
+            for (name, _) in std::env::vars_os() {
+                if name.to_string_lossy().starts_with("ETCD_") {
+                    command.env_remove(name);
+                }
+            }
+            if cfg!(target_arch = "aarch64") {
+                command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
+            }
+            command
+                .args(["--name", &number.to_string(), "--logger", "zap"])
+                .args(["--listen-client-urls", &url])
+                .args(["--advertise-client-urls", &url])
+                .args(["--listen-peer-urls", &peer])
+                .args(["--initial-advertise-peer-urls", &peer])
+                .args(["--initial-cluster", &all.join(",")])
+                .args(["--snapshot-count", "5000"])
+                .args(["--auto-compaction-mode", "revision"])
+                .args(["--auto-compaction-retention", "1000"])
+                .args(arguments)
+                .arg("--data-dir")
+                .arg(folder.join(number.to_string()))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(File::create(&log).expect("the folder is writable"));
+            Member {
+                child: spawn(&mut command),
+                command,
+                address,
+                url,
+                log,
+            }
+        };
+        Self {
+            members: (0..members).map(member).collect(),
+        }
+    }
+
+    /// Waits until all members accept connections. `false`: one has ended.
+    fn listens(&mut self) -> bool {
+        let started = Instant::now();
+        for number in 0..self.members.len() {
+            while TcpStream::connect(self.members[number].address).is_err() {
+                let ended = self.members[number].child.try_wait();
+                if ended.expect("it is a child").is_some() {
+                    return false;
+                }
+                let is_late = started.elapsed() > PATIENCE;
+                assert!(!is_late, "etcd does not listen: {}", self.output());
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        true
+    }
+
+    /// The URLs for clients.
+    #[must_use]
+    pub fn urls(&self) -> Vec<String> {
+        let members = self.members.iter();
+        members.map(|member| member.url.clone()).collect()
+    }
+
+    /// The addresses for clients.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let members = self.members.iter();
+        members.map(|member| member.address).collect()
+    }
+
+    /// What the members have written to their logs.
+    #[must_use]
+    pub fn output(&self) -> String {
+        let logs = self.members.iter().map(|member| &member.log);
+        logs.filter_map(|log| std::fs::read_to_string(log).ok())
+            .collect()
+    }
+
+    /// Returns the member that leads, if one answers that it does. Not for members with TLS.
+    #[must_use]
+    pub fn leader(&self) -> Option<usize> {
+        let mut members = self.members.iter();
+        members.position(|member| {
+            let metrics = metrics(member.address).unwrap_or_default();
+            metrics.contains("\netcd_server_is_leader 1\n")
+        })
+    }
+
+    /// Sends a signal to a member by name, for example `"STOP"`.
+    pub fn signal(&self, member: usize, name: &str) {
+        process::signal(&self.members[member].child, name);
+    }
+
+    /// Kills a member.
+    pub fn kill(&mut self, member: usize) {
+        let child = &mut self.members[member].child;
+        child.kill().expect("it is a child");
+        child.wait().expect("it is a child");
+    }
+
+    /// Starts a member again that was killed.
+    pub fn restart(&mut self, member: usize) {
+        let member = &mut self.members[member];
+        member.child = spawn(&mut member.command);
+    }
+}
