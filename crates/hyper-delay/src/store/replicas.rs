@@ -14,7 +14,10 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::{
@@ -29,7 +32,7 @@ use super::{
 /// next start moves the folder aside.
 const DAMAGED: &str = "damaged";
 
-/// The end of the name of the folder with a store that is being received.
+/// The end of the names of folders with a store that is being received.
 const UNFINISHED: &str = "unfinished";
 
 /// The end of the name of the file with entries of the journal that wait for such a store.
@@ -93,7 +96,7 @@ impl NodeDirectory {
         }
         match self.open_as_it_is(shard) {
             Err(error) if error.is_of_contents() => {
-                self.move_aside(shard, &error.to_string())?;
+                self.move_aside(shard, &error.reason().to_string())?;
                 self.open_as_it_is(shard)
             }
             opened => opened,
@@ -120,8 +123,10 @@ impl NodeDirectory {
     ///
     /// If the disk fails.
     pub(crate) fn receive(&self, shard: u16) -> Result<Receiving, StoreError> {
-        let folder = self.beside(shard, UNFINISHED);
-        remove(&folder).map_err(|error| StoreError::new("open", error).in_folder(&folder))?;
+        // The thread of an earlier attempt can still be closing its folder.
+        static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
+        let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
+        let folder = self.beside(shard, &format!("{attempt}.{UNFINISHED}"));
         let store = Embedded::open_with(&folder, self.options())?;
         Ok(Receiving {
             directory: self.clone(),
@@ -165,9 +170,23 @@ impl NodeDirectory {
 
     /// Removes what a process has left that has ended.
     fn clean(&self, shard: u16) -> Result<(), StoreError> {
-        for left in [self.beside(shard, UNFINISHED), self.spool(shard)] {
-            remove(&left).map_err(|error| StoreError::new("remove", error).in_folder(&left))?;
-        }
+        let is_left = |name: &str| {
+            let of_shard = name
+                .split_once('.')
+                .filter(|(of, _)| *of == shard.to_string());
+            of_shard.is_some_and(|(_, end)| end.ends_with(UNFINISHED) || end == SPOOL)
+        };
+        let folder = self.directory.join(SHARDS);
+        let removed = fs::read_dir(&folder).and_then(|mut entries| {
+            entries.try_for_each(|entry| {
+                let entry = entry?;
+                match entry.file_name().to_str().is_some_and(is_left) {
+                    true => remove(&entry.path()),
+                    false => Ok(()),
+                }
+            })
+        });
+        removed.map_err(|error| StoreError::new("remove", error).in_folder(&folder))?;
         self.remove_replaced(shard).map(drop)
     }
 

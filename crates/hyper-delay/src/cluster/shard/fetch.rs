@@ -92,6 +92,18 @@ impl Stopped {
     }
 }
 
+impl Stopped {
+    /// Returns the reason, with the cure if the operator has to do something.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Store(error) | Self::NotApplied(NotApplied::Store(error)) if self.is_damage() => {
+                error.reason().to_string()
+            }
+            why => why.to_string(),
+        }
+    }
+}
+
 impl Fetching {
     pub(super) fn unanswered(&mut self, call: CallId, again: Tick) {
         match &mut self.step {

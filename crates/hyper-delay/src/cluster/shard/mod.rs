@@ -366,6 +366,7 @@ impl<S: Store> Shard<S> {
             Event::Members(members) => self.members = members,
             Event::ClockIsOff(is_off) => self.election.clock_is_off(is_off),
             Event::HandOver => self.election.never_again(),
+            Event::Settings(settings) => self.configure(*settings, now),
             Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
                 self.peer_says(peer, message, now, None);
             }

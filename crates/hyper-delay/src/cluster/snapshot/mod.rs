@@ -24,4 +24,6 @@ mod tests;
 
 pub(crate) use fill::{NotFilled, fill};
 pub(crate) use giver::{Given, Giver, NotGiven};
-pub(crate) use take::{NotTaken, take};
+#[cfg(test)]
+pub(crate) use take::NotTaken;
+pub(crate) use take::take;
