@@ -20,7 +20,7 @@ pub(super) const CHECKSUM: usize = 8;
 
 /// The longest content of a frame that is read. The longest row is that of a task whose line has 16
 /// MiB.
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 pub(super) const LONGEST: usize = 32 << 20;
 
 /// The kind of a frame.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     End = b'e',
 }
 
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 impl Kind {
     pub(super) fn of(byte: u8) -> Option<Self> {
         [Self::Header, Self::Rows, Self::End]

@@ -27,7 +27,7 @@ mod stream;
 
 #[cfg(any(feature = "cli", test))]
 mod check;
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 mod error;
 #[cfg(feature = "cli")]
 mod import;
@@ -35,7 +35,7 @@ mod import;
 mod jobs;
 #[cfg(any(feature = "cli", test))]
 mod new_store;
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 mod reader;
 #[cfg(any(feature = "cli", test))]
 mod restore;
@@ -46,12 +46,14 @@ pub(crate) use stream::Stream;
 pub(crate) use check::Checked;
 #[cfg(any(feature = "cli", test))]
 pub(crate) use check::check;
-#[cfg(any(feature = "cli", test))]
+#[cfg(any(feature = "cli", feature = "cluster", test))]
 pub(crate) use error::BackupError;
 #[cfg(feature = "cli")]
 pub(crate) use import::{ImportLimits, Importer};
 #[cfg(any(all(feature = "cli", feature = "cluster"), test))]
 pub(crate) use new_store::NewStore;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use reader::Reader;
 #[cfg(any(feature = "cli", test))]
 pub(crate) use restore::restore;
 

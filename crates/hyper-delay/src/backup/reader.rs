@@ -13,7 +13,7 @@ use crate::{
 
 /// Reads a backup, and checks each frame before it returns a row of it.
 #[derive(Debug)]
-pub(super) struct Reader<R> {
+pub(crate) struct Reader<R> {
     input: R,
     name: String,
     header: Header,
@@ -33,7 +33,7 @@ pub(super) struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     /// Reads the header. `name` is the name of the backup in errors.
-    pub(super) fn open(input: R, name: &str) -> Result<Self, BackupError> {
+    pub(crate) fn open(input: R, name: &str) -> Result<Self, BackupError> {
         let mut reader = Self {
             input,
             name: name.to_owned(),
@@ -88,7 +88,7 @@ impl<R: Read> Reader<R> {
 
     /// Returns the next row; `None` after the last one, when the whole backup was read and is
     /// whole.
-    pub(super) fn next(&mut self) -> Result<Option<SpaceRow>, BackupError> {
+    pub(crate) fn next(&mut self) -> Result<Option<SpaceRow>, BackupError> {
         while self.next >= self.frame.len() {
             if self.is_over {
                 return Ok(None);

@@ -53,6 +53,7 @@ pub(crate) mod setup;
 pub(crate) mod shard;
 #[cfg(test)]
 mod simulation;
+pub(crate) mod snapshot;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;

@@ -108,7 +108,7 @@ impl StoreError {
     }
 
     /// Returns the message for a tool that makes a store: nothing is to be started again.
-    #[cfg(any(feature = "cli", test))]
+    #[cfg(any(feature = "cli", feature = "cluster", test))]
     pub(crate) fn of_a_tool(&self) -> String {
         match self.kind {
             Kind::Disk => {

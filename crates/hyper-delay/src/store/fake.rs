@@ -64,6 +64,8 @@ struct State {
     /// After this many syncs the power fails.
     syncs_left: Option<usize>,
     broken: bool,
+    /// Writes find damage.
+    damaged: bool,
     asked: Asked,
     fails_to_look: bool,
     /// `None` for [`Room::AMPLE`].
@@ -108,9 +110,25 @@ impl Fake {
             state: Mutex::new(State {
                 shown: contents.clone(),
                 synced: contents,
+                damaged: state.damaged,
                 ..State::default()
             }),
         }
+    }
+
+    /// Damages a file that is read at every write.
+    pub(crate) fn damage(&self) {
+        self.state().damaged = true;
+    }
+
+    /// Returns whether a file is damaged.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.state().damaged
+    }
+
+    /// Returns what a key had when the store was synced.
+    pub(crate) fn on_disk(&self, space: Space, key: &[u8]) -> Option<Bytes> {
+        self.state().synced[space as usize].get(key).cloned()
     }
 
     /// Returns the number of unsynced writes.
@@ -167,6 +185,9 @@ impl State {
     fn write(&mut self, write: Write) -> Result<(), StoreError> {
         if self.broken {
             return Err(StoreError::new("write", "an earlier sync failed"));
+        }
+        if self.damaged {
+            return Err(StoreError::damage("write", "a block is damaged"));
         }
         write.apply(&mut self.shown);
         self.unsynced.push(write);

@@ -1,9 +1,9 @@
 //! Why a link ends.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use super::{frame::TooLong, hello::Refused};
-use crate::cluster::log::NodeName;
+use crate::cluster::{log::NodeName, snapshot::NotGiven};
 
 /// Why a link has ended or could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +76,21 @@ pub(crate) enum LinkError {
     /// A message has no room in a frame.
     #[error(transparent)]
     TooLong(TooLong),
+    /// This node gives no snapshot.
+    #[error(transparent)]
+    NotGiven(#[from] NotGiven),
+    /// The other side could not go on with its snapshot.
+    #[error("the snapshot of the other side ends early: {0}")]
+    EndsEarly(String),
+    /// What is received cannot be used any more.
+    #[error("the snapshot is not taken any more")]
+    NotTaken,
+    /// Nothing of a snapshot could be sent, or came, for some time.
+    #[error("nothing of the snapshot moved for {0:?}")]
+    Stalled(Duration),
+    /// A snapshot was given.
+    #[error("a snapshot of {0} bytes was given")]
+    Given(u64),
     /// The node has a newer link.
     #[error("a newer link of the same node took its place")]
     Replaced,

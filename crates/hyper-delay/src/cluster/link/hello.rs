@@ -1,7 +1,7 @@
 //! The handshake: each side says who it is, and the side that was called answers whether it takes
 //! the link.
 
-use std::{io, time::Duration};
+use std::{fmt::Display, io, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -13,7 +13,7 @@ use super::{
     error::LinkError,
     frame::{self, Frames},
 };
-use crate::cluster::log::NodeName;
+use crate::cluster::{ShardId, log::NodeName};
 
 /// The version of what a link carries. It changes with every change of a message.
 pub(super) const FORMAT: u32 = 1;
@@ -46,8 +46,27 @@ struct Rest {
     life: Life,
     /// The node that is meant, as far as this one knows.
     to: Option<NodeName>,
+    purpose: Purpose,
     /// Why the side that was called does not take the link.
     refused: Option<String>,
+}
+
+/// What the side that calls wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Purpose {
+    /// A link.
+    Link,
+    /// A snapshot of a shard.
+    Snapshot(Wanted),
+}
+
+/// The snapshot that a node needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wanted {
+    /// The shard.
+    pub(crate) shard: ShardId,
+    /// It must contain this entry of the journal, as the node can only get the ones after it.
+    pub(crate) least: u64,
 }
 
 /// Which link of a node it is: later ones are greater.
@@ -69,6 +88,8 @@ pub(super) struct Side {
     pub(super) life: Life,
     /// The node that it wants to be linked to.
     pub(super) to: Option<NodeName>,
+    /// What it wants of it.
+    pub(super) purpose: Purpose,
 }
 
 /// Why a side does not take the other one. The message is the cure.
@@ -209,7 +230,7 @@ pub(super) async fn wait<R: AsyncRead + Unpin>(
 pub(super) async fn answer<W: AsyncWrite + Unpin>(
     writer: &mut W,
     ours: &Side,
-    refused: Option<&Refused>,
+    refused: Option<&(dyn Display + Sync)>,
 ) -> Result<(), LinkError> {
     within(send(writer, ours, refused)).await
 }
@@ -226,7 +247,7 @@ pub(super) async fn within<T>(
 async fn send<W: AsyncWrite + Unpin>(
     writer: &mut W,
     ours: &Side,
-    refused: Option<&Refused>,
+    refused: Option<&(dyn Display + Sync)>,
 ) -> Result<(), LinkError> {
     let preface = Preface {
         magic: MAGIC,
@@ -238,6 +259,7 @@ async fn send<W: AsyncWrite + Unpin>(
         cluster: ours.cluster,
         life: ours.life,
         to: ours.to.clone(),
+        purpose: ours.purpose,
         refused: refused.map(ToString::to_string),
     };
     let mut out = Vec::new();
@@ -277,6 +299,7 @@ async fn receive<R: AsyncRead + Unpin>(
         release: preface.release,
         life: ours.life,
         to: None,
+        purpose: Purpose::Link,
     };
     if theirs.format != ours.format {
         // What follows is of another format.
@@ -286,5 +309,6 @@ async fn receive<R: AsyncRead + Unpin>(
     theirs.cluster = rest.cluster;
     theirs.life = rest.life;
     theirs.to = rest.to;
+    theirs.purpose = rest.purpose;
     Ok((theirs, rest.refused))
 }

@@ -4,14 +4,16 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use tokio::{
     io::{self, AsyncRead, AsyncWrite},
-    net::TcpStream,
     runtime::Handle,
     sync::watch,
     task::AbortHandle,
     time,
 };
 
-use super::{Endpoint, error::LinkError, frame::Frames, hello, outbox::Outbox, session::Session};
+use super::{
+    Endpoint, error::LinkError, frame::Frames, hello, hello::Purpose, outbox::Outbox,
+    session::Session,
+};
 use crate::cluster::{
     ShardId,
     forward::wire::ToServing,
@@ -155,7 +157,7 @@ impl Link {
     }
 
     async fn link(&self, address: &Arc<str>) -> Ended {
-        let result = match hello::within(self.connect(address)).await {
+        let result = match hello::within(self.endpoint.connect(address)).await {
             Err(error) => Err(error),
             Ok(stream) => match &self.endpoint.setup.tls {
                 None => self.serve(stream).await,
@@ -171,22 +173,12 @@ impl Link {
         }
     }
 
-    async fn connect(&self, address: &Arc<str>) -> Result<TcpStream, LinkError> {
-        let stream = TcpStream::connect(&**address).await;
-        let stream = stream.map_err(|source| LinkError::Unreachable {
-            address: address.clone(),
-            source,
-        })?;
-        let configured = self.endpoint.configure(&stream);
-        configured.map_err(LinkError::Broken).map(|()| stream)
-    }
-
     /// Returns why the link has ended, or why there was none.
     async fn serve(&self, stream: impl AsyncRead + AsyncWrite) -> Result<LinkError, LinkError> {
         let endpoint = &self.endpoint;
         let (reader, mut writer) = io::split(stream);
         let mut frames = Frames::new(reader, hello::LONGEST);
-        let ours = endpoint.side(Some(self.node.clone()));
+        let ours = endpoint.side(Some(self.node.clone()), Purpose::Link);
         let other = hello::call(&mut frames, &mut writer, &ours).await?;
         let outbox = Arc::new(Outbox::new(endpoint.setup.most_waiting));
         tracing::info!(node = %self.node, "this node has a link to a node");

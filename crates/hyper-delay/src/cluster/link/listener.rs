@@ -14,11 +14,13 @@ use super::{
     Endpoint,
     error::{LinkError, ListenError},
     frame::Frames,
-    hello,
+    give,
+    hello::{self, Purpose},
     outbox::Outbox,
     peers::Peers,
     session::Session,
 };
+use crate::cluster::snapshot::{Giver, NotGiven};
 
 /// Handshakes at a time. Others wait.
 const HANDSHAKES: usize = 64;
@@ -31,6 +33,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct LinkListener {
     endpoint: Arc<Endpoint>,
     listener: TcpListener,
+    /// Gives snapshots. `None`: this node gives none.
+    giver: Option<Arc<Giver>>,
 }
 
 impl LinkListener {
@@ -56,7 +60,18 @@ impl LinkListener {
         }
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|source| ListenError::Unusable { address, source })?;
-        Ok(Self { endpoint, listener })
+        Ok(Self {
+            endpoint,
+            listener,
+            giver: None,
+        })
+    }
+
+    /// Gives snapshots to the nodes that ask for them.
+    #[must_use]
+    pub(crate) fn giving(mut self, giver: Arc<Giver>) -> Self {
+        self.giver = Some(giver);
+        self
     }
 
     /// Returns the address that it listens on.
@@ -77,8 +92,12 @@ impl LinkListener {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
                     let (endpoint, peers) = (self.endpoint.clone(), peers.clone());
+                    let host = Host {
+                        peers,
+                        giver: self.giver.clone(),
+                    };
                     links.spawn(async move {
-                        let error = endpoint.accept(stream, peers, permit).await;
+                        let error = endpoint.accept(stream, host, permit).await;
                         log(address, &error);
                     });
                 }
@@ -91,21 +110,27 @@ impl LinkListener {
     }
 }
 
+/// What those that call can be given.
+struct Host {
+    peers: Arc<Peers>,
+    giver: Option<Arc<Giver>>,
+}
+
 impl Endpoint {
     async fn accept(
         &self,
         stream: TcpStream,
-        peers: Arc<Peers>,
+        host: Host,
         permit: OwnedSemaphorePermit,
     ) -> LinkError {
         if let Err(error) = self.configure(&stream) {
             return LinkError::Broken(error);
         }
         let Some(tls) = &self.setup.tls else {
-            return self.serve(stream, peers, permit).await;
+            return self.serve(stream, host, permit).await;
         };
         match hello::within(tls.accept(stream)).await {
-            Ok(stream) => self.serve(stream, peers, permit).await,
+            Ok(stream) => self.serve(stream, host, permit).await,
             Err(error) => error,
         }
     }
@@ -113,21 +138,30 @@ impl Endpoint {
     async fn serve(
         &self,
         stream: impl AsyncRead + AsyncWrite,
-        peers: Arc<Peers>,
+        host: Host,
         permit: OwnedSemaphorePermit,
     ) -> LinkError {
         let (reader, mut writer) = io::split(stream);
         let mut frames = Frames::new(reader, hello::LONGEST);
-        let mut ours = self.side(None);
+        let mut ours = self.side(None, Purpose::Link);
         let other = match hello::wait(&mut frames, &ours).await {
             Ok(other) => other,
             Err(error) => return error,
         };
         ours.to = Some(other.node.clone());
+        if let Purpose::Snapshot(wanted) = other.purpose {
+            let giving = async {
+                ours.check(&other)?;
+                let giver = host.giver.ok_or(NotGiven::Never)?;
+                Ok::<_, LinkError>(giver.begin(wanted).await?)
+            };
+            return give::run(giving.await, (&ours, &other), &mut writer, permit).await;
+        }
+        let peers = host.peers;
         let outbox = Arc::new(Outbox::new(self.setup.most_waiting));
         let entered = ours.check(&other);
         let entered = entered.and_then(|()| peers.enter(&other.node, other.life, outbox.clone()));
-        let refused = entered.as_ref().err();
+        let refused = entered.as_ref().err().map(|it| it as _);
         if let Err(error) = hello::answer(&mut writer, &ours, refused).await {
             return error;
         }
@@ -152,7 +186,11 @@ impl Endpoint {
 
 fn log(address: SocketAddr, error: &LinkError) {
     match error {
-        LinkError::Closed | LinkError::Broken(_) | LinkError::Replaced => {
+        LinkError::Closed
+        | LinkError::Broken(_)
+        | LinkError::Replaced
+        | LinkError::Given(_)
+        | LinkError::NotGiven(_) => {
             tracing::info!(%address, %error, "a link from a node has ended");
         }
         error => tracing::warn!(%address, %error, "a link from a node has ended"),

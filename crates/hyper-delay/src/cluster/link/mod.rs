@@ -17,19 +17,27 @@
 //! task writes it to the socket. What clients have under way bounds it; if the other side does not
 //! read, the link is cut at a limit.
 //!
+//! # Snapshots
+//!
+//! The port of the links also gives snapshots of shards: the handshake says what the side that
+//! calls wants. A connection carries one snapshot, and ends with it ([`pieces`]).
+//!
 //! # Clocks
 //!
 //! Over every link both sides ask for the time of the other one ([`Clocks`]).
 
 pub(crate) mod clocks;
 pub(crate) mod error;
+pub(crate) mod fetch;
 mod frame;
+mod give;
 mod hello;
 pub(crate) mod links;
 pub(crate) mod listener;
 pub(crate) mod outbox;
 pub(crate) mod outboxes;
 pub(crate) mod peers;
+mod pieces;
 mod session;
 pub(crate) mod tls;
 
@@ -47,7 +55,9 @@ use tokio::net::TcpStream;
 use super::{Charter, log::NodeName};
 use crate::connection;
 use clocks::Clocks;
-use hello::{Life, Side};
+use error::LinkError;
+pub(crate) use hello::Wanted;
+use hello::{Life, Purpose, Side};
 use tls::LinkTls;
 
 /// What the links of a node need to know.
@@ -86,7 +96,7 @@ impl Endpoint {
     }
 
     /// Returns this side of a new link.
-    fn side(&self, to: Option<NodeName>) -> Side {
+    fn side(&self, to: Option<NodeName>, purpose: Purpose) -> Side {
         Side {
             node: self.setup.node.clone(),
             cluster: self.setup.charter.cluster,
@@ -97,7 +107,19 @@ impl Endpoint {
                 link: self.links.fetch_add(1, Ordering::Relaxed),
             },
             to,
+            purpose,
         }
+    }
+
+    /// Connects to the address of a node.
+    async fn connect(&self, address: &Arc<str>) -> Result<TcpStream, LinkError> {
+        let stream = TcpStream::connect(&**address).await;
+        let stream = stream.map_err(|source| LinkError::Unreachable {
+            address: address.clone(),
+            source,
+        })?;
+        let configured = self.configure(&stream);
+        configured.map_err(LinkError::Broken).map(|()| stream)
     }
 
     fn configure(&self, stream: &TcpStream) -> io::Result<()> {

@@ -25,6 +25,8 @@ pub(crate) struct FakeLog {
     pub(crate) ignores_beats: bool,
     /// Whether heartbeats say half of the time that their lease lasts: a planted fault.
     pub(crate) leases_look_short: bool,
+    /// Whether a report that is lower than the one before is not noted: a planted fault.
+    pub(crate) keeps_highest_reports: bool,
 }
 
 /// What the log keeps of a shard.
@@ -133,7 +135,10 @@ impl FakeLog {
                 let is_current = self.is_of(node, *lease);
                 if is_current {
                     let reports = &mut self.shards.entry(*shard).or_default().reports;
-                    reports.insert(node.clone(), *synced);
+                    let before = reports.insert(node.clone(), *synced);
+                    if self.keeps_highest_reports {
+                        reports.insert(node.clone(), before.unwrap_or(0).max(*synced));
+                    }
                 }
                 Answer::Reported(is_current)
             }

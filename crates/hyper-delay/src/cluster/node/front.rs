@@ -10,6 +10,7 @@ use crate::{
         shard::{Leadership, PeerId},
     },
     scheduler::{ConsumerId, Message},
+    store::Embedded,
 };
 
 /// News of a shard of this node.
@@ -28,8 +29,10 @@ pub(crate) enum Told {
     /// Everything up to this entry is in the store of this node. What a message refers to is
     /// applied before it.
     Applied(u64),
-    /// The shard does nothing any more on this node, for this reason.
+    /// The shard does nothing on this node, for this reason, unless its replica is replaced.
     Stopped(Arc<str>),
+    /// This is the replica of this node from now on. It may contain less than the one before.
+    Replaced(Arc<Embedded>),
 }
 
 /// Takes the news of all shards of a node.

@@ -9,6 +9,7 @@
 
 mod ends;
 mod error;
+mod fetching;
 mod front;
 mod lease_task;
 mod members;
@@ -19,7 +20,8 @@ mod watching;
 mod worker;
 
 use std::{
-    sync::{Arc, mpsc},
+    fmt,
+    sync::{Arc, OnceLock, mpsc},
     time::Duration,
 };
 
@@ -41,15 +43,23 @@ pub(crate) use terms::Terms;
 use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
+    link::Endpoint,
     log::{LeaseId, Log, Member, NodeName},
     shard::Event,
+    snapshot::{Giver, NotGiven},
 };
-use crate::{clock::Clock, config::Config, metrics::Metrics, progress::Progress, store::Embedded};
+use crate::{
+    clock::Clock, config::Config, metrics::Metrics, progress::Progress,
+    store::replicas::WeakDirectory,
+};
 use ends::{End, Running};
 use worker::{Common, Mail, Worker};
 
 /// The name of the task of the lease.
 const LEASE: &str = "lease";
+
+/// The end of a node waits no longer for what still uses the data directory.
+const CLOSING: Duration = Duration::from_secs(30);
 
 /// What a node is and does.
 #[derive(Debug, Clone)]
@@ -87,6 +97,9 @@ pub(crate) struct Node {
     threads: usize,
     /// How long the end waits for the leaderships to end.
     patience: Duration,
+    directory: WeakDirectory,
+    /// Lets the shards fetch snapshots.
+    fetch_over: FetchOver,
 }
 
 impl Node {
@@ -115,7 +128,9 @@ impl Node {
             terms: terms.clone(),
             clock,
             progress,
-            shards: config.charter.shards,
+            charter: config.charter,
+            reserve: opened.reserve,
+            endpoint: OnceLock::new(),
             directory: opened.directory,
         });
         let (tell, ends) = ends::channel();
@@ -127,6 +142,8 @@ impl Node {
             ends,
             threads: 0,
             patience: config.lease.ttl,
+            directory: common.directory.downgrade(),
+            fetch_over: FetchOver::new(&common),
         };
         let mut handles = Vec::new();
         for (store, shard) in opened.shards {
@@ -134,7 +151,7 @@ impl Node {
             let (own, inbox) = mpsc::channel();
             let handle = ShardHandle::new(id, own.clone(), store);
             let waiting = handle.waiting().clone();
-            handles.push(handle);
+            handles.push(handle.clone());
             // A thread that runs already ends if the next one cannot be started.
             node.shards = handles.as_slice().into();
             let worker = Worker {
@@ -143,6 +160,7 @@ impl Node {
                 inbox,
                 waiting,
                 own,
+                handle,
                 front: front.clone(),
                 common: common.clone(),
                 state: Default::default(),
@@ -185,6 +203,21 @@ impl Node {
     /// Returns the shards, in the order of their numbers.
     pub(crate) const fn shards(&self) -> &Arc<[ShardHandle]> {
         &self.shards
+    }
+
+    /// Lets the shards fetch snapshots from other nodes, from now on. Before that, a shard that
+    /// needs one waits.
+    pub(crate) fn fetch_over(&self, endpoint: Arc<Endpoint>) {
+        (self.fetch_over.0)(endpoint);
+    }
+
+    /// Returns what gives snapshots of the shards of this node to others.
+    pub(crate) fn giver(&self) -> Arc<Giver> {
+        let shards = self.shards.clone();
+        Giver::new(move |shard| {
+            let handle = shards.get(usize::from(shard.0));
+            handle.ok_or(NotGiven::NoShard(shard.0))?.to_give()
+        })
     }
 
     /// Returns the term of this node, for what is written to sockets.
@@ -248,7 +281,21 @@ impl Node {
         if handed_over && panicked.is_none() {
             self.leave().await;
         }
+        self.closes().await;
         panicked.map_or(Ok(()), |name| Err(NodeError::Ended(name)))
+    }
+
+    /// Waits until nothing of this node uses the data directory: a snapshot that is received, or a
+    /// store that is removed, ends at its next step.
+    async fn closes(&self) {
+        let closing = async {
+            while self.directory.upgrade().is_some() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        if tokio::time::timeout(CLOSING, closing).await.is_err() {
+            tracing::warn!("the data directory is still in use at the end of the node");
+        }
     }
 
     /// Removes the heartbeat. Without an answer the next process waits for a lease.
@@ -278,9 +325,30 @@ impl Drop for Node {
     }
 }
 
+/// Sets what fetches snapshots.
+struct FetchOver(Box<dyn Fn(Arc<Endpoint>) + Send + Sync>);
+
+impl FetchOver {
+    fn new(common: &Arc<Common<impl Log>>) -> Self {
+        // The node does not keep the data directory locked.
+        let common = Arc::downgrade(common);
+        Self(Box::new(move |endpoint| {
+            if let Some(common) = common.upgrade() {
+                let _ = common.endpoint.set(endpoint);
+            }
+        }))
+    }
+}
+
+impl fmt::Debug for FetchOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FetchOver").finish_non_exhaustive()
+    }
+}
+
 /// Starts the thread of a shard.
 fn start(
-    worker: Worker<Embedded, impl Log, impl Front>,
+    worker: Worker<impl Log, impl Front>,
     tell: UnboundedSender<End>,
 ) -> Result<(), NodeError> {
     let name = format!("{}{}", worker::NAME, worker.id.0);

@@ -9,7 +9,7 @@ use crate::{
         log::{Answer, Unanswered},
         shard::Event,
     },
-    store::StoreError,
+    store::{Embedded, StoreError},
 };
 
 /// The answer to a request to the log.
@@ -69,6 +69,42 @@ impl ToPersist {
 impl Drop for ToPersist {
     fn drop(&mut self) {
         self.give(Err(StoreError::new("sync", "its thread has panicked")));
+    }
+}
+
+/// The store of a snapshot.
+#[derive(Debug)]
+pub(super) struct ToFetch {
+    attempt: u64,
+    /// `None`: it was given.
+    to: Option<Sender<Mail>>,
+}
+
+impl ToFetch {
+    pub(super) const fn new(attempt: u64, to: Sender<Mail>) -> Self {
+        Self {
+            attempt,
+            to: Some(to),
+        }
+    }
+
+    pub(super) fn send(mut self, result: Result<Embedded, String>) {
+        self.give(result);
+    }
+
+    fn give(&mut self, result: Result<Embedded, String>) {
+        if let Some(to) = self.to.take() {
+            let _ = to.send(match result {
+                Ok(store) => Mail::Fetched(self.attempt, Box::new(store)),
+                Err(why) => Mail::Event(Event::NotFetched(self.attempt, why)),
+            });
+        }
+    }
+}
+
+impl Drop for ToFetch {
+    fn drop(&mut self) {
+        self.give(Err("its task has ended".to_owned()));
     }
 }
 

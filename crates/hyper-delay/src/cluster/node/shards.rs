@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicUsize, Ordering},
         mpsc::Sender,
     },
@@ -18,9 +18,10 @@ use crate::{
         ShardId,
         replica::NotApplied,
         shard::{Event, Setup, Shard},
+        snapshot::NotGiven,
     },
     scheduler::{InMemory, Input, Settings},
-    store::{Embedded, replicas::NodeDirectory},
+    store::{Embedded, ReadStore, replicas::NodeDirectory},
 };
 
 /// A shard of a running node.
@@ -28,9 +29,17 @@ use crate::{
 pub(crate) struct ShardHandle {
     id: ShardId,
     mail: Sender<Mail>,
-    store: Arc<Embedded>,
+    replica: Arc<RwLock<Replica>>,
     /// Bytes of entries that the thread has not taken.
     waiting: Arc<AtomicUsize>,
+}
+
+/// The store of a shard on this node, and whether it works.
+#[derive(Debug)]
+struct Replica {
+    store: Arc<Embedded>,
+    /// Why it does not.
+    stopped: Option<Arc<str>>,
 }
 
 /// The most bytes of entries that wait for the thread of a shard. It reads from the journal what it
@@ -47,7 +56,10 @@ impl ShardHandle {
         Self {
             id,
             mail,
-            store,
+            replica: Arc::new(RwLock::new(Replica {
+                store,
+                stopped: None,
+            })),
             waiting: Arc::default(),
         }
     }
@@ -78,8 +90,45 @@ impl ShardHandle {
 
     /// Returns the replica of this node, to read from. While it is held, no other node can use the
     /// data directory.
-    pub(crate) const fn store(&self) -> &Arc<Embedded> {
-        &self.store
+    ///
+    /// Another one can take its place, which the [front](super::Told::Replaced) is told.
+    pub(crate) fn store(&self) -> Arc<Embedded> {
+        self.read().store.clone()
+    }
+
+    /// Returns the replica of this node for another one.
+    ///
+    /// # Errors
+    ///
+    /// If the shard has stopped on this node.
+    pub(super) fn to_give(&self) -> Result<Arc<dyn ReadStore>, NotGiven> {
+        let replica = self.read();
+        match &replica.stopped {
+            None => Ok(replica.store.clone()),
+            Some(reason) => Err(NotGiven::Stopped {
+                shard: self.id.0,
+                reason: reason.clone(),
+            }),
+        }
+    }
+
+    /// The shard has stopped, for this reason.
+    pub(super) fn stopped(&self, reason: Arc<str>) {
+        self.write().stopped = Some(reason);
+    }
+
+    /// The shard goes on with another store.
+    pub(super) fn replaced(&self, store: Arc<Embedded>) {
+        let stopped = None;
+        *self.write() = Replica { store, stopped };
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Replica> {
+        self.replica.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Replica> {
+        self.replica.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes an event, such as one of a link, to the thread of the shard.
@@ -105,6 +154,8 @@ impl ShardHandle {
 pub(super) struct Opened {
     pub(super) shards: Vec<(Arc<Embedded>, Shard<Embedded>)>,
     pub(super) directory: NodeDirectory,
+    /// The room that is kept for each, in bytes.
+    pub(super) reserve: u64,
 }
 
 /// Opens the stores of all shards.
@@ -149,12 +200,16 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
             source: NotApplied::Store(error),
             ..
         }) if error.is_of_contents() => {
-            directory.move_aside(id.0, &error.to_string())?;
+            directory.move_aside(id.0, &error.reason().to_string())?;
             open(id)
         }
         opened => opened,
     };
     let shards = (0..charter.shards).map(ShardId).map(open);
     let shards = shards.collect::<Result<_, _>>()?;
-    Ok(Opened { shards, directory })
+    Ok(Opened {
+        shards,
+        directory,
+        reserve,
+    })
 }

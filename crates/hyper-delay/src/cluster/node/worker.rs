@@ -3,7 +3,7 @@
 use std::{
     iter,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender},
     },
@@ -12,18 +12,22 @@ use std::{
 
 use tokio::{runtime::Handle, sync::oneshot};
 
-use super::{Front, Terms, Told, replies, shards};
+use super::{
+    Front, ShardHandle, Terms, Told,
+    fetching::{Fetching, remove_replaced},
+    replies, shards,
+};
 use crate::{
     clock::Clock,
     cluster::{
-        ShardId,
+        Charter, ShardId,
+        link::Endpoint,
         log::Log,
-        replica::NotApplied,
-        shard::{Effects, Event, Leadership, Shard, Stopped},
+        shard::{Effects, Event, Fetch, Leadership, Shard},
     },
     progress::{Progress, Pulse},
     scheduler::{InMemory, Next},
-    store::{Store, replicas::NodeDirectory},
+    store::{Embedded, replicas::NodeDirectory},
 };
 
 /// How the names of the threads begin.
@@ -37,6 +41,8 @@ const BURST: usize = 256;
 pub(super) enum Mail {
     /// Something has happened.
     Event(Event),
+    /// The snapshot of an attempt has become this store.
+    Fetched(u64, Box<Embedded>),
     /// Asks what the shard has in memory.
     InMemory(oneshot::Sender<InMemory>),
     /// A term has begun.
@@ -57,20 +63,26 @@ pub(super) struct Common<L> {
     pub(super) terms: Arc<Terms>,
     pub(super) clock: Clock,
     pub(super) progress: Arc<Progress>,
-    pub(super) shards: u16,
+    pub(super) charter: Charter,
+    /// The room that is kept on the disk for each store, in bytes.
+    pub(super) reserve: u64,
+    /// Fetches snapshots. It is set when there are links.
+    pub(super) endpoint: OnceLock<Arc<Endpoint>>,
     /// Dropped after the stores.
     pub(super) directory: NodeDirectory,
 }
 
 /// A shard with its channels, its clock and the front.
-pub(super) struct Worker<S: Store, L, F> {
+pub(super) struct Worker<L, F> {
     pub(super) id: ShardId,
-    pub(super) shard: Shard<S>,
+    pub(super) shard: Shard<Embedded>,
     pub(super) inbox: Receiver<Mail>,
     /// Bytes of entries in `inbox`.
     pub(super) waiting: Arc<AtomicUsize>,
     /// Leads to `inbox`.
     pub(super) own: Sender<Mail>,
+    /// Is told of another store.
+    pub(super) handle: ShardHandle,
     pub(super) front: F,
     pub(super) common: Arc<Common<L>>,
     pub(super) state: State,
@@ -84,17 +96,23 @@ pub(super) struct State {
     has_told_stop: bool,
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
+    fetching: Fetching,
 }
 
-impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
+impl<L: Log, F: Front> Worker<L, F> {
     /// Runs until it is told to end.
     pub(super) fn run(mut self) {
         let common = self.common.clone();
-        let pulse = common.progress.of_shard(self.id.0, common.shards);
+        let pulse = common.progress.of_shard(self.id.0, common.charter.shards);
         loop {
             let next = self.shard.tick(common.clock.now(), common.terms.current());
             self.carry_out();
             self.tell_if_handed_over();
+            let next = if self.goes_on_with_snapshot() {
+                Next::Now
+            } else {
+                next
+            };
             let Some(first) = self.wait(next, pulse) else {
                 continue;
             };
@@ -105,6 +123,7 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
                         self.state.happens(&event, &self.waiting);
                         self.shard.handle(event, now, term);
                     }
+                    Mail::Fetched(attempt, store) => self.state.fetching.fetched(attempt, *store),
                     Mail::Look => {}
                     Mail::InMemory(answer) => {
                         let _ = answer.send(self.shard.in_memory(now));
@@ -142,6 +161,9 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             changes,
             leader_changed,
             persist,
+            fetch,
+            spool,
+            unfetched,
         } = self.shard.take_effects();
         for (call, request) in calls {
             let log = self.common.log.clone();
@@ -155,10 +177,12 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             // The directory stays locked while its store is written to.
             let directory = self.common.directory.clone();
             self.common.runtime.spawn_blocking(move || {
-                reply.send(persisting.run());
+                let result = persisting.run();
                 drop(directory);
+                reply.send(result);
             });
         }
+        self.fetches(fetch, &spool, unfetched);
         // Before the messages, which refer to what is applied.
         let applied = Some(self.shard.applied());
         if self.state.told != applied {
@@ -183,6 +207,75 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
         self.tell_if_stopped();
     }
 
+    /// Begins and ends what the shard wants to fetch.
+    fn fetches(
+        &mut self,
+        fetch: Option<Fetch>,
+        spool: &[(u64, Arc<[u8]>)],
+        unfetched: Option<String>,
+    ) {
+        let fetching = &mut self.state.fetching;
+        if let Some(why) = unfetched {
+            fetching.failed(self.id, why);
+        }
+        let begun = fetch.map_or(Ok(()), |fetch| {
+            fetching.begin(self.id, fetch, &self.common, &self.own)
+        });
+        if let Err(error) = begun.and_then(|()| fetching.spool(spool)) {
+            let why = format!("the journal cannot be spooled: {error}");
+            let failed = Event::NotFetched(fetching.attempt(), why);
+            // In its turn: the shard is in the middle of something.
+            let _ = self.own.send(Mail::Event(failed));
+        }
+    }
+
+    /// Goes on with the store of a snapshot, and with what was spooled. Returns whether there is
+    /// more to do.
+    fn goes_on_with_snapshot(&mut self) -> bool {
+        let now = self.common.clock.now();
+        let fetching = &mut self.state.fetching;
+        let attempt = fetching.attempt();
+        if self.shard.is_replaceable()
+            && let Some(store) = fetching.take_store()
+        {
+            if self.shard.replace(attempt, store.clone(), now) {
+                self.has_replaced(store);
+            }
+            return true;
+        }
+        if !fetching.has_spool() || self.shard.stopped().is_some() {
+            return false;
+        }
+        if !self.shard.is_draining() {
+            fetching.is_over();
+            return false;
+        }
+        let term = self.common.terms.current();
+        let event = match fetching.next() {
+            Ok(entries) if !entries.is_empty() => Event::Entries(entries),
+            Ok(_) => Event::NotFetched(attempt, "the spool has ended".to_owned()),
+            Err(error) => Event::NotFetched(attempt, error.to_string()),
+        };
+        self.shard.handle(event, now, term);
+        true
+    }
+
+    fn has_replaced(&mut self, store: Arc<Embedded>) {
+        let shard = self.id.0;
+        let applied = self.shard.applied();
+        tracing::info!(
+            shard,
+            applied,
+            "the shard goes on with a snapshot of another node"
+        );
+        self.state.has_told_stop = false;
+        self.state.told = None;
+        self.handle.replaced(store.clone());
+        self.tell(Told::Replaced(store));
+        let removing = remove_replaced(self.common.directory.downgrade(), shard);
+        self.common.runtime.spawn(removing);
+    }
+
     fn tell_if_stopped(&mut self) {
         let Some(why) = self.shard.stopped() else {
             return;
@@ -191,9 +284,19 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
             return;
         }
         let shard = self.id.0;
-        tracing::error!(shard, error = %why, "a shard has stopped on this node; the others go on");
-        let reason = why.to_string();
-        if is_damage(why)
+        let reason = why.reason();
+        match why.waits_for_snapshot() {
+            true => tracing::warn!(
+                shard,
+                reason,
+                "the replica of a shard cannot go on: this node takes a snapshot from another one"
+            ),
+            false => {
+                tracing::error!(shard, error = %why, "a shard has stopped on this node; the others go on");
+            }
+        }
+        self.handle.stopped(reason.as_str().into());
+        if why.is_damage()
             && let Err(error) = self.common.directory.note_damage(shard, &reason)
         {
             tracing::error!(shard, %error, "the damage could not be noted for the next start");
@@ -211,11 +314,18 @@ impl<S: Store, L: Log, F: Front> Worker<S, L, F> {
 
     /// Waits until everything that is applied is on the disk.
     fn finish(mut self) {
+        self.state.fetching.end();
         while self.state.is_persisting {
             match self.inbox.recv() {
                 Ok(Mail::Event(event)) => self.state.happens(&event, &self.waiting),
                 Ok(Mail::End) | Err(_) => return,
-                Ok(Mail::Look | Mail::InMemory(_) | Mail::HandOver(_) | Mail::Finish) => {}
+                Ok(
+                    Mail::Fetched(..)
+                    | Mail::Look
+                    | Mail::InMemory(_)
+                    | Mail::HandOver(_)
+                    | Mail::Finish,
+                ) => {}
             }
         }
         let persisting = self.shard.persisting();
@@ -257,15 +367,5 @@ impl State {
             Event::Persisted(_) => self.is_persisting = false,
             _ => {}
         }
-    }
-}
-
-/// Returns whether the contents of the store are the reason, which the next start can cure.
-fn is_damage(why: &Stopped) -> bool {
-    match why {
-        Stopped::Store(error) | Stopped::NotApplied(NotApplied::Store(error)) => {
-            error.is_of_contents()
-        }
-        _ => false,
     }
 }

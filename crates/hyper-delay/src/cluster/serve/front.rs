@@ -1,6 +1,6 @@
 //! The way from the threads of the shards to the serving nodes.
 
-use std::sync::{Arc, mpsc::Sender};
+use std::sync::{Arc, OnceLock, mpsc::Sender};
 
 use super::News;
 use crate::{
@@ -8,10 +8,12 @@ use crate::{
         ShardId,
         forward::wire::ToServing,
         link::peers::Peers,
+        merged::Merged,
         node::{Front, Told},
         shard::PeerId,
     },
     driver::Event,
+    store::Embedded,
 };
 
 /// The forwarder of this node, as the leaders on it know it.
@@ -22,6 +24,8 @@ pub(super) const OWN: PeerId = PeerId(0);
 pub(super) struct ToForwarder {
     pub(super) events: Sender<Event>,
     pub(super) peers: Arc<Peers>,
+    /// What is read of all shards.
+    pub(super) store: Arc<OnceLock<Arc<Merged<Embedded>>>>,
 }
 
 impl Front for ToForwarder {
@@ -42,6 +46,13 @@ impl Front for ToForwarder {
             Told::Leader(leader) => News::Leader(shard, leader),
             Told::Applied(seq) => News::Applied(shard, seq),
             // Whoever is in `messages` has left: all consumers are those of a serving node.
+            Told::Replaced(replica) => {
+                // Snapshots are fetched once the store is there.
+                if let Some(store) = self.store.get() {
+                    store.replace(shard, replica);
+                }
+                return;
+            }
             Told::Messages(..) | Told::Leads(_) | Told::Stopped(_) => return,
         };
         // The forwarder is gone when the node ends.

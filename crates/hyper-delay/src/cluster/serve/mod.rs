@@ -150,9 +150,11 @@ impl Serving {
                 shards[usize::from(shard.0)].event(event);
             }
         });
+        let merged: Arc<OnceLock<_>> = Arc::default();
         let front = ToForwarder {
             events: events.clone(),
             peers: peers.clone(),
+            store: merged.clone(),
         };
         let setup = NodeConfig {
             charter,
@@ -167,9 +169,10 @@ impl Serving {
         };
         let started = Node::start(log, setup, clock, progress.clone(), front).await?;
         let shards = shards.get_or_init(|| started.shards().clone()).clone();
-        let store = Arc::new(Merged::new(
-            shards.iter().map(|shard| shard.store().clone()),
-        ));
+        let store = Arc::new(Merged::new(shards.iter().map(ShardHandle::store)));
+        let store = merged.get_or_init(|| store).clone();
+        started.fetch_over(endpoint.clone());
+        let listener = listener.giving(started.giver());
         let own_routes: Arc<OwnRoutes> = Arc::default();
         let of_links = events.clone();
         let links = Links::new(endpoint, move |news| {

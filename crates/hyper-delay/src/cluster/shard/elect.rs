@@ -43,6 +43,8 @@ pub(super) struct Election {
     is_over: bool,
     /// The wall clock of this node is wrong.
     clock_is_off: bool,
+    /// The replica of this node waits for a snapshot.
+    lacks_store: bool,
 }
 
 /// A leadership whose end the log is to be told.
@@ -150,9 +152,14 @@ impl Election {
         self.clock_is_off = is_off;
     }
 
+    /// Without a store this node takes part in no election.
+    pub(super) const fn has_store(&mut self, has_store: bool) {
+        self.lacks_store = !has_store;
+    }
+
     /// Returns whether this node takes part in no election.
     const fn is_barred(&self) -> bool {
-        self.is_over || self.clock_is_off
+        self.is_over || self.clock_is_off || self.lacks_store
     }
 
     /// Returns whether this node neither has won a leadership nor may win one by what it has asked
@@ -189,9 +196,11 @@ impl<S: Store> Shard<S> {
         let (Some(term), Some(rank)) = (term, self.rank()) else {
             return;
         };
+        let is_draining = self.is_draining();
         let election = &mut self.election;
         let is_busy = election.elected.is_some() || election.asked.is_some();
-        if self.leading.is_some() || is_busy || !self.keeping.is_known() {
+        let is_ready = self.keeping.is_known() && !is_draining;
+        if self.leading.is_some() || is_busy || !is_ready {
             return;
         }
         // The answer to the request to lead can be lost.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::PeerId;
+use super::{PeerId, fetch::Fetch};
 use crate::{
     cluster::{
         Charter, ShardId,
@@ -76,6 +76,8 @@ pub(crate) enum Event {
     ClockIsOff(bool),
     /// This node is about to end. It finishes the entry under way, and leads the shard no longer.
     HandOver,
+    /// The snapshot of this attempt is not had, for this reason.
+    NotFetched(u64, String),
 }
 
 /// What is to be done.
@@ -94,6 +96,13 @@ pub(crate) struct Effects<S> {
     pub leader_changed: bool,
     /// To be run on a thread that may block.
     pub persist: Option<Persisting<S>>,
+    /// A snapshot to be fetched. What was spooled for an earlier one is not needed any more. The
+    /// store that it becomes is given to [`Shard::replace`](super::Shard::replace).
+    pub fetch: Option<Fetch>,
+    /// Entries to be kept on the disk, in this order, until a snapshot is there.
+    pub spool: Vec<(u64, Arc<[u8]>)>,
+    /// Why the last attempt to get a snapshot has failed. What was spooled is not needed any more.
+    pub unfetched: Option<String>,
 }
 
 /// A change of what this node leads.
@@ -128,7 +137,10 @@ pub(crate) enum Stopped {
         applied: u64,
     },
     /// The journal begins after what this node has applied.
-    #[error("the journal begins with entry {first}, and this node has applied entry {applied}")]
+    #[error(
+        "the journal begins with entry {first}, and this node has applied entry {applied}: it \
+         takes a snapshot from another node"
+    )]
     Behind {
         /// The first entry of the journal.
         first: u64,
@@ -153,6 +165,9 @@ impl<S> Default for Effects<S> {
             changes: Vec::new(),
             leader_changed: false,
             persist: None,
+            fetch: None,
+            spool: Vec::new(),
+            unfetched: None,
         }
     }
 }

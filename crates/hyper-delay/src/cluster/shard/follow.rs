@@ -25,6 +25,8 @@ pub(super) struct Reading {
     is_checked: bool,
     /// Whether the next read must begin now: what is known of the journal is not enough.
     is_urgent: bool,
+    /// The entries up to this one were spooled, and are not read from the journal.
+    spooled: u64,
 }
 
 /// A read under way.
@@ -44,7 +46,16 @@ impl Reading {
             next: now.monotonic,
             is_checked: false,
             is_urgent: true,
+            spooled: 0,
         }
+    }
+
+    pub(super) const fn spooled(&self) -> u64 {
+        self.spooled
+    }
+
+    pub(super) const fn set_spooled(&mut self, seq: u64) {
+        self.spooled = seq;
     }
 
     /// Reads again as soon as possible. The answer to a read under way does not count.
@@ -76,7 +87,7 @@ impl Reading {
 impl<S: Store> Shard<S> {
     /// Reads the journal from time to time. A leader does not: nobody else appends to it.
     pub(super) fn read(&mut self, now: Now) {
-        if self.is_leading() || !self.keeping.is_known() {
+        if self.is_leading() || !self.keeping.is_known() || self.is_draining() {
             self.reading.next = after(now, self.setup.poll());
             return;
         }

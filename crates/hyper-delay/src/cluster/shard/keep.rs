@@ -82,6 +82,23 @@ impl Keeping {
         }
     }
 
+    /// A sync has ended, and says nothing of what is on the disk.
+    pub(super) const fn ended_persisting(&mut self) {
+        self.is_persisting = false;
+    }
+
+    /// Returns whether the store is being synced.
+    pub(super) const fn is_persisting(&self) -> bool {
+        self.is_persisting
+    }
+
+    /// What was on the disk cannot be used any more.
+    pub(super) const fn is_lost(&mut self) {
+        self.synced = 0;
+        self.reported = None;
+        self.asked = None;
+    }
+
     /// Returns when something is to be done.
     pub(super) fn next(&self) -> Option<Tick> {
         let persist = self.has_changed && !self.is_persisting;
@@ -97,13 +114,24 @@ impl<S: Store> Shard<S> {
     pub(super) fn keep(&mut self, now: Now, term: Option<Term>) {
         let applied = self.applied();
         let keeping = &mut self.keeping;
-        keeping.has_term = term.is_some();
         keeping.has_changed = applied > keeping.synced;
         if keeping.has_changed && !keeping.is_persisting && now.monotonic >= keeping.next_persist {
             keeping.is_persisting = true;
             keeping.next_persist = after(now, self.setup.sync_interval);
             self.effects.persist = Some(self.replica.persisting());
         }
+        self.report(now, term);
+    }
+
+    /// Reports what is synced, and syncs nothing.
+    pub(super) fn report_only(&mut self, now: Now, term: Option<Term>) {
+        self.keeping.has_changed = false;
+        self.report(now, term);
+    }
+
+    fn report(&mut self, now: Now, term: Option<Term>) {
+        let keeping = &mut self.keeping;
+        keeping.has_term = term.is_some();
         let synced = keeping.synced;
         let is_due = keeping.asked.is_none()
             && keeping.reported != Some(synced)

@@ -10,6 +10,7 @@ mod audience;
 mod away;
 mod elect;
 mod event;
+mod fetch;
 mod follow;
 mod hand_over;
 mod keep;
@@ -38,6 +39,8 @@ use audience::Audience;
 pub(crate) use audience::PeerId;
 use elect::Election;
 pub(crate) use event::{Effects, Event, Leadership, Setup, Stopped};
+pub(crate) use fetch::Fetch;
+use fetch::Fetching;
 use follow::Reading;
 #[cfg(test)]
 pub(crate) use hand_over::passed_on;
@@ -59,6 +62,7 @@ pub(crate) struct Shard<S: Store> {
     audience: Audience,
     trimming: Trimming,
     stopped: Option<Stopped>,
+    fetching: Fetching,
     effects: Effects<S>,
 }
 
@@ -83,6 +87,7 @@ impl<S: Store> Shard<S> {
             audience: Audience::default(),
             trimming: Trimming::default(),
             stopped: None,
+            fetching: Fetching::default(),
             calls: Calls::default(),
             members,
             replica,
@@ -109,7 +114,10 @@ impl<S: Store> Shard<S> {
                 self.check_successor();
             }
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
-            Event::Persisted(Err(error)) => self.stop(error),
+            Event::Persisted(Err(error)) => {
+                self.keeping.ended_persisting();
+                self.stop(error);
+            }
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
             Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
             Event::Input(input) => self.asked(input, now),
@@ -117,6 +125,7 @@ impl<S: Store> Shard<S> {
             Event::Members(members) => self.members_are(members),
             Event::ClockIsOff(is_off) => self.clock_is_off(is_off),
             Event::HandOver => self.hand_over(now),
+            Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
         }
     }
 
@@ -125,7 +134,7 @@ impl<S: Store> Shard<S> {
     pub(crate) fn tick(&mut self, now: Now, term: Option<Term>) -> Next {
         self.check_term(now, term);
         if self.stopped.is_some() {
-            return self.tell_the_end(now).map_or(Next::Never, Next::At);
+            return self.tick_stopped(now, term);
         }
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
@@ -181,6 +190,11 @@ impl<S: Store> Shard<S> {
     /// Returns whether this node leads the shard.
     pub(crate) const fn is_leading(&self) -> bool {
         self.leading.is_some()
+    }
+
+    /// Returns whether the log knows what this node has on its disk.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.keeping.is_known()
     }
 
     /// Returns whether this node neither leads the shard nor is about to.
@@ -350,23 +364,49 @@ impl<S: Store> Shard<S> {
     }
 
     fn stop(&mut self, why: impl Into<Stopped>) {
-        self.election.never_again();
+        let why = why.into();
         self.withdraw();
-        self.stopped.get_or_insert(why.into());
+        if self.stopped.is_some() {
+            return;
+        }
+        match why.waits_for_snapshot() {
+            true => self.waits(&why),
+            false => self.election.never_again(),
+        }
+        self.stopped = Some(why);
     }
 
-    /// A shard that has stopped only lets another node lead.
+    /// A shard that has stopped only lets another node lead, and may wait for a snapshot.
     fn handle_stopped(&mut self, event: Event, now: Now) {
         match event {
-            Event::Answered(call, Ok(_)) => self.election.done(call),
+            Event::Answered(call, Ok(answer)) => match answer {
+                Answer::Leads(led) => {
+                    let again = now.after(self.setup.pause());
+                    self.election.answered(call, led, again, now);
+                }
+                Answer::Reported(noted) => self.keeping.reported(call, noted),
+                Answer::Reports(reports) => self.givers_are(call, &reports, now),
+                Answer::Tail(tail) => self.spools_tail(call, tail, now),
+                _ => self.election.done(call),
+            },
             Event::Answered(call, Err(_)) => {
                 let again = now.after(self.setup.pause());
+                self.keeping.unanswered(call, again);
                 self.election.unanswered(call, again);
+                self.fetching.unanswered(call, again);
             }
+            Event::Entries(entries) => self.spools(&entries),
+            Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
+            Event::Persisted(_) => self.keeping.ended_persisting(),
+            Event::Leader(leader) => self.election.leader_is(leader, now),
+            Event::Members(members) => self.members = members,
+            Event::ClockIsOff(is_off) => self.election.clock_is_off(is_off),
+            Event::HandOver => self.election.never_again(),
+            Event::Settings(settings) => self.configure(*settings, now),
             Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
                 self.peer_says(peer, message, now, None);
             }
-            _ => {}
+            Event::Peer(..) | Event::PeerIsGone(_) | Event::Input(_) => {}
         }
     }
 

@@ -50,6 +50,7 @@ impl World {
                 self.after(pause, Happening::End(life));
             }
         }
+        self.damages_disk();
         let pause = self.random.u64(20..3_000) * MILLI;
         self.after(pause, Happening::Fault);
     }
@@ -61,6 +62,7 @@ impl World {
         for disk in &mut self.nodes[node].disks {
             *disk = Arc::new(disk.power_loss_by_space(|unsynced| random.usize(0..=unsynced)));
         }
+        self.loses_disk(node);
         self.after(time, Happening::Start(node));
     }
 

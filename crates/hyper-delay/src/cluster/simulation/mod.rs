@@ -4,11 +4,13 @@
 
 mod checks;
 mod clients;
+mod disks;
 mod faults;
 mod links;
 mod network;
 mod node;
 mod parts;
+mod snapshots;
 mod world;
 
 use world::World;
@@ -50,6 +52,12 @@ enum Planted {
     StartsFromApplied,
     /// Entries are removed up to what is applied on all nodes, synced or not.
     ReportsApplied,
+    /// Entries are removed that a majority has not synced.
+    TrimsPastMajority,
+    /// What was reported of a node is not lowered when it has lost its disk.
+    KeepsReports,
+    /// A snapshot does not say how far it is: what its giver has when it arrives counts.
+    SnapshotWithoutApplied,
 }
 
 #[test]
@@ -127,4 +135,19 @@ fn a_start_from_what_was_not_synced_is_noticed() {
 #[test]
 fn reports_of_what_is_not_synced_are_noticed() {
     is_noticed(Planted::ReportsApplied);
+}
+
+#[test]
+fn trimming_what_a_majority_lacks_is_noticed() {
+    is_noticed(Planted::TrimsPastMajority);
+}
+
+#[test]
+fn a_wiped_node_that_keeps_its_report_is_noticed() {
+    is_noticed(Planted::KeepsReports);
+}
+
+#[test]
+fn a_snapshot_without_applied_is_noticed() {
+    is_noticed(Planted::SnapshotWithoutApplied);
 }

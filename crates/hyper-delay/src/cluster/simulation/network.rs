@@ -36,6 +36,12 @@ impl World {
             let process = self.nodes[life.node].process.as_ref().expect("it runs");
             *synced = process.shards[usize::from(shard.0)].applied();
         }
+        if self.planted == Planted::TrimsPastMajority
+            && let Request::Trim { shard, below } = &mut request
+        {
+            let process = self.nodes[life.node].process.as_ref().expect("it runs");
+            *below = process.shards[usize::from(shard.0)].applied();
+        }
         let times = 1 + u8::from(!self.is_faultless() && self.random.u8(0..50) == 0);
         for _ in 0..times {
             if let Some(delay) = self.delay() {
@@ -58,6 +64,9 @@ impl World {
             _ => 0,
         };
         let answer = self.log.carry_out(request);
+        if let Request::Trim { shard, .. } = request {
+            self.is_kept(*shard);
+        }
         if let Request::Append { fence, seq, entry } = request
             && self.log.last(fence.shard) != before
         {

@@ -6,6 +6,7 @@ use race_wheel::Tick;
 
 use super::{
     Planted,
+    snapshots::Receiving,
     world::{Happening, START},
 };
 use crate::{
@@ -35,6 +36,8 @@ pub(super) struct Options {
     pub(super) window: usize,
     /// `ack_timeout_ms`.
     pub(super) ack_timeout: u64,
+    /// The bytes of a journal beyond which nodes are left behind.
+    pub(super) retention: u64,
 }
 
 /// A clock that is not quite right.
@@ -76,6 +79,8 @@ pub(super) struct Process {
     pub(super) forwarder: Forwarder,
     /// What the forwarder was told of each shard: how far it is, and who leads it.
     pub(super) known: Vec<(u64, Option<Leader>)>,
+    /// What each shard has spooled, and the store that a snapshot has become.
+    pub(super) receiving: Vec<Receiving>,
 }
 
 /// A machine of the cluster.
@@ -85,6 +90,8 @@ pub(super) struct Node {
     pub(super) drift: Drift,
     /// One store for each shard.
     pub(super) disks: Vec<Arc<Fake>>,
+    /// The last entry of each shard that was ever on the disk for sure.
+    pub(super) had: Vec<u64>,
     /// `None`: it is down.
     pub(super) process: Option<Process>,
     /// The number of starts. What was sent to an earlier process does not reach this one.
@@ -104,6 +111,7 @@ impl Node {
             },
             drift,
             disks: (0..shards).map(|_| Arc::default()).collect(),
+            had: vec![0; shards.into()],
             process: None,
             life: 0,
             stopped_until: 0,
@@ -120,6 +128,10 @@ impl Node {
     ) {
         let now = self.drift.now(at);
         self.life += 1;
+        for disk in self.disks.iter_mut().filter(|disk| disk.is_damaged()) {
+            // It is moved aside.
+            *disk = Arc::default();
+        }
         let shards = self.disks.iter().zip(0..).map(|(disk, shard)| {
             if planted == Planted::StartsFromApplied {
                 start_from_applied(disk);
@@ -141,7 +153,7 @@ impl Node {
                 dedupe_millis: 12_000,
                 lease: LEASE,
                 group_bytes: 2_000,
-                retention: 60_000,
+                retention: options.retention,
                 sync_interval: Duration::from_millis(700),
             };
             Shard::open(disk.clone(), setup, members.clone(), now).expect("the disk is whole")
@@ -166,6 +178,7 @@ impl Node {
                 now,
             ),
             known: vec![(0, None); charter.shards.into()],
+            receiving: self.disks.iter().map(|_| Receiving::default()).collect(),
         });
     }
 }

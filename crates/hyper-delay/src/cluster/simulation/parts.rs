@@ -38,8 +38,13 @@ impl World {
         if let Some(event) = event {
             shard.handle(event, now, term);
         }
+        let place = usize::from(id.0);
+        let receiving = &mut process.receiving[place];
+        if let Some(disk) = receiving.replace(shard, now, term) {
+            node.disks[place] = disk;
+        }
         let next = shard.tick(now, term);
-        if let Some(why) = shard.stopped() {
+        if let Some(why) = shard.stopped().filter(|why| !why.waits_for_snapshot()) {
             let why = format!("{} has stopped: {why}", node.member.node);
             return self.check(Err(why));
         }
@@ -105,6 +110,7 @@ impl World {
             let time = self.random.u64(MILLI..50 * MILLI);
             self.after(time, Happening::Persist(life, id, persisting));
         }
+        self.receives(life, id, effects.fetch, effects.spool);
         self.tells(life, id, effects.told);
     }
 

@@ -4,6 +4,7 @@ use super::{
     Faults, Planted,
     checks::Facts,
     clients::Clients,
+    disks::Disks,
     links::Link,
     node::{Drift, Node, Options},
 };
@@ -14,7 +15,7 @@ use crate::{
         forward,
         log::{Answer, LeaseId, NodeName, Request, Unanswered, fake::FakeLog},
         replica::{Persisting, genesis},
-        shard::{Event, PeerId, Shard},
+        shard::{Event, Fetch, PeerId, Shard},
     },
     protocol,
     scheduler::{ConsumerId, Message},
@@ -57,6 +58,10 @@ pub(super) enum Happening {
     ToServing(PeerId, Life, forward::Event),
     /// A consumer answers a delivery.
     Answers(Life, usize, ConsumerId, Arc<str>, protocol::Request),
+    /// The request for a snapshot reaches another node.
+    Snapshot(Life, ShardId, Fetch),
+    /// The snapshot is there, or not.
+    Snapshotted(Life, ShardId, Fetch, Option<Vec<u8>>),
     /// Processes connect to each other.
     Connect,
     /// Clients connect.
@@ -86,6 +91,7 @@ pub(super) enum Part {
 /// Everything there is.
 pub(super) struct World {
     pub(super) random: fastrand::Rng,
+    pub(super) disks: Disks,
     pub(super) planted: Planted,
     pub(super) faults: Faults,
     /// The true time in nanoseconds.
@@ -126,6 +132,7 @@ impl World {
         log.ignores_fences = planted == Planted::NoFence;
         log.ignores_beats = planted == Planted::IgnoresHeartbeats;
         log.leases_look_short = planted == Planted::ShortWait;
+        log.keeps_highest_reports = planted == Planted::KeepsReports;
         let mut facts = Facts::default();
         for shard in (0..charter.shards).map(ShardId) {
             let genesis = genesis(charter, shard).bytes;
@@ -142,6 +149,7 @@ impl World {
             Node::new(name, drift, charter.shards)
         });
         let calm = random.u64(5_000..40_000) * MILLI;
+        let mut disks = Disks::new(seed);
         let mut world = Self {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
@@ -149,9 +157,11 @@ impl World {
             options: Options {
                 window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
                 ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
+                retention: disks.retention(),
             },
             clients: Clients::new(&mut random, charter.shards),
             random,
+            disks,
             planted,
             faults,
             // A clock that is slow must not show a time before its epoch.
@@ -232,6 +242,7 @@ impl World {
             | Happening::Forwarder(life, ..)
             | Happening::ToLeader(_, life, ..)
             | Happening::ToServing(_, life, _)
+            | Happening::Snapshotted(life, ..)
             | Happening::Answers(life, ..) => Some(*life),
             _ => None,
         };
@@ -297,6 +308,10 @@ impl World {
             }
             Happening::Answers(life, client, consumer, id, answer) => {
                 self.answers(life, (client, consumer), &id, answer);
+            }
+            Happening::Snapshot(life, shard, fetch) => self.gives(life, shard, fetch),
+            Happening::Snapshotted(life, shard, fetch, snapshot) => {
+                self.has_received(life, shard, &fetch, snapshot);
             }
             Happening::Connect => self.connect(),
             Happening::Clients => self.clients_connect(),

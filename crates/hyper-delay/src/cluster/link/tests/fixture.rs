@@ -19,7 +19,7 @@ use crate::{
             clocks::Clocks,
             error::LinkError,
             frame::Frames,
-            hello::{self, Life, Side},
+            hello::{self, Life, Purpose, Side},
             links::{Links, News},
             listener::LinkListener,
             peers::Peers,
@@ -27,6 +27,7 @@ use crate::{
         },
         log::{Leader, LeaseId, Member},
         shard::Event,
+        snapshot::Giver,
     },
 };
 
@@ -56,6 +57,7 @@ pub(super) struct Options {
     pub(super) cluster: u128,
     pub(super) tls: Option<LinkTls>,
     pub(super) most_waiting: usize,
+    pub(super) giver: Option<Arc<Giver>>,
 }
 
 impl Default for Options {
@@ -64,12 +66,22 @@ impl Default for Options {
             cluster: CLUSTER,
             tls: None,
             most_waiting: 64 << 20,
+            giver: None,
         }
     }
 }
 
 pub(super) async fn node(name: &'static str) -> TestNode {
     node_with(name, Options::default()).await
+}
+
+/// A node that gives snapshots.
+pub(super) async fn node_giving(name: &'static str, giver: Arc<Giver>) -> TestNode {
+    let options = Options {
+        giver: Some(giver),
+        ..Options::default()
+    };
+    node_with(name, options).await
 }
 
 pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode {
@@ -89,6 +101,10 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
     let listener = LinkListener::bind(endpoint.clone(), any, false)
         .await
         .unwrap();
+    let listener = match options.giver {
+        Some(giver) => listener.giving(giver),
+        None => listener,
+    };
     let address = listener.address().unwrap();
     let (tell, events) = unbounded_channel();
     let peers = Peers::new(SHARDS, move |shard, event| {
@@ -182,5 +198,6 @@ pub(super) fn side(name: &str) -> Side {
             link: 1,
         },
         to: None,
+        purpose: Purpose::Link,
     }
 }

@@ -5,3 +5,4 @@ mod fixture;
 mod handshake;
 mod load;
 mod secured;
+mod snapshots;

@@ -11,7 +11,10 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::requests::{route, schedule, scheduled};
+use super::{
+    link::Link,
+    requests::{route, schedule, scheduled},
+};
 use crate::{
     clock::Clock,
     cluster::{
@@ -58,6 +61,9 @@ pub(super) struct Running {
     leaders: BTreeMap<ShardId, Option<Leader>>,
     stopped: BTreeMap<ShardId, Arc<str>>,
     applied: BTreeMap<ShardId, u64>,
+    /// The shards whose replicas were replaced.
+    replaced: BTreeSet<ShardId>,
+    link: Link,
 }
 
 impl Running {
@@ -75,6 +81,10 @@ impl Running {
 
     pub(super) fn stopped(&self, shard: usize) -> Option<&str> {
         self.stopped.get(&id(shard)).map(|why| &**why)
+    }
+
+    pub(super) fn has_replaced(&self, shard: usize) -> bool {
+        self.replaced.contains(&id(shard))
     }
 
     /// Takes what the node has told since the last call. Returns the ids of acknowledged tasks.
@@ -95,6 +105,11 @@ impl Running {
                 Told::Applied(seq) => {
                     let before = self.applied.insert(shard, seq);
                     assert!(before.is_none_or(|before| before < seq), "it goes back");
+                }
+                Told::Replaced(_) => {
+                    self.stopped.remove(&shard);
+                    self.applied.remove(&shard);
+                    self.replaced.insert(shard);
                 }
                 Told::Peers(told) => panic!("there are no links: {told:?}"),
                 Told::Messages(fence, _) => {
@@ -117,6 +132,8 @@ pub(super) struct Cluster {
     acknowledged: BTreeSet<Arc<str>>,
     /// The members that a node knows at its start.
     pub(super) members: &'static [&'static str],
+    /// Beyond this many bytes of a journal, nodes are left behind.
+    pub(super) retention: u64,
     /// What crashed nodes tell.
     unheard: Vec<Receiver<(ShardId, Told)>>,
 }
@@ -142,6 +159,7 @@ impl Cluster {
             nodes: [const { None }; 3],
             acknowledged: BTreeSet::new(),
             members: &["a", "b", "c"],
+            retention: 256 << 20,
             unheard: Vec::new(),
         }
     }
@@ -159,7 +177,7 @@ impl Cluster {
             }),
             metrics: Arc::default(),
             group_bytes: 64 << 10,
-            retention: 256 << 20,
+            retention: self.retention,
             sync_interval: Duration::from_millis(200),
         }
     }
@@ -176,6 +194,11 @@ impl Cluster {
                 Node::start(connection.clone(), config, self.clock, progress, Ear(tell)).await;
             match started {
                 Ok(started) => {
+                    let link = Link::new(self.charter, node, &started).await;
+                    let joins = link.member.clone();
+                    if self.members.contains(&&*joins.node) {
+                        self.log.carry_out(&ToLog::Join(joins));
+                    }
                     self.nodes[node] = Some(Running {
                         node: started,
                         connection,
@@ -184,6 +207,8 @@ impl Cluster {
                         leaders: BTreeMap::new(),
                         stopped: BTreeMap::new(),
                         applied: BTreeMap::new(),
+                        replaced: BTreeSet::new(),
+                        link,
                     });
                     return;
                 }
@@ -237,6 +262,16 @@ impl Cluster {
     pub(super) fn wipe(&mut self, node: usize) {
         assert!(self.nodes[node].is_none(), "it runs");
         self.disks[node] = tempfile::tempdir().unwrap();
+    }
+
+    /// Returns the data directory of a node.
+    pub(super) fn disk(&self, node: usize) -> std::path::PathBuf {
+        self.disks[node].path().join("db")
+    }
+
+    /// Lets other nodes no longer reach a node.
+    pub(super) fn unlink(&self, node: usize) {
+        self.node(node).link.listener.abort();
     }
 
     pub(super) fn cut(&self, node: usize, is_cut: bool) {

@@ -3,9 +3,11 @@
 
 mod disk;
 mod fixture;
+mod link;
 #[cfg(target_os = "linux")]
 mod memory;
 mod requests;
+mod snapshots;
 mod takeover;
 
 use std::time::Duration;

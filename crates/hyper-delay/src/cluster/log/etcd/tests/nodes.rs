@@ -74,6 +74,7 @@ impl Running {
             match told {
                 Told::Leads(Leadership::Begins(_)) => self.leads += 1,
                 Told::Leads(Leadership::Ends(_)) => self.leads -= 1,
+                Told::Replaced(_) => {}
                 Told::Stopped(why) => panic!("{shard:?}: {why}"),
                 _ => {}
             }

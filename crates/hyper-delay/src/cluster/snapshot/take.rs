@@ -1,0 +1,73 @@
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
+
+use super::{NotFilled, fill};
+use crate::{
+    cluster::{
+        Charter,
+        link::{
+            Endpoint, Wanted,
+            error::LinkError,
+            fetch::{Incoming, pipe},
+        },
+        log::Member,
+    },
+    store::{Embedded, StoreError, replicas::NodeDirectory},
+};
+
+/// A snapshot was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// It did not come.
+    #[error(transparent)]
+    Link(#[from] LinkError),
+    /// It could not be written.
+    #[error(transparent)]
+    Filled(#[from] NotFilled),
+    /// The new store cannot be used.
+    #[error("the store for the snapshot: {}", .0.reason())]
+    Store(#[from] StoreError),
+    /// The thread has panicked.
+    #[error("writing the snapshot has panicked")]
+    Panicked,
+}
+
+/// Takes a snapshot of a shard from a node. Returns the store that is that of the shard from now
+/// on, also for the next start. What was received is removed if this fails.
+///
+/// # Errors
+///
+/// If the snapshot does not come, is not whole, or does not contain what is wanted, or the disk
+/// fails.
+///
+/// # Cancel safety
+///
+/// The new store is removed, unless it is in its place already.
+pub(crate) async fn take(
+    endpoint: Arc<Endpoint>,
+    from: &Member,
+    (charter, wanted): (Charter, Wanted),
+    directory: NodeDirectory,
+) -> Result<Embedded, NotTaken> {
+    let (sink, incoming) = pipe();
+    let writing = spawn_blocking(move || write(&directory, incoming, (charter, wanted)));
+    let fetched = endpoint.fetch(from, wanted, sink).await;
+    let written = writing.await.unwrap_or(Err(NotTaken::Panicked));
+    match (fetched, written) {
+        // The disk is the reason why nobody took the rest.
+        (Err(LinkError::NotTaken), Err(error)) => Err(error),
+        (Err(error), _) => Err(error.into()),
+        (Ok(()), written) => written,
+    }
+}
+
+fn write(
+    directory: &NodeDirectory,
+    incoming: Incoming,
+    (charter, wanted): (Charter, Wanted),
+) -> Result<Embedded, NotTaken> {
+    let receiving = directory.receive(wanted.shard.0)?;
+    fill(receiving.store(), incoming, (charter, wanted))?;
+    Ok(receiving.finish()?)
+}
