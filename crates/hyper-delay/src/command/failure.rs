@@ -13,7 +13,10 @@ use crate::{
 };
 
 #[cfg(feature = "cluster")]
-use crate::cluster::{admin::AdminError, log::etcd::config::EtcdConfigError, setup::PasswordError};
+use crate::cluster::{
+    admin::AdminError, import::ImportError, log::etcd::config::EtcdConfigError,
+    setup::PasswordError,
+};
 
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -177,6 +180,9 @@ pub(crate) enum Failure {
     #[cfg(feature = "cluster")]
     #[error(transparent)]
     Cluster(#[from] AdminError),
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    ClusterImport(#[from] ImportError),
     #[cfg(feature = "cluster")]
     #[error("{0}")]
     ClusterIsUnwell(String),

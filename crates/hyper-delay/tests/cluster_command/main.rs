@@ -27,12 +27,15 @@ impl Node {
 
     /// Runs `hyper-delay cluster` with the configuration.
     fn run(&self, line: &[&str]) -> Ended {
+        self.program(&[&["cluster"], line, &["--config", "node.json"]].concat())
+    }
+
+    /// Runs the binary.
+    fn program(&self, line: &[&str]) -> Ended {
         let mut command = Command::new(PROGRAM);
         server::alone(&mut command, self.0.path());
         command
-            .arg("cluster")
             .args(line)
-            .args(["--config", "node.json"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -120,6 +123,78 @@ fn nodes_join_are_shown_and_are_removed() {
 }
 
 #[test]
+fn tasks_of_a_stopped_server_are_imported() {
+    const TASKS: usize = 300;
+
+    let etcd = Etcd::start();
+    let a = Node::new("a", "127.0.0.1:7102", etcd.url());
+    let b = Node::new("b", "127.0.0.1:7202", etcd.url());
+    let lines = (0..TASKS).map(|number| {
+        let route = number % 20;
+        format!(
+            r#"{{"kind":"schedule","id":"{number}","route_key":"route-{route}","fire_at":1,"payload":"x"}}"#
+        ) + "\n"
+    });
+    fs::write(a.0.path().join("tasks.jsonl"), lines.collect::<String>()).unwrap();
+    a.program(&["import", "tasks.jsonl", "--to", "single"])
+        .done();
+    let import = ["import", "--from", "single"];
+
+    let error = a.run(&import).failed(1);
+    assert!(
+        error.starts_with("error: etcd has no cluster yet"),
+        "{error}"
+    );
+    a.run(&["join", "--shards", "3"]).done();
+    b.run(&["join"]).done();
+    let error = a.run(&["import", "--from", "nowhere"]).failed(1);
+    assert!(error.contains("nowhere contains no store"), "{error}");
+
+    let imported = a.run(&import).done();
+    let wanted = format!(
+        "imported {TASKS} tasks ({TASKS} waiting, 0 parked, 0 dead), 0 finished names, into 3 \
+         shards in data/db\n"
+    );
+    assert_eq!(imported, wanted);
+    let mut tasks = 0;
+    for shard in 0..3 {
+        let folder = format!("data/db/shards/{shard}");
+        let verified = a.program(&["verify", &folder]).done();
+        let verified = verified.trim().strip_prefix("all is well: ").unwrap();
+        let count = verified.strip_suffix(" tasks").unwrap();
+        tasks += count.parse::<usize>().unwrap();
+    }
+    assert_eq!(tasks, TASKS);
+    a.program(&["verify", "single"]).done();
+
+    // Node a has all of the journals, which begin after what an empty store has.
+    let status = a.run(&["status", "--json"]);
+    let shown: Value = serde_json::from_str(&status.stdout).unwrap();
+    for shard in shown["shards"].as_array().unwrap() {
+        assert_eq!(
+            (&shard["first"], &shard["last"]),
+            (&json!(2), &json!(2)),
+            "{shard}"
+        );
+        assert_eq!(shard["synced"], json!({"a": 2}));
+    }
+    let notes = shown["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 1);
+    let note = notes[0].as_str().unwrap();
+    assert!(
+        note.starts_with("node b lacks entries of shard 0, 1, 2"),
+        "{note}"
+    );
+    let error = a.run(&["remove", "a"]).failed(1);
+    assert!(error.contains("no other member has synced"), "{error}");
+    let error = a.run(&import).failed(1);
+    assert!(
+        error.contains("data/db is not empty, it has shards"),
+        "{error}"
+    );
+}
+
+#[test]
 fn silent_etcd_is_named_with_the_cure() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     // Nothing listens once the listener is dropped.
@@ -159,6 +234,7 @@ fn every_help_has_an_example_and_fits_100_columns() {
         &["cluster", "join"],
         &["cluster", "remove"],
         &["cluster", "status"],
+        &["cluster", "import"],
     ] {
         let mut command = Command::new(PROGRAM);
         server::alone(&mut command, directory.path());

@@ -73,6 +73,22 @@ pub(crate) enum AdminError {
         /// The first entry of its journal.
         first: u64,
     },
+    /// A node runs, and none may.
+    #[error("node {0} is running: stop all nodes of the cluster, then import again")]
+    Running(NodeName),
+    /// The cluster has been in use.
+    #[error(
+        "the journal of shard {} has entry {last}, so the cluster is in use or was imported into: \
+         tasks can be imported into a new cluster only. If it has no tasks that are needed, stop its \
+         nodes, delete all keys below /hd/ in etcd and the data_dir of each node, and begin with \
+         `hyper-delay cluster join`", shard.0
+    )]
+    InUse {
+        /// The shard.
+        shard: ShardId,
+        /// The last entry of its journal.
+        last: u64,
+    },
     /// There are no random numbers.
     #[error("the operating system has no random numbers: {0}")]
     Random(io::Error),

@@ -1,5 +1,7 @@
 //! What an operator asks of the log: who belongs to the cluster, and how it is.
 
+#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
+mod begin;
 mod error;
 mod join;
 mod remove;

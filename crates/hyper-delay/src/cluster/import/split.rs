@@ -200,7 +200,7 @@ impl<T: Store> Splitting<'_, T> {
     /// Writes the bulk operations and the lines of the audit, each with numbers in the order of
     /// time. Returns the new numbers of bulk operations.
     fn operations(&mut self, source: &impl Store) -> Result<BTreeMap<u64, u64>, ImportError> {
-        let (jobs, lines) = operations(source)?;
+        let (jobs, lines) = (jobs(source)?, audit(source)?);
         let low_water = match source.get(Space::Meta, key::LOW_WATER)? {
             Some(mark) => record::decode(&mark)?,
             None => 0,
@@ -323,19 +323,31 @@ impl<T: Store> Splitting<'_, T> {
     }
 }
 
-/// Reads the bulk operations, and the lines of the audit in the order of time.
-fn operations(source: &impl Store) -> Result<(Vec<(u64, Job)>, Vec<AuditLine>), ImportError> {
-    let (mut jobs, mut lines) = (Vec::new(), Vec::new());
-    for row in source.rows(Space::Meta, &[]) {
+/// Reads the bulk operations.
+fn jobs(source: &impl Store) -> Result<Vec<(u64, Job)>, StoreError> {
+    let mut jobs = Vec::new();
+    for row in source.rows(Space::Meta, JOBS) {
         let (key, value) = row?;
-        if let Some(id) = key.strip_prefix(JOBS) {
-            jobs.push((key::number_of(id)?, record::decode(&value)?));
-        } else if key.starts_with(AUDIT) {
-            lines.push(AuditLine::decode(&value)?);
+        let Some(id) = key.strip_prefix(JOBS) else {
+            break;
+        };
+        jobs.push((key::number_of(id)?, record::decode(&value)?));
+    }
+    Ok(jobs)
+}
+
+/// Reads the lines of the audit, in the order of time.
+fn audit(source: &impl Store) -> Result<Vec<AuditLine>, StoreError> {
+    let mut lines = Vec::new();
+    for row in source.rows(Space::Meta, AUDIT) {
+        let (key, value) = row?;
+        if !key.starts_with(AUDIT) {
+            break;
         }
+        lines.push(AuditLine::decode(&value)?);
     }
     number::sort_by_time(&mut lines, |line: &AuditLine| (line.number, line.at));
-    Ok((jobs, lines))
+    Ok(lines)
 }
 
 /// Returns the route that a key begins with.

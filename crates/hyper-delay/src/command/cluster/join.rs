@@ -5,7 +5,7 @@ use super::{
         Failure,
         remote::{note, print},
     },
-    At,
+    At, Opened,
 };
 use crate::cluster::admin::Was;
 
@@ -25,7 +25,7 @@ pub(super) struct Join {
 
 impl Join {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let (cluster, admin) = self.at.open()?;
+        let Opened { cluster, admin, .. } = self.at.open()?;
         let member = cluster.member();
         let joined = admin.join(&member, self.shards).await?;
         let (id, shards) = (joined.charter.cluster, joined.charter.shards);

@@ -1,5 +1,6 @@
 //! Looking after a cluster. Needs the feature `cluster`.
 
+mod import;
 mod join;
 mod remove;
 mod status;
@@ -12,17 +13,19 @@ use clap::{Args, Subcommand};
 use super::{Failure, log};
 use crate::{
     cluster::{admin::Admin, log::etcd::Etcd},
-    config::{self, LogFormat, Overrides},
+    config::{self, Config, LogFormat, Overrides},
 };
 
 /// Make a cluster, add and remove its nodes, and look at it.
 ///
-/// All of them read `cluster` in the configuration and ask etcd. The nodes may run.
+/// All of them read `cluster` in the configuration and ask etcd. The nodes may run, except for
+/// import.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay cluster join --config /etc/hyper-delay.json
   hyper-delay cluster status --config /etc/hyper-delay.json
-  hyper-delay cluster remove b --config /etc/hyper-delay.json")]
+  hyper-delay cluster remove b --config /etc/hyper-delay.json
+  hyper-delay cluster import --from data/db --config /etc/hyper-delay.json")]
 pub(super) struct Cluster {
     #[command(subcommand)]
     act: Act,
@@ -33,6 +36,7 @@ enum Act {
     Join(join::Join),
     Remove(remove::Remove),
     Status(status::Status),
+    Import(import::Import),
 }
 
 /// Where the configuration is.
@@ -48,21 +52,34 @@ struct At {
 /// A request to etcd is given up after a quarter of it: people can wait longer than leases.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A configuration with a cluster.
+struct Opened {
+    config: Config,
+    cluster: config::Cluster,
+    /// An operator's view of the cluster.
+    admin: Admin<Etcd>,
+}
+
 impl At {
-    /// Returns the cluster of the configuration, and an operator's view of it.
-    fn open(self) -> Result<(config::Cluster, Admin<Etcd>), Failure> {
+    fn open(self) -> Result<Opened, Failure> {
         let flags = Overrides {
             file: self.config,
             ..Overrides::default()
         };
         let loaded = flags.load()?;
         let configuration = loaded.to_string();
-        let Some(cluster) = loaded.config.cluster else {
+        let config = loaded.config;
+        let Some(cluster) = config.cluster.clone() else {
             return Err(Failure::NotInCluster { configuration });
         };
-        let mut config = cluster.etcd_config()?;
-        config.lease = config.lease.max(PATIENCE);
-        Ok((cluster, Admin::new(Etcd::new(&config)?)))
+        let mut etcd = cluster.etcd_config()?;
+        etcd.lease = etcd.lease.max(PATIENCE);
+        let admin = Admin::new(Etcd::new(&etcd)?);
+        Ok(Opened {
+            config,
+            cluster,
+            admin,
+        })
     }
 }
 
@@ -84,6 +101,7 @@ impl Cluster {
                 Act::Join(join) => join.run().await,
                 Act::Remove(remove) => remove.run().await,
                 Act::Status(status) => status.run().await,
+                Act::Import(import) => import.run().await,
             }
         })
     }

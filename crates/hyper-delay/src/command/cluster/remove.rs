@@ -5,7 +5,7 @@ use super::{
         Failure,
         remote::{note, print},
     },
-    At,
+    At, Opened,
 };
 
 /// Make a node no member any more.
@@ -27,7 +27,7 @@ pub(super) struct Remove {
 
 impl Remove {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let (_, admin) = self.at.open()?;
+        let Opened { admin, .. } = self.at.open()?;
         let left = admin.remove(&self.node, self.force).await?;
         print(&format!(
             "node {} is no member any more; members left: {left}",

@@ -6,7 +6,7 @@ use super::{
         Failure,
         remote::{note, print, print_json},
     },
-    At,
+    At, Opened,
     table::table,
 };
 use crate::cluster::admin::{self, Life, NodeStatus, ShardStatus};
@@ -38,7 +38,7 @@ struct Shown<'a> {
 
 impl Status {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let (_, admin) = self.at.open()?;
+        let Opened { admin, .. } = self.at.open()?;
         let status = admin.status().await?;
         let (problems, notes) = (status.problems(), status.notes());
         if self.json {

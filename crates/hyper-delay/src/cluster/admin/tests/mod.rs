@@ -1,5 +1,6 @@
 //! An operator asks the log in memory.
 
+mod begin;
 mod join;
 mod remove;
 mod status;

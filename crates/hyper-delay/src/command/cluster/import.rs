@@ -1,0 +1,81 @@
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{
+    super::{
+        Failure,
+        remote::{note, print},
+    },
+    At, Opened,
+};
+use crate::{cluster::import::Importing, salvage};
+
+/// Take the tasks of a stopped server into a new cluster.
+///
+/// The store is checked first, and stays as it is. Its tasks are split into the stores of the shards
+/// in the data_dir of the configuration, which must be new or empty. The node must be a member, no
+/// node may run, and the cluster may have no tasks. Then start this node first: the others get the
+/// tasks from it. If it is interrupted, run it again.
+///
+/// Bulk operations that were running are stopped. It takes 16 bytes of memory for each task.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  hyper-delay cluster import --from data/db --config /etc/hyper-delay.json")]
+pub(super) struct Import {
+    /// The data_dir of the stopped server.
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    #[command(flatten)]
+    at: At,
+}
+
+impl Import {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Opened {
+            config,
+            cluster,
+            admin,
+        } = self.at.open()?;
+        if !self.from.exists() {
+            return Err(Failure::NothingToVerify(self.from));
+        }
+        let member = cluster.member();
+        admin.check_beginning(&member).await?;
+        let charter = admin.cluster().await?;
+        verify(&self.from)?;
+        let importing = Importing::begin(&config.data_dir, charter)?;
+        let imported = importing.split(&self.from)?;
+        for folder in importing.folders() {
+            verify(&folder)?;
+        }
+        admin.begin(&member, &imported.beginnings).await?;
+        importing.finish()?;
+        print(&format!(
+            "imported {imported}, into {} shards in {}",
+            charter.shards,
+            config.data_dir.display()
+        ))?;
+        note(&format!(
+            "start node {} first; the others get the tasks from it",
+            member.node
+        ));
+        Ok(())
+    }
+}
+
+/// Refuses a store that is damaged.
+fn verify(directory: &Path) -> Result<(), Failure> {
+    let verified = salvage::verify(directory, &mut |line| {
+        note(line);
+        Ok(())
+    })?;
+    match verified.findings {
+        0 => Ok(()),
+        findings => Err(Failure::Damaged {
+            directory: directory.to_owned(),
+            findings,
+            tasks: verified.tasks,
+        }),
+    }
+}
