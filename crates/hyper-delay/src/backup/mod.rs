@@ -50,6 +50,8 @@ pub(crate) use check::check;
 pub(crate) use error::BackupError;
 #[cfg(feature = "cli")]
 pub(crate) use import::{ImportLimits, Importer};
+#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
+pub(crate) use new_store::NewStore;
 #[cfg(any(feature = "cli", test))]
 pub(crate) use restore::restore;
 

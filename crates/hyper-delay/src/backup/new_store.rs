@@ -15,7 +15,7 @@ use crate::store::{
 /// in a folder of its own, and no server starts in the directory. Dropped before, the store is
 /// removed. The empty folder stays: a server would begin without a task.
 #[derive(Debug)]
-pub(super) struct NewStore {
+pub(crate) struct NewStore {
     directory: PathBuf,
     folder: PathBuf,
     is_finished: bool,
@@ -25,7 +25,7 @@ pub(super) struct NewStore {
 impl NewStore {
     /// Begins a store in a directory that is empty or does not exist, or has what is left of a
     /// store that was begun before.
-    pub(super) fn begin(directory: &Path) -> Result<Self, BackupError> {
+    pub(crate) fn begin(directory: &Path) -> Result<Self, BackupError> {
         let folder = directory.join(data_directory::RESTORING);
         let is_left = folder.exists();
         if let Some(found) = occupied(directory)? {
@@ -48,6 +48,24 @@ impl NewStore {
             is_finished: false,
             _data: data,
         })
+    }
+
+    /// Returns the folder in which the store is made.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Moves the whole folder to its place in the directory. What is in it must be closed, and
+    /// synced.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn finish_as(mut self, name: &str) -> Result<(), BackupError> {
+        let to = self.directory.join(name);
+        data_directory::sync(&self.folder).map_err(BackupError::at(&self.folder))?;
+        fs::rename(&self.folder, &to).map_err(BackupError::at(&to))?;
+        self.is_finished = true;
+        let synced = data_directory::sync(&self.directory);
+        synced.map_err(BackupError::at(&self.directory))
     }
 
     /// Opens the store.

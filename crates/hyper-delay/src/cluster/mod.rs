@@ -40,6 +40,8 @@ mod calls;
 pub(crate) mod clock_check;
 mod entry;
 pub(crate) mod forward;
+#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
+pub(crate) mod import;
 pub(crate) mod lease;
 pub(crate) mod link;
 pub(crate) mod log;

@@ -39,6 +39,15 @@ impl Counts {
         self.bytes = self.bytes.wrapping_add(name.pending_bytes());
     }
 
+    /// Adds other counts.
+    #[cfg(any(all(feature = "cli", feature = "cluster"), test))]
+    pub(crate) const fn merge(&mut self, other: &Self) {
+        self.waiting = self.waiting.wrapping_add(other.waiting);
+        self.parked = self.parked.wrapping_add(other.parked);
+        self.dead = self.dead.wrapping_add(other.dead);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
+
     /// Takes tasks that were counted out of the counts.
     #[cfg(any(feature = "cli", test))]
     pub(crate) const fn subtract(&mut self, other: &Self) {

@@ -25,6 +25,10 @@ pub(crate) const APPLIED: &[u8] = b"applied";
 #[cfg(any(feature = "cluster", test))]
 pub(crate) const SYNCED: &[u8] = b"synced";
 
+/// The key in `meta` of what was in flight when a leadership of a shard ended as planned.
+#[cfg(any(feature = "cluster", test))]
+pub(crate) const HANDED_OVER: &[u8] = b"handed-over";
+
 /// What the keys in `meta` of paused routes begin with.
 pub(crate) const PAUSED: &[u8] = b"paused/";
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::{Key, Tick};
 
 use super::{
-    Adopted, ConsumerId, CopyOf, Scheduler, Token,
+    Adopted, ConsumerId, CopyOf, Scheduler,
     consumer::Copy,
     inherited::Legacy,
     round::{GivenBack, Round},
@@ -13,7 +13,7 @@ use super::{
     tasks::Left,
     timers::{CopyEnd, Timer},
 };
-use crate::{ledger::Op, store::Store};
+use crate::store::Store;
 
 impl<S: Store> Scheduler<S> {
     /// A connection has copies that earlier leaders have sent.
@@ -68,27 +68,6 @@ impl<S: Store> Scheduler<S> {
         }
         if self.tasks.is_ready(seq) {
             self.claim(seq);
-        }
-    }
-
-    /// Revisions were in flight at a hand-over.
-    pub(super) fn withheld(&mut self, tasks: Vec<(u64, Duration)>) {
-        for (seq, left) in tasks {
-            let until = self.now.after(left);
-            match self.tasks.round_mut(seq) {
-                Some((_, round)) => {
-                    if round.withhold() {
-                        round.extend(seq, until, &mut self.timers);
-                    }
-                }
-                None => {
-                    let timers = &mut self.timers;
-                    self.remote.inherited.withhold(seq, until, timers);
-                }
-            }
-            if self.tasks.is_ready(seq) {
-                self.claim(seq);
-            }
         }
     }
 
@@ -147,7 +126,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The copies of a task that has not come up, of the rounds after `after`, that are unanswered.
-    fn live_copies(
+    pub(super) fn live_copies(
         &self,
         legacy: &Legacy,
         seq: u64,
@@ -167,22 +146,6 @@ impl<S: Store> Scheduler<S> {
         {
             route.unqueue(task.position(seq));
         }
-    }
-
-    /// The time has passed for which a task was withheld, and no connection has reported a copy:
-    /// the task is due. The round that was in flight counts, and has not failed.
-    pub(super) fn withheld_ended(&mut self, seq: u64) {
-        self.tasks.end_round(seq, &mut self.timers);
-        let Some(task) = self.tasks.get_mut(seq) else {
-            return;
-        };
-        task.attempt = task.attempt.saturating_add(1);
-        let op = Op::Count {
-            subject: task.subject(seq),
-            attempt: task.attempt,
-        };
-        self.submit(op, Token::None);
-        self.offer(seq);
     }
 
     /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
@@ -288,30 +251,7 @@ impl<S: Store> Scheduler<S> {
         copies.into_iter()
     }
 
-    /// Returns the revisions that the next leader is not to deliver for some time, one for each
-    /// copy: for a planned hand-over.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only a cluster hands over"))]
-    pub(crate) fn withheld_next(&self) -> Vec<(u64, Duration)> {
-        let known = self.in_flight().map(|(_, copy)| (copy.seq, copy.left));
-        let known: Vec<(u64, Duration)> = known.collect();
-        let of_rounds = self.tasks.rounds();
-        let of_rounds = of_rounds.map(|(seq, round)| (seq, round.missing(), round.until()));
-        let others = self.remote.inherited.iter();
-        let others = others.map(|(seq, legacy)| {
-            let live = known.iter().filter(|(known, _)| *known == seq).count();
-            (seq, legacy.missing(0, live), legacy.until())
-        });
-        let missing = of_rounds.chain(others).flat_map(|(seq, missing, until)| {
-            let left = self.left(until);
-            std::iter::repeat_n((seq, left), missing as usize)
-        });
-        let mut withheld: Vec<(u64, Duration)> = missing.collect();
-        withheld.extend(known);
-        withheld.sort_unstable();
-        withheld
-    }
-
-    fn left(&self, until: Tick) -> Duration {
+    pub(super) fn left(&self, until: Tick) -> Duration {
         Duration::from_nanos(until.since(self.now.monotonic))
     }
 }

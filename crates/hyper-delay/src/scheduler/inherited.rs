@@ -8,7 +8,7 @@ use race_wheel::{Key, Tick};
 use rustc_hash::FxHashMap;
 
 use super::{
-    ConsumerId,
+    ConsumerId, GoneCopy,
     round::GivenBack,
     timers::{Timer, Timers},
 };
@@ -41,6 +41,11 @@ impl Legacy {
     /// The connections that may have a copy, with the number of its round.
     pub(super) fn copies(&self) -> &[(ConsumerId, u32)] {
         &self.copies
+    }
+
+    /// Whether a connection may have a copy of that round.
+    pub(super) fn has(&self, consumer: ConsumerId, attempt: u32) -> bool {
+        self.copies.contains(&(consumer, attempt))
     }
 
     /// How many copies were in flight at a hand-over.
@@ -87,6 +92,7 @@ impl Inherited {
         self.by_seq.get(&seq)
     }
 
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Legacy)> {
         self.by_seq.iter().map(|(seq, legacy)| (*seq, legacy))
     }
@@ -138,6 +144,31 @@ impl Inherited {
     pub(super) fn voided(&mut self, seq: u64, consumer: ConsumerId) {
         if let Some(legacy) = self.by_seq.get_mut(&seq) {
             legacy.copies.retain(|(holder, _)| *holder != consumer);
+            legacy.withheld = legacy.withheld.saturating_sub(1);
+        }
+    }
+
+    /// A connection that has a copy cannot be reached; `others` have an unanswered one, too.
+    pub(super) fn detach(&mut self, seq: u64, consumer: ConsumerId, others: usize) {
+        if let Some(legacy) = self.by_seq.get_mut(&seq)
+            && legacy.copies.iter().any(|(holder, _)| *holder == consumer)
+        {
+            legacy.copies.retain(|(holder, _)| *holder != consumer);
+            let known = legacy.failed.len() + others + 1;
+            let known = u32::try_from(known).unwrap_or(u32::MAX);
+            legacy.withheld = known.max(legacy.withheld);
+        }
+    }
+
+    /// A copy is gone that no connection has reported.
+    pub(super) fn gone(&mut self, copy: &GoneCopy) {
+        let Some(legacy) = self.by_seq.get_mut(&copy.seq) else {
+            return;
+        };
+        if copy.has_failed {
+            legacy.failed.push(copy.attempt);
+            legacy.given_back = GivenBack::default();
+        } else {
             legacy.withheld = legacy.withheld.saturating_sub(1);
         }
     }

@@ -19,7 +19,10 @@ pub(crate) type ConsumerId = u64;
 /// In a cluster a connection can be of another node, and has credit for all shards together: it is
 /// opened with a credit of 0 and lent some by `Lent`.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "a single node sends a part"))]
+#[cfg_attr(
+    not(any(feature = "cluster", test)),
+    expect(dead_code, reason = "a single node sends a part")
+)]
 pub(crate) enum Input {
     /// A connection is open.
     Opened(ConsumerId),
@@ -92,6 +95,12 @@ pub(crate) enum Input {
     /// delivered for that long, unless all copies are adopted and fail before. Those that this
     /// leader has in flight itself stay as they are.
     Withheld(Vec<(u64, Duration)>),
+    /// The node of a connection cannot be reached. Here the connection is closed, and its copies stay
+    /// in flight for their time, unless another connection reports them, or they are gone.
+    Detached(ConsumerId),
+    /// No connection has these copies any more, that were in flight at a planned hand-over or of a
+    /// detached connection, and that no connection has reported.
+    Gone(Vec<GoneCopy>),
     /// A connection acknowledges a delivery of this leader or an earlier one.
     Acked(Box<Acked>),
     /// A connection gives a delivery of this leader or an earlier one back.
@@ -130,6 +139,18 @@ pub(crate) struct Adopted {
     pub attempt: u32,
     /// The time that is left to answer it.
     pub left: Duration,
+}
+
+/// A copy that no connection has any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GoneCopy {
+    /// The revision.
+    pub seq: u64,
+    /// The number of the round.
+    pub attempt: u32,
+    /// Whether it has failed, as if its connection were closed. A change of the leader is no
+    /// failure.
+    pub has_failed: bool,
 }
 
 /// An ack with the full name of a delivery.

@@ -16,8 +16,8 @@
 //! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
 //! `reading`, `counts` and `in_memory` have one method for each thing that happens.
 //!
-//! In a cluster there is a scheduler for each shard, and connections of other nodes. `remote` and
-//! `adoption` have what only they need: `lending` is credit that is lent piece by piece,
+//! In a cluster there is a scheduler for each shard, and connections of other nodes. `remote`,
+//! `adoption` and `away` have what only they need: `lending` is credit that is lent piece by piece,
 //! `inherited` what an earlier leader has delivered. A single node uses none of it.
 
 mod input;
@@ -43,6 +43,7 @@ mod timers;
 
 mod adoption;
 mod answers;
+mod away;
 mod bulk;
 mod commits;
 mod counts;
@@ -66,8 +67,8 @@ pub(crate) use counts::Counted;
 pub(crate) use counts::Listed;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
-    Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, Input, Job,
-    Message, Nacked, ReplyTo, SeenTasks, Token,
+    Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
+    Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
 };
 #[cfg(feature = "cli")]
 pub(crate) use operating::AUDIT;
@@ -207,6 +208,8 @@ impl<S: Store> Scheduler<S> {
             Input::Holding(is_holding) => self.set_holding(is_holding),
             Input::Adopted(consumer, copies) => self.adopted(consumer, copies),
             Input::Withheld(tasks) => self.withheld(tasks),
+            Input::Detached(consumer) => self.detached(consumer),
+            Input::Gone(copies) => self.gone(&copies),
             Input::Acked(acked) => self.acked_by_name(*acked),
             Input::Nacked(nacked) => self.nacked_by_name(*nacked),
         }

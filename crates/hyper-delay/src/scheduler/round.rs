@@ -33,7 +33,8 @@ enum Copies {
     /// The only copy has failed.
     Failed(GivenBack),
     Hedged(Box<Hedged>),
-    /// An earlier leader has sent them.
+    /// An earlier leader has sent them, or this one has and the node of a consumer cannot be
+    /// reached.
     Inherited(Box<InheritedCopies>),
 }
 
@@ -201,6 +202,45 @@ impl Round {
             return true;
         }
         false
+    }
+
+    /// A consumer of the round with the number `attempt` cannot be reached. Its live copy stays in
+    /// flight, and no more copies are sent.
+    pub(super) fn detach(&mut self, consumer: ConsumerId, attempt: u32, timers: &mut Timers) {
+        let after = attempt.saturating_sub(1);
+        let away = match &mut self.copies {
+            Copies::One(one) if *one == consumer => InheritedCopies::own(after, Vec::new(), None),
+            Copies::One(_) | Copies::Failed(_) => return,
+            Copies::Inherited(inherited) => return inherited.detach(consumer),
+            Copies::Hedged(hedged) => {
+                let is_it = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
+                let Some(place) = hedged.copies.iter().position(is_it) else {
+                    return;
+                };
+                hedged.copies.swap_remove(place);
+                if let Some((_, key)) = hedged.next {
+                    timers.cancel(key);
+                }
+                let has_failed = hedged.copies.iter().any(|copy| !copy.is_live);
+                let given_back = has_failed.then(|| hedged.given_back.clone());
+                InheritedCopies::own(after, std::mem::take(&mut hedged.copies), given_back)
+            }
+        };
+        self.copies = Copies::Inherited(Box::new(away));
+    }
+
+    /// A copy with that number that no connection has reported is gone. Returns whether it is of
+    /// this round.
+    pub(super) fn gone(&mut self, attempt: u32, has_failed: bool) -> bool {
+        match &mut self.copies {
+            Copies::Inherited(inherited) => inherited.gone(attempt, has_failed),
+            Copies::One(_) | Copies::Failed(_) | Copies::Hedged(_) => false,
+        }
+    }
+
+    /// Whether an earlier leader began the round, and all copies are gone, and none has failed.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_unknown() && self.missing() == 0
     }
 
     /// Whether an earlier leader began the round and no connection has reported a copy of it.

@@ -156,6 +156,7 @@ impl Tasks {
     }
 
     /// All rounds under way.
+    #[cfg(test)]
     pub(super) fn rounds(&self) -> impl Iterator<Item = (u64, &Round)> {
         self.by_seq
             .iter()

@@ -42,13 +42,16 @@ impl NodeDirectory {
     /// If another process uses it, it cannot be used, or a single node has its store there.
     pub(crate) fn lock(directory: &Path, stores: u16) -> Result<Self, StoreError> {
         let lock = lock(directory)?;
-        let is_of_a_single_node = [STORE, RESTORING].map(|name| directory.join(name));
+        if directory.join(RESTORING).exists() {
+            let directory = directory.display();
+            return Err(StoreError::directory(format!(
+                "data_dir {directory} has what is left of a restore or import that was interrupted \
+                 or failed: run `hyper-delay cluster import` again, or delete what is in it to \
+                 begin without a task"
+            )));
+        }
         let commits = CommitFile::path(directory);
-        if is_of_a_single_node
-            .iter()
-            .chain([&commits])
-            .any(|it| it.exists())
-        {
+        if directory.join(STORE).exists() || commits.exists() {
             let directory = directory.display();
             return Err(StoreError::directory(format!(
                 "data_dir {directory} has the store of a single node: `hyper-delay cluster import` \

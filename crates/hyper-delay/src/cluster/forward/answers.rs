@@ -88,7 +88,7 @@ impl Forwarder {
             delay_ms,
             reason,
         };
-        self.send_to(&delivered, nacked);
+        self.send_to(consumer, (&named.id, delivered), nacked);
         self.release(consumer, &named.id);
         self.balance(consumer);
     }

@@ -3,15 +3,17 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::Arc,
+    time::Duration,
 };
 
 use race_wheel::Tick;
 
-use super::wire::Copy;
+use super::wire::{Copy, ToLeader};
 use crate::{
     authority::Authority,
     cluster::ShardId,
     protocol::{Accept, Named},
+    scheduler::Adopted,
 };
 
 /// The unanswered deliveries that are remembered after their time.
@@ -56,6 +58,17 @@ impl Delivered {
         }
     }
 
+    /// Returns what another leader, or the same one after a while, is told of it.
+    pub(super) fn adopted(&self, id: &Arc<str>, now: Tick) -> Adopted {
+        Adopted {
+            route: self.route.clone(),
+            id: id.clone(),
+            seq: self.seq,
+            attempt: self.attempt,
+            left: Duration::from_nanos(self.until.since(now)),
+        }
+    }
+
     /// Whether an answer that names its id names this delivery.
     fn is(&self, named: &Named) -> bool {
         let route = named.route.as_ref();
@@ -83,6 +96,9 @@ pub(super) struct Deliveries {
     held: BTreeMap<Arc<str>, VecDeque<Held>>,
     /// Deliveries without an answer in their time, the latest last.
     late: VecDeque<(Arc<str>, Delivered)>,
+    /// Deliveries that were given back or not sent while there was no session with their leader,
+    /// and what the leader is to be told, the latest last.
+    unsaid: VecDeque<(Arc<str>, Delivered, ToLeader)>,
 }
 
 impl Deliveries {
@@ -200,6 +216,30 @@ impl Deliveries {
     /// The number of deliveries that count as in flight.
     pub(super) fn len(&self) -> usize {
         self.in_flight.len()
+    }
+
+    /// The leader of a delivery cannot be told what has become of it now.
+    pub(super) fn cannot_say(&mut self, id: &Arc<str>, delivered: Delivered, message: ToLeader) {
+        if self.unsaid.len() == LATE {
+            self.unsaid.pop_front();
+        }
+        self.unsaid.push_back((id.clone(), delivered, message));
+    }
+
+    /// There is a session with a leadership: removes and returns what it could not be told. It is
+    /// too late for what other leaderships of the shard could not be told.
+    pub(super) fn unsaid(
+        &mut self,
+        shard: ShardId,
+        epoch: u64,
+    ) -> Vec<(Arc<str>, Delivered, ToLeader)> {
+        let of_shard = |(_, delivered, _): &(_, Delivered, _)| delivered.shard == shard;
+        let (of_shard, others): (VecDeque<_>, _) = std::mem::take(&mut self.unsaid)
+            .into_iter()
+            .partition(of_shard);
+        self.unsaid = others;
+        let of_epoch = of_shard.into_iter();
+        of_epoch.filter(|(_, it, _)| it.epoch == epoch).collect()
     }
 
     /// The deliveries in flight of a shard.

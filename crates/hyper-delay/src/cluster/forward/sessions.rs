@@ -1,6 +1,6 @@
 //! Sessions begin and end.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use race_wheel::Tick;
 
@@ -138,7 +138,8 @@ impl Forwarder {
         let epoch = partner.epoch;
         session.state = State::Begun(partner, now.monotonic);
         let sent = now.monotonic;
-        self.send(shard, ToLeader::Begin { epoch, sent });
+        let node = self.setup.node.clone();
+        self.send(shard, ToLeader::Begin { epoch, node, sent });
     }
 
     pub(super) fn refused(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {
@@ -189,20 +190,17 @@ impl Forwarder {
             let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
             let routes: Vec<(Arc<str>, Mode)> =
                 routes.map(|(route, mode)| (route.clone(), *mode)).collect();
+            let unsaid = connection.deliveries.unsaid(shard, epoch);
             let in_flight = connection.deliveries.of_shard(shard);
-            let adopted: Vec<Adopted> = in_flight
+            let mut adopted: Vec<Adopted> = in_flight
                 .filter(|(_, delivered)| delivered.until > now)
                 .map(|(id, delivered)| {
                     delivered.epoch = epoch;
-                    Adopted {
-                        route: delivered.route.clone(),
-                        id: id.clone(),
-                        seq: delivered.seq,
-                        attempt: delivered.attempt,
-                        left: Duration::from_nanos(delivered.until.since(now)),
-                    }
+                    delivered.adopted(id, now)
                 })
                 .collect();
+            // The leader counts them as in flight until it hears what has become of them.
+            adopted.extend(unsaid.iter().map(|(id, it, _)| it.adopted(id, now)));
             if routes.is_empty() && adopted.is_empty() {
                 connection.lending.remove(shard);
                 continue;
@@ -215,6 +213,7 @@ impl Forwarder {
             if !adopted.is_empty() {
                 told.push(ToLeader::Adopted(*consumer, adopted));
             }
+            told.extend(unsaid.into_iter().map(|(_, _, message)| message));
             if connection.is_closing {
                 told.push(ToLeader::Closing(*consumer));
                 continue;

@@ -237,16 +237,31 @@ impl Forwarder {
             id: id.clone(),
             why,
         };
-        self.send_to(&delivered, ToLeader::NotSent(consumer, not_sent));
+        let message = ToLeader::NotSent(consumer, not_sent);
+        self.send_to(consumer, (&id, delivered), message);
         self.balance(consumer);
         self.release(consumer, &id);
     }
 
-    /// Sends something of a delivery to the leader that counts it as in flight.
-    pub(super) fn send_to(&mut self, delivered: &Delivered, message: ToLeader) {
-        let up = self.session(delivered.shard).up();
-        if up.is_some_and(|up| up.partner.epoch == delivered.epoch) {
-            self.send(delivered.shard, message);
+    /// Sends what has become of a delivery to the leader that counts it as in flight, now or once
+    /// there is a link again.
+    pub(super) fn send_to(
+        &mut self,
+        consumer: ConsumerId,
+        (id, delivered): (&Arc<str>, Delivered),
+        message: ToLeader,
+    ) {
+        let connection = self.connections.get_mut(&consumer);
+        match self.sessions[usize::from(delivered.shard.0)].up() {
+            Some(up) if up.partner.epoch == delivered.epoch => {
+                self.send(delivered.shard, message);
+            }
+            Some(_) => {}
+            None => {
+                if let Some(connection) = connection {
+                    connection.deliveries.cannot_say(id, delivered, message);
+                }
+            }
         }
     }
 

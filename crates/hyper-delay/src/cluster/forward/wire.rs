@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     access::{self, Grant},
+    cluster::log::NodeName,
     ledger::{Actor, Subject},
     protocol::{Accept, Future, Mode, Named, Reply, Request},
     scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
@@ -25,6 +26,8 @@ pub(crate) enum ToLeader {
     Begin {
         /// The leadership.
         epoch: u64,
+        /// The serving node.
+        node: NodeName,
         /// The time of the serving node.
         #[serde(with = "tick")]
         sent: Tick,

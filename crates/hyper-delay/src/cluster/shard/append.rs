@@ -40,6 +40,28 @@ pub(super) struct Writing {
     again: Tick,
 }
 
+impl Writing {
+    /// An entry that is sent now.
+    pub(super) fn new(
+        entry: Encoded,
+        change: Change,
+        committed: Vec<Committed>,
+        time: u64,
+        now: Now,
+    ) -> Self {
+        Self {
+            bytes: entry.bytes.as_slice().into(),
+            entry,
+            change,
+            committed,
+            now: time,
+            begun: now.monotonic,
+            asked: None,
+            again: now.monotonic,
+        }
+    }
+}
+
 /// What the ledger has to write next.
 #[expect(
     clippy::large_enum_variant,
@@ -102,16 +124,7 @@ impl<S: Store> Shard<S> {
                     let nonce = self.calls.next().0;
                     let epoch = leading.fence.epoch;
                     let entry = self.replica.next(epoch, nonce, time, &mut change);
-                    leading.writing = Some(Writing {
-                        bytes: entry.bytes.as_slice().into(),
-                        entry,
-                        change,
-                        committed,
-                        now: time,
-                        begun: now.monotonic,
-                        asked: None,
-                        again: now.monotonic,
-                    });
+                    leading.writing = Some(Writing::new(entry, change, committed, time, now));
                 }
                 Err(error) => return self.stop(error),
             }

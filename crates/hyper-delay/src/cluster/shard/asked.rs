@@ -3,12 +3,30 @@
 use super::Shard;
 use crate::{
     cluster::forward::wire::{Asked, Look, Looked, Number},
-    protocol::Line,
+    protocol::{Code, Line, Refusal, Request},
     scheduler::{Ask, ConsumerId, Input, Operated, ReplyTo},
     store::Store,
 };
 
 impl Asked {
+    /// Returns whether it makes a task.
+    pub(super) const fn is_schedule(&self) -> bool {
+        matches!(self, Self::Request(Request::Schedule(_), _))
+    }
+
+    /// Returns why it is not carried out.
+    pub(super) fn refusal(&self, message: &str) -> Refusal {
+        let (route, id) = match self {
+            Self::Request(request, _) | Self::Operated(request, _) => request.names(),
+            Self::Look(_) => (None, None),
+        };
+        Refusal {
+            route: route.cloned(),
+            id: id.cloned(),
+            ..Refusal::new(Code::Unavailable, message)
+        }
+    }
+
     /// Returns what the scheduler is told.
     ///
     /// # Errors

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
-use super::{Shard, asked::reply_to};
+use super::{Shard, asked::reply_to, away::Away};
 use crate::{
-    clock::{Now, nanos},
+    clock::Now,
     cluster::{
-        forward::wire::{Copy, Holds, NotSent, ToLeader, ToServing, Told, Why},
+        forward::wire::{Copy, NotSent, ToLeader, ToServing, Told, Why},
         lease::Term,
-        log::Fence,
+        log::NodeName,
     },
     ledger::Subject,
+    protocol::Reply,
     scheduler::{Acked, ConsumerId, CopyOf, Input, Message, Nacked},
     store::Store,
 };
@@ -21,35 +22,51 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PeerId(pub(crate) u64);
 
+const FULL: &str = "the journal of this shard is at its bound, because most nodes are behind: send it \
+    again later, and look at `hyper-delay cluster status`";
+
 /// No connection has this number.
 const NO_CONSUMER: ConsumerId = 0;
 
 /// The serving nodes that have a session with this leader, and their connections.
 #[derive(Debug, Default)]
 pub(super) struct Audience {
-    peers: BTreeMap<PeerId, Peer>,
+    pub(super) peers: BTreeMap<PeerId, Peer>,
     /// The connections, by the number that the scheduler knows.
-    consumers: BTreeMap<ConsumerId, Known>,
+    pub(super) consumers: BTreeMap<ConsumerId, Known>,
     /// The last number that the scheduler knows.
     last: ConsumerId,
     /// Nothing is delivered before this moment, unless all nodes are ready earlier.
-    holding: Option<Tick>,
+    pub(super) holding: Option<Tick>,
     /// The nodes that can still write deliveries of a leadership of this node, and until when.
-    granted: BTreeMap<PeerId, Tick>,
+    pub(super) granted: BTreeMap<PeerId, Tick>,
+    pub(super) away: Away,
 }
 
 /// A serving node.
-#[derive(Debug, Default)]
-struct Peer {
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) node: NodeName,
     /// The number that the scheduler knows, by the number there.
     connections: BTreeMap<ConsumerId, ConsumerId>,
-    is_ready: bool,
+    /// It has told what it has.
+    pub(super) is_ready: bool,
+}
+
+impl Peer {
+    pub(super) const fn new(node: NodeName) -> Self {
+        Self {
+            node,
+            connections: BTreeMap::new(),
+            is_ready: false,
+        }
+    }
 }
 
 /// A connection that the scheduler knows. It is forgotten when it is not open and has no request
 /// under way: connections without routes only ask, and the last replies come after the end.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+pub(super) struct Known {
     peer: PeerId,
     /// The number there.
     there: ConsumerId,
@@ -83,9 +100,16 @@ impl Audience {
             asked: 0,
         };
         self.consumers.insert(consumer, known);
-        let peer = self.peers.entry(peer).or_default();
-        peer.connections.insert(there, consumer);
+        if let Some(peer) = self.peers.get_mut(&peer) {
+            peer.connections.insert(there, consumer);
+        }
         consumer
+    }
+
+    /// Returns the node of a connection.
+    pub(super) fn node_of(&self, consumer: ConsumerId) -> Option<&NodeName> {
+        let known = self.consumers.get(&consumer)?;
+        self.peers.get(&known.peer).map(|peer| &peer.node)
     }
 
     fn of(&self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
@@ -142,7 +166,7 @@ impl Audience {
     }
 
     /// Removes a node. Returns its open connections.
-    fn remove(&mut self, peer: PeerId) -> Vec<ConsumerId> {
+    pub(super) fn remove(&mut self, peer: PeerId) -> Vec<ConsumerId> {
         if self.peers.remove(&peer).is_none() {
             return Vec::new();
         }
@@ -164,7 +188,9 @@ impl<S: Store> Shard<S> {
         term: Option<Term>,
     ) {
         match message {
-            ToLeader::Begin { epoch, sent } => self.begin_session(peer, epoch, sent, now, term),
+            ToLeader::Begin { epoch, node, sent } => {
+                self.begin_session((peer, node), epoch, sent, now, term);
+            }
             ToLeader::Released { epoch }
                 if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
             {
@@ -175,42 +201,6 @@ impl<S: Store> Shard<S> {
             }
             _ => {}
         }
-    }
-
-    fn begin_session(
-        &mut self,
-        peer: PeerId,
-        epoch: u64,
-        sent: Tick,
-        now: Now,
-        term: Option<Term>,
-    ) {
-        self.peer_is_gone(peer, now);
-        let leads = self.fence().filter(|fence| fence.epoch == epoch);
-        let Some(holds) = leads.and_then(|_| self.grant(peer, sent, now, term)) else {
-            self.effects.told.push((peer, ToServing::Refused { epoch }));
-            return;
-        };
-        self.audience.peers.insert(peer, Peer::default());
-        let accepted = ToServing::Accepted { epoch, holds };
-        self.effects.told.push((peer, accepted));
-    }
-
-    /// Lets a serving node write deliveries for a part of the lease.
-    fn grant(&mut self, peer: PeerId, asked: Tick, now: Now, term: Option<Term>) -> Option<Holds> {
-        let term = term.filter(|term| term.holds(now))?;
-        let until = term.until.min(now.after(self.setup.lease / 2));
-        let granted = &mut self.audience.granted;
-        granted.retain(|_, ends| now.monotonic < *ends);
-        // The clock of the serving node can be slower than that of this one.
-        let ends = until + nanos(self.setup.lease / 8);
-        let of_peer = granted.entry(peer).or_insert(ends);
-        *of_peer = ends.max(*of_peer);
-        Some(Holds {
-            asked,
-            at: now.monotonic,
-            until,
-        })
     }
 
     fn partner_says(&mut self, peer: PeerId, message: ToLeader, now: Now, term: Option<Term>) {
@@ -226,22 +216,30 @@ impl<S: Store> Shard<S> {
                 }
                 None
             }
-            ToLeader::Ready => {
-                if let Some(peer) = audience.peers.get_mut(&peer) {
-                    peer.is_ready = true;
-                }
-                None
-            }
+            ToLeader::Ready => self.peer_is_ready(peer),
             ToLeader::Opened(there) => Some(Input::Opened(audience.open(peer, there))),
             ToLeader::Accepts(there, accept) => of(there).map(|it| Input::Accepts(it, accept)),
             ToLeader::Bound(there, route, mode) => {
                 of(there).map(|it| Input::Bound(it, route, mode))
             }
-            ToLeader::Adopted(there, copies) => of(there).map(|it| Input::Adopted(it, copies)),
+            ToLeader::Adopted(there, copies) => {
+                let consumer = of(there);
+                self.are_there(peer, &copies);
+                consumer.map(|it| Input::Adopted(it, copies))
+            }
             ToLeader::Lent(there, credit) => of(there).map(|it| Input::Lent(it, credit)),
             ToLeader::Recalled(there, credit) => of(there).map(|it| Input::Recalled(it, credit)),
             ToLeader::Closing(there) => of(there).map(Input::Closing),
             ToLeader::Closed(there) => audience.close(peer, there).map(Input::Closed),
+            ToLeader::Asked(there, number, asked)
+                if self.trimming.is_full() && asked.is_schedule() =>
+            {
+                let refused = Told::Reply(number, Reply::Error(asked.refusal(FULL)));
+                self.effects
+                    .told
+                    .push((peer, ToServing::Told(there, refused)));
+                None
+            }
             ToLeader::Asked(there, number, asked) => {
                 let consumer = audience.asking(peer, there);
                 match asked.into_input(consumer, number) {
@@ -305,42 +303,6 @@ impl<S: Store> Shard<S> {
         };
         if let Some(input) = input {
             self.asked(input, now);
-        }
-    }
-
-    /// The link from a node is broken: its connections are gone.
-    pub(super) fn peer_is_gone(&mut self, peer: PeerId, now: Now) {
-        for consumer in self.audience.remove(peer) {
-            self.input(Input::Closed(consumer), now);
-        }
-    }
-
-    /// The leadership begins: nothing is delivered until all nodes have said what is in flight.
-    pub(super) fn audience_begins(&mut self, now: Now) {
-        self.audience.holding = Some(now.after(self.setup.lease / 8));
-        self.input(Input::TookOver, now);
-        self.input(Input::Holding(true), now);
-    }
-
-    /// The leadership has ended, and with it the sessions.
-    pub(super) fn audience_ends(&mut self, fence: Fence) {
-        let epoch = fence.epoch;
-        self.audience.holding = None;
-        self.audience.consumers.clear();
-        for peer in std::mem::take(&mut self.audience.peers).into_keys() {
-            self.effects.told.push((peer, ToServing::Ended { epoch }));
-        }
-    }
-
-    /// Lets deliveries begin if all nodes are ready, or were waited for long enough.
-    pub(super) fn hold_or_begin(&mut self, now: Now) {
-        let Some(until) = self.audience.holding else {
-            return;
-        };
-        let ready = self.audience.peers.values().filter(|peer| peer.is_ready);
-        if ready.count() >= self.members.len() || now.monotonic >= until {
-            self.audience.holding = None;
-            self.input(Input::Holding(false), now);
         }
     }
 

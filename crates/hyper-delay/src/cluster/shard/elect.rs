@@ -129,6 +129,11 @@ impl Election {
         });
     }
 
+    /// This leads the shard after a leadership of this node.
+    pub(super) fn successor_is(&mut self, leader: Leader) {
+        self.set_leader(Some(leader));
+    }
+
     /// The log has carried out a request.
     pub(super) fn done(&mut self, call: CallId) {
         let is_it = |resigning: &mut Resigning| resigning.asked == Some(call);

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use race_wheel::Tick;
+
 use super::{Leadership, Shard, append::Writing};
 use crate::{
     clock::Now,
@@ -27,15 +29,22 @@ pub(super) struct Leading<S> {
     pub(super) forecast: Forecast,
     /// The number of batches of the ledger that are in the store.
     pub(super) batches: u64,
-    /// The shard is handed over: nothing more is taken.
-    is_ending: bool,
+    /// The shard is handed over: nothing more is taken, only answers to deliveries until then.
+    ending: Option<Tick>,
+    /// The next leader knows what is in flight, once the entry on its way is in the journal.
+    pub(super) has_passed_on: bool,
 }
 
 impl<S: Store> Leading<S> {
-    /// Returns whether the shard is handed over, and everything that was taken is in the journal.
-    pub(super) fn has_ended(&self) -> bool {
+    /// Returns whether the shard is handed over, and everything is in the journal that was taken.
+    pub(super) fn is_settled(&self) -> bool {
         let is_written = self.writing.is_none() && self.jobs.is_empty();
-        self.is_ending && is_written && self.scheduler.is_settled()
+        self.ending.is_some() && is_written && self.scheduler.is_settled()
+    }
+
+    /// Returns whether the leadership is over but for its last messages.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_settled() && self.has_passed_on
     }
 }
 
@@ -47,6 +56,9 @@ impl<S: Store> Shard<S> {
                 self.leading = Some(Box::new(leading));
                 self.effects.changes.push(Leadership::Begins(fence));
                 self.audience_begins(now);
+                if let Err(error) = self.withhold(now) {
+                    self.stop(error);
+                }
             }
             Err(error) => self.stop(error),
         }
@@ -77,26 +89,37 @@ impl<S: Store> Shard<S> {
             writing: None,
             forecast,
             batches: 0,
-            is_ending: false,
+            ending: None,
+            has_passed_on: false,
         })
     }
 
     /// Something for the scheduler, from outside.
     pub(super) fn asked(&mut self, input: Input, now: Now) {
-        if self
-            .leading
-            .as_ref()
-            .is_some_and(|leading| !leading.is_ending)
-        {
+        let Some(leading) = &self.leading else {
+            return;
+        };
+        let is_taken = leading.ending.is_none_or(|until| {
+            let is_in_time = !leading.has_passed_on && now.monotonic < until;
+            is_in_time && is_of_delivery(&input)
+        });
+        if is_taken {
             self.input(input, now);
         }
     }
 
-    /// Takes and delivers nothing more.
+    /// Returns whether this node leads the shard and hands it over.
+    pub(super) fn is_ending(&self) -> bool {
+        let leading = self.leading.as_ref();
+        leading.is_some_and(|leading| leading.ending.is_some())
+    }
+
+    /// Takes and delivers nothing more. What becomes of deliveries still counts for a while, so that
+    /// it is not passed on.
     pub(super) fn end_leading(&mut self, now: Now) {
         self.input(Input::Ending, now);
         if let Some(leading) = &mut self.leading {
-            leading.is_ending = true;
+            leading.ending = Some(now.after(self.setup.lease / 8));
         }
     }
 
@@ -142,4 +165,17 @@ impl<S: Store> Shard<S> {
             self.stop(error);
         }
     }
+}
+
+/// Returns whether an input says what has become of a delivery.
+const fn is_of_delivery(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Acked(_)
+            | Input::Nacked(_)
+            | Input::Unsent(_)
+            | Input::Void { .. }
+            | Input::SentTooLate { .. }
+            | Input::Closed(_)
+    )
 }

@@ -7,11 +7,14 @@
 mod append;
 mod asked;
 mod audience;
+mod away;
 mod elect;
 mod event;
 mod follow;
+mod hand_over;
 mod keep;
 mod lead;
+mod session;
 mod trim;
 
 use std::{sync::Arc, time::Duration};
@@ -36,6 +39,8 @@ pub(crate) use audience::PeerId;
 use elect::Election;
 pub(crate) use event::{Effects, Event, Leadership, Setup, Stopped};
 use follow::Reading;
+#[cfg(test)]
+pub(crate) use hand_over::passed_on;
 use keep::Keeping;
 use lead::Leading;
 use trim::Trimming;
@@ -94,9 +99,15 @@ impl<S: Store> Shard<S> {
             return self.handle_stopped(event, now);
         }
         match event {
-            Event::Answered(call, answer) => self.answered(call, answer, now),
+            Event::Answered(call, answer) => {
+                self.answered(call, answer, now);
+                self.check_successor();
+            }
             Event::Entries(entries) => self.arrived(&entries, now),
-            Event::Leader(leader) => self.election.leader_is(leader, now),
+            Event::Leader(leader) => {
+                self.election.leader_is(leader, now);
+                self.check_successor();
+            }
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
             Event::Persisted(Err(error)) => self.stop(error),
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
@@ -211,6 +222,7 @@ impl<S: Store> Shard<S> {
         self.hold_or_begin(now);
         self.elect(now, term);
         self.write(now);
+        self.pass_on(now);
         // The last messages of the leadership go out before it ends.
         if self.has_ended() && self.effects.is_told() {
             self.withdraw();
@@ -269,6 +281,19 @@ impl<S: Store> Shard<S> {
         }
     }
 
+    /// Ends the leadership, and the election, if there is a later leadership: nothing that this one
+    /// begins has an effect any more.
+    fn check_successor(&mut self) {
+        let fence = self.fence().or_else(|| self.election.elected());
+        if let Some(fence) = fence
+            && let Some(leader) = self.election.leader().cloned()
+            && leader.epoch > fence.epoch
+        {
+            self.resign(fence);
+            self.election.successor_is(leader);
+        }
+    }
+
     /// Leads the shard no longer, and says so to the log.
     fn resign(&mut self, fence: Fence) {
         if self.leading.take().is_some() {
@@ -288,7 +313,8 @@ impl<S: Store> Shard<S> {
         }
     }
 
-    /// Takes and delivers nothing more. The leadership ends when what was taken is in the journal.
+    /// Takes and delivers nothing more. The leadership ends when the journal contains what was taken
+    /// and what is in flight.
     fn hand_over(&mut self, now: Now) {
         self.election.never_again();
         match &self.leading {

@@ -12,7 +12,8 @@ use crate::{
         replica::genesis,
     },
     config::Config,
-    protocol::Request as OfClient,
+    ledger::Subject,
+    protocol::{Code, Compression, Headers, Reply, Request as OfClient, Schedule},
     scheduler::ConsumerId,
     store::{StoreError, fake::Fake},
 };
@@ -115,7 +116,8 @@ impl World {
     fn begin(&mut self) {
         let epoch = self.shard.fence().unwrap().epoch;
         let sent = Tick::ZERO;
-        self.says(ToLeader::Begin { epoch, sent });
+        let node = "a".into();
+        self.says(ToLeader::Begin { epoch, node, sent });
         self.settle();
         let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
         assert!(accepted, "{:?}", self.told);
@@ -137,6 +139,15 @@ impl World {
         numbers.collect()
     }
 
+    /// The copies that the connection was sent.
+    fn copies(&self) -> Vec<Subject> {
+        let told = self.told.iter().filter_map(|told| match told {
+            ToServing::Told(CLIENT, Told::Deliver(copy)) => Some(copy.subject.clone()),
+            _ => None,
+        });
+        told.collect()
+    }
+
     fn is_led(&self) -> bool {
         self.log.shard(SHARD).leader.is_some()
     }
@@ -147,6 +158,19 @@ fn cancel() -> OfClient {
         route: "r".into(),
         id: "x".into(),
     }
+}
+
+fn schedule(id: &str) -> OfClient {
+    OfClient::Schedule(Schedule {
+        fire_at: 1_000_000,
+        id: Some(id.into()),
+        route: Some("r".into()),
+        compression: Compression::None,
+        payload: b"work".to_vec().into(),
+        replace: false,
+        headers: Headers::default(),
+        terms: None,
+    })
 }
 
 fn register() -> OfClient {
@@ -241,4 +265,93 @@ fn a_leadership_ends_in_the_log_when_the_time_of_its_serving_nodes_is_over() {
     world.now.monotonic = world.now.after(Duration::from_millis(1));
     world.settle();
     assert!(!world.is_led());
+}
+
+#[test]
+fn a_journal_that_most_nodes_lack_takes_no_more_tasks() {
+    let mut world = World::new();
+    world.shard.setup.retention = 2_000;
+    let lease = world.term.unwrap().lease;
+    let until = Tick::new(u64::MAX);
+    world.term = Some(Term { lease, until });
+    world.begin();
+    let later = |world: &mut World| {
+        for _ in 0..3 {
+            world.now.monotonic = world.now.after(world.shard.setup.sync_interval);
+            world.settle();
+        }
+    };
+    let schedules = |world: &mut World, number: u32| {
+        world.told.clear();
+        world.asks(number, schedule(&number.to_string()));
+        world.settle();
+        let refusal = world.told.iter().find_map(|told| match told {
+            ToServing::Told(_, Told::Reply(_, Reply::Error(refusal))) => Some(refusal.code),
+            _ => None,
+        });
+        refusal.map_or(Ok(()), Err)
+    };
+    for number in 0..40 {
+        assert_eq!(schedules(&mut world, number), Ok(()));
+    }
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 40), Err(Code::Unavailable));
+    world.told.clear();
+    world.asks(41, cancel());
+    assert_eq!(world.answered(), [41], "what ends tasks goes on");
+    let applied = world.shard.applied();
+    world.event(Event::Persisted(Ok(applied)));
+    later(&mut world);
+    assert_eq!(schedules(&mut world, 42), Ok(()), "a majority has it");
+}
+
+#[test]
+fn a_planned_end_passes_on_what_is_in_flight_and_not_answered() {
+    let mut world = World::new();
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    world.says(ToLeader::Lent(CLIENT, 5));
+    world.says(ToLeader::Ready);
+    world.asks(1, register());
+    for (number, id) in [(2, "x"), (3, "y")] {
+        world.asks(number, schedule(id));
+    }
+    world.settle();
+    let copies = world.copies();
+    assert_eq!(copies.len(), 2);
+    world.event(Event::HandOver);
+    world.says(ToLeader::Acked {
+        consumer: CLIENT,
+        subject: copies[0].clone(),
+        confirm: Some(4),
+    });
+    assert_eq!(world.answered(), [1, 2, 3, 4]);
+    let (_, last) = world.log.shard(SHARD).journal.last_key_value().unwrap();
+    assert_eq!(passed_on(last), 1);
+    assert!(!world.shard.is_leading());
+}
+
+#[test]
+fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
+    let mut world = World::new();
+    world.begin();
+    let fence = world.shard.fence().unwrap();
+    let leader = |epoch: u64| Leader {
+        member: Member {
+            node: "b".into(),
+            address: "b:1".into(),
+        },
+        epoch,
+        lease: LeaseId(6),
+    };
+    world.event(Event::Leader(Some(leader(fence.epoch - 1))));
+    assert_eq!(world.shard.fence(), Some(fence), "that was before");
+    let later = leader(fence.epoch + 1);
+    world.event(Event::Leader(Some(later.clone())));
+    assert_eq!(world.shard.fence(), None);
+    assert_eq!(world.shard.leader(), Some(&later));
+    let effects = world.shard.take_effects();
+    let ended = |told: &(PeerId, ToServing)| matches!(told.1, ToServing::Ended { .. });
+    assert!(effects.told.iter().any(ended), "{:?}", effects.told);
+    assert_eq!(effects.changes, [Leadership::Ends(fence)]);
 }

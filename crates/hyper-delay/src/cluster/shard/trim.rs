@@ -24,6 +24,9 @@ pub(super) struct Trimming {
     next: Tick,
     /// Whether there is more than one entry.
     is_long: bool,
+    /// Whether the journal is beyond its bound, and nothing of it can be removed, because a majority
+    /// of the members lacks it.
+    is_full: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,11 @@ impl Trimming {
         }
     }
 
+    /// Returns whether the journal may not become longer by tasks.
+    pub(super) const fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     /// Returns when something is to be done.
     pub(super) fn next(&self) -> Option<Tick> {
         (self.is_long && self.asked.is_none()).then_some(self.next)
@@ -77,6 +85,10 @@ impl<S: Store> Shard<S> {
         let applied = self.replica.applied();
         let trimming = &mut self.trimming;
         let first = trimming.first;
+        let bytes = first.map(|(_, offset)| applied.end - offset);
+        if bytes.is_some_and(|bytes| bytes <= self.setup.retention) {
+            trimming.is_full = false;
+        }
         trimming.is_long = self.leading.is_some() && first.is_none_or(|(seq, _)| seq < applied.seq);
         if !trimming.is_long || trimming.asked.is_some() {
             return;
@@ -92,6 +104,7 @@ impl<S: Store> Shard<S> {
                 };
                 let below = below(&self.members, &reports, journal, self.setup.retention);
                 if below == seq {
+                    self.trimming.is_full = journal.bytes > self.setup.retention;
                     return;
                 }
                 (Request::Trim { shard, below }, Asked::Trim)

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    cluster::{ShardId, entry, log::Fence},
+    cluster::{ShardId, entry, log::Fence, shard::passed_on},
     ledger::Subject,
     scheduler::ConsumerId,
 };
@@ -33,8 +33,19 @@ pub(super) struct Facts {
     last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
     /// The latest leadership that has begun.
     leads: BTreeMap<ShardId, u64>,
-    /// The leadership that has sent a delivery, by connection, task, revision and round.
-    sent_by: BTreeMap<(ConsumerId, Arc<str>, u64, u32), u64>,
+    /// By connection, task, revision and round.
+    sent: BTreeMap<(ConsumerId, Arc<str>, u64, u32), Sent>,
+    /// How many copies were in flight at planned ends.
+    handed_over: u64,
+}
+
+/// A delivery that a leader has sent.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    /// The leadership.
+    epoch: u64,
+    /// When, in true nanoseconds.
+    at: u64,
 }
 
 impl Facts {
@@ -43,13 +54,13 @@ impl Facts {
         &mut self,
         consumer: ConsumerId,
         subject: &Subject,
-        epoch: u64,
+        (epoch, at): (u64, u64),
     ) -> Result<(), String> {
         let Subject {
             id, seq, attempt, ..
         } = subject;
-        self.sent_by
-            .insert((consumer, id.clone(), *seq, *attempt), epoch);
+        let copy = (consumer, id.clone(), *seq, *attempt);
+        self.sent.insert(copy, Sent { epoch, at });
         let ended = self.tasks.get(id).and_then(|known| known.ended);
         match ended {
             Some(at) => Err(format!("{id} is sent, though it ended at {at}")),
@@ -57,28 +68,29 @@ impl Facts {
         }
     }
 
-    /// A delivery is written to a socket, at this wall-clock time at the most.
+    /// A delivery is written to a socket, at this wall-clock time at the most. Returns when it was
+    /// sent.
     pub(super) fn delivered(
         &mut self,
         (consumer, id): (ConsumerId, &Arc<str>),
         (seq, attempt): (u64, u32),
         wall: u64,
-    ) -> Result<(), String> {
-        let epoch = self.sent_by.get(&(consumer, id.clone(), seq, attempt));
-        let epoch = *epoch.ok_or(format!("{id} was not sent"))?;
+    ) -> Result<u64, String> {
+        let sent = self.sent.get(&(consumer, id.clone(), seq, attempt));
+        let Sent { epoch, at } = *sent.ok_or(format!("{id} was not sent"))?;
         let known = self.tasks.get_mut(id).ok_or(format!("{id} is unknown"))?;
         if wall < known.fire_at {
             return Err(format!("{id} is early: {wall} of {}", known.fire_at));
         }
-        if let Some(at) = known.ended
+        if let Some(ended) = known.ended
             && epoch < known.confirmed_by
         {
             return Err(format!(
-                "{id} is delivered for leadership {epoch}, though a later one ended it at {at}"
+                "{id} is delivered for leadership {epoch}, though a later one ended it at {ended}"
             ));
         }
         known.deliveries += 1;
-        Ok(())
+        Ok(at)
     }
 
     /// A leader says that a task has ended.
@@ -112,9 +124,15 @@ impl Facts {
                 "an entry of epoch {found} comes after epoch {epoch} began"
             ));
         }
+        self.handed_over += passed_on(bytes) as u64;
         let last = (header.seq, entry::hash(bytes), header.epoch);
         self.last.insert(shard, last);
         Ok(())
+    }
+
+    /// Returns how many copies were in flight at planned ends.
+    pub(super) const fn handed_over(&self) -> u64 {
+        self.handed_over
     }
 
     /// All faults are over, and there was time for everything.

@@ -3,6 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
+    Faults,
+    links::SLOWEST,
     node::CREDIT,
     world::{Happening, Life, MILLI, START, World},
 };
@@ -38,8 +40,18 @@ struct Client {
     /// Its connection and the process that it is to.
     connection: Option<(ConsumerId, Life)>,
     credit: Option<u16>,
-    /// What it has and has not answered, with the end of its time on the clock of its node.
-    in_flight: BTreeMap<Arc<str>, u64>,
+    /// What it has and has not answered.
+    in_flight: BTreeMap<Arc<str>, InFlight>,
+}
+
+/// A delivery that a client has not answered.
+#[derive(Debug, Clone, Copy)]
+struct InFlight {
+    seq: u64,
+    /// When its leader has sent it, in true nanoseconds.
+    sent: u64,
+    /// The end of its time on the clock of the client's node.
+    until: u64,
 }
 
 impl Clients {
@@ -277,14 +289,18 @@ impl World {
                 ..
             } => {
                 let wall = START + at / MILLI + 200;
-                let delivered = self.facts.delivered((consumer, &id), (seq, attempt), wall);
-                self.check(delivered);
+                let sent = match self.facts.delivered((consumer, &id), (seq, attempt), wall) {
+                    Ok(sent) => sent,
+                    Err(broken) => return self.check(Err(broken)),
+                };
+                self.is_delivered_once(&id, seq, sent);
                 let now = self.nodes[life.node].drift.now(at).monotonic.value();
                 let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.
-                in_flight.retain(|_, until| *until > now + 1_000 * MILLI);
-                let before = in_flight.insert(id.clone(), until.value());
+                in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);
+                let until = until.value();
+                let before = in_flight.insert(id.clone(), InFlight { seq, sent, until });
                 // A copy of a task that ended otherwise takes no credit.
                 let tasks = &self.facts.tasks;
                 let counted = in_flight.keys().filter(|id| !tasks[*id].may_have_ended);
@@ -303,6 +319,25 @@ impl World {
                 self.works(life, client, consumer, named);
             }
             Message::Quiet(_) | Message::Credit(_) => {}
+        }
+    }
+
+    /// Without faults, no client is sent what another one has and can still answer.
+    fn is_delivered_once(&mut self, id: &Arc<str>, seq: u64, sent: u64) {
+        if self.faults != Faults::Harmless {
+            return;
+        }
+        // All clocks can be fast by 60,000 ppm. A serving node counts the time to answer from
+        // before the delivery was sent.
+        let time = self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST;
+        let clients = self.clients.clients.iter();
+        let copies = clients.filter_map(|client| client.in_flight.get(id));
+        let is_early = |it: &&InFlight| it.seq == seq && sent < it.sent + time;
+        if let Some(copy) = copies.filter(is_early).max_by_key(|it| it.sent) {
+            let after = (sent - copy.sent) / MILLI;
+            self.check(Err(format!(
+                "{id} is sent again {after} ms after it was sent"
+            )));
         }
     }
 

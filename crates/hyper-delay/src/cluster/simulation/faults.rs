@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::world::{Happening, MILLI, World};
+use super::{
+    Faults,
+    world::{Happening, MILLI, World},
+};
 use crate::cluster::shard::PeerId;
 
 impl World {
@@ -16,7 +19,11 @@ impl World {
             true => self.random.u64(10..400) * MILLI,
             false => self.random.u64(400..6_000) * MILLI,
         };
-        match self.random.u8(0..9) {
+        let kind = match self.faults {
+            Faults::All => self.random.u8(0..10),
+            Faults::Harmless => *self.random.choice(&[7, 9]).expect("there are two"),
+        };
+        match kind {
             0 | 1 => self.lose_power(node, time),
             2 => {
                 self.end(node);
@@ -34,14 +41,14 @@ impl World {
                     self.break_link(link);
                 }
             }
-            8 if self.random.bool() => {
+            8 => self.log_is_down_until = self.at + time / 2,
+            _ => {
                 self.hand_over(node);
                 let life = self.life(node);
-                let pause = self.random.u64(0..20) * MILLI;
+                let most = *self.random.choice(&[20, 1_500]).expect("there are two");
+                let pause = self.random.u64(0..most) * MILLI;
                 self.after(pause, Happening::End(life));
-                self.after(pause + time, Happening::Start(node));
             }
-            _ => self.log_is_down_until = self.at + time / 2,
         }
         let pause = self.random.u64(20..3_000) * MILLI;
         self.after(pause, Happening::Fault);

@@ -18,6 +18,9 @@ use crate::{
     scheduler::{ConsumerId, CopyOf, Input, Message, Next},
 };
 
+/// A message on a link is on its way for this long at the most.
+pub(super) const SLOWEST: u64 = 900 * MILLI;
+
 /// A link from a serving node to another one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
@@ -103,7 +106,7 @@ impl World {
     fn notes(&mut self, epoch: u64, message: &ToServing) {
         match message {
             ToServing::Told(consumer, Told::Deliver(copy)) => {
-                let sent = self.facts.sent(*consumer, &copy.subject, epoch);
+                let sent = self.facts.sent(*consumer, &copy.subject, (epoch, self.at));
                 self.check(sent);
             }
             ToServing::Told(
@@ -138,7 +141,7 @@ impl World {
     fn arrival(&mut self, peer: PeerId, way: usize) -> (PeerId, u64) {
         let mut delay = self.random.u64(20_000..3 * MILLI);
         if !self.is_calm() && self.random.u8(0..60) == 0 {
-            delay = self.random.u64(MILLI..900 * MILLI);
+            delay = self.random.u64(MILLI..SLOWEST);
         }
         let at = self.at;
         let link = self.links.get_mut(&peer).expect("it was found");

@@ -19,7 +19,7 @@ impl World {
     /// Returns how long something is on its way. `None`: it is lost.
     pub(super) fn delay(&mut self) -> Option<u64> {
         let usual = self.random.u64(50_000..5 * MILLI);
-        if self.is_calm() {
+        if self.is_faultless() {
             return Some(usual);
         }
         match self.random.u8(0..100) {
@@ -36,7 +36,7 @@ impl World {
             let process = self.nodes[life.node].process.as_ref().expect("it runs");
             *synced = process.shards[usize::from(shard.0)].applied();
         }
-        let times = 1 + u8::from(!self.is_calm() && self.random.u8(0..50) == 0);
+        let times = 1 + u8::from(!self.is_faultless() && self.random.u8(0..50) == 0);
         for _ in 0..times {
             if let Some(delay) = self.delay() {
                 let request = request.clone();

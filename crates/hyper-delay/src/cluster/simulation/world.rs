@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use super::{
-    Planted,
+    Faults, Planted,
     checks::Facts,
     clients::Clients,
     links::Link,
@@ -87,6 +87,7 @@ pub(super) enum Part {
 pub(super) struct World {
     pub(super) random: fastrand::Rng,
     pub(super) planted: Planted,
+    pub(super) faults: Faults,
     /// The true time in nanoseconds.
     pub(super) at: u64,
     queue: BTreeMap<(u64, u64), Happening>,
@@ -100,7 +101,7 @@ pub(super) struct World {
     pub(super) cut_until: Vec<u64>,
     members: Arc<[NodeName]>,
     pub(super) charter: Charter,
-    options: Options,
+    pub(super) options: Options,
     pub(super) facts: Facts,
     pub(super) clients: Clients,
     pub(super) links: BTreeMap<PeerId, Link>,
@@ -115,7 +116,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, planted: Planted) -> Self {
+    pub(super) fn new(seed: u64, planted: Planted, faults: Faults) -> Self {
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
@@ -147,11 +148,12 @@ impl World {
             nodes: nodes.into(),
             options: Options {
                 window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
-                ack_timeout: *random.choice(&[1_500, 7_000]).expect("there are two"),
+                ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
             },
             clients: Clients::new(&mut random, charter.shards),
             random,
             planted,
+            faults,
             // A clock that is slow must not show a time before its epoch.
             at: 1_000 * MILLI,
             queue: BTreeMap::new(),
@@ -178,8 +180,8 @@ impl World {
         world
     }
 
-    /// Plays the history to its end.
-    pub(super) fn run(mut self) -> Result<(), String> {
+    /// Plays the history to its end. Returns how many copies were in flight at planned ends.
+    pub(super) fn run(mut self) -> Result<u64, String> {
         let end = self.calm + 60_000 * MILLI;
         while let Some(((at, _), happening)) = self.queue.pop_first() {
             if at > end {
@@ -193,7 +195,8 @@ impl World {
         }
         self.facts.end()?;
         self.all_is_answered()?;
-        self.nodes_agree()
+        self.nodes_agree()?;
+        Ok(self.facts.handed_over())
     }
 
     /// A promise is broken.
@@ -209,8 +212,14 @@ impl World {
         self.queue.insert((self.at + nanos, self.queued), happening);
     }
 
+    /// No node ends any more, and nobody schedules anything.
     pub(super) fn is_calm(&self) -> bool {
         self.at >= self.calm
+    }
+
+    /// Nothing goes wrong any more, or ever.
+    pub(super) fn is_faultless(&self) -> bool {
+        self.faults == Faults::Harmless || self.is_calm()
     }
 
     fn happens(&mut self, happening: Happening) {
@@ -261,7 +270,7 @@ impl World {
             }
             Happening::News(life, shard, event) => self.shard(life, shard, Some(event)),
             Happening::Persist(life, shard, persisting)
-                if !self.is_calm() && self.random.u8(0..16) == 0 =>
+                if !self.is_faultless() && self.random.u8(0..16) == 0 =>
             {
                 let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
                 disk.power_fails_after(self.random.usize(0..2));
@@ -297,8 +306,7 @@ impl World {
             Happening::Fault => self.fault(),
             Happening::End(life) => {
                 if self.life(life.node) == life {
-                    self.leave(life);
-                    self.end(life.node);
+                    self.ends(life);
                 }
             }
             Happening::Start(node) => {
@@ -383,14 +391,19 @@ impl World {
     }
 
     /// A process that leads nothing any more removes its heartbeat before it ends.
-    fn leave(&mut self, life: Life) {
+    fn ends(&mut self, life: Life) {
         let Some(process) = &mut self.nodes[life.node].process else {
             return;
         };
         if process.shards.iter().all(Shard::is_out) {
             let (call, request) = (process.calls.next(), process.lease.leaving());
             self.sends(life, Part::Lease, call, request);
+        } else if self.faults == Faults::Harmless {
+            return self.after(5 * MILLI, Happening::End(life));
         }
+        self.end(life.node);
+        let pause = self.random.u64(10..6_000) * MILLI;
+        self.after(pause, Happening::Start(life.node));
     }
 
     /// Takes a node down.

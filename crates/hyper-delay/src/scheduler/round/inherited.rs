@@ -1,7 +1,9 @@
 use super::{CopyWith, GivenBack};
 use crate::scheduler::{ConsumerId, inherited::Legacy};
 
-/// The copies that an earlier leader has sent in a round. This leader sends no more of them.
+/// The copies of a round of which connections may have some that this leader does not know of: an
+/// earlier leader has sent them, or the node of a connection cannot be reached. This leader sends no
+/// more of them.
 #[derive(Debug)]
 pub(super) struct InheritedCopies {
     copies: Vec<CopyWith>,
@@ -13,6 +15,8 @@ pub(super) struct InheritedCopies {
     after: u32,
     /// How the latest copy failed.
     given_back: Option<GivenBack>,
+    /// This leader has begun the round.
+    is_own: bool,
 }
 
 impl InheritedCopies {
@@ -32,6 +36,22 @@ impl InheritedCopies {
             withheld: legacy.withheld(),
             after,
             given_back,
+            is_own: false,
+        }
+    }
+
+    /// The copies of a round of this leader, after the one with the number `after`: those of a
+    /// consumer that cannot be reached, and `others`. How the latest of those has failed is given if
+    /// one has.
+    pub(super) fn own(after: u32, others: Vec<CopyWith>, given_back: Option<GivenBack>) -> Self {
+        let adopted = u32::try_from(others.len()).unwrap_or(u32::MAX);
+        Self {
+            copies: others,
+            adopted,
+            withheld: adopted.saturating_add(1),
+            after,
+            given_back,
+            is_own: true,
         }
     }
 
@@ -54,9 +74,9 @@ impl InheritedCopies {
         self.after
     }
 
-    /// Whether no connection has reported a copy.
+    /// Whether an earlier leader began the round and no connection has reported a copy.
     pub(super) fn is_unknown(&self) -> bool {
-        !self.is_live() && self.given_back.is_none()
+        !self.is_own && !self.is_live() && self.given_back.is_none()
     }
 
     /// A connection has a copy with that number. Returns false if that is of an earlier round.
@@ -75,6 +95,29 @@ impl InheritedCopies {
     /// A copy was in flight at a hand-over.
     pub(super) const fn withhold(&mut self) {
         self.withheld += 1;
+    }
+
+    /// A copy with that number is gone that no connection has reported. Returns whether it is of
+    /// this round.
+    pub(super) fn gone(&mut self, attempt: u32, has_failed: bool) -> bool {
+        let is_of_round = attempt > self.after && self.missing() > 0;
+        if is_of_round {
+            self.withheld -= 1;
+            if has_failed {
+                self.given_back.get_or_insert_default();
+            }
+        }
+        is_of_round
+    }
+
+    /// A consumer cannot be reached, and may have its copy.
+    pub(super) fn detach(&mut self, consumer: ConsumerId) {
+        let is_it = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
+        if let Some(place) = self.copies.iter().position(is_it) {
+            self.copies.swap_remove(place);
+            self.withheld = self.withheld.max(self.adopted);
+            self.adopted = self.adopted.saturating_sub(1);
+        }
     }
 
     /// The copy of a consumer has failed. Returns false if it has no live copy.

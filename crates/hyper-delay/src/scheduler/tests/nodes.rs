@@ -11,7 +11,7 @@ use race_wheel::Tick;
 
 use super::{
     super::{
-        Acked, Adopted, ConsumerId, Credit, Input, Nacked, ReplyTo, consumer::Consumer,
+        Acked, Adopted, ConsumerId, Credit, GoneCopy, Input, Nacked, ReplyTo, consumer::Consumer,
         quotas::Rate,
     },
     World,
@@ -166,6 +166,56 @@ impl World {
             self.nodes.bar(seq, None, self.now.after(left));
         }
         self.input(Input::Withheld(vec![(seq, left)]));
+    }
+
+    /// A copy of a revision is gone.
+    pub(super) fn gone(&mut self, seq: u64, attempt: u32, has_failed: bool) {
+        self.nodes.barred.remove(&(seq, None));
+        self.input(Input::Gone(vec![GoneCopy {
+            seq,
+            attempt,
+            has_failed,
+        }]));
+    }
+
+    /// The node of a connection cannot be reached. Returns what the connection has, as its node
+    /// would report it.
+    pub(super) fn detach(&mut self, consumer: ConsumerId) -> Vec<Adopted> {
+        let copies = self.scheduler.copies_of(consumer);
+        let in_flight = self.scheduler.in_flight();
+        let in_flight = in_flight.filter(|(holder, _)| *holder == consumer);
+        let in_flight: Vec<Adopted> = in_flight.map(|(_, copy)| copy).collect();
+        let mut known: Vec<_> = in_flight.iter().map(|it| (it.seq, it.attempt)).collect();
+        known.sort_unstable();
+        let copies: Vec<_> = copies.iter().map(|it| (it.seq, it.attempt)).collect();
+        assert_eq!(copies, known);
+        self.nodes.closed(consumer);
+        for copy in &in_flight {
+            self.nodes.bar(copy.seq, None, self.now.after(copy.left));
+        }
+        self.input(Input::Detached(consumer));
+        in_flight
+    }
+
+    /// The revisions that the next leader is not to deliver for some time, one for each copy.
+    pub(super) fn withheld_next(&self) -> Vec<(u64, Duration)> {
+        let scheduler = &self.scheduler;
+        let left = |until: Tick| Duration::from_nanos(until.since(scheduler.now.monotonic));
+        let known = scheduler.in_flight();
+        let known: Vec<_> = known.map(|(_, copy)| (copy.seq, copy.left)).collect();
+        let rounds = scheduler.tasks.rounds();
+        let rounds = rounds.map(|(seq, round)| (seq, round.missing(), round.until()));
+        let others = scheduler.remote.inherited.iter().map(|(seq, legacy)| {
+            let live = known.iter().filter(|(known, _)| *known == seq).count();
+            (seq, legacy.missing(0, live), legacy.until())
+        });
+        let missing = rounds.chain(others).flat_map(|(seq, missing, until)| {
+            std::iter::repeat_n((seq, left(until)), missing as usize)
+        });
+        let mut withheld: Vec<_> = missing.collect();
+        withheld.extend(known);
+        withheld.sort_unstable();
+        withheld
     }
 
     pub(super) fn ack_by_name(&mut self, delivered: &Delivered) {

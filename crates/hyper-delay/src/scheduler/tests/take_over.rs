@@ -1,6 +1,7 @@
 //! A leader that begins after another one.
 
 mod cancel;
+mod detached;
 mod withheld;
 
 use std::time::Duration;

@@ -220,7 +220,7 @@ async fn every_node_reads_what_was_acknowledged_on_another() {
         }
         for peer in &mut peers {
             let counted = |future: &serde_json::Value| {
-                let days = future["days"]["tasks"].as_array().unwrap().iter();
+                let days = future["days"].as_array().unwrap().iter();
                 days.map(|day| day.as_u64().unwrap()).sum::<u64>()
             };
             let future = insist(peer, r#"{"kind":"future"}"#);

@@ -76,16 +76,20 @@ fn with(mut request: Value, name: &str, value: Option<Value>) -> Value {
 fn for_histories(seeds: u64, check: impl Fn(&mut fastrand::Rng, &Pair)) {
     for shards in [1, 3, 8] {
         for seed in 0..seeds {
-            let sides = Side::pair(seed, shards, 1_200);
-            for space in [Space::Waiting, Space::Parked, Space::Dead] {
-                assert!(shards > 3 || sides[1].is_spread(space), "{space:?}");
+            for sides in [
+                Side::pair(seed, shards, 1_200),
+                Side::imported_pair(seed, shards, 1_200),
+            ] {
+                for space in [Space::Waiting, Space::Parked, Space::Dead] {
+                    assert!(shards > 3 || sides[1].is_spread(space), "{space:?}");
+                }
+                let pair = Pair {
+                    single: Client::new(sides[0].stores[0].clone()),
+                    merged: Client::new(sides[1].merged()),
+                    sides,
+                };
+                check(&mut fastrand::Rng::with_seed(seed), &pair);
             }
-            let pair = Pair {
-                single: Client::new(sides[0].stores[0].clone()),
-                merged: Client::new(sides[1].merged()),
-                sides,
-            };
-            check(&mut fastrand::Rng::with_seed(seed), &pair);
         }
     }
 }

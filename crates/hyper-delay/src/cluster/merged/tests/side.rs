@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    cluster::{ShardId, first_seq, merged::Merged, shard_of},
+    cluster::{
+        Charter, ShardId, first_seq,
+        import::{Target, split},
+        merged::Merged,
+        shard_of,
+    },
     ledger::{
         Actor, Advance, Audited, Bulk, Ledger, Op, Order, Outcome, Subject, Sweep, SweepAct, View,
     },
@@ -100,14 +105,62 @@ impl Side {
     pub(super) fn pair(seed: u64, shards: u16, steps: usize) -> [Self; 2] {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut pair = [Self::new(1), Self::new(shards)];
+        Self::go_on(&mut pair, &mut random, steps);
+        pair
+    }
+
+    /// Returns a history of `steps` steps in a server without a cluster, and in this many shards
+    /// that its store is imported into after half of them.
+    pub(super) fn imported_pair(seed: u64, shards: u16, steps: usize) -> [Self; 2] {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut single = [Self::new(1)];
+        Self::go_on(&mut single, &mut random, steps / 2);
+        let [mut single] = single;
+        single.end_jobs();
+        let imported = Self::imported(&single, shards);
+        let mut pair = [single, imported];
+        Self::go_on(&mut pair, &mut random, steps / 2);
+        pair
+    }
+
+    /// Applies the same steps to each side.
+    fn go_on(sides: &mut [Self], random: &mut fastrand::Rng, steps: usize) {
         for _ in 0..steps {
             let (route, id) = (random.u8(0..ROUTES), random.u8(0..IDS));
-            let step = Step::random(&mut random);
-            for side in &mut pair {
+            let step = Step::random(random);
+            for side in &mut *sides {
                 side.apply((&super::side::route(route), &super::side::id(id)), &step);
             }
         }
-        pair
+    }
+
+    /// Returns what is left of a history in a server without a cluster after an import into this
+    /// many shards. No bulk operation may be running.
+    pub(super) fn imported(single: &Self, shards: u16) -> Self {
+        let charter = Charter { cluster: 7, shards };
+        let stores: Vec<Arc<Fake>> = (0..shards).map(|_| Arc::default()).collect();
+        let mut targets: Vec<_> = stores.iter().cloned().map(Target::new).collect();
+        let imported = split(&*single.stores[0], &mut targets, charter).unwrap();
+        let ledgers = stores.iter().zip(0..).map(|(store, shard)| {
+            let first = first_seq(ShardId(shard));
+            Ledger::open_from(store.clone(), 1_000, first).unwrap()
+        });
+        let jobs = single.jobs.iter();
+        Self {
+            ledgers: ledgers.collect(),
+            stores: stores.clone(),
+            jobs: jobs
+                .map(|(job, route)| (imported.jobs[job], route.clone()))
+                .collect(),
+            now: single.now,
+        }
+    }
+
+    /// Ends the bulk operations that are running.
+    pub(super) fn end_jobs(&mut self) {
+        for job in 0..self.jobs.len() {
+            self.apply((&route(0), &id(0)), &Step::End(job));
+        }
     }
 
     pub(super) fn merged(&self) -> Arc<Merged<Fake>> {

@@ -42,6 +42,14 @@ pub(super) enum ClusterHappens {
         left: u64,
     },
     Withhold(usize, u64),
+    /// No connection has a delivery, counted from the latest, in that round or a later one.
+    Gone(usize, u32, bool),
+    /// The node of a connection cannot be reached, and is back with this one: it reports some of
+    /// what it has, and the rest is gone.
+    Detach {
+        consumer: usize,
+        reported: usize,
+    },
     /// A delivery, counted from the latest, is acknowledged; if it is `adopted`, one of those.
     Ack {
         back: usize,
@@ -78,11 +86,17 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         6 => Just(ClusterHappens::Hold(false)),
         2 => any::<bool>().prop_map(|planned| ClusterHappens::TakeOver { planned }),
         8 => consumer.clone().prop_map(ClusterHappens::Report),
-        4 => (back.clone(), consumer, 0..3u32, 0..2_000u64).prop_map(
+        4 => (back.clone(), consumer.clone(), 0..3u32, 0..2_000u64).prop_map(
             |(back, consumer, later, left)| ClusterHappens::Adopt { back, consumer, later, left }
         ),
         4 => (back.clone(), 0..2_000u64).prop_map(|(back, left)| {
             ClusterHappens::Withhold(back, left)
+        }),
+        3 => (back.clone(), 0..3u32, any::<bool>()).prop_map(|(back, later, has_failed)| {
+            ClusterHappens::Gone(back, later, has_failed)
+        }),
+        3 => (consumer, 0..4usize).prop_map(|(consumer, reported)| {
+            ClusterHappens::Detach { consumer, reported }
         }),
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
             ClusterHappens::Ack { back, adopted, by_name }
@@ -182,6 +196,14 @@ pub(super) fn step(
                 world.withhold(delivered.seq, Duration::from_millis(left));
             }
         }
+        ClusterHappens::Gone(back, later, has_failed) => {
+            if let Some(delivered) = nth_latest(world, back) {
+                world.gone(delivered.seq, delivered.attempt + later, has_failed);
+            }
+        }
+        ClusterHappens::Detach { consumer, reported } => {
+            detach(world, client, reports, (consumer, reported));
+        }
         ClusterHappens::Ack {
             back,
             adopted,
@@ -227,7 +249,7 @@ impl Reports {
 }
 
 fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, planned: bool) {
-    let withheld = world.scheduler.withheld_next();
+    let withheld = world.withheld_next();
     let in_flight: Vec<_> = world.scheduler.in_flight().collect();
     let unreported = client.consumers.iter().map(|consumer| {
         let routes = world.scheduler.routes.iter();
@@ -248,6 +270,29 @@ fn take_over(world: &mut World, client: &mut Client, reports: &mut Reports, plan
     if planned {
         for (seq, left) in withheld {
             world.withhold(seq, left);
+        }
+    }
+}
+
+fn detach(
+    world: &mut World,
+    client: &mut Client,
+    reports: &mut Reports,
+    (place, reported): (usize, usize),
+) {
+    let Some(detached) = client.consumers.get(place).copied() else {
+        return;
+    };
+    let _unwritten = world.sockets.unblock(detached);
+    let copies = world.detach(detached);
+    let consumer = world.connect(&[]);
+    client.consumers[place] = consumer;
+    reports.unreported.retain(|(holder, _)| *holder != detached);
+    for (number, copy) in copies.into_iter().enumerate() {
+        if number < reported {
+            adopt(world, reports, consumer, copy);
+        } else {
+            world.gone(copy.seq, copy.attempt, true);
         }
     }
 }

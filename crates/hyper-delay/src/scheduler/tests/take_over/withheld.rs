@@ -8,17 +8,41 @@ use crate::scheduler::{Adopted, Input, tests::world::Delivered};
 #[test]
 fn a_delivery_that_nobody_reports_is_withheld_for_its_time_and_its_round_counts() {
     let (mut world, consumer) = shard();
-    let withheld = world.scheduler.withheld_next();
+    let withheld = world.withheld_next();
     let seq = first(&world).seq;
     assert_eq!(withheld, [(seq, Duration::from_secs(1))]);
     world.take_over(&[consumer]);
     world.withhold(seq, withheld[0].1);
     begin(&mut world, consumer);
-    assert_eq!(world.scheduler.withheld_next(), withheld);
+    assert_eq!(world.withheld_next(), withheld);
     world.run(999);
     assert_eq!(rounds(&world), [1]);
     world.run(1);
     assert_eq!(rounds(&world), [1, 2], "at once: it has not failed");
+}
+
+#[test]
+fn a_withheld_delivery_that_is_gone_is_sent_again_at_once_and_has_not_failed() {
+    for is_read in [false, true] {
+        let (mut world, consumer) = shard();
+        let copy = first(&world);
+        world.take_over(&[consumer]);
+        world.withhold(copy.seq, Duration::from_secs(1));
+        if is_read {
+            begin(&mut world, consumer);
+            world.gone(copy.seq, copy.attempt - 1, false);
+            assert_eq!(rounds(&world), [1], "it is not of that round");
+        }
+        world.gone(copy.seq, copy.attempt, false);
+        if !is_read {
+            begin(&mut world, consumer);
+        }
+        // At once, so it has not failed.
+        world.settle();
+        let again = if is_read { 2 } else { 1 };
+        assert_eq!(rounds(&world), [1, again]);
+        invariants::check(&world);
+    }
 }
 
 #[test]

@@ -1,0 +1,84 @@
+//! Connections whose node cannot be reached for a while.
+
+use std::time::Duration;
+
+use super::{super::invariants, begin, first, rounds, shard};
+use crate::{
+    protocol::Reply,
+    scheduler::{Adopted, ConsumerId, tests::World},
+};
+
+/// The connection of the only delivery is detached. Returns what it has.
+fn detach(world: &mut World, consumer: ConsumerId) -> Adopted {
+    let copies = world.detach(consumer);
+    invariants::check(world);
+    let [copy] = &copies[..] else {
+        panic!("{copies:?}");
+    };
+    copy.clone()
+}
+
+#[test]
+fn a_delivery_of_a_connection_that_is_back_in_time_is_not_repeated() {
+    let (mut world, consumer) = shard();
+    let copy = detach(&mut world, consumer);
+    let back = world.connect(&[]);
+    begin(&mut world, back);
+    world.run(500);
+    let left = Duration::from_millis(500);
+    world.adopt(back, Adopted { left, ..copy });
+    let mut delivery = first(&world);
+    delivery.consumer = back;
+    world.ack_by_name(&delivery);
+    world.run(2_000);
+    assert_eq!(rounds(&world), [1]);
+    let acked =
+        |(_, reply): &(ConsumerId, Reply)| matches!(reply, Reply::Acked { removed: true, .. });
+    assert!(world.replies.iter().any(acked));
+}
+
+#[test]
+fn a_delivery_of_a_connection_that_stays_away_times_out_as_any_other() {
+    let (mut world, consumer) = shard();
+    detach(&mut world, consumer);
+    let other = world.connect(&[]);
+    begin(&mut world, other);
+    world.run(999);
+    assert_eq!(rounds(&world), [1]);
+    world.run(1);
+    assert_eq!(rounds(&world), [1], "it has failed: there is a retry delay");
+    world.run(20);
+    assert_eq!(rounds(&world), [1, 2]);
+    invariants::check(&world);
+}
+
+#[test]
+fn a_delivery_that_is_gone_when_its_node_is_back_has_failed() {
+    let (mut world, consumer) = shard();
+    let copy = detach(&mut world, consumer);
+    let other = world.connect(&[]);
+    begin(&mut world, other);
+    world.run(100);
+    world.gone(copy.seq, copy.attempt, true);
+    assert_eq!(rounds(&world), [1]);
+    world.run(20);
+    assert_eq!(rounds(&world), [1, 2]);
+    world.gone(copy.seq, copy.attempt, true);
+    world.run(500);
+    assert_eq!(rounds(&world), [1, 2], "it is not of that round");
+    invariants::check(&world);
+}
+
+#[test]
+fn a_late_ack_of_a_connection_that_stayed_away_finishes_the_task() {
+    let (mut world, consumer) = shard();
+    detach(&mut world, consumer);
+    let back = world.connect(&[]);
+    world.run(2_000);
+    let mut delivery = first(&world);
+    delivery.consumer = back;
+    world.ack_by_name(&delivery);
+    begin(&mut world, back);
+    world.run(2_000);
+    assert_eq!(rounds(&world), [1]);
+}
