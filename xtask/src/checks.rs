@@ -23,7 +23,8 @@ pub(crate) fn lint() -> Outcome {
 pub(crate) fn test() -> Outcome {
     Step::cargo("test --workspace").run()?;
     Step::cargo("test -p hyper-delay --features cluster --lib cluster::log::etcd").run()?;
-    Step::cargo("test -p hyper-delay --features cluster --test cluster --test cluster_command").run()
+    Step::cargo("test -p hyper-delay --features cluster --test cluster --test cluster_command")
+        .run()
 }
 
 pub(crate) fn docs() -> Outcome {
