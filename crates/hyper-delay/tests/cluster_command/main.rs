@@ -126,9 +126,11 @@ fn nodes_join_are_shown_and_are_removed() {
 fn tasks_of_a_stopped_server_are_imported() {
     const TASKS: usize = 300;
 
-    let etcd = Etcd::start();
-    let a = Node::new("a", "127.0.0.1:7102", etcd.url());
-    let b = Node::new("b", "127.0.0.1:7202", etcd.url());
+    let folder = tempfile::tempdir().unwrap();
+    let etcd = Etcd::start(folder.path(), 1, &[], "http");
+    let url = &*etcd.urls()[0];
+    let a = Node::new("a", "127.0.0.1:7102", url);
+    let b = Node::new("b", "127.0.0.1:7202", url);
     let lines = (0..TASKS).map(|number| {
         let route = number % 20;
         format!(
