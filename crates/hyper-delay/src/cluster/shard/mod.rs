@@ -28,6 +28,8 @@ use super::{
     log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::{Now, nanos},
     scheduler::Next,
@@ -59,6 +61,9 @@ pub(crate) struct Shard<S: Store> {
     trimming: Trimming,
     stopped: Option<Stopped>,
     effects: Effects<S>,
+    /// The ledger of the last leadership: a planted fault.
+    #[cfg(test)]
+    kept: Option<crate::committer::Stage<S>>,
 }
 
 impl<S: Store> Shard<S> {
@@ -87,6 +92,8 @@ impl<S: Store> Shard<S> {
             replica,
             setup,
             effects: Effects::default(),
+            #[cfg(test)]
+            kept: None,
         })
     }
 
@@ -277,7 +284,11 @@ impl<S: Store> Shard<S> {
 
     /// Leads the shard no longer, and says so to the log.
     fn resign(&mut self, fence: Fence) {
-        if self.leading.take().is_some() {
+        if let Some(_leading) = self.leading.take() {
+            #[cfg(test)]
+            if is_planted(Planted::KeepsTheLedger) {
+                self.kept = Some(_leading.stage);
+            }
             self.audience_ends(fence);
             self.effects.changes.push(Leadership::Ends(fence));
         }

@@ -58,6 +58,11 @@ impl World {
             _ => 0,
         };
         let answer = self.log.carry_out(request);
+        if let Request::Trim { shard, .. } = request
+            && self.log.shard(*shard).journal.is_empty()
+        {
+            return self.check(Err(format!("the journal of shard {} is empty", shard.0)));
+        }
         if let Request::Append { fence, seq, entry } = request
             && self.log.last(fence.shard) != before
         {
@@ -70,7 +75,11 @@ impl World {
             let leader = self.log.shard(*shard).leader.clone();
             self.spread(*shard, || Event::Leader(leader.clone()));
         }
-        if let Some(delay) = self.delay() {
+        let delay = match self.slow_until[life.node] > self.at {
+            true => Some(self.random.u64(300..490) * MILLI),
+            false => self.delay(),
+        };
+        if let Some(delay) = delay {
             self.after(delay, Happening::Answer(life, part, call, Ok(answer)));
         }
     }
