@@ -28,9 +28,8 @@
 //!
 //! Let `ttl` be the length of a lease.
 //!
-//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a beat,
-//!    and
-//!    every such answer moves its end to 7/8 `ttl` after that beat was *sent*, if the term has not
+//! 1. A node acts under a lease only within its *term*. A term begins with the answer to a beat.
+//!    Every such answer moves its end to 7/8 `ttl` after that beat was *sent*, if the term has not
 //!    ended when the answer is there. After the end the node uses a new lease, which it announces
 //!    no earlier than one `ttl` after that beat was sent ([`lease`](super::lease)).
 //! 2. A node acts for a shard only under the lease with which it leads. A serving node acts for

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+use super::simulation::{Planted, is_planted};
 use super::{
     Charter, ShardId,
     entry::{self, BadEntry, Change, Encoded, Hash, Header},
@@ -167,6 +169,12 @@ impl<S: Store> Replica<S> {
     /// If it is not, does not belong to what the store contains, or the store fails.
     pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8]) -> Result<(), NotApplied> {
         let applied = self.applied.seq;
+        #[cfg(test)]
+        if is_planted(Planted::AppliesInAnyOrder) {
+            let (header, change) = entry::decode(bytes).expect("it is whole");
+            let applied = self.after(seq, header.now, entry::hash(bytes), bytes.len());
+            return Ok(self.commit(applied, change)?);
+        }
         if seq != applied + 1 {
             return Err(NotApplied::Gap {
                 found: seq,
@@ -251,6 +259,12 @@ impl<S: Store> Persisting<S> {
     ///
     /// If the disk fails.
     pub(crate) fn run(self) -> Result<u64, StoreError> {
+        #[cfg(test)]
+        if is_planted(Planted::NotesBeforeSync) {
+            let mut note = Batch::new();
+            note.put(Space::Meta, key::SYNCED, record::encode(&self.applied));
+            self.store.commit(note, Durability::Written)?;
+        }
         self.store.sync()?;
         let mut note = Batch::new();
         note.put(Space::Meta, key::SYNCED, record::encode(&self.applied));

@@ -118,18 +118,18 @@ impl Lending {
         }
     }
 
-    /// The connection has no route of a shard any more: everything is recalled.
+    /// The connection has no route of a shard any more: everything is recalled. Whether the shard
+    /// wants more is remembered, because its leader says so once.
     pub(super) fn retire(&mut self, shard: ShardId) {
         if let Some(loan) = self.loans.get_mut(&shard) {
             loan.is_retired = true;
-            loan.wants = false;
         }
     }
 
     /// A shard has something for the connection, and no credit left.
     pub(super) fn wanted(&mut self, shard: ShardId) {
         if let Some(loan) = self.loans.get_mut(&shard) {
-            loan.wants = !loan.is_retired;
+            loan.wants = true;
         }
     }
 
@@ -145,9 +145,6 @@ impl Lending {
         if let Some(loan) = self.loans.get_mut(&shard) {
             loan.lent = loan.lent.saturating_sub(credit);
             loan.recalled = loan.recalled.saturating_sub(credit);
-            if loan.is_retired && loan.lent == 0 {
-                self.loans.remove(&shard);
-            }
         }
     }
 
@@ -240,7 +237,8 @@ impl Lending {
     /// Recalls credit for a shard that wants some. What is on its way back can take as long as a
     /// copy is in flight, so others are asked meanwhile, each once.
     fn recall(&mut self, changes: &mut Vec<Change>) {
-        let wanting = self.loans.values().filter(|loan| loan.wants);
+        let wanting = self.loans.values();
+        let wanting = wanting.filter(|loan| loan.wants && loan.is_open());
         let Some(has) = wanting.map(|loan| loan.lent).min() else {
             return;
         };

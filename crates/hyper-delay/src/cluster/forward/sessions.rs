@@ -10,6 +10,8 @@ use super::{
     session::{NEVER, Partner, Pending, Queueable, Session, State, Up, What},
     wire::{Holds, ToLeader},
 };
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     authority::Authority,
     clock::nanos,
@@ -301,8 +303,14 @@ impl Forwarder {
         session.awaiting.clear();
         let pending = std::mem::take(&mut session.pending);
         if let State::Up(up) = before {
-            up.authority.revoke();
             session.ended = now;
+            #[cfg(test)]
+            let is_kept = is_planted(Planted::KeepsTheOutbox);
+            #[cfg(not(test))]
+            let is_kept = false;
+            if !is_kept {
+                up.authority.revoke();
+            }
             self.effects.revoked.push(up.authority);
         }
         for (_, pending) in pending {

@@ -9,6 +9,8 @@ use std::{sync::Arc, time::Duration};
 use race_wheel::Tick;
 
 use super::{Shard, lead::Leading};
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
@@ -195,6 +197,10 @@ impl<S: Store> Shard<S> {
             && writing.asked.take_if(|asked| *asked == call).is_some()
         {
             writing.again = again;
+            #[cfg(test)]
+            if is_planted(Planted::UnansweredIsFailed) {
+                leading.writing = None;
+            }
         }
     }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use race_wheel::Tick;
 
 use super::{Shard, asked::reply_to, away::Away};
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
@@ -258,6 +260,10 @@ impl<S: Store> Shard<S> {
                 subject,
                 confirm,
             } => {
+                #[cfg(test)]
+                let subject = self.planted(peer, consumer, subject);
+                let audience = &mut self.audience;
+                let of = |there| audience.of(peer, there);
                 let consumer = match confirm {
                     Some(_) => audience.asking(peer, consumer),
                     None => of(consumer).unwrap_or(NO_CONSUMER),
@@ -303,6 +309,23 @@ impl<S: Store> Shard<S> {
         };
         if let Some(input) = input {
             self.asked(input, now);
+        }
+    }
+
+    /// An ack of a delivery that this leader does not have in flight names none: a planted fault.
+    #[cfg(test)]
+    fn planted(&self, peer: PeerId, there: ConsumerId, subject: Subject) -> Subject {
+        let known = self.audience.of(peer, there).zip(self.leading.as_ref());
+        let is_known = known.is_some_and(|(consumer, leading)| {
+            let copies = leading.scheduler.copies_of(consumer);
+            copies.iter().any(|copy| copy.seq == subject.seq)
+        });
+        match is_planted(Planted::DropsOlderAcks) && !is_known {
+            true => Subject {
+                seq: u64::MAX,
+                ..subject
+            },
+            false => subject,
         }
     }
 

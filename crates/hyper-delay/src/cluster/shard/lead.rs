@@ -52,7 +52,12 @@ impl<S: Store> Shard<S> {
     /// Leads the shard from now on. Everything that is in the journal is applied.
     pub(super) fn lead(&mut self, fence: Fence, now: Now) {
         match self.leading(fence, now) {
-            Ok(leading) => {
+            #[cfg_attr(not(test), expect(unused_mut, reason = "a test plants a fault"))]
+            Ok(mut leading) => {
+                #[cfg(test)]
+                if let Some(kept) = self.kept.take() {
+                    leading.stage = kept;
+                }
                 self.leading = Some(Box::new(leading));
                 self.effects.changes.push(Leadership::Begins(fence));
                 self.audience_begins(now);

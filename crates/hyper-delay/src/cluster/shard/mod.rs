@@ -29,6 +29,8 @@ use super::{
     log::{Answer, Fence, Leader, NodeName, Request, Unanswered},
     replica::{NotApplied, Persisting, Replica},
 };
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::{Now, nanos},
     metrics::ShardGauges,
@@ -64,6 +66,9 @@ pub(crate) struct Shard<S: Store> {
     stopped: Option<Stopped>,
     fetching: Fetching,
     effects: Effects<S>,
+    /// The ledger of the last leadership: a planted fault.
+    #[cfg(test)]
+    kept: Option<crate::committer::Stage<S>>,
 }
 
 impl<S: Store> Shard<S> {
@@ -93,6 +98,8 @@ impl<S: Store> Shard<S> {
             replica,
             setup,
             effects: Effects::default(),
+            #[cfg(test)]
+            kept: None,
         })
     }
 
@@ -310,7 +317,11 @@ impl<S: Store> Shard<S> {
 
     /// Leads the shard no longer, and says so to the log.
     fn resign(&mut self, fence: Fence) {
-        if self.leading.take().is_some() {
+        if let Some(_leading) = self.leading.take() {
+            #[cfg(test)]
+            if is_planted(Planted::KeepsTheLedger) {
+                self.kept = Some(_leading.stage);
+            }
             self.audience_ends(fence);
             self.effects.changes.push(Leadership::Ends(fence));
         }

@@ -8,6 +8,8 @@ use super::{
     PeerId, Shard,
     audience::{Audience, Peer},
 };
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::{Now, nanos},
     cluster::{
@@ -103,6 +105,10 @@ impl<S: Store> Shard<S> {
             return;
         };
         for consumer in self.audience.remove(peer) {
+            #[cfg(test)]
+            if is_planted(Planted::ClosesDetached) {
+                self.input(Input::Closed(consumer), now);
+            }
             if let Some(leading) = &self.leading {
                 for copy in leading.scheduler.copies_of(consumer) {
                     self.audience.away.add(&node, copy);

@@ -17,8 +17,11 @@ pub(super) struct Known {
     /// A schedule was acknowledged.
     pub(super) is_scheduled: bool,
     pub(super) deliveries: usize,
-    /// An ack or a cancel of it was sent. If it was not answered, the task can be there or not.
-    pub(super) may_have_ended: bool,
+    /// How many acks and cancels of it were sent. If they were not answered, the task can be there or
+    /// not.
+    pub(super) endings: usize,
+    /// It is dead after this many failed rounds.
+    pub(super) max_attempts: Option<u32>,
     /// When an ack or a cancel of it was confirmed, in true nanoseconds.
     pub(super) ended: Option<u64>,
     /// The leadership that confirmed it.
@@ -93,6 +96,16 @@ impl Facts {
         Ok(at)
     }
 
+    /// An ack is answered: it has removed its task, or not.
+    pub(super) fn acked(&self, id: &Arc<str>, removed: bool) -> Result<(), String> {
+        let known = self.tasks.get(id).ok_or(format!("{id} is unknown"))?;
+        // A dead letter is not in flight any more.
+        match removed || known.endings > 1 || known.max_attempts.is_some() {
+            true => Ok(()),
+            false => Err(format!("the only ack of {id} did not remove it")),
+        }
+    }
+
     /// A leader says that a task has ended.
     pub(super) fn confirmed(&mut self, id: &Arc<str>, epoch: u64) {
         if let Some(known) = self.tasks.get_mut(id) {
@@ -135,10 +148,12 @@ impl Facts {
         self.handed_over
     }
 
-    /// All faults are over, and there was time for everything.
-    pub(super) fn end(&self) -> Result<(), String> {
+    /// All faults are over, and there was time for everything. `is_dead` says whether a task is a
+    /// dead letter.
+    pub(super) fn end(&self, is_dead: impl Fn(&str) -> bool) -> Result<(), String> {
         for (id, known) in &self.tasks {
-            if known.is_scheduled && !known.may_have_ended {
+            let has_ended = known.max_attempts.is_some() && is_dead(id);
+            if known.is_scheduled && known.endings == 0 && !has_ended {
                 let times = known.deliveries;
                 return Err(format!(
                     "{id} was acknowledged and lost ({times} deliveries)"

@@ -2,21 +2,16 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{
-    Faults,
-    links::SLOWEST,
-    node::CREDIT,
-    world::{Happening, Life, MILLI, START, World},
-};
+use super::world::{Happening, Life, MILLI, START, World};
 use crate::{
     cluster::{forward::Event, shard_of},
-    protocol::{Compression, Headers, Line, Mode, Named, Reply, Request, Schedule},
+    protocol::{Compression, Headers, Line, Mode, Request, Schedule, Terms},
     record,
-    scheduler::{Ask, ConsumerId, Input, Message},
+    scheduler::{Ask, ConsumerId, Input},
     store::{ReadStore as _, Space, fake::Fake},
 };
 
-/// The first client schedules and cancels; the others take deliveries.
+/// The first client schedules and cancels; it can take deliveries, as the others do.
 const PRODUCER: usize = 0;
 
 /// What the clients do.
@@ -27,31 +22,35 @@ pub(super) struct Clients {
     made: usize,
     /// A route of each shard.
     routes: Vec<Arc<str>>,
+    /// The first client takes deliveries, too.
+    producer_consumes: bool,
+    /// The percentage of registrations that are exclusive.
+    exclusive: u8,
     /// The percentage of deliveries that are given back or not answered.
-    lazy: u8,
-    clients: Vec<Client>,
+    pub(super) lazy: u8,
+    pub(super) clients: Vec<Client>,
     /// The number of the last connection.
     last: ConsumerId,
 }
 
 /// A client.
 #[derive(Debug, Default)]
-struct Client {
+pub(super) struct Client {
     /// Its connection and the process that it is to.
-    connection: Option<(ConsumerId, Life)>,
-    credit: Option<u16>,
+    pub(super) connection: Option<(ConsumerId, Life)>,
+    pub(super) credit: Option<u16>,
     /// What it has and has not answered.
-    in_flight: BTreeMap<Arc<str>, InFlight>,
+    pub(super) in_flight: BTreeMap<Arc<str>, InFlight>,
 }
 
 /// A delivery that a client has not answered.
 #[derive(Debug, Clone, Copy)]
-struct InFlight {
-    seq: u64,
+pub(super) struct InFlight {
+    pub(super) seq: u64,
     /// When its leader has sent it, in true nanoseconds.
-    sent: u64,
+    pub(super) sent: u64,
     /// The end of its time on the clock of the client's node.
-    until: u64,
+    pub(super) until: u64,
 }
 
 impl Clients {
@@ -73,6 +72,8 @@ impl Clients {
             tasks: random.usize(5..120),
             made: 0,
             routes: (0..shards).map(of).collect(),
+            producer_consumes: random.bool(),
+            exclusive: *random.choice(&[0, 0, 20]).expect("there are some"),
             lazy: random.u8(0..40),
             clients,
             last: 0,
@@ -83,7 +84,11 @@ impl Clients {
         self.routes[task % self.routes.len()].clone()
     }
 
-    fn of(&self, consumer: ConsumerId) -> Option<usize> {
+    fn consumes(&self, client: usize) -> bool {
+        client != PRODUCER || self.producer_consumes
+    }
+
+    pub(super) fn of(&self, consumer: ConsumerId) -> Option<usize> {
         let mut clients = self.clients.iter();
         clients.position(|client| client.connection.is_some_and(|(it, _)| it == consumer))
     }
@@ -95,7 +100,7 @@ pub(super) fn has_content(disk: &Fake, seq: u64) -> bool {
     disk.get(Space::Tasks, &key).expect("it is whole").is_some()
 }
 
-fn asked(consumer: ConsumerId, request: Request) -> Event {
+pub(super) fn asked(consumer: ConsumerId, request: Request) -> Event {
     let line = Line {
         tag: None,
         token: None,
@@ -117,6 +122,7 @@ impl World {
                 let is_there = self.life(life.node) == life;
                 let goes = !self.is_calm() && self.random.u8(0..100) == 0;
                 if is_there && !goes {
+                    self.leaves_a_route(client, consumer);
                     continue;
                 }
                 self.clients.clients[client].connection = None;
@@ -141,9 +147,9 @@ impl World {
             self.clients.clients[client].connection = Some((consumer, life));
             let opened = Event::Input(Input::Opened(consumer));
             self.after(0, Happening::Forwarder(life, opened));
-            if client != PRODUCER {
+            if self.clients.consumes(client) {
                 for route in 0..self.clients.routes.len() {
-                    self.registers(client, consumer, route);
+                    self.registers(client, consumer, route, true);
                 }
             }
         }
@@ -151,7 +157,25 @@ impl World {
         self.after(pause, Happening::Clients);
     }
 
-    fn registers(&mut self, client: usize, consumer: ConsumerId, route: usize) {
+    /// Now and then a client leaves a route, and registers it again a little later.
+    fn leaves_a_route(&mut self, client: usize, consumer: ConsumerId) {
+        if !self.is_calm() && self.clients.consumes(client) && self.random.u8(0..60) == 0 {
+            let route = self.random.usize(0..self.clients.routes.len());
+            self.registers(client, consumer, route, false);
+            let pause = self.random.u64(1..2_000) * MILLI;
+            let again = Happening::Registers(client, consumer, route, true);
+            self.after(pause, again);
+        }
+    }
+
+    /// A client registers a route, or leaves it, unless it has another connection since.
+    pub(super) fn registers(
+        &mut self,
+        client: usize,
+        consumer: ConsumerId,
+        route: usize,
+        joins: bool,
+    ) {
         let clients = &self.clients;
         let Some((connected, life)) = clients.clients[client].connection else {
             return;
@@ -159,13 +183,35 @@ impl World {
         if connected != consumer {
             return;
         }
-        let register = Request::Register {
-            route: clients.routes[route].clone(),
-            credit: clients.clients[client].credit,
-            mode: Mode::Shared,
-            accept: None,
+        let name = clients.routes[route].clone();
+        let request = match joins {
+            false => Request::Unregister { route: name },
+            true => Request::Register {
+                route: name,
+                credit: clients.clients[client].credit,
+                mode: match self.random.u8(0..100) < clients.exclusive {
+                    true => Mode::Exclusive,
+                    false => Mode::Shared,
+                },
+                accept: None,
+            },
         };
-        self.after(0, Happening::Forwarder(life, asked(consumer, register)));
+        self.after(0, Happening::Forwarder(life, asked(consumer, request)));
+    }
+
+    /// A client has a route no longer, and registers it again.
+    pub(super) fn registers_again(
+        &mut self,
+        client: usize,
+        consumer: ConsumerId,
+        route: &str,
+        pause: u64,
+    ) {
+        let mut routes = self.clients.routes.iter();
+        let route = routes.position(|it| **it == *route);
+        let route = route.expect("it is one of them");
+        let again = Happening::Registers(client, consumer, route, true);
+        self.after(pause, again);
     }
 
     /// A client schedules or cancels a task.
@@ -185,6 +231,7 @@ impl World {
             let id: Arc<str> = format!("task-{task}").into();
             let known = self.facts.tasks.entry(id).or_default();
             known.fire_at = START + self.at / MILLI + ahead;
+            known.max_attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
             self.schedules(task);
         }
         let most = self.calm / MILLI / (self.clients.tasks as u64);
@@ -205,7 +252,12 @@ impl World {
             payload: vec![7; task % 100].into(),
             replace: false,
             headers: Headers::default(),
-            terms: None,
+            terms: known.max_attempts.map(|most| {
+                Box::new(Terms {
+                    max_attempts: Some(most),
+                    ..Terms::default()
+                })
+            }),
         });
         self.asks(request);
         let pause = self.random.u64(1..3_000) * MILLI;
@@ -215,7 +267,7 @@ impl World {
     /// A client that got no answer to a schedule sends it again, or gives up.
     pub(super) fn unanswered(&mut self, task: usize) {
         let known = &self.facts.tasks[&*format!("task-{task}")];
-        let is_unknown = !known.is_scheduled && !known.may_have_ended;
+        let is_unknown = !known.is_scheduled && known.endings == 0;
         if is_unknown && !self.is_calm() && self.random.u8(0..5) > 0 {
             self.schedules(task);
         }
@@ -228,7 +280,7 @@ impl World {
             // A schedule that is still on its way would make the task anew.
             return;
         }
-        self.may_have_ended(&id);
+        self.may_end(&id);
         let route = self.clients.route(task);
         self.asks(Request::Cancel { route, id });
     }
@@ -240,150 +292,5 @@ impl World {
             let event = asked(consumer, request);
             self.after(delay, Happening::Forwarder(life, event));
         }
-    }
-
-    /// A message reaches a client.
-    pub(super) fn received(&mut self, life: Life, consumer: ConsumerId, message: Message) {
-        let at = self.at;
-        let Some(client) = self.clients.of(consumer) else {
-            return;
-        };
-        match message {
-            Message::Reply { reply, .. } => {
-                let (id, ends) = match reply {
-                    Reply::Scheduled { id, .. } => {
-                        let known = self.facts.tasks.get_mut(&id);
-                        known.expect("it was scheduled").is_scheduled = true;
-                        return;
-                    }
-                    Reply::Acked { id, removed, .. } => (id, removed),
-                    // A copy that is in flight can still arrive.
-                    Reply::Cancelled {
-                        id,
-                        found,
-                        in_flight,
-                        ..
-                    } => (id, found && !in_flight),
-                    Reply::Error(refusal) if client != PRODUCER && refusal.id.is_none() => {
-                        // It was a register: it is sent again.
-                        if let Some(route) = refusal.route {
-                            let mut routes = self.clients.routes.iter();
-                            let route = routes.position(|it| *it == route);
-                            self.registers(client, consumer, route.expect("it is one of them"));
-                        }
-                        return;
-                    }
-                    _ => return,
-                };
-                let known = self.facts.tasks.get_mut(&id).expect("it was scheduled");
-                if ends {
-                    known.ended.get_or_insert(at);
-                }
-            }
-            Message::Deliver {
-                seq,
-                route,
-                id,
-                attempt,
-                until,
-                ..
-            } => {
-                let wall = START + at / MILLI + 200;
-                let sent = match self.facts.delivered((consumer, &id), (seq, attempt), wall) {
-                    Ok(sent) => sent,
-                    Err(broken) => return self.check(Err(broken)),
-                };
-                self.is_delivered_once(&id, seq, sent);
-                let now = self.nodes[life.node].drift.now(at).monotonic.value();
-                let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
-                let in_flight = &mut self.clients.clients[client].in_flight;
-                // The clock of the leader can be fast.
-                in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);
-                let until = until.value();
-                let before = in_flight.insert(id.clone(), InFlight { seq, sent, until });
-                // A copy of a task that ended otherwise takes no credit.
-                let tasks = &self.facts.tasks;
-                let counted = in_flight.keys().filter(|id| !tasks[*id].may_have_ended);
-                let many = counted.count() > usize::from(credit);
-                if before.is_some() {
-                    self.check(Err(format!("{id} is delivered twice at a time")));
-                }
-                if many {
-                    self.check(Err(format!("more than {credit} are in flight")));
-                }
-                let named = Named {
-                    id,
-                    route: Some(route).filter(|_| self.random.bool()),
-                    attempt: Some(attempt).filter(|_| self.random.bool()),
-                };
-                self.works(life, client, consumer, named);
-            }
-            Message::Quiet(_) | Message::Credit(_) => {}
-        }
-    }
-
-    /// Without faults, no client is sent what another one has and can still answer.
-    fn is_delivered_once(&mut self, id: &Arc<str>, seq: u64, sent: u64) {
-        if self.faults != Faults::Harmless {
-            return;
-        }
-        // All clocks can be fast by 60,000 ppm. A serving node counts the time to answer from
-        // before the delivery was sent.
-        let time = self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST;
-        let clients = self.clients.clients.iter();
-        let copies = clients.filter_map(|client| client.in_flight.get(id));
-        let is_early = |it: &&InFlight| it.seq == seq && sent < it.sent + time;
-        if let Some(copy) = copies.filter(is_early).max_by_key(|it| it.sent) {
-            let after = (sent - copy.sent) / MILLI;
-            self.check(Err(format!(
-                "{id} is sent again {after} ms after it was sent"
-            )));
-        }
-    }
-
-    /// A consumer does the work of a delivery and answers.
-    fn works(&mut self, life: Life, client: usize, consumer: ConsumerId, delivery: Named) {
-        let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
-        let id = delivery.id.clone();
-        let request = match (is_lazy, self.random.bool()) {
-            (true, true) => return,
-            (true, false) => Request::Nack {
-                delivery,
-                delay_ms: None,
-                reason: None,
-            },
-            (false, _) => Request::Ack {
-                delivery,
-                confirm: self.random.u8(0..4) > 0,
-            },
-        };
-        let most = if self.random.bool() { 10 } else { 1_000 };
-        let time = self.random.u64(MILLI..most * MILLI);
-        self.after(
-            time,
-            Happening::Answers(life, client, consumer, id, request),
-        );
-    }
-
-    /// A consumer answers a delivery.
-    pub(super) fn answers(
-        &mut self,
-        life: Life,
-        (client, consumer): (usize, ConsumerId),
-        id: &Arc<str>,
-        answer: Request,
-    ) {
-        if self.clients.of(consumer) == Some(client) {
-            self.clients.clients[client].in_flight.remove(id);
-            if let Request::Ack { .. } = answer {
-                self.may_have_ended(id);
-            }
-            self.forwarder(life, Some(asked(consumer, answer)));
-        }
-    }
-
-    fn may_have_ended(&mut self, id: &Arc<str>) {
-        let known = self.facts.tasks.get_mut(id);
-        known.expect("it was scheduled").may_have_ended = true;
     }
 }

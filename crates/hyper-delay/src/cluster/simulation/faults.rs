@@ -34,6 +34,11 @@ impl World {
                 let stopped_until = &mut self.nodes[node].stopped_until;
                 *stopped_until = until.max(*stopped_until);
             }
+            6 if self.random.bool() => {
+                // The last answers before it is cut off are slow.
+                self.slow_until[node] = self.at + 1_000 * MILLI;
+                self.after(1_000 * MILLI, Happening::Cut(node, time));
+            }
             6 => self.cut_until[node] = self.at + time,
             7 => {
                 let links: Vec<PeerId> = self.links.keys().copied().collect();

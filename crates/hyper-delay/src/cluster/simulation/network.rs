@@ -65,6 +65,9 @@ impl World {
         };
         let answer = self.log.carry_out(request);
         if let Request::Trim { shard, .. } = request {
+            if self.log.shard(*shard).journal.is_empty() {
+                return self.check(Err(format!("the journal of shard {} is empty", shard.0)));
+            }
             self.is_kept(*shard);
         }
         if let Request::Append { fence, seq, entry } = request
@@ -79,7 +82,11 @@ impl World {
             let leader = self.log.shard(*shard).leader.clone();
             self.spread(*shard, || Event::Leader(leader.clone()));
         }
-        if let Some(delay) = self.delay() {
+        let delay = match self.slow_until[life.node] > self.at {
+            true => Some(self.random.u64(300..490) * MILLI),
+            false => self.delay(),
+        };
+        if let Some(delay) = delay {
             self.after(delay, Happening::Answer(life, part, call, Ok(answer)));
         }
     }

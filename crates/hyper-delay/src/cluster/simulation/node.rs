@@ -158,9 +158,13 @@ impl Node {
             };
             Shard::open(disk.clone(), setup, members.clone(), now).expect("the disk is whole")
         });
+        let mut times = LeaseTimes::of(LEASE);
+        if planted == Planted::NoMargin {
+            times.margin = Duration::ZERO;
+        }
         self.process = Some(Process {
             shards: shards.collect(),
-            lease: Lease::new(LeaseTimes::of(LEASE), self.member.clone(), lease, now),
+            lease: Lease::new(times, self.member.clone(), lease, now),
             calls: Calls::default(),
             forwarder: Forwarder::new(
                 forward::Setup {

@@ -7,6 +7,7 @@ use super::{
     disks::Disks,
     links::Link,
     node::{Drift, Node, Options},
+    planted::plant,
 };
 use crate::{
     cluster::{
@@ -18,8 +19,9 @@ use crate::{
         shard::{Event, Fetch, PeerId, Shard},
     },
     protocol,
+    record::{self, Name, Place},
     scheduler::{ConsumerId, Message},
-    store::fake::Fake,
+    store::{Space, fake::Fake},
 };
 
 /// When the world begins, in Unix milliseconds.
@@ -68,10 +70,14 @@ pub(super) enum Happening {
     Clients,
     /// A client does something.
     Client,
+    /// A client registers a route, or leaves it.
+    Registers(usize, ConsumerId, usize, bool),
     /// A client may wait for the answer to the schedule of this task.
     Unanswered(usize),
     /// Something goes wrong.
     Fault,
+    /// A node is cut off from the log for this long.
+    Cut(usize, u64),
     /// A process ends.
     End(Life),
     /// A node is started.
@@ -105,6 +111,8 @@ pub(super) struct World {
     pub(super) nodes: Vec<Node>,
     /// Until when each node is cut off from the log.
     pub(super) cut_until: Vec<u64>,
+    /// Until when the answers of the log to each node are slow.
+    pub(super) slow_until: Vec<u64>,
     members: Arc<[NodeName]>,
     pub(super) charter: Charter,
     pub(super) options: Options,
@@ -123,6 +131,7 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(seed: u64, planted: Planted, faults: Faults) -> Self {
+        plant(planted);
         // The scheduler takes its seed from here.
         fastrand::seed(seed);
         let mut random = fastrand::Rng::with_seed(seed);
@@ -153,6 +162,7 @@ impl World {
         let mut world = Self {
             members: nodes.each_ref().map(|node| node.member.node.clone()).into(),
             cut_until: vec![0; nodes.len()],
+            slow_until: vec![0; nodes.len()],
             nodes: nodes.into(),
             options: Options {
                 window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
@@ -203,7 +213,7 @@ impl World {
                 return Err(format!("{broken}, at {} ms", at / MILLI));
             }
         }
-        self.facts.end()?;
+        self.facts.end(|id| self.is_dead(id))?;
         self.all_is_answered()?;
         self.nodes_agree()?;
         Ok(self.facts.handed_over())
@@ -317,8 +327,16 @@ impl World {
             Happening::Clients => self.clients_connect(),
             Happening::Resume(node) => self.resume(node),
             Happening::Client => self.client_acts(),
+            Happening::Registers(client, consumer, route, joins) => {
+                self.registers(client, consumer, route, joins);
+            }
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Fault => self.fault(),
+            Happening::Cut(node, time) => {
+                if !self.is_calm() {
+                    self.cut_until[node] = self.at + time;
+                }
+            }
             Happening::End(life) => {
                 if self.life(life.node) == life {
                     self.ends(life);
@@ -365,6 +383,16 @@ impl World {
     pub(super) fn life(&self, node: usize) -> Life {
         let life = self.nodes[node].life;
         Life { node, life }
+    }
+
+    /// Whether a task is a dead letter.
+    fn is_dead(&self, id: &str) -> bool {
+        let disks = self.nodes[0].disks.iter();
+        let mut names = disks.flat_map(|disk| disk.all(Space::Names));
+        names.any(|(name, value)| {
+            let name_of: Name = record::decode(&value).expect("it was encoded");
+            name.ends_with(id.as_bytes()) && matches!(name_of.place, Place::Dead(_))
+        })
     }
 
     /// No request waits for an answer.

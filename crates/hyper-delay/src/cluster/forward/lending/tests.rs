@@ -71,6 +71,26 @@ fn what_is_in_flight_counts_while_the_leader_is_not_known() {
     assert_eq!(lending.balance(), []);
 }
 
+#[test]
+fn a_shard_that_wants_credit_while_the_connection_has_no_route_of_it_gets_some_later() {
+    for wants_before in [false, true] {
+        let mut lending = Lending::new(10);
+        lending.open(A, 0);
+        lending.balance();
+        lending.open_once(B);
+        if wants_before {
+            lending.wanted(B);
+        }
+        lending.retire(B);
+        if !wants_before {
+            lending.wanted(B);
+        }
+        assert_eq!(lending.balance(), []);
+        lending.open_once(B);
+        assert_eq!(lending.balance(), [Change::Recall(A, 5)]);
+    }
+}
+
 /// A shard: what it was lent, has to return, uses, and what waits there.
 #[derive(Debug, Default)]
 struct Model {

@@ -1,0 +1,184 @@
+//! What clients do with what reaches them.
+
+use std::sync::Arc;
+
+use super::{
+    Faults,
+    clients::{InFlight, asked},
+    links::SLOWEST,
+    node::CREDIT,
+    world::{Happening, Life, MILLI, START, World},
+};
+use crate::{
+    protocol::{Named, Reason, Reply, Request},
+    scheduler::{ConsumerId, Message},
+};
+
+impl World {
+    /// A message reaches a client.
+    pub(super) fn received(&mut self, life: Life, consumer: ConsumerId, message: Message) {
+        let at = self.at;
+        let Some(client) = self.clients.of(consumer) else {
+            return;
+        };
+        match message {
+            Message::Reply { reply, .. } => {
+                let (id, ends) = match reply {
+                    Reply::Scheduled { id, .. } => {
+                        let known = self.facts.tasks.get_mut(&id);
+                        known.expect("it was scheduled").is_scheduled = true;
+                        return;
+                    }
+                    Reply::Acked { id, removed, .. } => {
+                        let acked = self.facts.acked(&id, removed);
+                        self.check(acked);
+                        (id, removed)
+                    }
+                    // A copy that is in flight can still arrive.
+                    Reply::Cancelled {
+                        id,
+                        found,
+                        in_flight,
+                        ..
+                    } => (id, found && !in_flight),
+                    // It was a registration.
+                    Reply::Error(refusal) if refusal.id.is_none() => {
+                        if let Some(route) = refusal.route {
+                            self.registers_again(client, consumer, &route, 0);
+                        }
+                        return;
+                    }
+                    Reply::Unregistered {
+                        route,
+                        reason: Reason::Replaced,
+                    } => {
+                        let pause = self.random.u64(1..3_000) * MILLI;
+                        self.registers_again(client, consumer, &route, pause);
+                        return;
+                    }
+                    _ => return,
+                };
+                let known = self.facts.tasks.get_mut(&id).expect("it was scheduled");
+                if ends {
+                    known.ended.get_or_insert(at);
+                }
+            }
+            Message::Deliver {
+                seq,
+                route,
+                id,
+                attempt,
+                until,
+                ..
+            } => {
+                let wall = START + at / MILLI + 200;
+                let sent = match self.facts.delivered((consumer, &id), (seq, attempt), wall) {
+                    Ok(sent) => sent,
+                    Err(broken) => return self.check(Err(broken)),
+                };
+                self.is_delivered_once(&id, seq, sent);
+                let now = self.nodes[life.node].drift.now(at).monotonic.value();
+                let credit = self.clients.clients[client].credit.unwrap_or(CREDIT);
+                let in_flight = &mut self.clients.clients[client].in_flight;
+                // The clock of the leader can be fast.
+                in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);
+                let until = until.value();
+                let before = in_flight.insert(id.clone(), InFlight { seq, sent, until });
+                // A copy of a task that ended otherwise takes no credit.
+                let tasks = &self.facts.tasks;
+                let counted = in_flight.keys().filter(|id| tasks[*id].endings == 0);
+                let many = counted.count() > usize::from(credit);
+                if before.is_some() {
+                    self.check(Err(format!("{id} is delivered twice at a time")));
+                }
+                if many {
+                    self.check(Err(format!("more than {credit} are in flight")));
+                }
+                let named = Named {
+                    id,
+                    route: Some(route).filter(|_| self.random.bool()),
+                    attempt: Some(attempt).filter(|_| self.random.bool()),
+                };
+                self.works(life, client, consumer, named);
+            }
+            Message::Quiet(_) | Message::Credit(_) => {}
+        }
+    }
+
+    /// Without faults, no client is sent what another one has and can still answer.
+    fn is_delivered_once(&mut self, id: &Arc<str>, seq: u64, sent: u64) {
+        if self.faults != Faults::Harmless {
+            return;
+        }
+        // All clocks can be fast by 60,000 ppm. A serving node counts the time to answer from
+        // before the delivery was sent.
+        let time = self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST;
+        let clients = self.clients.clients.iter();
+        let copies = clients.filter_map(|client| client.in_flight.get(id));
+        let is_early = |it: &&InFlight| it.seq == seq && sent < it.sent + time;
+        if let Some(copy) = copies.filter(is_early).max_by_key(|it| it.sent) {
+            let after = (sent - copy.sent) / MILLI;
+            self.check(Err(format!(
+                "{id} is sent again {after} ms after it was sent"
+            )));
+        }
+    }
+
+    /// A consumer does the work of a delivery and answers.
+    fn works(&mut self, life: Life, client: usize, consumer: ConsumerId, delivery: Named) {
+        let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
+        let id = delivery.id.clone();
+        let request = match (is_lazy, self.random.bool()) {
+            (true, true) => return,
+            (true, false) => Request::Nack {
+                delivery,
+                delay_ms: None,
+                reason: None,
+            },
+            (false, _) => Request::Ack {
+                delivery,
+                confirm: self.random.u8(0..4) > 0,
+            },
+        };
+        let most = if self.random.bool() { 10 } else { 1_000 };
+        let time = self.random.u64(MILLI..most * MILLI);
+        if let Request::Ack { delivery, .. } = &request
+            && self.random.u8(0..8) == 0
+        {
+            let touch = Request::Touch {
+                delivery: delivery.clone(),
+                extend_ms: self.random.bool().then(|| self.random.u64(1..4_000)),
+            };
+            let touched = Happening::Forwarder(life, asked(consumer, touch));
+            let pause = self.random.u64(0..time);
+            self.after(pause, touched);
+        }
+        self.after(
+            time,
+            Happening::Answers(life, client, consumer, id, request),
+        );
+    }
+
+    /// A consumer answers a delivery.
+    pub(super) fn answers(
+        &mut self,
+        life: Life,
+        (client, consumer): (usize, ConsumerId),
+        id: &Arc<str>,
+        answer: Request,
+    ) {
+        if self.clients.of(consumer) == Some(client) {
+            self.clients.clients[client].in_flight.remove(id);
+            if let Request::Ack { .. } = answer {
+                self.may_end(id);
+            }
+            self.forwarder(life, Some(asked(consumer, answer)));
+        }
+    }
+
+    /// An ack or a cancel is sent.
+    pub(super) fn may_end(&mut self, id: &Arc<str>) {
+        let known = self.facts.tasks.get_mut(id);
+        known.expect("it was scheduled").endings += 1;
+    }
+}
