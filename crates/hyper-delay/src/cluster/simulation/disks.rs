@@ -118,8 +118,22 @@ impl World {
     /// Notes what a node had on its disks.
     fn remembers(&mut self, node: usize) {
         let node = &mut self.nodes[node];
-        for (disk, had) in node.disks.iter().zip(&mut node.had) {
+        let had = node.had.iter_mut().zip(&mut node.has_had);
+        for (disk, (had, has_had)) in node.disks.iter().zip(had) {
             *had = synced(disk).max(*had);
+            *has_had = synced(disk).max(*has_had);
+        }
+    }
+
+    /// The log has noted what a node has: not more than it has had since it was started.
+    pub(super) fn is_noted(&mut self, node: usize, shard: ShardId) {
+        self.remembers(node);
+        let noted = self.reported(node, shard.0);
+        let has_had = self.nodes[node].has_had[usize::from(shard.0)];
+        if noted > has_had {
+            let name = &self.nodes[node].member.node;
+            let broken = format!("the log says {noted} of {name}, which has had {has_had}");
+            self.check(Err(broken));
         }
     }
 

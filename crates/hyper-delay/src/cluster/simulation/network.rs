@@ -64,6 +64,11 @@ impl World {
             _ => 0,
         };
         let answer = self.log.carry_out(request);
+        if let (Request::Report { shard, .. }, Answer::Reported(true)) = (request, &answer)
+            && self.life(life.node) == life
+        {
+            self.is_noted(life.node, *shard);
+        }
         if let Request::Trim { shard, .. } = request {
             if self.log.shard(*shard).journal.is_empty() {
                 return self.check(Err(format!("the journal of shard {} is empty", shard.0)));

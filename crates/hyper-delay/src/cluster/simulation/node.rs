@@ -92,6 +92,8 @@ pub(super) struct Node {
     pub(super) disks: Vec<Arc<Fake>>,
     /// The last entry of each shard that was ever on the disk for sure.
     pub(super) had: Vec<u64>,
+    /// The same for the time since the last start.
+    pub(super) has_had: Vec<u64>,
     /// `None`: it is down.
     pub(super) process: Option<Process>,
     /// The number of starts. What was sent to an earlier process does not reach this one.
@@ -112,6 +114,7 @@ impl Node {
             drift,
             disks: (0..shards).map(|_| Arc::default()).collect(),
             had: vec![0; shards.into()],
+            has_had: vec![0; shards.into()],
             process: None,
             life: 0,
             stopped_until: 0,
@@ -128,6 +131,7 @@ impl Node {
     ) {
         let now = self.drift.now(at);
         self.life += 1;
+        self.has_had.fill(0);
         for disk in self.disks.iter_mut().filter(|disk| disk.is_damaged()) {
             // It is moved aside.
             *disk = Arc::default();

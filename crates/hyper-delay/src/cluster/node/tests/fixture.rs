@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Receiver, channel},
     },
     time::{Duration, Instant},
 };
@@ -14,22 +14,19 @@ use tempfile::TempDir;
 use super::{
     link::Link,
     requests::{route, schedule, scheduled},
+    running::{Ear, Running},
 };
 use crate::{
     clock::Clock,
     cluster::{
         Charter, ShardId,
         lease::LeaseTimes,
-        log::{
-            Fence, Leader, Member, NodeName, Request as ToLog,
-            fake_async::{FakeConnection, SharedLog},
-        },
-        node::{Front, Node, NodeConfig, NodeError, Told},
-        shard::Leadership,
+        log::{Member, NodeName, Request as ToLog, fake_async::SharedLog},
+        node::{Node, NodeConfig, NodeError, Told},
     },
     config::Config,
     record,
-    scheduler::{ConsumerId, Input},
+    scheduler::ConsumerId,
     store::{ReadStore as _, Space},
 };
 
@@ -40,87 +37,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 const LEASE: Duration = Duration::from_millis(400);
 
 pub(super) const PRODUCER: ConsumerId = 9;
-
-/// Passes the news on, or panics.
-#[derive(Debug, Clone)]
-struct Ear(Sender<(ShardId, Told)>);
-
-impl Front for Ear {
-    fn told(&mut self, shard: ShardId, told: Told) {
-        let is_heard = self.0.send((shard, told)).is_ok();
-        assert!(is_heard, "nobody listens: this ends the thread");
-    }
-}
-
-/// A node, and what it has told.
-pub(super) struct Running {
-    pub(super) node: Node,
-    connection: Arc<FakeConnection>,
-    told: Option<Receiver<(ShardId, Told)>>,
-    fences: BTreeMap<ShardId, Fence>,
-    leaders: BTreeMap<ShardId, Option<Leader>>,
-    stopped: BTreeMap<ShardId, Arc<str>>,
-    applied: BTreeMap<ShardId, u64>,
-    /// The shards whose replicas were replaced.
-    replaced: BTreeSet<ShardId>,
-    link: Link,
-}
-
-impl Running {
-    pub(super) fn leads(&self) -> usize {
-        self.fences.len()
-    }
-
-    pub(super) fn leads_any(&self) -> bool {
-        self.leads() > 0
-    }
-
-    pub(super) fn leader_of(&self, shard: usize) -> Option<&Leader> {
-        self.leaders.get(&id(shard))?.as_ref()
-    }
-
-    pub(super) fn stopped(&self, shard: usize) -> Option<&str> {
-        self.stopped.get(&id(shard)).map(|why| &**why)
-    }
-
-    pub(super) fn has_replaced(&self, shard: usize) -> bool {
-        self.replaced.contains(&id(shard))
-    }
-
-    /// Takes what the node has told since the last call. Returns the ids of acknowledged tasks.
-    fn hear(&mut self) -> Vec<Arc<str>> {
-        let mut acknowledged = Vec::new();
-        for (shard, told) in self.told.iter().flat_map(Receiver::try_iter) {
-            match told {
-                Told::Leads(Leadership::Begins(fence)) => {
-                    assert_eq!(self.fences.insert(shard, fence), None, "it leads already");
-                    let handle = &self.node.shards()[usize::from(shard.0)];
-                    handle.input(Input::Opened(PRODUCER));
-                }
-                Told::Leads(Leadership::Ends(fence)) => {
-                    assert_eq!(self.fences.remove(&shard), Some(fence));
-                }
-                Told::Leader(leader) => drop(self.leaders.insert(shard, leader)),
-                Told::Stopped(why) => drop(self.stopped.insert(shard, why)),
-                Told::Applied(seq) => {
-                    let before = self.applied.insert(shard, seq);
-                    assert!(before.is_none_or(|before| before < seq), "it goes back");
-                }
-                Told::Replaced(_) => {
-                    self.stopped.remove(&shard);
-                    self.applied.remove(&shard);
-                    self.replaced.insert(shard);
-                }
-                Told::Peers(told) => panic!("there are no links: {told:?}"),
-                Told::Messages(fence, _) => {
-                    assert_eq!(self.fences.get(&shard), Some(&fence), "of no leader");
-                    acknowledged.extend(scheduled(told));
-                }
-            }
-        }
-        acknowledged
-    }
-}
 
 /// Three nodes with their disks, and a log.
 pub(super) struct Cluster {

@@ -7,6 +7,7 @@ mod link;
 #[cfg(target_os = "linux")]
 mod memory;
 mod requests;
+mod running;
 mod snapshots;
 mod takeover;
 

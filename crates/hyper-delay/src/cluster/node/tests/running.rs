@@ -1,0 +1,105 @@
+//! A node that runs, and what it has told.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender},
+    },
+};
+
+use super::{
+    fixture::{PRODUCER, id},
+    link::Link,
+    requests::scheduled,
+};
+use crate::{
+    cluster::{
+        ShardId,
+        log::{Fence, Leader, fake_async::FakeConnection},
+        node::{Front, Node, Told},
+        shard::Leadership,
+    },
+    scheduler::Input,
+};
+
+/// Passes the news on, or panics.
+#[derive(Debug, Clone)]
+pub(super) struct Ear(pub(super) Sender<(ShardId, Told)>);
+
+impl Front for Ear {
+    fn told(&mut self, shard: ShardId, told: Told) {
+        let is_heard = self.0.send((shard, told)).is_ok();
+        assert!(is_heard, "nobody listens: this ends the thread");
+    }
+}
+
+/// A node, and what it has told.
+pub(super) struct Running {
+    pub(super) node: Node,
+    pub(super) connection: Arc<FakeConnection>,
+    pub(super) told: Option<Receiver<(ShardId, Told)>>,
+    pub(super) fences: BTreeMap<ShardId, Fence>,
+    pub(super) leaders: BTreeMap<ShardId, Option<Leader>>,
+    pub(super) stopped: BTreeMap<ShardId, Arc<str>>,
+    pub(super) applied: BTreeMap<ShardId, u64>,
+    /// The shards whose replicas were replaced.
+    pub(super) replaced: BTreeSet<ShardId>,
+    pub(super) link: Link,
+}
+
+impl Running {
+    pub(super) fn leads(&self) -> usize {
+        self.fences.len()
+    }
+
+    pub(super) fn leads_any(&self) -> bool {
+        self.leads() > 0
+    }
+
+    pub(super) fn leader_of(&self, shard: usize) -> Option<&Leader> {
+        self.leaders.get(&id(shard))?.as_ref()
+    }
+
+    pub(super) fn stopped(&self, shard: usize) -> Option<&str> {
+        self.stopped.get(&id(shard)).map(|why| &**why)
+    }
+
+    pub(super) fn has_replaced(&self, shard: usize) -> bool {
+        self.replaced.contains(&id(shard))
+    }
+
+    /// Takes what the node has told since the last call. Returns the ids of acknowledged tasks.
+    pub(super) fn hear(&mut self) -> Vec<Arc<str>> {
+        let mut acknowledged = Vec::new();
+        for (shard, told) in self.told.iter().flat_map(Receiver::try_iter) {
+            match told {
+                Told::Leads(Leadership::Begins(fence)) => {
+                    assert_eq!(self.fences.insert(shard, fence), None, "it leads already");
+                    let handle = &self.node.shards()[usize::from(shard.0)];
+                    handle.input(Input::Opened(PRODUCER));
+                }
+                Told::Leads(Leadership::Ends(fence)) => {
+                    assert_eq!(self.fences.remove(&shard), Some(fence));
+                }
+                Told::Leader(leader) => drop(self.leaders.insert(shard, leader)),
+                Told::Stopped(why) => drop(self.stopped.insert(shard, why)),
+                Told::Applied(seq) => {
+                    let before = self.applied.insert(shard, seq);
+                    assert!(before.is_none_or(|before| before < seq), "it goes back");
+                }
+                Told::Replaced(_) => {
+                    self.stopped.remove(&shard);
+                    self.applied.remove(&shard);
+                    self.replaced.insert(shard);
+                }
+                Told::Peers(told) => panic!("there are no links: {told:?}"),
+                Told::Messages(fence, _) => {
+                    assert_eq!(self.fences.get(&shard), Some(&fence), "of no leader");
+                    acknowledged.extend(scheduled(told));
+                }
+            }
+        }
+        acknowledged
+    }
+}
