@@ -28,6 +28,14 @@ impl Freshness {
         }
     }
 
+    /// Returns whether the store is of replicas, which other nodes have, too.
+    pub(crate) const fn is_of_replicas(&self) -> bool {
+        #[cfg(any(feature = "cluster", test))]
+        return self.forwarder.is_some();
+        #[cfg(not(any(feature = "cluster", test)))]
+        false
+    }
+
     /// Waits until the tasks of a route, or of all, can be read.
     ///
     /// # Errors
@@ -40,8 +48,8 @@ impl Freshness {
             let is_asked = events.send(Event::Fresh(route, tell)).is_ok();
             let answer = if is_asked { told.await.ok() } else { None };
             let is_ending = || {
-                let message = "the server is shutting down: ask another node";
-                Err(Refusal::new(crate::protocol::Code::ShuttingDown, message))
+                let message = "the server is ending: ask another node";
+                Err(Refusal::new(crate::protocol::Code::Unavailable, message))
             };
             return answer.unwrap_or_else(is_ending);
         }

@@ -51,10 +51,20 @@ impl<S> Asker<'_, S> {
         }
     }
 
-    /// The store cannot be read. Damage concerns only what was asked for; if the disk fails, the
-    /// server ends.
+    /// The store cannot be read. Damage concerns only what was asked for; if the disk of a single
+    /// node fails, the server ends.
     pub(super) fn unreadable(self, route: Option<Arc<str>>, error: StoreError) {
         if !error.is_damage() {
+            // A node of a cluster goes on without its replica.
+            if self.shared.freshness.is_of_replicas() {
+                let message = format!("{error}: ask another node");
+                let refusal = Refusal {
+                    route,
+                    ..Refusal::new(Code::Unavailable, message)
+                };
+                let _ = self.shared.events.send(Event::Failed(error));
+                return self.reply(Reply::Error(refusal));
+            }
             let _ = self.shared.events.send(Event::Failed(error));
             return self.outbox.give(self.reply_to.weight);
         }

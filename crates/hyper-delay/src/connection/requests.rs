@@ -113,7 +113,8 @@ impl<'a, S: ReadStore> Requests<'a, S> {
         }
         if let Some(route) = reads(&line.request) {
             self.flush();
-            if let Err(refusal) = self.shared.freshness.wait(route).await {
+            if let Err(why) = self.shared.freshness.wait(route).await {
+                let refusal = refusal(&line, why.code, &why.message);
                 return self.reply(Reply::Error(refusal), line.tag, weight);
             }
         }

@@ -52,6 +52,9 @@ pub(super) struct Engine<S> {
 
 /// The threads behind the connections.
 pub(super) trait Threads {
+    /// What the end of the server means for what was acknowledged.
+    const ENDED: &'static str;
+
     /// Resolves when one has ended by itself: because another one has panicked, or the disk has
     /// failed. Cancel safe.
     async fn ended(&mut self) -> Result<(), ServeError>;
@@ -90,11 +93,11 @@ impl Front {
     }
 
     /// Accepts connections until `shutdown` resolves, or a thread has ended.
-    pub(super) async fn serve<S: ReadStore>(
+    pub(super) async fn serve<S: ReadStore, T: Threads>(
         self,
         events: Sender<Event>,
         engine: Engine<S>,
-        mut threads: impl Threads,
+        mut threads: T,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let Self {
@@ -183,7 +186,7 @@ impl Front {
         if let Some(http) = http {
             http.close().await;
         }
-        tracing::info!("everything acknowledged is on disk");
+        tracing::info!("{}", T::ENDED);
         Ok(())
     }
 }

@@ -146,7 +146,7 @@ pub(crate) async fn run_watched(
     #[cfg(feature = "cluster")]
     if let Some(cluster) = cluster {
         let front = Front::prepare(listener, configs, http, progress).await?;
-        return node::serve(front, &cluster, shutdown).await;
+        return node::serve(front, &cluster, options.accept_loss, shutdown).await;
     }
     let directory = configs.borrow().data_dir.clone();
     let opening = OpenOptions {
@@ -249,6 +249,8 @@ struct Single {
 }
 
 impl Threads for Single {
+    const ENDED: &'static str = "everything acknowledged is on disk";
+
     async fn ended(&mut self) -> Result<(), ServeError> {
         self.scheduler.ended().await
     }

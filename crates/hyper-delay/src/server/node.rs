@@ -27,6 +27,10 @@ pub struct ClusterError(#[from] Cause);
 enum Cause {
     #[error(transparent)]
     Serving(#[from] ServingError),
+    #[error(
+        "--accept-loss is for a server without cluster: a node takes what it lacks from the others"
+    )]
+    AcceptLoss,
     #[cfg(feature = "cluster")]
     #[error("cluster.etcd_user: {0}")]
     Password(#[from] crate::cluster::setup::PasswordError),
@@ -40,8 +44,12 @@ enum Cause {
 pub(super) async fn serve(
     front: Front,
     cluster: &Cluster,
+    accept_loss: bool,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    if accept_loss {
+        return Err(ClusterError(Cause::AcceptLoss).into());
+    }
     let log = connect(cluster).map_err(ClusterError)?;
     serve_with(front, cluster, Arc::new(log), shutdown).await
 }
@@ -93,6 +101,8 @@ pub(super) async fn serve_with(
 struct OfNode(Option<Serving>);
 
 impl Threads for OfNode {
+    const ENDED: &'static str = "everything acknowledged is in the log of the cluster";
+
     async fn ended(&mut self) -> Result<(), ServeError> {
         match &mut self.0 {
             Some(serving) => Err(failed(serving.ended().await)),

@@ -214,12 +214,30 @@ impl Forwarder {
         let Some(question) = self.looks.open.remove(&id) else {
             return;
         };
+        for session in &mut self.sessions {
+            session.reading.retain(|_, ids| {
+                ids.retain(|waiting| *waiting != id);
+                !ids.is_empty()
+            });
+        }
         let refusal = |route: Option<Arc<str>>| Refusal {
             route,
             ..Refusal::new(Code::Unavailable, message)
         };
         let (to, refusal) = match question.asked {
-            Wanted::Seen(seen, _) => (seen.reply_to, refusal(None)),
+            Wanted::Seen(seen, _) => {
+                let (route, id) = match seen.reply {
+                    Reply::Task { route, id, .. } => (Some(route), Some(id)),
+                    _ => (None, None),
+                };
+                (
+                    seen.reply_to,
+                    Refusal {
+                        id,
+                        ..refusal(route)
+                    },
+                )
+            }
             Wanted::Future(reply_to, _) => (reply_to, refusal(None)),
             Wanted::Counts(asked, _) => (asked.reply_to, refusal(asked.listed.route)),
             Wanted::Fresh(id) => return self.effects.fresh.push((id, Err(refusal(None)))),

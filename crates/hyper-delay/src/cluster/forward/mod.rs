@@ -252,10 +252,10 @@ impl Forwarder {
         }
     }
 
-    /// Returns whether no request is under way.
+    /// Returns whether no request waits for an answer.
     pub(crate) fn is_settled(&self) -> bool {
         let mut sessions = self.sessions.iter();
-        sessions.all(|session| session.queue.is_empty() && session.pending.is_empty())
+        sessions.all(|session| session.awaits_no_answer())
     }
 
     fn shard_of(&self, route: &str) -> ShardId {

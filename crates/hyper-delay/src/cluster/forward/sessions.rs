@@ -8,6 +8,7 @@ use super::{
     Forwarder,
     lending::Change,
     session::{NEVER, Partner, Pending, Queueable, Session, State, Up, What},
+    told::AWAITING,
     wire::{Holds, ToLeader},
 };
 #[cfg(test)]
@@ -34,6 +35,7 @@ impl Forwarder {
     pub(super) fn advance_sessions(&mut self) {
         for shard in (0..self.setup.shards).map(ShardId) {
             self.expire_requests(shard);
+            self.give_back_awaiting(shard);
             let now = self.now.monotonic;
             let (lease, answer) = (self.now_minus(1), self.now_minus(4));
             let is_silent = match &self.session(shard).state {
@@ -53,7 +55,7 @@ impl Forwarder {
     }
 
     /// Returns the moment a part of the lease ago.
-    fn now_minus(&self, part: u32) -> Tick {
+    pub(super) fn now_minus(&self, part: u32) -> Tick {
         let ago = nanos(self.setup.lease / part);
         Tick::new(self.now.monotonic.value().saturating_sub(ago))
     }
@@ -66,10 +68,13 @@ impl Forwarder {
             State::Begun(_, since) => Some(*since + lease / 4),
             State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
         };
+        let awaiting = session
+            .awaits_since()
+            .map(|since| since + lease / u64::from(AWAITING));
         // All wait equally long, so the first one that expires is the next.
         let mut queued = session.queue.iter().map(|queued| queued.expires);
         let queued = queued.find(|expires| *expires != NEVER);
-        state.into_iter().chain(queued).min()
+        state.into_iter().chain(queued).chain(awaiting).min()
     }
 
     /// This leads the shard, or did until a moment ago. A session goes on until its leader says
@@ -314,7 +319,7 @@ impl Forwarder {
             self.effects.revoked.push(up.authority);
         }
         for (_, pending) in pending {
-            self.gives_up(pending, UNKNOWN);
+            self.gives_up(shard, pending, UNKNOWN);
         }
         let mut consumers = Vec::new();
         for (consumer, connection) in &mut self.connections {
@@ -356,12 +361,12 @@ impl Forwarder {
             }
         }
         for pending in expired {
-            self.gives_up(pending, NO_LEADER);
+            self.gives_up(shard, pending, NO_LEADER);
         }
     }
 
     /// Answers a request that the leader has not answered, and takes back what was noted for it.
-    fn gives_up(&mut self, mut pending: Pending, message: &str) {
+    fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
         match std::mem::replace(&mut pending.what, What::Other) {
             What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
             What::Register { is_new: true, .. } => {
@@ -369,7 +374,14 @@ impl Forwarder {
                     self.leave(pending.consumer, &route);
                 }
             }
-            What::Look(id) => return self.look_fails(id, message),
+            What::Look(id) => {
+                let message = format!(
+                    "this node reaches no leader of shard {}: send it again later, ask another \
+                     node, or look at `hyper-delay cluster status`",
+                    shard.0
+                );
+                return self.look_fails(id, &message);
+            }
             What::Register { .. } | What::Touch(_) | What::Other => {}
         }
         self.unavailable(pending, message);

@@ -153,8 +153,8 @@ impl Forwarding {
                 return ControlFlow::Continue(());
             }
             Event::Failed(error) => {
-                // A read of a replica has failed. The thread of its shard finds the cause when it
-                // writes, and stops; the other shards go on.
+                // The disk fails for a client that reads. If it fails for the thread of a shard, too,
+                // the shard stops; the others go on.
                 tracing::error!(%error, "a replica of this node cannot be read");
                 return ControlFlow::Continue(());
             }

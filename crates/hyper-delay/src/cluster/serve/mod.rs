@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
+use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle, time::timeout};
 
 pub(crate) use error::ServingError;
 
@@ -94,6 +94,8 @@ pub(crate) struct Offer {
 #[derive(Debug)]
 pub(crate) struct Serving {
     node: Node,
+    /// A request is answered in this time.
+    patience: Duration,
     events: Sender<Event>,
     /// Resolves when no request of a client is under way, after [`Event::Drain`].
     settled: oneshot::Receiver<()>,
@@ -204,6 +206,7 @@ impl Serving {
         running.map_err(NodeError::Thread)?;
         let serving = Self {
             node: started,
+            patience: cluster.lease(),
             events,
             settled,
             forwarder: ended,
@@ -233,23 +236,26 @@ impl Serving {
     /// If a thread has panicked.
     pub(crate) async fn stop(self) -> Result<(), ServingError> {
         let Self {
-            node,
+            mut node,
+            patience,
             events,
             settled,
             mut forwarder,
             listener,
         } = self;
-        let is_settled = settled.await.is_ok();
+        let is_settled = tokio::select! {
+            settled = timeout(2 * patience, settled) => settled.is_ok_and(|it| it.is_ok()),
+            error = node.ended() => return Err(error.into()),
+        };
+        if !is_settled {
+            tracing::warn!("some requests have no answer: their clients repeat them elsewhere");
+        }
         // The forwarder still tells the leaders that nothing of theirs is written any more.
         let stopped = node.stop().await;
         drop(listener);
         let _ = events.send(Event::Abandoned);
         let _ = (&mut forwarder).await;
-        stopped?;
-        match is_settled {
-            true => Ok(()),
-            false => Err(NodeError::Ended("forwarder".to_owned()).into()),
-        }
+        Ok(stopped?)
     }
 }
 

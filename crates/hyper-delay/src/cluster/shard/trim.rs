@@ -97,7 +97,11 @@ impl<S: Store> Shard<S> {
         }
         let shard = self.setup.shard;
         let (request, kind) = match (first, trimming.reports.take()) {
-            (None, _) => (Request::First(shard), Asked::First),
+            (None, _) if now.monotonic >= trimming.next => {
+                trimming.next = now.after(self.setup.lease / 64);
+                (Request::First(shard), Asked::First)
+            }
+            (None, _) => return,
             (Some((seq, offset)), Some(reports)) => {
                 let journal = Journal {
                     first: seq,
