@@ -97,6 +97,8 @@ impl<L: Log> Admin<L> {
         }
         for (fence, tail, beginning) in &led {
             self.put(*fence, tail, beginning).await?;
+        }
+        for (fence, _, _) in &led {
             let synced = Request::Report {
                 shard: fence.shard,
                 node: member.node.clone(),
