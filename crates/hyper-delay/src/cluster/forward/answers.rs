@@ -26,6 +26,7 @@ impl Forwarder {
             Some(delivered)
         });
         let Some(delivered) = delivered else {
+            self.metrics.unknown_answers.add(1);
             let acked = Reply::Acked {
                 id: named.id.clone(),
                 route: named.route.clone(),
@@ -79,6 +80,7 @@ impl Forwarder {
         });
         self.reply_or_quiet(to, None);
         let Some(delivered) = delivered else {
+            self.metrics.unknown_answers.add(1);
             return;
         };
         let nacked = ToLeader::Nacked {

@@ -5,7 +5,7 @@ use super::{
     session::{Pending, Queueable, What},
     wire::Asked,
 };
-use crate::scheduler::Operated;
+use crate::{cluster::shard_of_seq, protocol::Request, scheduler::Operated};
 
 impl Forwarder {
     /// Passes a request of an operator to the leader of the shard of its route.
@@ -24,7 +24,12 @@ impl Forwarder {
             id: id.cloned(),
             what: What::Other,
         };
-        let shard = to.route.as_ref().map(|route| self.shard_of(route));
+        let shard = match &request {
+            // A job is in the shard of its route, like its number.
+            Request::Stop { job } => Some(shard_of_seq(*job)),
+            _ => to.route.as_ref().map(|route| self.shard_of(route)),
+        };
+        let shard = shard.filter(|shard| shard.0 < self.setup.shards);
         let asked = Box::new(Asked::Operated(request, actor));
         self.forward(
             shard.unwrap_or_default(),

@@ -59,7 +59,8 @@ use front::ToForwarder;
 /// A group of changes ends when its rows have this many bytes: an entry is one value of the log.
 const GROUP: usize = 64 << 10;
 
-/// Beyond this many bytes of a journal, a minority of the nodes that is behind is left behind.
+/// Beyond this many bytes of all journals, a minority of the nodes that is behind is left behind.
+/// Each shard has a part.
 const RETENTION: u64 = 256 << 20;
 
 /// What is applied is synced this often. It is in the log before; a crash applies it once more.
@@ -166,7 +167,7 @@ impl Serving {
             config: config.clone(),
             metrics: metrics.clone(),
             group_bytes: GROUP,
-            retention: RETENTION,
+            retention: RETENTION / u64::from(charter.shards),
             sync_interval: SYNC,
         };
         let started = Node::start(log, setup, clock, progress.clone(), front).await?;

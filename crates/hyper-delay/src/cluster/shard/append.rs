@@ -19,6 +19,7 @@ use crate::{
         log::{Appended, Request},
     },
     committer::Group,
+    metrics::Metrics,
     scheduler::{Committed, Input},
     store::{Store, StoreError},
 };
@@ -78,7 +79,13 @@ enum Prepared {
 
 impl<S: Store> Leading<S> {
     /// Applies jobs to the ledger until their changes are enough for an entry.
-    fn prepare(&mut self, now: u64, most_bytes: usize, store: &S) -> Result<Prepared, StoreError> {
+    fn prepare(
+        &mut self,
+        now: u64,
+        most_bytes: usize,
+        store: &S,
+        metrics: &Metrics,
+    ) -> Result<Prepared, StoreError> {
         if self.jobs.is_empty() {
             return Ok(Prepared::Nothing);
         }
@@ -88,6 +95,7 @@ impl<S: Store> Leading<S> {
         }
         ledger.forget_expired(now)?;
         let room = store.room(ledger.tasks()?)?;
+        metrics.look(room);
         let mut group = Group::default();
         self.stage.begin(room);
         while let Some(job) = self.jobs.pop_front() {
@@ -119,7 +127,7 @@ impl<S: Store> Shard<S> {
             }
             let most_bytes = self.setup.group_bytes;
             let time = now.wall_millis().max(self.replica.applied().now);
-            match leading.prepare(time, most_bytes, self.replica.store()) {
+            match leading.prepare(time, most_bytes, self.replica.store(), &self.setup.metrics) {
                 Ok(Prepared::Nothing) => return,
                 Ok(Prepared::Told(committed)) => self.committed(committed, now),
                 Ok(Prepared::Change(mut change, committed)) => {
