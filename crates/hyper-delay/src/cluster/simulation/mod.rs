@@ -89,7 +89,7 @@ fn is_noticed(planted: Planted, faults: Faults, from: u64) {
 
 #[test]
 fn a_log_without_fences_is_noticed() {
-    is_noticed(Planted::NoFence, Faults::All, 0);
+    is_noticed(Planted::NoFence, Faults::All, 270);
 }
 
 #[test]
