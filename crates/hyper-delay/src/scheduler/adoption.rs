@@ -226,6 +226,10 @@ impl<S: Store> Scheduler<S> {
 
     /// Returns the unanswered deliveries that can still be answered in time, ordered by connection
     /// and id: for a planned hand-over.
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "only a cluster has more than one leader")
+    )]
     pub(crate) fn in_flight(&self) -> impl Iterator<Item = (ConsumerId, Adopted)> {
         let copies = self.consumers.in_flight();
         let copies = copies.filter_map(|(consumer, id, copy)| {

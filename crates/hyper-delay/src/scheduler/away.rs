@@ -62,6 +62,10 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Returns the copies that a connection has in flight: those that can be answered in time.
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "only a cluster has more than one leader")
+    )]
     pub(crate) fn copies_of(&self, consumer: ConsumerId) -> Vec<GoneCopy> {
         let state = self.consumers.get(consumer).into_iter();
         let copies = state.flat_map(|state| state.in_flight().map(|(_, copy)| copy));
@@ -122,6 +126,10 @@ impl<S: Store> Scheduler<S> {
 
     /// Returns for how long copies of a revision are waited for that no connection has reported.
     /// `None`: there are none.
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "only a cluster has more than one leader")
+    )]
     pub(crate) fn waited_for(&self, seq: u64) -> Option<Duration> {
         let (missing, until) = match self.tasks.round(seq) {
             Some(round) => (round.missing(), round.until()),
