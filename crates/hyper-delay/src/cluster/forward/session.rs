@@ -40,7 +40,7 @@ pub(super) struct Session {
     /// How far the replica of this node is.
     pub(super) applied: u64,
     /// Copies whose content this node does not have yet, by the place of the journal.
-    pub(super) awaiting: BTreeMap<u64, Vec<Awaiting>>,
+    pub(super) awaiting: BTreeMap<u64, Vec<(ConsumerId, Copy)>>,
     /// Questions that wait until the replica of this node contains an entry.
     pub(super) reading: BTreeMap<u64, Vec<LookId>>,
 }
@@ -75,14 +75,6 @@ pub(super) struct Up {
     pub(super) next_ping: Tick,
     /// The leader has been told everything from before, and the connections lend it credit.
     pub(super) lends: bool,
-}
-
-/// A copy of a task that waits until this node has its content.
-#[derive(Debug)]
-pub(super) struct Awaiting {
-    pub(super) since: Tick,
-    pub(super) consumer: ConsumerId,
-    pub(super) copy: Copy,
 }
 
 /// A request that waits for a leader.
@@ -153,12 +145,6 @@ impl Session {
     pub(super) fn awaits_no_answer(&self) -> bool {
         let mut queue = self.queue.iter();
         self.pending.is_empty() && queue.all(|queued| queued.expires == NEVER)
-    }
-
-    /// Returns since when the copy waits that came first.
-    pub(super) fn awaits_since(&self) -> Option<Tick> {
-        let copies = self.awaiting.values().flatten();
-        copies.map(|awaiting| awaiting.since).min()
     }
 
     /// A session may begin now, if there is none.

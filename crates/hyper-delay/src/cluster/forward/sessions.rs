@@ -8,7 +8,6 @@ use super::{
     Forwarder,
     lending::Change,
     session::{NEVER, Partner, Pending, Queueable, Session, State, Up, What},
-    told::AWAITING,
     wire::{Holds, ToLeader},
 };
 #[cfg(test)]
@@ -35,7 +34,7 @@ impl Forwarder {
     pub(super) fn advance_sessions(&mut self) {
         for shard in (0..self.setup.shards).map(ShardId) {
             self.expire_requests(shard);
-            self.give_back_awaiting(shard);
+            self.drop_late_copies(shard);
             let now = self.now.monotonic;
             let (lease, answer) = (self.now_minus(1), self.now_minus(4));
             let is_silent = match &self.session(shard).state {
@@ -55,7 +54,7 @@ impl Forwarder {
     }
 
     /// Returns the moment a part of the lease ago.
-    pub(super) fn now_minus(&self, part: u32) -> Tick {
+    fn now_minus(&self, part: u32) -> Tick {
         let ago = nanos(self.setup.lease / part);
         Tick::new(self.now.monotonic.value().saturating_sub(ago))
     }
@@ -68,13 +67,10 @@ impl Forwarder {
             State::Begun(_, since) => Some(*since + lease / 4),
             State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
         };
-        let awaiting = session
-            .awaits_since()
-            .map(|since| since + lease / u64::from(AWAITING));
         // All wait equally long, so the first one that expires is the next.
         let mut queued = session.queue.iter().map(|queued| queued.expires);
         let queued = queued.find(|expires| *expires != NEVER);
-        state.into_iter().chain(queued).chain(awaiting).min()
+        state.into_iter().chain(queued).min()
     }
 
     /// This leads the shard, or did until a moment ago. A session goes on until its leader says

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Forwarder,
     deliveries::{Delivered, Held},
-    session::{Awaiting, Pending, What},
+    session::{Pending, What},
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
 };
 use crate::{
@@ -14,9 +14,6 @@ use crate::{
     protocol::{Reason, Refusal, Reply},
     scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
-
-/// A copy waits for its content for this part of a lease.
-pub(super) const AWAITING: u32 = 2;
 
 impl Forwarder {
     pub(super) fn told(&mut self, node: &NodeName, shard: ShardId, told: ToServing) {
@@ -112,15 +109,10 @@ impl Forwarder {
 
     /// A copy of a task comes. It waits until this node has its content.
     fn copy(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
-        let since = self.now.monotonic;
         let session = self.session(shard);
         if session.applied < copy.after {
             let copies = session.awaiting.entry(copy.after).or_default();
-            copies.push(Awaiting {
-                since,
-                consumer,
-                copy,
-            });
+            copies.push((consumer, copy));
         } else {
             self.deliver(shard, consumer, &copy);
         }
@@ -135,34 +127,24 @@ impl Forwarder {
         let read = std::mem::replace(&mut session.reading, later);
         let later = session.awaiting.split_off(&(seq + 1));
         let now_there = std::mem::replace(&mut session.awaiting, later);
-        for Awaiting { consumer, copy, .. } in now_there.into_values().flatten() {
+        for (consumer, copy) in now_there.into_values().flatten() {
             self.deliver(shard, consumer, &copy);
         }
         self.has_caught_up(shard, read.into_values().flatten().collect());
     }
 
-    /// Gives copies back whose content does not come: the replica of this node stands still.
-    pub(super) fn give_back_awaiting(&mut self, shard: ShardId) {
-        let before = self.now_minus(AWAITING);
+    /// Drops copies whose time to answer has passed before their content came: the replica of this
+    /// node stands still.
+    pub(super) fn drop_late_copies(&mut self, shard: ShardId) {
+        let now = self.now.monotonic;
         let session = self.session(shard);
-        if session.awaits_since().is_none_or(|since| since > before) {
+        let Some(holds) = session.up().map(|up| up.holds) else {
             return;
-        }
-        let mut late = Vec::new();
+        };
         session.awaiting.retain(|_, copies| {
-            late.extend(copies.extract_if(.., |awaiting| awaiting.since <= before));
+            copies.retain(|(_, copy)| holds.here(copy.until) > now);
             !copies.is_empty()
         });
-        for Awaiting { consumer, copy, .. } in late {
-            let not_sent = NotSent {
-                seq: copy.subject.seq,
-                id: copy.subject.id,
-                why: Why::Void {
-                    attempt: copy.subject.attempt,
-                },
-            };
-            self.send(shard, ToLeader::NotSent(consumer, not_sent));
-        }
     }
 
     fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &Copy) {

@@ -91,22 +91,22 @@ fn is_noticed(planted: Planted, faults: Faults, from: u64) {
 
 #[test]
 fn a_log_without_fences_is_noticed() {
-    is_noticed(Planted::NoFence, Faults::All, 270);
+    is_noticed(Planted::NoFence, Faults::All, 520);
 }
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 0);
+    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 425);
 }
 
 #[test]
 fn a_takeover_that_does_not_compare_the_heartbeat_is_noticed() {
-    is_noticed(Planted::IgnoresHeartbeats, Faults::All, 0);
+    is_noticed(Planted::IgnoresHeartbeats, Faults::All, 285);
 }
 
 #[test]
 fn a_takeover_that_does_not_wait_for_a_whole_lease_is_noticed() {
-    is_noticed(Planted::ShortWait, Faults::All, 0);
+    is_noticed(Planted::ShortWait, Faults::All, 1_855);
 }
 
 #[test]

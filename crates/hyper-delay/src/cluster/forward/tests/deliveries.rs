@@ -103,23 +103,23 @@ fn a_delivery_waits_for_its_content() {
 }
 
 #[test]
-fn a_delivery_whose_content_does_not_come_goes_back_to_its_leader() {
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    world.event(Event::Applied(ShardId(0), 11));
-    world.delivers(0, ("r", "x", 3), 12);
-    world.effects();
-    world.now += 999;
-    assert!(world.sent().is_empty());
-    world.now += 1;
-    let sent = world.sent();
-    let is_void = |it: &NotSent| it.seq == 3 && matches!(it.why, Why::Void { attempt: 1 });
-    assert!(
-        matches!(&sent[..], [ToLeader::NotSent(CLIENT, it)] if is_void(it)),
-        "{sent:?}"
-    );
-    world.event(Event::Applied(ShardId(0), 12));
-    assert!(world.replies().is_empty());
+fn a_delivery_whose_content_comes_too_late_is_dropped() {
+    for (passed, waiting) in [(29_999, 1), (30_000, 0)] {
+        let mut world = World::new(1);
+        world.up(0, "b", 7);
+        world.event(Event::Applied(ShardId(0), 11));
+        world.delivers(0, ("r", "x", 3), 12);
+        world.effects();
+        let until = Tick::new(77 + 60_000 * MILLI);
+        let holds = Holds {
+            until,
+            ..world.holds()
+        };
+        world.now = passed;
+        world.told(0, "b", ToServing::Holds { epoch: 7, holds });
+        world.effects();
+        assert_eq!(world.forwarder.sessions[0].awaiting.len(), waiting);
+    }
 }
 
 #[test]
