@@ -87,7 +87,7 @@ impl<S: Store> Shard<S> {
         let applied = self.replica.applied();
         let trimming = &mut self.trimming;
         let first = trimming.first;
-        let bytes = first.map(|(_, offset)| applied.end - offset);
+        let bytes = first.map(|(_, offset)| applied.end.saturating_sub(offset));
         if bytes.is_some_and(|bytes| bytes <= self.setup.retention) {
             trimming.is_full = false;
         }

@@ -115,9 +115,10 @@ impl World {
         let time = self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST;
         let clients = self.clients.clients.iter();
         let copies = clients.filter_map(|client| client.in_flight.get(id));
-        let is_early = |it: &&InFlight| it.seq == seq && sent < it.sent + time;
+        // The later copy can come first.
+        let is_early = |it: &&InFlight| it.seq == seq && sent.abs_diff(it.sent) < time;
         if let Some(copy) = copies.filter(is_early).max_by_key(|it| it.sent) {
-            let after = (sent - copy.sent) / MILLI;
+            let after = sent.abs_diff(copy.sent) / MILLI;
             self.check(Err(format!(
                 "{id} is sent again {after} ms after it was sent"
             )));

@@ -169,7 +169,7 @@ fn acks_of_earlier_leaderships_that_are_dropped_are_noticed() {
 
 #[test]
 fn a_planned_end_that_passes_nothing_on_is_noticed() {
-    is_noticed(Planted::PassesNothingOn, Faults::Harmless, 25);
+    is_noticed(Planted::PassesNothingOn, Faults::Harmless, 115);
 }
 
 #[test]
