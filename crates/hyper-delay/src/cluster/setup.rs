@@ -70,16 +70,16 @@ impl Cluster {
     }
 }
 
-#[cfg(all(test, feature = "cluster"))]
+#[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use serde_json::json;
 
     use super::*;
     use crate::config::Config;
 
-    fn cluster(password_file: &std::path::Path) -> Cluster {
+    fn cluster(password_file: &Path) -> Cluster {
         let json = json!({"cluster": {
             "etcd": ["https://a", "https://b"],
             "node": "n1",
@@ -94,10 +94,8 @@ mod tests {
     }
 
     #[test]
-    fn every_field_reaches_its_part() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(&file, "s3cret\n").unwrap();
-        let cluster = cluster(file.path());
+    fn node_and_its_links_get_their_fields() {
+        let cluster = cluster("password".as_ref());
         let member = cluster.member();
         assert_eq!(
             (&*member.node, &*member.address),
@@ -109,8 +107,14 @@ mod tests {
             [files.cert, files.key, files.ca],
             ["c", "k", "a"].map(PathBuf::from)
         );
+    }
 
-        let etcd = cluster.etcd_config().unwrap();
+    #[cfg(feature = "cluster")]
+    #[test]
+    fn etcd_gets_its_fields() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "s3cret\n").unwrap();
+        let etcd = cluster(file.path()).etcd_config().unwrap();
         assert_eq!(etcd.endpoints, ["https://a", "https://b"]);
         assert_eq!(etcd.lease, Duration::from_millis(800));
         assert_eq!(etcd.tls.ca, Some("ea".into()));
@@ -120,6 +124,7 @@ mod tests {
         assert_eq!((&*user.name, &*user.password), ("hd", "s3cret"));
     }
 
+    #[cfg(feature = "cluster")]
     #[test]
     fn a_missing_password_file_is_named() {
         let error = cluster("/nowhere/password".as_ref())

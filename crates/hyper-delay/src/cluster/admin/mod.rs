@@ -13,10 +13,12 @@ mod tests;
 pub(crate) use error::AdminError;
 #[cfg(test)]
 pub(crate) use join::Joined;
+#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
 pub(crate) use join::Was;
 pub(crate) use signs::Life;
-#[cfg(test)]
+#[cfg(all(test, feature = "cli", feature = "cluster"))]
 pub(crate) use status::LeaderStatus;
+#[cfg(all(feature = "cli", feature = "cluster"))]
 pub(crate) use status::{NodeStatus, ShardStatus, Status};
 
 use std::sync::Arc;
