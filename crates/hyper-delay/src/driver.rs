@@ -45,6 +45,9 @@ pub(crate) enum Event {
     /// the shard of a route, or of all. The error says why that is not known.
     #[cfg(any(feature = "cluster", test))]
     Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
+    /// The content of this revision cannot be read from the replica of this node.
+    #[cfg(any(feature = "cluster", test))]
+    Damaged(u64, StoreError),
     /// News of the cluster.
     #[cfg(any(feature = "cluster", test))]
     Cluster(crate::cluster::serve::News),
@@ -127,7 +130,7 @@ impl<S: Store> Driver<S> {
                     }
                     Event::Drain => draining = true,
                     #[cfg(any(feature = "cluster", test))]
-                    Event::Fresh(..) | Event::Cluster(_) => {
+                    Event::Fresh(..) | Event::Damaged(..) | Event::Cluster(_) => {
                         debug_assert!(false, "this is for a node of a cluster");
                     }
                     Event::CommitterEnded | Event::Abandoned => return Ok(()),

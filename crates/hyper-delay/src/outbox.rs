@@ -14,6 +14,8 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 pub(crate) use all::Outboxes;
 
+#[cfg(any(feature = "cluster", test))]
+use crate::store::StoreError;
 use crate::{
     clock::Clock,
     driver::Event,
@@ -202,6 +204,12 @@ impl Outbox {
             _ => true,
         });
         void
+    }
+
+    /// The content of a revision cannot be read from the replica of this node.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn damaged(&self, seq: u64, error: StoreError) {
+        let _ = self.events.send(Event::Damaged(seq, error));
     }
 
     /// Tells the scheduler what has become of a copy.

@@ -11,6 +11,7 @@ use tokio::{
 
 use super::*;
 use crate::{
+    authority::Authority,
     descriptors::Descriptors,
     protocol::{Accept, Compression, Reply},
     record::{self, Task},
@@ -187,6 +188,34 @@ async fn a_read_that_panics_makes_its_task_unreadable_and_delivers_the_next() {
     timeout(PATIENCE, read).await.unwrap().unwrap();
     let delivery = r#"{"kind":"delivery","id":"task""#;
     assert!(line.starts_with(delivery), "{line}");
+}
+
+#[tokio::test]
+async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
+    const DAMAGED: u64 = 3;
+    let store = Panics {
+        store: store(5),
+        at: record::key::task(DAMAGED),
+    };
+    let world = connect(store).await;
+    let authority = Arc::new(Authority::new(0, Tick::new(u64::MAX)));
+    world.outbox.push(Message::Deliver {
+        seq: DAMAGED,
+        route: "route".into(),
+        id: "task".into(),
+        attempt: 2,
+        until: Tick::new(u64::MAX),
+        accept: Accept::default(),
+        authority: Some(authority),
+    });
+    world.outbox.wake();
+    let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
+    assert!(matches!(next, Event::Damaged(DAMAGED, _)), "{next:?}");
+    let next = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
+    let Event::Input(Input::Void { copy, attempt, .. }) = next else {
+        panic!("{next:?} does not give it back");
+    };
+    assert_eq!((copy.seq, attempt), (DAMAGED, 2));
 }
 
 #[tokio::test]

@@ -169,8 +169,8 @@ impl<S: ReadStore> Writer<'_, S> {
                         until,
                     });
                 } else if self.may_deliver() {
-                    self.authorities.extend(authority);
-                    self.deliver((seq, attempt), &route, id, accept)?;
+                    self.authorities.extend(authority.clone());
+                    self.deliver((seq, attempt), (&route, id), accept, authority)?;
                 }
                 Ok(0)
             }
@@ -190,9 +190,9 @@ impl<S: ReadStore> Writer<'_, S> {
     fn deliver(
         &mut self,
         (seq, attempt): (u64, u32),
-        route: &str,
-        id: Arc<str>,
+        (route, id): (&str, Arc<str>),
         accept: Accept,
+        authority: Option<Arc<Authority>>,
     ) -> Result<(), StoreError> {
         let start = self.bytes.len();
         let read = || {
@@ -226,6 +226,16 @@ impl<S: ReadStore> Writer<'_, S> {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
+            // Other nodes have it whole.
+            #[cfg(any(feature = "cluster", test))]
+            Err(error) if error.is_damage() && authority.is_some() => {
+                self.outbox.damaged(seq, error);
+                Input::Void {
+                    copy,
+                    attempt,
+                    authority,
+                }
+            }
             Err(error) if error.is_damage() => {
                 self.undeliverable(Warning::Unreadable, route, copy, &error)
             }

@@ -20,6 +20,7 @@
 
 mod answers;
 mod connection;
+mod contents;
 mod deliveries;
 mod lending;
 mod looks;
@@ -123,6 +124,8 @@ pub(crate) enum Event {
     Leader(ShardId, Option<Leader>),
     /// The replica of this node contains this entry.
     Applied(ShardId, u64),
+    /// Whether the replica of this node follows its shard. One that has stopped may be damaged.
+    Follows(ShardId, bool),
     /// There is a link to a node.
     Linked(NodeName),
     /// The link to a node is broken.
@@ -195,6 +198,7 @@ impl Forwarder {
             Event::Input(input) => self.input(input),
             Event::Leader(shard, leader) => self.leader_is(shard, leader),
             Event::Applied(shard, seq) => self.applied(shard, seq),
+            Event::Follows(shard, follows) => self.follows(shard, follows),
             Event::Linked(node) => self.linked(node),
             Event::Unlinked(node) => self.unlinked(&node),
             Event::Told(node, shard, told) => self.told(&node, shard, told),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Forwarder,
     connection::Connection,
-    session::{Pending, Queueable, What},
+    session::{Contents, Pending, Queueable, What},
     wire::{Asked, ToLeader, Why},
 };
 use crate::{
@@ -177,7 +177,9 @@ impl Forwarder {
 
     /// Tells the leader of a shard of a connection, if there is one.
     pub(super) fn open(&mut self, shard: ShardId, consumer: ConsumerId) {
-        let Some(up) = self.session(shard).up() else {
+        let session = self.session(shard);
+        let is_here = session.contents == Contents::Here;
+        let Some(up) = session.up() else {
             return;
         };
         let lends = up.lends;
@@ -192,6 +194,9 @@ impl Forwarder {
             self.send(shard, ToLeader::Opened(consumer));
             if accept != Accept::default() {
                 self.send(shard, ToLeader::Accepts(consumer, accept));
+            }
+            if !is_here {
+                self.send(shard, ToLeader::Closing(consumer));
             }
         }
         self.balance(consumer);

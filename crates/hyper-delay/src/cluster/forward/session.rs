@@ -39,8 +39,10 @@ pub(super) struct Session {
     last: Number,
     /// How far the replica of this node is.
     pub(super) applied: u64,
+    /// Whether this node has the contents of tasks.
+    pub(super) contents: Contents,
     /// Copies whose content this node does not have yet, by the place of the journal.
-    pub(super) awaiting: BTreeMap<u64, Vec<(ConsumerId, Copy)>>,
+    pub(super) awaiting: BTreeMap<u64, Vec<Awaiting>>,
     /// Questions that wait until the replica of this node contains an entry.
     pub(super) reading: BTreeMap<u64, Vec<LookId>>,
 }
@@ -75,6 +77,25 @@ pub(super) struct Up {
     pub(super) next_ping: Tick,
     /// The leader has been told everything from before, and the connections lend it credit.
     pub(super) lends: bool,
+}
+
+/// Whether this node has the contents of tasks, for its consumers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contents {
+    /// It has.
+    Here,
+    /// Its replica stands still. It has them again when that contains this entry.
+    Behind(u64),
+    /// Its replica has stopped.
+    Stopped,
+}
+
+/// A copy of a task that waits until this node has its content.
+#[derive(Debug)]
+pub(super) struct Awaiting {
+    pub(super) since: Tick,
+    pub(super) consumer: ConsumerId,
+    pub(super) copy: Copy,
 }
 
 /// A request that waits for a leader.
@@ -135,6 +156,7 @@ impl Session {
             pending: BTreeMap::new(),
             last: 0,
             applied: 0,
+            contents: Contents::Here,
             awaiting: BTreeMap::new(),
             reading: BTreeMap::new(),
         }
@@ -145,6 +167,12 @@ impl Session {
     pub(super) fn awaits_no_answer(&self) -> bool {
         let mut queue = self.queue.iter();
         self.pending.is_empty() && queue.all(|queued| queued.expires == NEVER)
+    }
+
+    /// Returns since when the copy waits that came first.
+    pub(super) fn awaits_since(&self) -> Option<Tick> {
+        let copies = self.awaiting.values().flatten();
+        copies.map(|awaiting| awaiting.since).min()
     }
 
     /// A session may begin now, if there is none.

@@ -7,7 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     lending::Change,
-    session::{NEVER, Partner, Pending, Queueable, Session, State, Up, What},
+    session::{Contents, NEVER, Partner, Pending, Queueable, Session, State, Up, What},
     wire::{Holds, ToLeader},
 };
 #[cfg(test)]
@@ -34,7 +34,7 @@ impl Forwarder {
     pub(super) fn advance_sessions(&mut self) {
         for shard in (0..self.setup.shards).map(ShardId) {
             self.expire_requests(shard);
-            self.drop_late_copies(shard);
+            self.check_contents(shard);
             let now = self.now.monotonic;
             let (lease, answer) = (self.now_minus(1), self.now_minus(4));
             let is_silent = match &self.session(shard).state {
@@ -54,7 +54,7 @@ impl Forwarder {
     }
 
     /// Returns the moment a part of the lease ago.
-    fn now_minus(&self, part: u32) -> Tick {
+    pub(super) fn now_minus(&self, part: u32) -> Tick {
         let ago = nanos(self.setup.lease / part);
         Tick::new(self.now.monotonic.value().saturating_sub(ago))
     }
@@ -67,10 +67,11 @@ impl Forwarder {
             State::Begun(_, since) => Some(*since + lease / 4),
             State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
         };
+        let awaiting = session.awaits_since().map(|since| since + lease / 2);
         // All wait equally long, so the first one that expires is the next.
         let mut queued = session.queue.iter().map(|queued| queued.expires);
         let queued = queued.find(|expires| *expires != NEVER);
-        state.into_iter().chain(queued).min()
+        state.into_iter().chain(queued).chain(awaiting).min()
     }
 
     /// This leads the shard, or did until a moment ago. A session goes on until its leader says
@@ -186,6 +187,7 @@ impl Forwarder {
     /// when they have credit, after it has heard of the acks.
     fn introduce(&mut self, shard: ShardId, epoch: u64) {
         let shards = self.setup.shards;
+        let is_here = self.session(shard).contents == Contents::Here;
         let now = self.now.monotonic;
         let mut told = Vec::new();
         for (consumer, connection) in &mut self.connections {
@@ -217,7 +219,7 @@ impl Forwarder {
                 told.push(ToLeader::Adopted(*consumer, adopted));
             }
             told.extend(unsaid.into_iter().map(|(_, _, message)| message));
-            if connection.is_closing {
+            if connection.is_closing || !is_here {
                 told.push(ToLeader::Closing(*consumer));
                 continue;
             }
@@ -231,8 +233,13 @@ impl Forwarder {
 
     /// Lends the connections' credit to a new leader: what they have in flight uses it already.
     fn lend_to(&mut self, shard: ShardId) {
-        if let Some(up) = self.session(shard).up_mut() {
-            up.lends = true;
+        let session = self.session(shard);
+        let is_here = session.contents == Contents::Here;
+        if let Some(up) = session.up_mut() {
+            up.lends = is_here;
+        }
+        if !is_here {
+            return;
         }
         let mut lent = Vec::new();
         for (consumer, connection) in &mut self.connections {

@@ -107,47 +107,7 @@ impl Forwarder {
         self.effects.messages.push((consumer, message));
     }
 
-    /// A copy of a task comes. It waits until this node has its content.
-    fn copy(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
-        let session = self.session(shard);
-        if session.applied < copy.after {
-            let copies = session.awaiting.entry(copy.after).or_default();
-            copies.push((consumer, copy));
-        } else {
-            self.deliver(shard, consumer, &copy);
-        }
-    }
-
-    /// The replica of this node contains this entry.
-    pub(super) fn applied(&mut self, shard: ShardId, seq: u64) {
-        let session = self.session(shard);
-        // A replica that is made anew begins at a lower place.
-        session.applied = seq;
-        let later = session.reading.split_off(&(seq + 1));
-        let read = std::mem::replace(&mut session.reading, later);
-        let later = session.awaiting.split_off(&(seq + 1));
-        let now_there = std::mem::replace(&mut session.awaiting, later);
-        for (consumer, copy) in now_there.into_values().flatten() {
-            self.deliver(shard, consumer, &copy);
-        }
-        self.has_caught_up(shard, read.into_values().flatten().collect());
-    }
-
-    /// Drops copies whose time to answer has passed before their content came: the replica of this
-    /// node stands still.
-    pub(super) fn drop_late_copies(&mut self, shard: ShardId) {
-        let now = self.now.monotonic;
-        let session = self.session(shard);
-        let Some(holds) = session.up().map(|up| up.holds) else {
-            return;
-        };
-        session.awaiting.retain(|_, copies| {
-            copies.retain(|(_, copy)| holds.here(copy.until) > now);
-            !copies.is_empty()
-        });
-    }
-
-    fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &Copy) {
+    pub(super) fn deliver(&mut self, shard: ShardId, consumer: ConsumerId, copy: &Copy) {
         let now = self.now.monotonic;
         let Some(up) = self.session(shard).up() else {
             return;

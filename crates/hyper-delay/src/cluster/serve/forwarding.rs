@@ -18,7 +18,7 @@ use crate::{
         link::{self, links::Links},
         log::NodeName,
         node::ShardHandle,
-        shard,
+        shard, shard_of_seq,
     },
     driver::Event,
     outbox::Outboxes,
@@ -158,6 +158,12 @@ impl Forwarding {
                 tracing::error!(%error, "a replica of this node cannot be read");
                 return ControlFlow::Continue(());
             }
+            Event::Damaged(seq, error) => {
+                if let Some(shard) = self.shards.get(usize::from(shard_of_seq(seq).0)) {
+                    shard.event(shard::Event::Damaged(error));
+                }
+                return ControlFlow::Continue(());
+            }
             Event::Drain | Event::CommitterEnded => return ControlFlow::Continue(()),
             Event::Abandoned => return ControlFlow::Break(()),
         };
@@ -181,6 +187,10 @@ impl Forwarding {
                 self.links.leader_is(shard, leader.as_ref());
                 let event = forward::Event::Leader(shard, leader);
                 self.forwarder.handle(event, now);
+            }
+            News::Follows(shard, follows) => {
+                self.forwarder
+                    .handle(forward::Event::Follows(shard, follows), now);
             }
             News::Applied(shard, seq) => {
                 self.forwarder

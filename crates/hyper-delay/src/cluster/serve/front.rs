@@ -51,9 +51,10 @@ impl Front for ToForwarder {
                 if let Some(store) = self.store.get() {
                     store.replace(shard, replica);
                 }
-                return;
+                News::Follows(shard, true)
             }
-            Told::Messages(..) | Told::Leads(_) | Told::Stopped(_) => return,
+            Told::Stopped(_) => News::Follows(shard, false),
+            Told::Messages(..) | Told::Leads(_) => return,
         };
         // The forwarder is gone when the node ends.
         let _ = self.events.send(Event::Cluster(told));

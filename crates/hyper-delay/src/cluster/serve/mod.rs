@@ -80,6 +80,8 @@ pub(crate) enum News {
     Leader(ShardId, Option<Leader>),
     /// The replica of a shard contains everything up to this entry.
     Applied(ShardId, u64),
+    /// Whether the replica of a shard follows it, or has stopped.
+    Follows(ShardId, bool),
 }
 
 /// What the connections of clients need.

@@ -62,6 +62,8 @@ pub(crate) enum Event {
     Leader(Option<Leader>),
     /// What is applied up to this entry is on the disk of this node.
     Persisted(Result<u64, StoreError>),
+    /// The store of this node is damaged, as a client has found.
+    Damaged(StoreError),
     /// A serving node says something to the leader.
     Peer(PeerId, ToLeader),
     /// The link from a serving node is broken.

@@ -121,6 +121,7 @@ impl<S: Store> Shard<S> {
                 self.check_successor();
             }
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),
+            Event::Damaged(error) => self.stop(error),
             Event::Persisted(Err(error)) => {
                 self.keeping.ended_persisting();
                 self.stop(error);
@@ -417,7 +418,7 @@ impl<S: Store> Shard<S> {
             Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
                 self.peer_says(peer, message, now, None);
             }
-            Event::Peer(..) | Event::PeerIsGone(_) | Event::Input(_) => {}
+            Event::Peer(..) | Event::PeerIsGone(_) | Event::Input(_) | Event::Damaged(_) => {}
         }
     }
 

@@ -106,7 +106,7 @@ impl<S: Store> Shard<S> {
                 let journal = Journal {
                     first: seq,
                     last: applied.seq,
-                    bytes: applied.end - offset,
+                    bytes: applied.end.saturating_sub(offset),
                 };
                 let below = below(&self.members, &reports, journal, self.setup.retention);
                 if below == seq {

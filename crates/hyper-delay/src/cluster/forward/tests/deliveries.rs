@@ -102,24 +102,65 @@ fn a_delivery_waits_for_its_content() {
     assert_eq!(world.replies(), ["x of r"]);
 }
 
+/// Deliveries that are given back, and connections that close, as the leader sees it.
+fn given_back(sent: &[ToLeader]) -> (Vec<u64>, usize) {
+    let not_sent = sent.iter().filter_map(|message| match message {
+        ToLeader::NotSent(
+            CLIENT,
+            NotSent {
+                seq,
+                why: Why::Void { attempt: 1 },
+                ..
+            },
+        ) => Some(*seq),
+        _ => None,
+    });
+    let closing = |message: &&ToLeader| matches!(message, ToLeader::Closing(CLIENT));
+    (not_sent.collect(), sent.iter().filter(closing).count())
+}
+
 #[test]
-fn a_delivery_whose_content_comes_too_late_is_dropped() {
-    for (passed, waiting) in [(29_999, 1), (30_000, 0)] {
-        let mut world = World::new(1);
-        world.up(0, "b", 7);
-        world.event(Event::Applied(ShardId(0), 11));
-        world.delivers(0, ("r", "x", 3), 12);
-        world.effects();
-        let until = Tick::new(77 + 60_000 * MILLI);
-        let holds = Holds {
-            until,
-            ..world.holds()
-        };
-        world.now = passed;
-        world.told(0, "b", ToServing::Holds { epoch: 7, holds });
-        world.effects();
-        assert_eq!(world.forwarder.sessions[0].awaiting.len(), waiting);
-    }
+fn a_node_whose_replica_stands_still_gives_deliveries_back_until_it_goes_on() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    world.effects();
+    let (route, credit) = ("r".into(), 0);
+    let registered = Told::Reply(1, Reply::Registered { route, credit });
+    world.told(0, "b", ToServing::Told(CLIENT, registered));
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 12);
+    world.effects();
+    world.now = 999;
+    assert_eq!(given_back(&world.sent()), (vec![], 0));
+    world.now = 1_000;
+    assert_eq!(given_back(&world.sent()), (vec![3], 1));
+    world.delivers(0, ("r", "y", 4), 0);
+    assert_eq!(given_back(&world.sent()), (vec![4], 0));
+    world.event(Event::Applied(ShardId(0), 12));
+    let sent = world.sent();
+    assert!(
+        matches!(sent[..], [ToLeader::Begin { epoch: 7, .. }]),
+        "{sent:?}"
+    );
+    world.accepts(0, "b", 7);
+    let sent = world.sent();
+    let is_lent = |message: &ToLeader| matches!(message, ToLeader::Lent(CLIENT, _));
+    assert!(sent.iter().any(is_lent), "{sent:?}");
+}
+
+#[test]
+fn a_node_whose_replica_has_stopped_takes_deliveries_again_when_it_is_replaced() {
+    let mut world = World::new(1);
+    world.event(Event::Follows(ShardId(0), false));
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    let (back, closing) = given_back(&world.sent());
+    assert_eq!((back, closing), (vec![], 1));
+    world.delivers(0, ("r", "x", 3), 0);
+    assert_eq!(given_back(&world.sent()), (vec![3], 0));
+    world.event(Event::Follows(ShardId(0), true));
+    assert!(matches!(world.sent()[..], [ToLeader::Begin { .. }]));
 }
 
 #[test]

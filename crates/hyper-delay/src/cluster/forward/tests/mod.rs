@@ -7,7 +7,7 @@ use std::sync::Arc;
 use race_wheel::Tick;
 
 use super::{
-    wire::{Asked, Copy, Holds, ToLeader, ToServing, Told},
+    wire::{Asked, Copy, Holds, NotSent, ToLeader, ToServing, Told, Why},
     *,
 };
 use crate::{
