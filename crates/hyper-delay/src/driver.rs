@@ -46,7 +46,10 @@ pub(crate) enum Event {
     #[cfg(any(feature = "cluster", test))]
     Fresh(Option<Arc<str>>, oneshot::Sender<Result<(), Refusal>>),
     /// The content of this revision cannot be read from the replica of this node.
-    #[cfg(any(feature = "cluster", test))]
+    #[cfg_attr(
+        not(any(feature = "cluster", test)),
+        expect(dead_code, reason = "a single node has no replicas")
+    )]
     Damaged(u64, StoreError),
     /// News of the cluster.
     #[cfg(any(feature = "cluster", test))]
@@ -129,8 +132,9 @@ impl<S: Store> Driver<S> {
                         let _ = answer.send(vec![self.scheduler.in_memory()]);
                     }
                     Event::Drain => draining = true,
+                    Event::Damaged(..) => debug_assert!(false, "a single node has no replicas"),
                     #[cfg(any(feature = "cluster", test))]
-                    Event::Fresh(..) | Event::Damaged(..) | Event::Cluster(_) => {
+                    Event::Fresh(..) | Event::Cluster(_) => {
                         debug_assert!(false, "this is for a node of a cluster");
                     }
                     Event::CommitterEnded | Event::Abandoned => return Ok(()),

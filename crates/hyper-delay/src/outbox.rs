@@ -14,12 +14,11 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 pub(crate) use all::Outboxes;
 
-#[cfg(any(feature = "cluster", test))]
-use crate::store::StoreError;
 use crate::{
     clock::Clock,
     driver::Event,
     scheduler::{ConsumerId, CopyOf, Input, Message},
+    store::StoreError,
 };
 
 /// The messages to one connection, and the room for its requests under way.
@@ -207,7 +206,6 @@ impl Outbox {
     }
 
     /// The content of a revision cannot be read from the replica of this node.
-    #[cfg(any(feature = "cluster", test))]
     pub(crate) fn damaged(&self, seq: u64, error: StoreError) {
         let _ = self.events.send(Event::Damaged(seq, error));
     }

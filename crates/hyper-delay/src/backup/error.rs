@@ -1,4 +1,6 @@
-use std::{io, path::Path};
+use std::io;
+#[cfg(any(feature = "cli", test))]
+use std::path::Path;
 
 use super::format::VERSION;
 use crate::{record, store::StoreError};
@@ -30,6 +32,7 @@ pub(crate) enum BackupError {
     #[error("{name} is damaged at byte {at}: {what}; use another backup")]
     Damaged { name: String, at: u64, what: String },
     /// The rows do not belong together.
+    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} is not consistent: {what}; use another backup. If it was made just now, the store of \
          its server is damaged: stop the server, and `hyper-delay verify` its data_dir"
@@ -39,12 +42,14 @@ pub(crate) enum BackupError {
     #[error("{name}: {source}")]
     Io { name: String, source: io::Error },
     /// The directory is not empty.
+    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} is not empty, it has {found}: give a new or an empty directory; what is there is \
          never overwritten"
     )]
     NotEmpty { name: String, found: String },
     /// An earlier restore or import was interrupted.
+    #[cfg(any(feature = "cli", test))]
     #[error(
         "{name} has what is left of a restore or import that was interrupted, and has {found}: \
          delete what is in it, or give another directory, then begin again"
@@ -57,6 +62,7 @@ pub(crate) enum BackupError {
 
 impl BackupError {
     /// Adds the path to an error of the file system.
+    #[cfg(any(feature = "cli", test))]
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let name = path.display().to_string();
         move |source| Self::Io { name, source }

@@ -82,6 +82,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
+    #[cfg(any(feature = "cli", test))]
     pub(super) const fn header(&self) -> &Header {
         &self.header
     }

@@ -227,7 +227,6 @@ impl<S: ReadStore> Writer<'_, S> {
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
             // Other nodes have it whole.
-            #[cfg(any(feature = "cluster", test))]
             Err(error) if error.is_damage() && authority.is_some() => {
                 self.outbox.damaged(seq, error);
                 Input::Void {

@@ -176,7 +176,7 @@ impl<T: Store> Splitting<'_, T> {
                     }
                 }
                 // They are made anew.
-                key::NUMBERS | key::APPLIED | key::SYNCED => {}
+                key::NUMBERS | key::APPLIED | key::SYNCED | key::HANDED_OVER => {}
                 key::MENDING => return Err(ImportError::Mending),
                 other if other.starts_with(JOBS) || other.starts_with(AUDIT) => {}
                 other if other.starts_with(PAUSED) => {

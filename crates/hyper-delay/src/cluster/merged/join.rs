@@ -25,8 +25,9 @@ pub(super) fn join(
         (Space::Meta, key::DEDUPE_WINDOW) if shards > 1 && !values.is_empty() => {
             Ok(Some(DedupeWindow::of_unknown_age(false)))
         }
-        // How far a replica is says nothing of the others.
-        (Space::Meta, key::APPLIED | key::SYNCED) => Ok(None),
+        // How far a replica is, and what its last leadership has passed on, says nothing of the
+        // others.
+        (Space::Meta, key::APPLIED | key::SYNCED | key::HANDED_OVER) => Ok(None),
         _ if values.is_empty() => Ok(None),
         _ => Ok(Some(values.swap_remove(0))),
     }
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn how_far_replicas_are_is_not_shown() {
-        for key in [key::APPLIED, key::SYNCED] {
+        for key in [key::APPLIED, key::SYNCED, key::HANDED_OVER] {
             assert_eq!(meta(key, &[3], 1), None);
         }
     }
