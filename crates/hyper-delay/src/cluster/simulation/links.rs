@@ -52,6 +52,7 @@ impl World {
     }
 
     fn forwards(&mut self, life: Life, effects: Effects) {
+        self.may_read(life, effects.fresh);
         for (node, shard, message) in effects.to_leaders {
             let leading = self.node_named(&node);
             if leading == life.node {

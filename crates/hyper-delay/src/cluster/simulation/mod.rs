@@ -12,6 +12,7 @@ mod network;
 mod node;
 mod parts;
 mod planted;
+mod reads;
 mod snapshots;
 mod world;
 
@@ -71,6 +72,32 @@ fn planned_ends_and_broken_links_deliver_nothing_twice() {
         handed_over > seeds / 2,
         "{handed_over} copies were handed over"
     );
+}
+
+/// Histories with reads in an ordinary run of the tests.
+const READ_SEEDS: u64 = 200;
+
+#[test]
+fn reads_see_what_was_acknowledged_before() {
+    let mut done = 0;
+    for seed in 0..seeds(READ_SEEDS) {
+        let world = World::new(seed, Planted::Nothing, Faults::All).with_reads(seed);
+        match world.run_with_reads() {
+            Ok(reads) => done += reads,
+            Err(broken) => panic!("seed {seed}: {broken}"),
+        }
+    }
+    assert!(done > 10 * seeds(READ_SEEDS), "{done} reads");
+}
+
+#[test]
+fn reads_that_do_not_wait_for_the_replica_are_noticed() {
+    let history = |seed| {
+        let world = World::new(seed, Planted::ReadsAtOnce, Faults::All);
+        world.with_reads(seed).run_with_reads().err()
+    };
+    let noticed = (0..100).find_map(history);
+    println!("ReadsAtOnce: {}", noticed.expect("it is noticed"));
 }
 
 /// Returns how many histories are run: as many as `CLUSTER_SEEDS` says, or `default`.

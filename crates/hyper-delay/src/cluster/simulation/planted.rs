@@ -41,6 +41,8 @@ pub(in crate::cluster) enum Planted {
     PassesNothingOn,
     /// The connections of a node are closed when its link breaks.
     ClosesDetached,
+    /// A read does not wait until the replica of its node is as far as the leader.
+    ReadsAtOnce,
     /// Entries are removed that a majority has not synced.
     TrimsPastMajority,
     /// What was reported of a node is not lowered when it has lost its disk.

@@ -8,6 +8,7 @@ use super::{
     links::Link,
     node::{Drift, Node, Options},
     planted::plant,
+    reads::Reads,
 };
 use crate::{
     cluster::{
@@ -74,6 +75,8 @@ pub(super) enum Happening {
     Registers(usize, ConsumerId, usize, bool),
     /// A client may wait for the answer to the schedule of this task.
     Unanswered(usize),
+    /// A client may read.
+    Read,
     /// Something goes wrong.
     Fault,
     /// A node is cut off from the log for this long.
@@ -124,6 +127,7 @@ pub(super) struct World {
     pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
     /// When the faults end.
     pub(super) calm: u64,
+    pub(super) reads: Option<Reads>,
     broken: Option<String>,
     /// Whether everything that happens is printed.
     traces: bool,
@@ -187,6 +191,7 @@ impl World {
             last_link: 0,
             epochs: BTreeMap::new(),
             calm,
+            reads: None,
             broken: None,
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
@@ -202,6 +207,17 @@ impl World {
 
     /// Plays the history to its end. Returns how many copies were in flight at planned ends.
     pub(super) fn run(mut self) -> Result<u64, String> {
+        self.play()?;
+        Ok(self.facts.handed_over())
+    }
+
+    /// Plays the history to its end. Returns how many reads were answered.
+    pub(super) fn run_with_reads(mut self) -> Result<u64, String> {
+        self.play()?;
+        Ok(self.reads.map_or(0, |reads| reads.done))
+    }
+
+    fn play(&mut self) -> Result<(), String> {
         let end = self.calm + 60_000 * MILLI;
         while let Some(((at, _), happening)) = self.queue.pop_first() {
             if at > end {
@@ -215,8 +231,7 @@ impl World {
         }
         self.facts.end(|id| self.is_dead(id))?;
         self.all_is_answered()?;
-        self.nodes_agree()?;
-        Ok(self.facts.handed_over())
+        self.nodes_agree()
     }
 
     /// A promise is broken.
@@ -331,6 +346,7 @@ impl World {
                 self.registers(client, consumer, route, joins);
             }
             Happening::Unanswered(task) => self.unanswered(task),
+            Happening::Read => self.read(),
             Happening::Fault => self.fault(),
             Happening::Cut(node, time) => {
                 if !self.is_calm() {
