@@ -27,6 +27,7 @@ pub struct ClusterError(#[from] Cause);
 enum Cause {
     #[error(transparent)]
     Serving(#[from] ServingError),
+    #[cfg(feature = "cluster")]
     #[error(
         "--accept-loss is for a server without cluster: a node takes what it lacks from the others"
     )]

@@ -81,7 +81,9 @@ impl InheritedCopies {
 
     /// A connection has a copy with that number. Returns false if that is of an earlier round.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
-        let is_of_round = attempt > self.after;
+        // Nobody else has begun a round after one of this leader.
+        let is_later = self.is_own && attempt > self.after + 1;
+        let is_of_round = attempt > self.after && !is_later;
         if is_of_round {
             self.copies.push(CopyWith {
                 consumer,
