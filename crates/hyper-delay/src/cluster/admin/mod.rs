@@ -28,7 +28,7 @@ use super::{
     log::{Answer, Log, Membership, NodeName, Request, Tail, Unanswered},
 };
 
-/// A request is sent so many times. Each of them asks another member of etcd first.
+/// The most times that a request is sent. Each attempt asks another member of etcd first.
 const ATTEMPTS: u32 = 3;
 
 /// An operator's view of the log.

@@ -50,7 +50,7 @@ struct Question {
     expires: Tick,
 }
 
-/// What is wanted, and what is known of it.
+/// What a question asks for, with the answers so far.
 #[derive(Debug)]
 enum Wanted {
     /// Which tasks are in flight.

@@ -67,7 +67,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// If the node refuses, fails, or cannot be reached, or nobody takes the snapshot any more.
+    /// If the node refuses, fails or cannot be reached, or if the receiver of the snapshot is gone.
     ///
     /// # Cancel safety
     ///

@@ -18,7 +18,7 @@ use crate::cluster::{
     shard::{Event, PeerId},
 };
 
-/// Passes each connection on, until it has carried so many bytes to the server.
+/// Passes each connection on, and cuts it after this number of bytes to the server.
 async fn proxy(
     to: SocketAddr,
     mut limits: impl Iterator<Item = u64> + Send + 'static,
