@@ -121,6 +121,8 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
 async fn watch_goes_on_after_a_value_that_no_node_writes() {
     let etcd = Processes::one();
     let log = etcd.log();
+    // Without a charter, other keys are those of a cluster that was lost.
+    Node::new(&log, "b").await;
     let mut client = etcd.client().await;
     let bad = async {
         for _ in 0.. {
