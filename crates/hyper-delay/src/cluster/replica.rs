@@ -1,6 +1,6 @@
 //! The store of a shard on one node, fed from the journal.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,9 @@ use super::{
     entry::{self, BadEntry, Change, Encoded, Hash, Header},
 };
 use crate::{
+    ledger::View,
     record::{self, Record, key},
-    store::{Batch, Durability, Space, Store, StoreError},
+    store::{Batch, Durability, Room, Space, Store, StoreError},
 };
 
 /// How far a store is: the last entry that it contains.
@@ -97,9 +98,51 @@ pub(crate) enum NotApplied {
         /// Why.
         source: BadEntry,
     },
+    /// The disk has no room for it. Nothing has changed, and it may come again.
+    #[error("the disk of data_dir has no room for {0}")]
+    NoRoom(Wanted),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What an entry needs room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Tasks that it schedules.
+    pub schedules: u64,
+    /// Bytes that it writes.
+    pub bytes: usize,
+}
+
+impl Wanted {
+    /// Some change of stored tasks.
+    pub(crate) const CHANGE: Self = Self {
+        schedules: 0,
+        bytes: 0,
+    };
+
+    fn of(change: &Change) -> Self {
+        match change {
+            Change::Writes(batch) => Self {
+                schedules: batch.counted().0,
+                bytes: batch.bytes(),
+            },
+            Change::Clear(_) => Self::CHANGE,
+        }
+    }
+
+    /// Returns whether there is room for it.
+    pub(crate) const fn fits(self, room: Room) -> bool {
+        room.takes(self.schedules, self.bytes)
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { schedules, bytes } = self;
+        write!(f, "an entry of {bytes} bytes with {schedules} new tasks")
+    }
 }
 
 /// The store of a shard and how far it is.
@@ -162,12 +205,22 @@ impl<S: Store> Replica<S> {
         })
     }
 
-    /// Applies an entry of the journal, if it is the next one.
+    /// Makes room on the disk for the next entry, and returns it.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub(crate) fn room(&self) -> Result<Room, StoreError> {
+        let tasks = View::new(self.store.clone()).totals()?.total();
+        self.store.room(tasks)
+    }
+
+    /// Applies an entry of the journal, if it is the next one and there is room for it.
     ///
     /// # Errors
     ///
     /// If it is not, does not belong to what the store contains, or the store fails.
-    pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8]) -> Result<(), NotApplied> {
+    pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8], room: Room) -> Result<(), NotApplied> {
         let applied = self.applied.seq;
         #[cfg(test)]
         if is_planted(Planted::AppliesInAnyOrder) {
@@ -187,6 +240,10 @@ impl<S: Store> Replica<S> {
         let next = &self.applied;
         if place != (next.cluster, next.shard, seq, next.hash) {
             return Err(NotApplied::Foreign { seq });
+        }
+        let wanted = Wanted::of(&change);
+        if !wanted.fits(room) {
+            return Err(NotApplied::NoRoom(wanted));
         }
         let applied = self.after(seq, header.now, entry::hash(bytes), bytes.len());
         Ok(self.commit(applied, change)?)

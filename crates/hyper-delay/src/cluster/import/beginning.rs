@@ -74,7 +74,9 @@ mod tests {
         let beginning = Beginning::of(charter, shard, 5);
         let mut replica = Replica::open(Arc::new(Fake::default()), charter, shard).unwrap();
         for (entry, seq) in beginning.entries.iter().zip(1..) {
-            replica.apply(seq, &entry.bytes).unwrap();
+            replica
+                .apply(seq, &entry.bytes, crate::store::Room::AMPLE)
+                .unwrap();
         }
         assert_eq!(replica.applied(), beginning.applied);
         assert_ne!(Beginning::of(charter, shard, 6).entries, beginning.entries);

@@ -17,6 +17,7 @@ use crate::{
         calls::CallId,
         entry::{Change, Encoded},
         log::{Appended, Request},
+        replica::Wanted,
     },
     committer::Group,
     metrics::Metrics,
@@ -72,6 +73,8 @@ impl Writing {
 )]
 enum Prepared {
     Nothing,
+    /// The disk is full.
+    NoRoom,
     /// Outcomes of jobs that change nothing.
     Told(Vec<Committed>),
     Change(Change, Vec<Committed>),
@@ -96,6 +99,9 @@ impl<S: Store> Leading<S> {
         ledger.forget_expired(now)?;
         let room = store.room(ledger.tasks()?)?;
         metrics.look(room);
+        if room.is_exhausted() {
+            return Ok(Prepared::NoRoom);
+        }
         let mut group = Group::default();
         self.stage.begin(room);
         while let Some(job) = self.jobs.pop_front() {
@@ -129,6 +135,7 @@ impl<S: Store> Shard<S> {
             let time = now.wall_millis().max(self.replica.applied().now);
             match leading.prepare(time, most_bytes, self.replica.store(), &self.setup.metrics) {
                 Ok(Prepared::Nothing) => return,
+                Ok(Prepared::NoRoom) => return self.lacks_room(Wanted::CHANGE, now),
                 Ok(Prepared::Told(committed)) => self.committed(committed, now),
                 Ok(Prepared::Change(mut change, committed)) => {
                     let nonce = self.calls.next().0;

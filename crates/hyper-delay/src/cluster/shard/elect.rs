@@ -45,6 +45,8 @@ pub(super) struct Election {
     clock_is_off: bool,
     /// The replica of this node waits for a snapshot.
     lacks_store: bool,
+    /// The disk of this node is full.
+    lacks_room: bool,
 }
 
 /// A leadership whose end the log is to be told.
@@ -75,6 +77,9 @@ impl Election {
 
     /// This leads the shard, or did until a moment ago.
     pub(super) fn leader_is(&mut self, leader: Option<Leader>, now: Now) {
+        if self.is_older(leader.as_ref()) {
+            return;
+        }
         self.vacant_since = match leader {
             Some(_) => None,
             None => self.vacant_since.or(Some(now.monotonic)),
@@ -89,6 +94,13 @@ impl Election {
             (Some(vigil), Some(led)) => vigil.sees(led),
             (vigil, led) => *vigil = led.map(Vigil::new),
         }
+    }
+
+    /// Returns whether the news of this leader are older than the leadership of this node. Nothing
+    /// would correct them: a leader does not read the journal.
+    fn is_older(&self, leader: Option<&Leader>) -> bool {
+        let own = self.elected.map_or(0, |fence| fence.epoch);
+        leader.map_or(0, |leader| leader.epoch) < own
     }
 
     fn set_leader(&mut self, leader: Option<Leader>) {
@@ -157,9 +169,14 @@ impl Election {
         self.lacks_store = !has_store;
     }
 
+    /// Without room on its disk this node takes part in no election.
+    pub(super) const fn has_room(&mut self, has_room: bool) {
+        self.lacks_room = !has_room;
+    }
+
     /// Returns whether this node takes part in no election.
     const fn is_barred(&self) -> bool {
-        self.is_over || self.clock_is_off || self.lacks_store
+        self.is_over || self.clock_is_off || self.lacks_store || self.lacks_room
     }
 
     /// Returns whether this node neither has won a leadership nor may win one by what it has asked

@@ -87,7 +87,8 @@ impl Reading {
 impl<S: Store> Shard<S> {
     /// Reads the journal from time to time. A leader does not: nobody else appends to it.
     pub(super) fn read(&mut self, now: Now) {
-        if self.is_leading() || !self.keeping.is_known() || self.is_draining() {
+        let is_fed = self.is_leading() || self.is_draining();
+        if is_fed || self.stands_still() || !self.keeping.is_known() {
             self.reading.next = after(now, self.setup.poll());
             return;
         }
@@ -143,7 +144,7 @@ impl<S: Store> Shard<S> {
         }
         self.reading.is_checked = true;
         self.arrived(&entries, now);
-        if self.stopped.is_some() {
+        if self.stopped.is_some() || self.stands_still() {
             return;
         }
         self.election.led_is(led, now);
@@ -161,12 +162,17 @@ impl<S: Store> Shard<S> {
 
     /// These entries are in the journal.
     pub(super) fn arrived(&mut self, entries: &[(u64, Arc<[u8]>)], now: Now) {
-        if self.is_leading() {
+        if self.is_leading() || self.stands_still() {
             return;
         }
         for (seq, entry) in entries {
-            match self.replica.apply(*seq, entry) {
+            let room = match self.room() {
+                Ok(room) => room,
+                Err(error) => return self.stop(error),
+            };
+            match self.replica.apply(*seq, entry, room) {
                 Ok(()) => {}
+                Err(NotApplied::NoRoom(wanted)) => return self.lacks_room(wanted, now),
                 Err(NotApplied::Gap { found, applied }) if found <= applied => {}
                 Err(NotApplied::Gap { .. }) => {
                     self.reading.next = now.monotonic;

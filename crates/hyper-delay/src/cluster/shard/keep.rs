@@ -113,8 +113,10 @@ impl<S: Store> Shard<S> {
     /// Syncs what is applied from time to time, and reports it.
     pub(super) fn keep(&mut self, now: Now, term: Option<Term>) {
         let applied = self.applied();
+        // To sync writes a little, too.
+        let may_write = !self.stands_still();
         let keeping = &mut self.keeping;
-        keeping.has_changed = applied > keeping.synced;
+        keeping.has_changed = applied > keeping.synced && may_write;
         if keeping.has_changed && !keeping.is_persisting && now.monotonic >= keeping.next_persist {
             keeping.is_persisting = true;
             keeping.next_persist = after(now, self.setup.sync_interval);

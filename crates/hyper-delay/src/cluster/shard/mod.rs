@@ -15,6 +15,7 @@ mod follow;
 mod hand_over;
 mod keep;
 mod lead;
+mod room;
 mod session;
 mod trim;
 
@@ -48,6 +49,7 @@ use follow::Reading;
 pub(crate) use hand_over::passed_on;
 use keep::Keeping;
 use lead::Leading;
+use room::Lack;
 use trim::Trimming;
 
 /// A shard on this node. See the [module](self).
@@ -64,6 +66,8 @@ pub(crate) struct Shard<S: Store> {
     audience: Audience,
     trimming: Trimming,
     stopped: Option<Stopped>,
+    /// It waits for room on the disk.
+    lack: Option<Lack>,
     fetching: Fetching,
     effects: Effects<S>,
     /// The ledger of the last leadership: a planted fault.
@@ -92,6 +96,7 @@ impl<S: Store> Shard<S> {
             audience: Audience::default(),
             trimming: Trimming::default(),
             stopped: None,
+            lack: None,
             fetching: Fetching::default(),
             calls: Calls::default(),
             members,
@@ -159,6 +164,7 @@ impl<S: Store> Shard<S> {
             term,
             self.keeping.next(),
             self.reading.next(),
+            self.room_next(),
             self.election.next(),
             self.append_next(),
             self.audience.next(),
@@ -239,6 +245,7 @@ impl<S: Store> Shard<S> {
 
     /// Does what can be done now.
     fn advance(&mut self, now: Now, term: Option<Term>) {
+        self.look_for_room(now);
         self.keep(now, term);
         self.read(now);
         self.hold_or_begin(now);

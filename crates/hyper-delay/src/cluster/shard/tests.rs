@@ -1,3 +1,5 @@
+mod room;
+
 use std::time::Duration;
 
 use race_wheel::Tick;
@@ -345,7 +347,10 @@ fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
         lease: LeaseId(6),
     };
     world.event(Event::Leader(Some(leader(fence.epoch - 1))));
+    world.event(Event::Leader(None));
     assert_eq!(world.shard.fence(), Some(fence), "that was before");
+    let known = world.shard.leader().map(|leader| leader.epoch);
+    assert_eq!(known, Some(fence.epoch));
     let later = leader(fence.epoch + 1);
     world.event(Event::Leader(Some(later.clone())));
     assert_eq!(world.shard.fence(), None);

@@ -6,7 +6,7 @@ use super::world::{MILLI, World};
 use crate::{
     cluster::{ShardId, replica::Applied, shard::Shard},
     record::{self, key},
-    store::{Space, fake::Fake},
+    store::{Room, Space, fake::Fake},
 };
 
 /// A second disk is only lost when nothing of before the first loss is on its way any more, and
@@ -21,6 +21,18 @@ pub(super) struct Disks {
     /// The percentage of power failures after which a node has lost its disk.
     lost: u8,
     last: u64,
+    full: Full,
+}
+
+/// A disk that is full for some time.
+#[derive(Debug)]
+struct Full {
+    /// Of its own, too.
+    random: fastrand::Rng,
+    /// The percentage of faults with which a disk fills up.
+    percentage: u8,
+    /// The node, and until when.
+    now: Option<(usize, u64)>,
 }
 
 impl Disks {
@@ -30,6 +42,7 @@ impl Disks {
             lost: *random.choice(&[0, 15, 60]).expect("there are three"),
             random,
             last: 0,
+            full: Full::new(seed ^ 0x6675_6c6c),
         }
     }
 
@@ -37,6 +50,17 @@ impl Disks {
     pub(super) fn retention(&mut self) -> u64 {
         let choice = self.random.choice([1_000, 5_000, 60_000]);
         choice.expect("there are three")
+    }
+}
+
+impl Full {
+    fn new(seed: u64) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        Self {
+            percentage: *random.choice(&[0, 5, 30]).expect("there are three"),
+            random,
+            now: None,
+        }
     }
 }
 
@@ -74,6 +98,39 @@ impl World {
             self.disks.last = self.at;
             for shard in (0..self.charter.shards).map(ShardId) {
                 self.is_kept(shard);
+            }
+        }
+    }
+
+    /// The disk of a node fills up now and then: with tasks, or to its last byte.
+    pub(super) fn fills_disk(&mut self) {
+        let full = &mut self.disks.full;
+        if full.now.is_some_and(|(_, until)| self.at < until) {
+            return;
+        }
+        self.frees_disks();
+        if self.is_faultless() {
+            return;
+        }
+        let full = &mut self.disks.full;
+        if full.random.u8(0..100) < full.percentage {
+            let node = full.random.usize(0..self.nodes.len());
+            let room = match full.random.bool() {
+                true => Room::none(),
+                false => Room::for_new_tasks(0),
+            };
+            for disk in &self.nodes[node].disks {
+                disk.room_is(room);
+            }
+            full.now = Some((node, self.at + full.random.u64(500..8_000) * MILLI));
+        }
+    }
+
+    /// All disks have room again.
+    pub(super) fn frees_disks(&mut self) {
+        if let Some((node, _)) = self.disks.full.now.take() {
+            for disk in &self.nodes[node].disks {
+                disk.room_is(Room::AMPLE);
             }
         }
     }

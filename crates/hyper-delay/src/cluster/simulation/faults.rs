@@ -56,6 +56,7 @@ impl World {
             }
         }
         self.damages_disk();
+        self.fills_disk();
         let pause = self.random.u64(20..3_000) * MILLI;
         self.after(pause, Happening::Fault);
     }
@@ -72,6 +73,7 @@ impl World {
     }
 
     fn mend(&mut self) {
+        self.frees_disks();
         self.log_is_down_until = 0;
         self.cut_until.fill(0);
     }

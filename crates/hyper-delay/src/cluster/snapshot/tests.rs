@@ -7,7 +7,7 @@ use crate::{
     backup::Stream,
     cluster::{Charter, ShardId, entry::Change, link::Wanted, replica::Replica},
     record::key,
-    store::{Batch, ReadStore, Space, Store as _, fake::Fake},
+    store::{Batch, ReadStore, Room, Space, Store as _, fake::Fake},
 };
 
 const CHARTER: Charter = Charter {
@@ -82,7 +82,7 @@ fn a_node_goes_on_with_the_journal_where_the_giver_had_synced() {
         assert_eq!(replica.applied().seq, synced);
         for seq in synced + 1..=12 {
             let entry = &giver.entries[usize::try_from(seq - 1).unwrap()];
-            replica.apply(seq, entry).unwrap();
+            replica.apply(seq, entry, Room::AMPLE).unwrap();
         }
         assert!(store.contents() == giver.replica.store().contents());
     }
@@ -99,7 +99,7 @@ fn the_snapshot_of_a_node_that_has_just_started_is_right_too() {
         fill(&*store, &*bytes(&disk), wanted(5)).unwrap();
         let mut replica = Replica::open(store.clone(), CHARTER, SHARD).unwrap();
         for (entry, seq) in giver.entries[5..].iter().zip(6..) {
-            replica.apply(seq, entry).unwrap();
+            replica.apply(seq, entry, Room::AMPLE).unwrap();
         }
         assert!(store.contents() == giver.replica.store().contents());
     }

@@ -80,6 +80,17 @@ impl Room {
         self.exhausted
     }
 
+    /// Returns whether there is room for a batch of `bytes` bytes that schedules `schedules` tasks.
+    /// A batch that schedules none may use the room that is kept for changes of stored tasks.
+    #[cfg(any(feature = "cluster", test))]
+    #[must_use]
+    pub(crate) const fn takes(self, schedules: u64, bytes: usize) -> bool {
+        match schedules {
+            0 => !self.exhausted,
+            _ => COPIES * bytes as u64 + schedules.saturating_mul(PER_TASK) <= self.new_tasks,
+        }
+    }
+
     /// Limits the room for new tasks to `new_tasks` bytes.
     #[must_use]
     pub(super) fn with_at_most(self, new_tasks: u64) -> Self {
@@ -213,6 +224,17 @@ mod tests {
         let plan = Plan::of(30 * MIB, 0, 0, usage(8, 20, 10 * 512));
         assert_eq!(plan.room.new_tasks(), 0);
         assert!(!plan.room.is_exhausted());
+    }
+
+    #[test]
+    fn a_batch_of_changes_needs_no_room_for_new_tasks() {
+        let full = Room::for_new_tasks(0);
+        assert!(full.takes(0, 64 << 10) && !full.takes(1, 1));
+        assert!(!Room::none().takes(0, 1) && !Room::none().takes(1, 1));
+        let some = Room::for_new_tasks(COPIES * 100 + 2 * PER_TASK);
+        assert!(some.takes(2, 100));
+        assert!(!some.takes(2, 101) && !some.takes(3, 100));
+        assert!(Room::AMPLE.takes(u64::MAX, 1 << 20));
     }
 
     #[test]

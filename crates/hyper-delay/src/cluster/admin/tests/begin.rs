@@ -9,7 +9,7 @@ use crate::{
         log::{Answer, LeaseId, Request},
         replica::Replica,
     },
-    store::{Batch, Durability, Space, Store as _, fake::Fake},
+    store::{Batch, Durability, Room, Space, Store as _, fake::Fake},
 };
 
 /// The beginnings after the import of a store in which this route is paused.
@@ -43,12 +43,12 @@ async fn node_without_a_store_lacks_entries_and_the_one_that_imported_does_not()
                 crate::cluster::entry::hash(&tail.entries[0].1)
             );
             assert!(
-                replica.apply(2, &tail.entries[0].1).is_err(),
+                replica.apply(2, &tail.entries[0].1, Room::AMPLE).is_err(),
                 "it is applied"
             );
             let mut empty = Replica::open(Arc::new(Fake::default()), charter, shard).unwrap();
             assert!(
-                empty.apply(2, &tail.entries[0].1).is_err(),
+                empty.apply(2, &tail.entries[0].1, Room::AMPLE).is_err(),
                 "entry 1 is gone"
             );
             let reports = admin.reports(shard).await.unwrap();

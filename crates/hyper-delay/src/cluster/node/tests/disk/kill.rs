@@ -57,7 +57,9 @@ fn applies(directory: PathBuf, entries: &Entries) {
     let from = usize::try_from(begun).unwrap();
     let mut syncing: Option<thread::JoinHandle<()>> = None;
     for (entry, seq) in entries.entries[from..].iter().zip(begun + 1..) {
-        replica.apply(seq, entry).unwrap();
+        replica
+            .apply(seq, entry, crate::store::Room::AMPLE)
+            .unwrap();
         if syncing.as_ref().is_none_or(thread::JoinHandle::is_finished) {
             let persisting = replica.persisting();
             let sync = move || {

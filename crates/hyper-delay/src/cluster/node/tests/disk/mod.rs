@@ -58,7 +58,9 @@ impl Entries {
     fn complete(&self, replica: &mut Replica<Embedded>) -> bool {
         let from = usize::try_from(replica.applied().seq).unwrap();
         for (entry, seq) in self.entries[from..].iter().zip(replica.applied().seq + 1..) {
-            replica.apply(seq, entry).unwrap();
+            replica
+                .apply(seq, entry, crate::store::Room::AMPLE)
+                .unwrap();
         }
         rows(&**replica.store()).unwrap() == rows(&**self.replica.store()).unwrap()
     }

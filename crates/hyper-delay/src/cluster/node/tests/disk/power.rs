@@ -16,7 +16,9 @@ fn an_unsynced_tail_that_is_lost_is_no_damage() {
         let synced = random.u64(1..ENTRIES);
         let mut length = 0;
         for (entry, seq) in entries.entries.iter().zip(1..) {
-            replica.apply(seq, entry).unwrap();
+            replica
+                .apply(seq, entry, crate::store::Room::AMPLE)
+                .unwrap();
             if seq == synced {
                 assert_eq!(replica.persisting().run().unwrap(), synced);
                 length = super::Journal::read(&journal).unwrap().written().len();
