@@ -18,6 +18,7 @@ pub mod peer;
 pub mod process;
 pub mod request;
 pub mod server;
+pub mod small;
 pub mod terms;
 pub mod wire;
 

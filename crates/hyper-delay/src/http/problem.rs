@@ -132,7 +132,7 @@ impl From<Refusal> for Problem {
 impl From<NotServing> for Problem {
     fn from(reason: NotServing) -> Self {
         match reason {
-            NotServing::Opening => Self::new(code::STARTING, reason.as_str()),
+            NotServing::Opening | NotServing::Joining => Self::new(code::STARTING, reason.as_str()),
             NotServing::Stopping => Self::of(Code::ShuttingDown, reason.as_str()),
         }
     }

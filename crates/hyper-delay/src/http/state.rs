@@ -175,6 +175,8 @@ impl Serving {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotServing {
     Opening,
+    /// The same for a node of a cluster.
+    Joining,
     Stopping,
 }
 
@@ -182,6 +184,9 @@ impl NotServing {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Opening => "the store is being opened: wait",
+            Self::Joining => {
+                "the stores are being opened, or etcd does not answer yet: wait, or look at the log"
+            }
             Self::Stopping => "the server is shutting down: wait for its restart",
         }
     }
@@ -218,7 +223,10 @@ impl State {
     pub(super) fn serving(&self) -> Result<Serving, NotServing> {
         let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
         match &*phase {
-            Phase::Opening => Err(NotServing::Opening),
+            Phase::Opening => Err(match self.configs.borrow().cluster {
+                None => NotServing::Opening,
+                Some(_) => NotServing::Joining,
+            }),
             Phase::Serving(serving) => Ok(serving.clone()),
             Phase::Stopping => Err(NotServing::Stopping),
         }

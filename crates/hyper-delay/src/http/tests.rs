@@ -13,6 +13,7 @@ use tokio::{
 
 use super::*;
 use crate::{
+    config::Cluster,
     connection::{Answer, NoReply},
     driver::Event,
     metrics::{Limits, Metrics},
@@ -90,6 +91,27 @@ async fn ready_begins_with_the_store_and_ends_with_the_shutdown() {
     http.close().await;
     assert!(TcpStream::connect(address).await.is_err());
     assert_eq!(Arc::strong_count(&store), 1, "nothing uses the store");
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_ready_says_that_it_may_wait_for_etcd() {
+    let (_http, address, configs) = start().await;
+    let opening = "the store is being opened: wait\n";
+    assert_eq!(get(address, "/readyz").await, (503, opening.to_owned()));
+    let cluster = Cluster {
+        etcd: Vec::new(),
+        node: "a".to_owned(),
+        advertise: "localhost:7002".to_owned(),
+        bind_addr: address,
+        lease_ms: 2_000,
+        tls: None,
+        etcd_tls: None,
+        etcd_user: None,
+    };
+    configs.send_modify(|config| config.cluster = Some(cluster));
+    let (status, body) = get(address, "/readyz").await;
+    assert_eq!(status, 503);
+    assert!(body.contains("etcd does not answer yet"), "{body}");
 }
 
 #[tokio::test]

@@ -28,9 +28,11 @@ enum Fault {
     EtcdStopped,
     /// The leader of etcd is killed, and a node with it.
     BothKilled,
+    /// The disk of a node fills up to its last byte, and has room again.
+    DiskFull,
 }
 
-const ALL: [Fault; 8] = [
+const ALL: [Fault; 9] = [
     Fault::Kill,
     Fault::End,
     Fault::Stop,
@@ -39,6 +41,7 @@ const ALL: [Fault; 8] = [
     Fault::EtcdKilled,
     Fault::EtcdStopped,
     Fault::BothKilled,
+    Fault::DiskFull,
 ];
 
 /// The machine of the test is slow and shared: a process may begin to work this much later.
@@ -65,7 +68,7 @@ impl Faults {
     /// Lets everything go wrong, one after the other. Afterwards all processes are well.
     pub(crate) fn run(&mut self) {
         let mut longest: Vec<(Fault, Duration)> = Vec::new();
-        self.book.measured();
+        self.measured();
         for number in 0..self.number {
             let round = &mut ALL.to_vec();
             self.random.shuffle(round);
@@ -77,7 +80,7 @@ impl Faults {
             };
             self.book.begin_to_measure();
             let what = self.carry_out(fault);
-            let gap = self.book.measured();
+            let gap = self.measured();
             println!("{number}: {fault:?} {what}: {gap:.2?} without service");
             longest.push((fault, gap));
             thread::sleep(Duration::from_millis(self.random.u64(0..1_500)));
@@ -103,6 +106,13 @@ impl Faults {
                 );
             }
         }
+    }
+
+    /// Waits until all routes have service. Returns for how long one had none.
+    fn measured(&self) -> Duration {
+        self.book.measured().unwrap_or_else(|routes| {
+            panic!("no service on {routes:?}:\n{}", self.nodes.state(&routes))
+        })
     }
 
     /// Lets it go wrong and mends it. Returns where.
@@ -164,6 +174,17 @@ impl Faults {
                     nodes.etcd.signal(member, "CONT");
                 }
                 format!("member {member} for {long:.1?}, leader: {is_leader}")
+            }
+            Fault::DiskFull => {
+                // As long as it lasts, the node refuses new tasks.
+                long = long.min(LEASE);
+                let Some(disk) = nodes.disk(node) else {
+                    return "NOTE: none can be mounted".to_owned();
+                };
+                disk.fill();
+                thread::sleep(long);
+                disk.free();
+                format!("of node {node} for {long:.1?}")
             }
             Fault::BothKilled => {
                 let leader = nodes.etcd.leader().unwrap_or(node);

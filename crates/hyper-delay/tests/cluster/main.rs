@@ -22,6 +22,7 @@ use std::{
 use book::Book;
 use faults::Faults;
 use nodes::Nodes;
+use testkit::small::with_or_without_mounts;
 
 /// The lease of a node.
 const LEASE: Duration = Duration::from_secs(2);
@@ -43,11 +44,16 @@ fn route(number: usize) -> String {
 
 #[test]
 fn faults_break_no_promise() {
+    with_or_without_mounts(faults_break_nothing);
+}
+
+/// With small file systems, disks can be full, too.
+fn faults_break_nothing(can_mount: bool) {
     let seed = number("CLUSTER_SEED").unwrap_or_else(|| fastrand::u64(..));
     let faults = number("CLUSTER_FAULTS").map_or(FAULTS, |faults| faults as usize);
     println!("CLUSTER_SEED={seed} CLUSTER_FAULTS={faults}");
     let folder = tempfile::tempdir().expect("a folder can be made");
-    let nodes = Nodes::start(folder.path());
+    let nodes = Nodes::start(folder.path(), can_mount);
     let book = Arc::new(Book::new(nodes.map()));
     let mut clients = Vec::new();
     for number in 0..ROUTES {

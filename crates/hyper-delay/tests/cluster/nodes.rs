@@ -9,15 +9,23 @@ use std::{
 };
 
 use serde_json::json;
-use testkit::{Etcd, Server, Start, process};
+use testkit::{Ended, Etcd, Server, Start, process, small::Small};
 
-use super::{LEASE, proxy::Proxy};
+use super::{
+    LEASE,
+    line::{Came, Line},
+    proxy::Proxy,
+    route,
+};
 
 pub(crate) const NODES: usize = 3;
 
 /// A delivery that was past its last check when the process was stopped comes when it goes on, and
 /// waits in sockets and clients for some time.
 const AFTERMATH: Duration = Duration::from_secs(10);
+
+/// The size of the disk of a node in MiB.
+const DISK: usize = 512;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -55,6 +63,8 @@ impl Map {
 pub(crate) struct Nodes {
     pub(crate) etcd: Etcd,
     folder: PathBuf,
+    /// Of the nodes, if they can be mounted.
+    disks: Vec<Small>,
     /// From each node to each member of etcd.
     to_etcd: Vec<Vec<Proxy>>,
     /// From the other nodes to each node.
@@ -63,8 +73,24 @@ pub(crate) struct Nodes {
     map: Arc<Map>,
 }
 
+/// Schedules a task on a route at a node. Returns the reply.
+fn ask(address: SocketAddr, number: usize) -> String {
+    let Some(mut line) = Line::connect(address) else {
+        return "nobody listens".to_owned();
+    };
+    line.send(&json!({"kind": "schedule", "route_key": route(number), "payload_base64": ""}));
+    for _ in 0..10 {
+        match line.next() {
+            Came::Line(reply) => return reply.to_string(),
+            Came::Nothing => {}
+            Came::End => return "the connection has ended".to_owned(),
+        }
+    }
+    "no reply".to_owned()
+}
+
 impl Nodes {
-    pub(crate) fn start(folder: &Path) -> Self {
+    pub(crate) fn start(folder: &Path, can_mount: bool) -> Self {
         let etcd = Etcd::start(folder, 3, &[], "http");
         let members = etcd.addresses();
         let proxies = |_| members.iter().map(|to| Proxy::new(*to)).collect();
@@ -76,6 +102,10 @@ impl Nodes {
         let mut nodes = Self {
             etcd,
             folder: folder.to_owned(),
+            disks: match can_mount {
+                true => (0..NODES).map(|_| Small::new(DISK)).collect(),
+                false => Vec::new(),
+            },
             to_etcd: (0..NODES).map(proxies).collect(),
             links: (0..NODES).map(link).collect(),
             servers: (0..NODES).map(|_| None).collect(),
@@ -94,7 +124,15 @@ impl Nodes {
         self.map.clone()
     }
 
+    /// The disk of a node.
+    pub(crate) fn disk(&self, node: usize) -> Option<&Small> {
+        self.disks.get(node)
+    }
+
     fn folder(&self, node: usize) -> PathBuf {
+        if let Some(disk) = self.disk(node) {
+            return disk.path().to_owned();
+        }
         let folder = self.folder.join(format!("node-{node}"));
         std::fs::create_dir_all(&folder).expect("the folder is writable");
         folder
@@ -122,15 +160,19 @@ impl Nodes {
     }
 
     fn join(&self, node: usize) {
+        println!("{}", self.command("join", node).done().trim());
+    }
+
+    fn command(&self, name: &str, node: usize) -> Ended {
         let config = self.folder(node).join("join.json");
         std::fs::write(&config, self.config(node).to_string()).expect("the folder is writable");
         let mut command = Command::new(PROGRAM);
         command
-            .args(["cluster", "join", "--config"])
+            .args(["cluster", name, "--config"])
             .arg(config)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        println!("{}", process::run(&mut command, b"").done().trim());
+        process::run(&mut command, b"")
     }
 
     /// Starts a node, and waits until it listens.
@@ -181,6 +223,23 @@ impl Nodes {
     /// The proxy between the other nodes and a node.
     pub(crate) fn link(&self, node: usize) -> &Proxy {
         &self.links[node].1
+    }
+
+    /// What the nodes say of themselves and answer to a schedule on some routes, and their logs.
+    pub(crate) fn state(&self, routes: &[usize]) -> String {
+        let mut state = String::new();
+        for node in 0..NODES {
+            let Ended { stdout, stderr, .. } = self.command("status", node);
+            state += &format!(
+                "node {node}: {:?}\n{stdout}{stderr}\n",
+                self.map.address(node)
+            );
+            for route in routes {
+                let replies = self.map.address(node).map(|it| ask(it, *route));
+                state += &format!("route {route}: {replies:?}\n");
+            }
+        }
+        state + &self.logs()
     }
 
     /// The logs of the nodes that run.

@@ -58,6 +58,8 @@ fn attempt(book: &Book, line: &mut Option<Line>, node: usize, request: &serde_js
             match line.next() {
                 Came::Line(reply) if reply["kind"] == "ack" => return true,
                 Came::Line(reply) if reply["code"] == "unavailable" => break,
+                // A full disk is a matter of one node, and the next attempt may find another leader.
+                Came::Line(reply) if reply["code"] == "disk_full" => return false,
                 Came::Line(reply) if reply["code"] == "shutting_down" => return false,
                 Came::Line(reply) => panic!("to a schedule: {reply}"),
                 // A request waits for a leader for one lease at most.

@@ -9,12 +9,10 @@ use std::{
 use testkit::{
     Ended, process,
     request::{later, now},
-};
-
-use crate::{
-    full_disk::{Client, stored},
     small::{Small, with_mounts},
 };
+
+use crate::full_disk::{Client, stored};
 
 fn run(directory: &Path, line: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hyper-delay"));

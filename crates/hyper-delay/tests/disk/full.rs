@@ -9,12 +9,12 @@ use serde_json::json;
 use testkit::{
     PATIENCE, Server,
     request::{self, echo, echo_with, now},
+    small::{Small, with_mounts},
 };
 
 use crate::{
     deliver_all,
     full_disk::{Client, Ids, finish, nothing_is_lost_or_doubled, start, stored},
-    small::{Small, with_mounts},
 };
 
 /// Makes the disk that is filled repeatedly a larger one.

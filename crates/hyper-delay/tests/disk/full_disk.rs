@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use testkit::{
     PATIENCE, Peer, Server, Start, Wire,
     request::now,
+    small::Small,
     wire::{line, text},
 };
 
-use crate::{deliver_all, small::Small};
+use crate::deliver_all;
 
 pub(crate) type Ids = BTreeSet<String>;
 

@@ -12,7 +12,6 @@ mod full_disk;
 mod order;
 mod ready;
 mod record;
-mod small;
 mod strace;
 mod trace;
 mod watchdog;

@@ -6,14 +6,16 @@ use std::{
 };
 
 use serde_json::json;
-use testkit::{PATIENCE, Server, Wire, http, request::now};
+use testkit::{
+    PATIENCE, Server, Wire, http,
+    request::now,
+    small::{Small, with_mounts},
+};
 
 use crate::{
     acks,
     full_disk::{Client, start},
-    schedule,
-    small::{Small, with_mounts},
-    strace,
+    schedule, strace,
 };
 
 /// Waits for this status of `/readyz`, without a request to the server over its protocol.

@@ -213,10 +213,12 @@ impl<S: Store> Shard<S> {
         let (Some(term), Some(rank)) = (term, self.rank()) else {
             return;
         };
-        let is_draining = self.is_draining();
+        // A node that is behind would win, and lead nothing until it has caught up. Others have less
+        // to read, and without a leader the journal does not grow.
+        let is_at_the_end = self.reading.is_at_the_end(self.applied()) && !self.is_draining();
         let election = &mut self.election;
         let is_busy = election.elected.is_some() || election.asked.is_some();
-        let is_ready = self.keeping.is_known() && !is_draining;
+        let is_ready = self.keeping.is_known() && is_at_the_end;
         if self.leading.is_some() || is_busy || !is_ready {
             return;
         }

@@ -25,6 +25,8 @@ pub(super) struct Reading {
     is_checked: bool,
     /// Whether the next read must begin now: what is known of the journal is not enough.
     is_urgent: bool,
+    /// The last entry of the journal that is known.
+    last: u64,
     /// The entries up to this one were spooled, and are not read from the journal.
     spooled: u64,
 }
@@ -46,12 +48,18 @@ impl Reading {
             next: now.monotonic,
             is_checked: false,
             is_urgent: true,
+            last: 0,
             spooled: 0,
         }
     }
 
     pub(super) const fn spooled(&self) -> u64 {
         self.spooled
+    }
+
+    /// Returns whether the journal was read, and everything is applied that is known to be there.
+    pub(super) const fn is_at_the_end(&self, applied: u64) -> bool {
+        self.is_checked && applied >= self.last
     }
 
     pub(super) const fn set_spooled(&mut self, seq: u64) {
@@ -143,6 +151,7 @@ impl<S: Store> Shard<S> {
             return self.stop(NotApplied::Foreign { seq: applied });
         }
         self.reading.is_checked = true;
+        self.reading.last = self.reading.last.max(last);
         self.arrived(&entries, now);
         if self.stopped.is_some() || self.stands_still() {
             return;
@@ -162,6 +171,8 @@ impl<S: Store> Shard<S> {
 
     /// These entries are in the journal.
     pub(super) fn arrived(&mut self, entries: &[(u64, Arc<[u8]>)], now: Now) {
+        let last = entries.last().map_or(0, |(seq, _)| *seq);
+        self.reading.last = self.reading.last.max(last);
         if self.is_leading() || self.stands_still() {
             return;
         }

@@ -30,7 +30,7 @@ impl<S: Store> Shard<S> {
     }
 
     /// Returns whether nothing is applied before there is room for it.
-    pub(super) const fn stands_still(&self) -> bool {
+    pub(crate) const fn stands_still(&self) -> bool {
         self.lack.is_some()
     }
 

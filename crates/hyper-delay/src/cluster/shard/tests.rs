@@ -1,3 +1,4 @@
+mod follower;
 mod room;
 
 use std::time::Duration;

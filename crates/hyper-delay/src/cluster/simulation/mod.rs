@@ -39,6 +39,17 @@ enum Faults {
     Harmless,
 }
 
+/// Names the seed of a history that panics.
+struct Told(u64);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("CLUSTER_SEED={}", self.0);
+        }
+    }
+}
+
 #[test]
 fn no_history_breaks_a_promise() {
     let from = std::env::var("CLUSTER_SEED").map(|seed| seed.parse().expect("a number"));
@@ -47,6 +58,7 @@ fn no_history_breaks_a_promise() {
         Err(_) => (0, seeds(SEEDS)),
     };
     for seed in from..from + seeds {
+        let _panics = Told(seed);
         if let Err(broken) = history(seed, Planted::Nothing) {
             panic!("CLUSTER_SEED={seed}: {broken}");
         }

@@ -42,10 +42,11 @@ impl Receiving {
         }
         let spool = std::mem::take(&mut self.spool);
         shard.handle(Event::Entries(spool), now, term);
-        assert!(
-            !shard.is_draining() || shard.stopped().is_some(),
-            "{shard:?}"
-        );
+        if shard.is_draining() && shard.stopped().is_none() {
+            assert!(shard.stands_still(), "{shard:?}");
+            let why = "the spool has ended".to_owned();
+            shard.handle(Event::NotFetched(attempt, why), now, term);
+        }
         Some(store)
     }
 }

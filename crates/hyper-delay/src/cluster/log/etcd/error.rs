@@ -56,6 +56,16 @@ impl EtcdError {
         }
     }
 
+    /// Returns whether the answer has more bytes than the client takes.
+    pub(super) fn is_too_large(&self) -> bool {
+        match self {
+            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
+                status.message().contains("message length too large")
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether the revision that the request reads is not kept any more.
     pub(super) fn is_compacted(&self) -> bool {
         match self {

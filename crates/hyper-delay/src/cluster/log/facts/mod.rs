@@ -178,36 +178,41 @@ pub(crate) async fn report_needs_the_announced_lease(log: &impl Log) {
 }
 
 pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
+    const LAST: u64 = 130;
     let a = Node::announced(log, "a").await;
     let fence = a.fence().await;
-    for seq in 1..=80 {
+    for seq in 1..=LAST {
         // The longest are as long as etcd allows, almost.
         let length = match seq {
-            40..45 => 1_500_000,
+            40..45 | 120..124 => 1_500_000,
+            80.. => 10,
             _ if seq % 8 < 5 => 10,
             _ => 260_000,
         };
         let entry = vec![u8::try_from(seq).unwrap(); length].into();
         assert_eq!(a.append(fence, seq, &entry).await, Appended::Done);
     }
-    let (mut from, mut parts) = (0, 0);
-    while from <= 80 {
-        let tail = a.tail(from).await;
-        assert_eq!((tail.first, tail.last), (0, 80));
-        let bytes: usize = tail.entries.iter().map(|(_, entry)| entry.len()).sum();
-        assert!(bytes < 4 << 20, "{bytes}");
-        assert!(!tail.entries.is_empty());
-        for (seq, entry) in &tail.entries {
-            assert_eq!(*seq, from);
-            assert!(from == 0 || u64::from(entry[0]) == from);
-            from += 1;
+    // After many short ones, the long ones are not expected.
+    for begin in [0, 80] {
+        let (mut from, mut parts) = (begin, 0);
+        while from <= LAST {
+            let tail = a.tail(from).await;
+            assert_eq!((tail.first, tail.last), (0, LAST));
+            let bytes: usize = tail.entries.iter().map(|(_, entry)| entry.len()).sum();
+            assert!(bytes < 4 << 20, "{bytes}");
+            assert!(!tail.entries.is_empty());
+            for (seq, entry) in &tail.entries {
+                assert_eq!(*seq, from);
+                assert!(from == 0 || u64::from(entry[0]) == from);
+                from += 1;
+            }
+            parts += 1;
         }
-        parts += 1;
+        assert!(parts > 1);
     }
-    assert!(parts > 1);
-    for beyond in [81, 1_000, u64::MAX] {
+    for beyond in [LAST + 1, 1_000, u64::MAX] {
         let tail = a.tail(beyond).await;
-        assert_eq!((tail.first, tail.last), (0, 80));
+        assert_eq!((tail.first, tail.last), (0, LAST));
         assert_eq!(tail.entries, []);
     }
 }

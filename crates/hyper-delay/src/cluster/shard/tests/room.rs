@@ -1,59 +1,7 @@
 //! A full disk.
 
-use super::*;
-use crate::{clock::Now, store::Room};
-
-/// Another node, which follows what the first one has written.
-struct Follower {
-    shard: Shard<Fake>,
-    disk: Arc<Fake>,
-    entries: Vec<(u64, Arc<[u8]>)>,
-    now: Now,
-}
-
-impl Follower {
-    /// The last entries schedule a task, deliver it and remove it.
-    fn new() -> Self {
-        let mut world = World::new();
-        world.begin();
-        world.asks(1, schedule("x"));
-        world.settle();
-        world.asks(2, cancel());
-        world.settle();
-        let journal = &world.log.shard(SHARD).journal;
-        let entries = journal.iter().skip(1);
-        let disk = Arc::<Fake>::default();
-        let member = Member {
-            node: "b".into(),
-            address: "b:1".into(),
-        };
-        let members = ["a".into(), member.node.clone()];
-        let setup = Setup {
-            member,
-            ..world.shard.setup.clone()
-        };
-        Self {
-            entries: entries.map(|(seq, entry)| (*seq, entry.clone())).collect(),
-            shard: Shard::open(disk.clone(), setup, members.into(), world.now).unwrap(),
-            disk,
-            now: world.now,
-        }
-    }
-
-    /// All entries come, as far as they are not applied. Returns how many are now.
-    fn hears(&mut self) -> u64 {
-        let event = Event::Entries(self.entries.clone());
-        self.shard.handle(event, self.now, None);
-        self.shard.tick(self.now, None);
-        self.shard.applied()
-    }
-
-    /// Time passes until the disk is looked at again.
-    fn waits(&mut self) {
-        self.now.monotonic = self.now.after(LEASE);
-        self.shard.tick(self.now, None);
-    }
-}
+use super::{follower::Follower, *};
+use crate::store::Room;
 
 #[test]
 fn a_follower_stands_still_until_there_is_room_for_new_tasks() {

@@ -16,9 +16,12 @@ use crate::cluster::{
     },
 };
 
-/// The most entries in one read. etcd takes no entry of more than 1.5 MiB, and the client no answer
-/// of more than 4 MiB.
+/// The most entries in the first read, and after a read that was too large. etcd takes no entry of
+/// more than 1.5 MiB, and the client no answer of more than 4 MiB.
 const ENTRIES: u64 = 2;
+
+/// The most entries in a later read, if those before were small.
+const MOST_ENTRIES: u64 = 128;
 
 /// Enough bytes for one answer: no further read begins.
 const ENOUGH_BYTES: usize = 512 << 10;
@@ -47,7 +50,7 @@ pub(super) async fn tail(
         TxnOp::get(key::ALIVE, Some(GetOptions::new().with_prefix())),
         TxnOp::get(key::report(shard, node), None),
         TxnOp::get(key::journal(shard), Some(one)),
-        TxnOp::get(key::entry(shard, from), Some(part(shard, from))),
+        TxnOp::get(key::entry(shard, from), Some(part(shard, from, ENTRIES))),
     ]);
     let begun = Instant::now();
     let mut done = Done::run(kv, txn).await?;
@@ -60,6 +63,7 @@ pub(super) async fn tail(
     let last = first.saturating_add(count - 1);
     let mut entries = Entries::default();
     entries.add(done.read()?)?;
+    let mut page = ENTRIES;
     for _ in 0..MOST_READS {
         let Some(next) = entries.next(from.max(first)).filter(|next| *next <= last) else {
             break;
@@ -67,10 +71,12 @@ pub(super) async fn tail(
         if begun.elapsed() >= MOST_TIME {
             break;
         }
-        let part = part(shard, next).with_revision(done.revision);
+        page = entries.page(page);
+        let part = part(shard, next, page).with_revision(done.revision);
         let read = kv.get(key::entry(shard, next), Some(part)).await;
         match read.map_err(EtcdError::from) {
             Ok(mut read) => entries.add(read.take_kvs())?,
+            Err(error) if error.is_too_large() && page > ENTRIES => entries.largest = usize::MAX,
             // etcd keeps old revisions for a while. What is there is of that moment.
             Err(error) if error.is_compacted() => break,
             Err(error) => return Err(error),
@@ -99,10 +105,10 @@ pub(super) async fn first(kv: &mut KvClient, shard: ShardId) -> Result<Answer, E
     Ok(Answer::First(seq, first.into_key_value().1.into()))
 }
 
-/// Returns the options of a read from a place on. It names no places beyond what it may return:
-/// etcd 3.4 looks at all places of a range, whatever its limit is.
-fn part(shard: ShardId, from: u64) -> GetOptions {
-    GetOptions::new().with_range(match from.checked_add(ENTRIES) {
+/// Returns the options of a read of some entries from a place on. It names no places beyond what it
+/// may return: etcd 3.4 looks at all places of a range, whatever its limit is.
+fn part(shard: ShardId, from: u64, entries: u64) -> GetOptions {
+    GetOptions::new().with_range(match from.checked_add(entries) {
         Some(end) => key::entry(shard, end),
         None => key::journal_end(shard),
     })
@@ -113,6 +119,8 @@ fn part(shard: ShardId, from: u64) -> GetOptions {
 struct Entries {
     entries: Vec<(u64, Arc<[u8]>)>,
     bytes: usize,
+    /// Bytes of the largest one.
+    largest: usize,
 }
 
 impl Entries {
@@ -126,9 +134,17 @@ impl Entries {
             }
             let bytes = kv.into_key_value().1;
             self.bytes += bytes.len();
+            self.largest = self.largest.max(bytes.len());
             self.entries.push((seq, bytes.into()));
         }
         Ok(())
+    }
+
+    /// Returns how many entries the next read asks for, after one of `last` entries: more and more,
+    /// while they would be enough for an answer if all were as large as the largest one.
+    fn page(&self, last: u64) -> u64 {
+        let enough = ENOUGH_BYTES / self.largest.max(1);
+        (4 * last).min(MOST_ENTRIES).min(enough as u64).max(ENTRIES)
     }
 
     /// Returns the place from which more is read, if more belongs in the answer, which begins with

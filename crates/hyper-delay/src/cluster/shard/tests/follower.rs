@@ -1,0 +1,103 @@
+//! A node that follows.
+
+use super::*;
+use crate::{
+    clock::Now,
+    cluster::log::{Answer, Tail},
+};
+
+/// Another node, which follows what the first one has written.
+pub(super) struct Follower {
+    pub(super) shard: Shard<Fake>,
+    pub(super) disk: Arc<Fake>,
+    pub(super) entries: Vec<(u64, Arc<[u8]>)>,
+    pub(super) now: Now,
+}
+
+impl Follower {
+    /// The last entries schedule a task, deliver it and remove it.
+    pub(super) fn new() -> Self {
+        let mut world = World::new();
+        world.begin();
+        world.asks(1, schedule("x"));
+        world.settle();
+        world.asks(2, cancel());
+        world.settle();
+        let journal = &world.log.shard(SHARD).journal;
+        let entries = journal.iter().skip(1);
+        let disk = Arc::<Fake>::default();
+        let member = Member {
+            node: "b".into(),
+            address: "b:1".into(),
+        };
+        let members = ["a".into(), member.node.clone()];
+        let setup = Setup {
+            member,
+            ..world.shard.setup.clone()
+        };
+        Self {
+            entries: entries.map(|(seq, entry)| (*seq, entry.clone())).collect(),
+            shard: Shard::open(disk.clone(), setup, members.into(), world.now).unwrap(),
+            disk,
+            now: world.now,
+        }
+    }
+
+    /// All entries come, as far as they are not applied. Returns how many are now.
+    pub(super) fn hears(&mut self) -> u64 {
+        let event = Event::Entries(self.entries.clone());
+        self.shard.handle(event, self.now, None);
+        self.shard.tick(self.now, None);
+        self.shard.applied()
+    }
+
+    /// Time passes until the disk is looked at again.
+    pub(super) fn waits(&mut self) {
+        self.now.monotonic = self.now.after(LEASE);
+        self.shard.tick(self.now, None);
+    }
+}
+
+#[test]
+fn a_node_that_is_behind_lets_others_lead() {
+    let mut follower = Follower::new();
+    let last = follower.entries.len() as u64;
+    let term = Some(Term {
+        lease: LeaseId(6),
+        until: Tick::new(u64::MAX),
+    });
+    let mut has_asked_to_lead = false;
+    for _ in 0..=last {
+        follower.now.monotonic = follower.now.after(LEASE);
+        follower.shard.tick(follower.now, term);
+        for (call, request) in follower.shard.take_effects().calls {
+            let answer = match request {
+                Request::Report { .. } => Answer::Reported(true),
+                // It has the next entry only, and says where the journal ends.
+                Request::Tail { .. } => Answer::Tail(Tail {
+                    led: None,
+                    first: 0,
+                    last,
+                    reported: Some(0),
+                    entries: follower.entries.drain(..1).collect(),
+                }),
+                Request::Lead { .. } => {
+                    has_asked_to_lead = true;
+                    continue;
+                }
+                other => panic!("{other:?}"),
+            };
+            let event = Event::Answered(call, Ok(answer));
+            follower.shard.handle(event, follower.now, term);
+        }
+        let applied = follower.shard.applied();
+        assert!(applied == last || !has_asked_to_lead, "{applied} of {last}");
+    }
+    follower.now.monotonic = follower.now.after(LEASE);
+    follower.shard.tick(follower.now, term);
+    let calls = follower.shard.take_effects().calls;
+    let asks = calls
+        .iter()
+        .any(|(_, it)| matches!(it, Request::Lead { .. }));
+    assert!(asks || has_asked_to_lead, "{calls:?}");
+}
