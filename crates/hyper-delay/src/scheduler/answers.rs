@@ -217,7 +217,7 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         if round.is_unknown() {
-            return self.withheld_ended(seq);
+            return self.round_lost(seq);
         }
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();

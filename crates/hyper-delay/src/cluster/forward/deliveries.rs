@@ -8,12 +8,12 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::wire::{Copy, ToLeader};
+use super::wire::{Copy, NotSent, ToLeader, Why};
 use crate::{
     authority::Authority,
     cluster::ShardId,
     protocol::{Accept, Named},
-    scheduler::Adopted,
+    scheduler::{Adopted, ConsumerId},
 };
 
 /// The unanswered deliveries that are remembered after their time.
@@ -224,6 +224,32 @@ impl Deliveries {
             self.unsaid.pop_front();
         }
         self.unsaid.push_back((id.clone(), delivered, message));
+    }
+
+    /// A delivery was not passed to its connection, and will not be.
+    pub(super) fn was_void(&mut self, consumer: ConsumerId, id: Arc<str>, delivered: Delivered) {
+        let not_sent = NotSent {
+            seq: delivered.seq,
+            id: id.clone(),
+            why: Why::Void {
+                attempt: delivered.attempt,
+            },
+        };
+        self.cannot_say(&id, delivered, ToLeader::NotSent(consumer, not_sent));
+    }
+
+    /// Removes and returns the deliveries of a session that has ended whose turn has not come.
+    pub(super) fn take_held(&mut self, of: &Arc<Authority>) -> Vec<(Arc<str>, Delivered)> {
+        let mut taken = Vec::new();
+        for (id, held) in &mut self.held {
+            let is_of_session = |it: &Held| Arc::ptr_eq(&it.delivered.authority, of);
+            let (of_session, others): (VecDeque<_>, _) =
+                std::mem::take(held).into_iter().partition(is_of_session);
+            *held = others;
+            taken.extend(of_session.into_iter().map(|it| (id.clone(), it.delivered)));
+        }
+        self.held.retain(|_, held| !held.is_empty());
+        taken
     }
 
     /// There is a session with a leadership: removes and returns what it could not be told. It is

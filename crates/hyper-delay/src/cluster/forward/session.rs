@@ -37,6 +37,9 @@ pub(super) struct Session {
     pub(super) pending: BTreeMap<Number, Pending>,
     /// The last number of a request.
     last: Number,
+    /// The latest leadership that has accepted a session, and the number of the last copy that has
+    /// arrived of it.
+    heard: Option<(u64, u64)>,
     /// How far the replica of this node is.
     pub(super) applied: u64,
     /// Whether this node has the contents of tasks.
@@ -155,6 +158,7 @@ impl Session {
             queue: VecDeque::new(),
             pending: BTreeMap::new(),
             last: 0,
+            heard: None,
             applied: 0,
             contents: Contents::Here,
             awaiting: BTreeMap::new(),
@@ -224,6 +228,25 @@ impl Session {
             what,
             expires,
         });
+    }
+
+    /// Returns the number of the last copy of a leadership that has arrived, if there was a session
+    /// with it.
+    pub(super) fn heard(&self, epoch: u64) -> Option<u64> {
+        let heard = self.heard.filter(|(of, _)| *of == epoch);
+        heard.map(|(_, number)| number)
+    }
+
+    /// A leadership has accepted a session.
+    pub(super) fn hears(&mut self, epoch: u64) {
+        self.heard = Some((epoch, self.heard(epoch).unwrap_or(0)));
+    }
+
+    /// A copy with that number has arrived.
+    pub(super) const fn has_heard(&mut self, number: u64) {
+        if let Some((_, last)) = &mut self.heard {
+            *last = number;
+        }
     }
 
     /// Adds a request that the leader has. Returns its number.

@@ -141,9 +141,13 @@ impl Forwarder {
         };
         let epoch = partner.epoch;
         session.state = State::Begun(partner, now.monotonic);
-        let sent = now.monotonic;
-        let node = self.setup.node.clone();
-        self.send(shard, ToLeader::Begin { epoch, node, sent });
+        let begin = ToLeader::Begin {
+            epoch,
+            node: self.setup.node.clone(),
+            sent: now.monotonic,
+            heard: session.heard(epoch),
+        };
+        self.send(shard, begin);
     }
 
     pub(super) fn refused(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {
@@ -174,6 +178,7 @@ impl Forwarder {
             next_ping: now.monotonic,
             lends: false,
         });
+        session.hears(epoch);
         self.introduce(shard, epoch);
         let queue = std::mem::take(&mut self.session(shard).queue);
         for queued in queue {
@@ -275,9 +280,12 @@ impl Forwarder {
     fn ping(&mut self, shard: ShardId) {
         let sent = self.now.monotonic;
         let next_ping = self.now.after(self.setup.ping());
-        if let Some(up) = self.session(shard).up_mut() {
+        let session = self.session(shard);
+        if let Some(up) = session.up_mut() {
             up.next_ping = next_ping;
-            self.send(shard, ToLeader::Ping { sent });
+            let epoch = up.partner.epoch;
+            let heard = session.heard(epoch).unwrap_or(0);
+            self.send(shard, ToLeader::Ping { sent, heard });
         }
     }
 
@@ -308,10 +316,11 @@ impl Forwarder {
         let now = self.now.monotonic;
         let session = self.session(shard);
         let before = std::mem::replace(&mut session.state, State::Down(now));
-        session.awaiting.clear();
+        let awaiting = std::mem::take(&mut session.awaiting);
         let pending = std::mem::take(&mut session.pending);
         if let State::Up(up) = before {
             session.ended = now;
+            self.not_passed_on(&up, awaiting.into_values().flatten());
             #[cfg(test)]
             let is_kept = is_planted(Planted::KeepsTheOutbox);
             #[cfg(not(test))]

@@ -42,7 +42,10 @@ impl Forwarder {
             }
             Told::Looked(number, looked) => self.looked(shard, number, looked),
             Told::News(reply) => self.news(consumer, reply),
-            Told::Deliver(copy) => self.copy(shard, consumer, *copy),
+            Told::Deliver(copy) => {
+                self.session(shard).has_heard(copy.number);
+                self.copy(shard, consumer, *copy);
+            }
             Told::Credit(credit) => {
                 if let Some(connection) = self.connections.get_mut(&consumer) {
                     match credit {

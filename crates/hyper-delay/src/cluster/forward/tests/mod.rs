@@ -140,6 +140,7 @@ impl World {
 
     fn delivers(&mut self, shard: u16, (route, id, seq): (&str, &str, u64), after: u64) {
         let copy = Copy {
+            number: seq,
             subject: Subject {
                 route: route.into(),
                 id: id.into(),
