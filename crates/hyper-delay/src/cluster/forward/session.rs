@@ -10,6 +10,7 @@ use race_wheel::Tick;
 use super::{
     deliveries::Delivered,
     looks::LookId,
+    untold::Untold,
     wire::{Asked, Copy, Holds, Number},
 };
 use crate::{
@@ -33,6 +34,8 @@ pub(super) struct Session {
     pub(super) ended: Tick,
     /// What waits for a leader.
     pub(super) queue: VecDeque<Queued>,
+    /// What the leader was told of deliveries and may not have taken.
+    pub(super) untold: Untold,
     /// Requests that the leader has and has not answered.
     pub(super) pending: BTreeMap<Number, Pending>,
     /// The last number of a request.
@@ -80,6 +83,14 @@ pub(super) struct Up {
     pub(super) next_ping: Tick,
     /// The leader has been told everything from before, and the connections lend it credit.
     pub(super) lends: bool,
+}
+
+impl Up {
+    /// Returns what this node knows of a copy that the leader sends.
+    pub(super) fn delivered(&self, copy: &Copy) -> Delivered {
+        let until = self.holds.here(copy.until);
+        Delivered::new(copy, self.partner.epoch, until, self.authority.clone())
+    }
 }
 
 /// Whether this node has the contents of tasks, for its consumers.
@@ -150,12 +161,13 @@ pub(super) enum What {
 }
 
 impl Session {
-    pub(super) const fn new(now: Tick) -> Self {
+    pub(super) fn new(now: Tick) -> Self {
         Self {
             leader: None,
             state: State::Down(now),
             ended: now,
             queue: VecDeque::new(),
+            untold: Untold::default(),
             pending: BTreeMap::new(),
             last: 0,
             heard: None,

@@ -291,10 +291,12 @@ impl Forwarder {
 
     pub(super) fn holds(&mut self, node: &NodeName, shard: ShardId, epoch: u64, holds: Holds) {
         let now = self.now.monotonic;
-        if let Some(up) = self.session(shard).with(node, epoch) {
+        let session = self.session(shard);
+        if let Some(up) = session.with(node, epoch) {
             up.heard = now;
             up.holds = holds;
             up.authority.extend(holds.here(holds.until));
+            session.untold.taken(holds.asked);
         }
     }
 
@@ -320,6 +322,7 @@ impl Forwarder {
         let pending = std::mem::take(&mut session.pending);
         if let State::Up(up) = before {
             session.ended = now;
+            self.tell_again(shard);
             self.not_passed_on(&up, awaiting.into_values().flatten());
             #[cfg(test)]
             let is_kept = is_planted(Planted::KeepsTheOutbox);
@@ -375,27 +378,5 @@ impl Forwarder {
         for pending in expired {
             self.gives_up(shard, pending, NO_LEADER);
         }
-    }
-
-    /// Answers a request that the leader has not answered, and takes back what was noted for it.
-    fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
-        match std::mem::replace(&mut pending.what, What::Other) {
-            What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
-            What::Register { is_new: true, .. } => {
-                if let Some(route) = pending.route.clone() {
-                    self.leave(pending.consumer, &route);
-                }
-            }
-            What::Look(id) => {
-                let message = format!(
-                    "this node reaches no leader of shard {}: send it again later, ask another \
-                     node, or look at `hyper-delay cluster status`",
-                    shard.0
-                );
-                return self.look_fails(id, &message);
-            }
-            What::Register { .. } | What::Touch(_) | What::Other => {}
-        }
-        self.unavailable(pending, message);
     }
 }

@@ -201,7 +201,10 @@ impl<S: Store> Shard<S> {
                 if let Some(peer) = audience.peers.get_mut(&peer) {
                     peer.has_heard(heard);
                 }
-                let epoch = self.fence().map(|fence| fence.epoch);
+                let fence = self.fence();
+                // Its answer would say that everything sent before was taken.
+                let fence = fence.filter(|_| self.takes_answers(now));
+                let epoch = fence.map(|fence| fence.epoch);
                 if let (Some(epoch), Some(holds)) = (epoch, self.grant(peer, sent, now, term)) {
                     let holds = ToServing::Holds { epoch, holds };
                     self.effects.told.push((peer, holds));

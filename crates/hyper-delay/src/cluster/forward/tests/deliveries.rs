@@ -59,18 +59,6 @@ fn an_ack_without_an_answer_can_be_repeated() {
 }
 
 #[test]
-fn a_nack_of_a_delivery_of_an_earlier_leader_is_not_sent() {
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    world.delivers(0, ("r", "x", 3), 0);
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
-    world.asks(r#"{"kind":"nack","id":"x"}"#);
-    world.up(0, "c", 8);
-    let sent = world.sent();
-    assert!(!sent.iter().any(|it| matches!(it, ToLeader::Nacked { .. })));
-}
-
-#[test]
 fn an_id_is_delivered_once_at_a_time() {
     let [first, second] = routes();
     let mut world = World::new(2);

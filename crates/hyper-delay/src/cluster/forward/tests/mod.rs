@@ -1,6 +1,7 @@
 mod deliveries;
 mod requests;
 mod sessions;
+mod untold;
 
 use std::sync::Arc;
 

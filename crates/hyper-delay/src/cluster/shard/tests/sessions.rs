@@ -94,3 +94,30 @@ fn a_copy_that_a_connection_has_is_not_sent_again() {
     break_link(&mut world, Some(2), adopted.collect());
     assert_eq!(sent(&world), []);
 }
+
+#[test]
+fn a_leader_that_ends_answers_a_ping_only_while_it_takes_answers() {
+    let (mut world, _) = two_copies();
+    let pings = |world: &mut World| {
+        world.told.clear();
+        let (sent, heard) = (Tick::ZERO, 2);
+        world.says(ToLeader::Ping { sent, heard });
+        let told = world.shard.take_effects().told.into_iter();
+        let holds = told.filter(|(_, told)| matches!(told, ToServing::Holds { .. }));
+        holds.count()
+    };
+    assert_eq!(pings(&mut world), 1);
+    world.event(Event::HandOver);
+    assert_eq!(pings(&mut world), 1, "it has passed nothing on");
+    world.shard.tick(world.now, world.term);
+    let effects = world.shard.take_effects();
+    let [(call, Request::Append { entry, .. })] = &effects.calls[..] else {
+        panic!("{:?}", effects.calls);
+    };
+    assert_eq!(passed_on(entry), 2);
+    assert_eq!(pings(&mut world), 0);
+    let answer = world.log.carry_out(&effects.calls[0].1);
+    world.event(Event::Answered(*call, Ok(answer)));
+    world.settle();
+    assert!(!world.shard.is_leading());
+}
