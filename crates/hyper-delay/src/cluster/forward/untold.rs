@@ -1,9 +1,10 @@
 //! What a leader may not have been told of deliveries.
 //!
-//! Nobody answers an ack without a reply, a nack, or the news that a delivery was not sent. A leader
-//! that hands its shard over takes none of them any more, and a link can break with them on their
-//! way. So a session keeps them until the leader has answered a later ping, and the next session
-//! begins with the others. They name a revision and a round, so to tell them twice changes nothing.
+//! An ack without a reply, a nack, and the news that a delivery was not sent have no answer. A leader
+//! that hands its shard over takes none of them after its last entry, and a link can break with them
+//! on their way. So a session keeps them until the leader has answered a later ping, and the next
+//! session begins with those that are left. They name a revision and a round: repeating them changes
+//! nothing.
 
 use std::{collections::VecDeque, sync::Arc};
 
