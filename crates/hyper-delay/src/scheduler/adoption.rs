@@ -159,7 +159,10 @@ impl<S: Store> Scheduler<S> {
         let now = self.now.monotonic;
         match self.tasks.round_mut(*seq) {
             Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
-                if round.holders().any(|holder| holder != *consumer) {
+                if round.void(*consumer) {
+                    task.last_failed_consumer = Some(*consumer);
+                    self.copies_gone(*seq);
+                } else if round.holders().any(|holder| holder != *consumer) {
                     if round.fail(*consumer, GivenBack::default(), now) {
                         self.advance_round(*seq);
                     }

@@ -217,7 +217,7 @@ impl<S: Store> Scheduler<S> {
             return;
         };
         if round.is_unknown() {
-            return self.withheld_ended(seq);
+            return self.round_lost(seq);
         }
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
@@ -229,9 +229,13 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// The ack timeout of a copy has passed whose round ended before.
+    /// The time to answer a copy is over for which no round waits. If its task has come up in the
+    /// same tick, a round does, which ends by a timer of its own.
     pub(super) fn copy_timed_out(&mut self, end: &CopyEnd) {
-        self.overdue(end.consumer, &end.id, end.seq, end.ack_timeout);
+        let state = self.consumers.get(end.consumer);
+        if state.is_some_and(|state| state.ends_alone(&end.id, end.seq)) {
+            self.overdue(end.consumer, &end.id, end.seq, end.ack_timeout);
+        }
     }
 
     fn overdue(&mut self, consumer: ConsumerId, id: &str, seq: u64, timeout: Duration) {

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::{ConsumerId, GoneCopy, Scheduler, Token};
+use super::{ConsumerId, GoneCopy, Scheduler, Token, round::Round};
 use crate::{ledger::Op, store::Store};
 
 impl<S: Store> Scheduler<S> {
@@ -61,7 +61,8 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Returns the copies that a connection has in flight: those that can be answered in time.
+    /// Returns the copies that a connection has in flight: those that can be answered in time. They
+    /// fail if the connection is closed.
     #[cfg_attr(
         not(any(feature = "cluster", test)),
         expect(dead_code, reason = "only a cluster has more than one leader")
@@ -85,8 +86,7 @@ impl<S: Store> Scheduler<S> {
         copies
     }
 
-    /// No connection has these copies. A task of which none is left, and none has failed, is due;
-    /// the round that was in flight counts.
+    /// No connection has these copies. A task of which none is left, and none has failed, is due.
     pub(super) fn gone(&mut self, copies: &[GoneCopy]) {
         if self.is_ending {
             return;
@@ -97,30 +97,39 @@ impl<S: Store> Scheduler<S> {
                 self.remote.inherited.gone(copy);
                 continue;
             };
-            if !round.gone(copy.attempt, copy.has_failed) {
-                continue;
-            }
-            if round.is_lost() {
-                self.withheld_ended(seq);
-            } else {
-                self.advance_round(seq);
+            if round.gone(copy.attempt, copy.has_failed) {
+                self.copies_gone(seq);
             }
         }
     }
 
-    /// The time has passed for which a task was withheld, and no connection has reported a copy:
-    /// the task is due. The round that was in flight counts, and has not failed.
-    pub(super) fn withheld_ended(&mut self, seq: u64) {
-        self.tasks.end_round(seq, &mut self.timers);
-        let Some(task) = self.tasks.get_mut(seq) else {
+    /// Copies of a round are gone, of which some were not sent by this leader, or are away.
+    pub(super) fn copies_gone(&mut self, seq: u64) {
+        let round = self.tasks.round(seq);
+        if round.is_some_and(Round::is_lost) {
+            self.round_lost(seq);
+        } else {
+            self.advance_round(seq);
+        }
+    }
+
+    /// No connection has, or has reported, a copy of a round, and none has failed: the task is due.
+    /// The number of the round is not used again.
+    pub(super) fn round_lost(&mut self, seq: u64) {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
             return;
         };
-        task.attempt = task.attempt.saturating_add(1);
+        let number = round.after().map_or(0, |after| after.saturating_add(1));
+        let is_uncounted = number > task.attempt;
+        task.attempt = number.max(task.attempt);
         let op = Op::Count {
             subject: task.subject(seq),
             attempt: task.attempt,
         };
-        self.submit(op, Token::None);
+        self.tasks.end_round(seq, &mut self.timers);
+        if is_uncounted {
+            self.submit(op, Token::None);
+        }
         self.offer(seq);
     }
 

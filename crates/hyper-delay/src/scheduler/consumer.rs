@@ -339,6 +339,13 @@ impl Consumer {
         copy.is_some_and(|copy| copy.seq == seq)
     }
 
+    /// Whether it has this copy, in flight or lost, and no round waits for the answer.
+    pub(super) fn ends_alone(&self, id: &str, seq: u64) -> bool {
+        let copies = [&self.in_flight, &self.lost];
+        let mut copies = copies.into_iter().filter_map(|copies| copies.get(id));
+        copies.any(|copy| copy.seq == seq && copy.end.is_some())
+    }
+
     /// A round waits for its copy from now on. Returns the timer of the copy.
     pub(super) fn take_end(&mut self, id: &str, seq: u64) -> Option<Key> {
         let copy = self.in_flight.get_mut(id);

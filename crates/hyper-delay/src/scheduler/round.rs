@@ -238,9 +238,20 @@ impl Round {
         }
     }
 
-    /// Whether an earlier leader began the round, and all copies are gone, and none has failed.
+    /// The copy of a consumer was never sent. Returns whether the round knows of copies that this
+    /// leader does not: it ends when they are gone, too.
+    pub(super) fn void(&mut self, consumer: ConsumerId) -> bool {
+        if let Copies::Inherited(inherited) = &mut self.copies {
+            inherited.void(consumer);
+            return true;
+        }
+        false
+    }
+
+    /// Whether connections had copies that this leader did not know of, all copies are gone, and none
+    /// has failed.
     pub(super) fn is_lost(&self) -> bool {
-        self.is_unknown() && self.missing() == 0
+        matches!(&self.copies, Copies::Inherited(inherited) if inherited.is_lost())
     }
 
     /// Whether an earlier leader began the round and no connection has reported a copy of it.
@@ -290,8 +301,8 @@ impl Round {
         EndedRound(self)
     }
 
-    /// The number of the round before, if an earlier leader began this one.
-    #[cfg(test)]
+    /// The number of the round before, if connections may have copies that this leader does not know
+    /// of.
     pub(super) fn after(&self) -> Option<u32> {
         match &self.copies {
             Copies::Inherited(inherited) => Some(inherited.after()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Forwarder,
     session::{Pending, Queueable, What},
+    untold::Fate,
     wire::{Asked, ToLeader},
 };
 use crate::{
@@ -53,7 +54,8 @@ impl Forwarder {
         self.balance(consumer);
     }
 
-    /// A client gives a delivery back. Only the leader that counts it as in flight is told.
+    /// A client gives a delivery back. The leader that counts it as in flight is told, or the next one
+    /// if it is gone.
     pub(super) fn nacked(
         &mut self,
         to: Pending,
@@ -133,7 +135,7 @@ impl Forwarder {
 
     /// Sends something to the leader of a shard, or lets it wait for one.
     pub(super) fn forward(&mut self, shard: ShardId, consumer: ConsumerId, what: Queueable) {
-        let expires = self.now.after(self.setup.lease);
+        let (now, expires) = (self.now.monotonic, self.now.after(self.setup.lease));
         let is_gone = !self.connections.contains_key(&consumer);
         let session = self.session(shard);
         if session.up().is_none() {
@@ -151,10 +153,17 @@ impl Forwarder {
                 ToLeader::Asked(consumer, number, asked)
             }
             Queueable::Ack(subject, delivered, pending) => {
-                let confirm = pending.map(|mut pending| {
-                    pending.what = What::Ack(delivered);
-                    session.number(pending)
-                });
+                let confirm = match pending {
+                    Some(mut pending) => {
+                        pending.what = What::Ack(delivered);
+                        Some(session.number(pending))
+                    }
+                    None => {
+                        let fate = Fate::Acked(subject.clone(), delivered);
+                        session.untold.sent(now, consumer, fate);
+                        None
+                    }
+                };
                 ToLeader::Acked {
                     consumer,
                     subject,
@@ -163,5 +172,27 @@ impl Forwarder {
             }
         };
         self.send(shard, message);
+    }
+
+    /// Answers a request that the leader has not answered, and takes back what was noted for it.
+    pub(super) fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
+        match std::mem::replace(&mut pending.what, What::Other) {
+            What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
+            What::Register { is_new: true, .. } => {
+                if let Some(route) = pending.route.clone() {
+                    self.leave(pending.consumer, &route);
+                }
+            }
+            What::Look(id) => {
+                let message = format!(
+                    "this node reaches no leader of shard {}: send it again later, ask another \
+                     node, or look at `hyper-delay cluster status`",
+                    shard.0
+                );
+                return self.look_fails(id, &message);
+            }
+            What::Register { .. } | What::Touch(_) | What::Other => {}
+        }
+        self.unavailable(pending, message);
     }
 }

@@ -7,7 +7,7 @@
 use super::{
     Forwarder,
     session::{Awaiting, Contents},
-    wire::{Copy, NotSent, ToLeader, Why},
+    wire::{Copy, ToLeader},
 };
 use crate::{cluster::ShardId, scheduler::ConsumerId};
 
@@ -106,13 +106,12 @@ impl Forwarder {
 
     /// A copy is not written. It goes to another consumer, and has not failed.
     fn gives_back(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
-        let not_sent = NotSent {
-            seq: copy.subject.seq,
-            id: copy.subject.id,
-            why: Why::Void {
-                attempt: copy.subject.attempt,
-            },
+        let Some(up) = self.session(shard).up() else {
+            return;
         };
-        self.send(shard, ToLeader::NotSent(consumer, not_sent));
+        let delivered = up.delivered(&copy);
+        let id = copy.subject.id;
+        let message = delivered.was_void(consumer, id.clone());
+        self.send_to(consumer, (&id, delivered), message);
     }
 }

@@ -8,12 +8,12 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::wire::{Copy, ToLeader};
+use super::wire::{Copy, NotSent, ToLeader, Why};
 use crate::{
     authority::Authority,
     cluster::ShardId,
     protocol::{Accept, Named},
-    scheduler::Adopted,
+    scheduler::{Adopted, ConsumerId},
 };
 
 /// The unanswered deliveries that are remembered after their time.
@@ -69,6 +69,15 @@ impl Delivered {
         }
     }
 
+    /// Returns what its leader is told if it was not passed to its connection, and will not be.
+    pub(super) fn was_void(&self, consumer: ConsumerId, id: Arc<str>) -> ToLeader {
+        let why = Why::Void {
+            attempt: self.attempt,
+        };
+        let seq = self.seq;
+        ToLeader::NotSent(consumer, NotSent { seq, id, why })
+    }
+
     /// Whether an answer that names its id names this delivery.
     fn is(&self, named: &Named) -> bool {
         let route = named.route.as_ref();
@@ -96,8 +105,8 @@ pub(super) struct Deliveries {
     held: BTreeMap<Arc<str>, VecDeque<Held>>,
     /// Deliveries without an answer in their time, the latest last.
     late: VecDeque<(Arc<str>, Delivered)>,
-    /// Deliveries that were given back or not sent while there was no session with their leader,
-    /// and what the leader is to be told, the latest last.
+    /// Deliveries that were given back or not sent and whose leader may not have been told so, and
+    /// what it is to be told, the latest last.
     unsaid: VecDeque<(Arc<str>, Delivered, ToLeader)>,
 }
 
@@ -226,8 +235,22 @@ impl Deliveries {
         self.unsaid.push_back((id.clone(), delivered, message));
     }
 
-    /// There is a session with a leadership: removes and returns what it could not be told. It is
-    /// too late for what other leaderships of the shard could not be told.
+    /// Removes and returns the deliveries of a session that has ended whose turn has not come.
+    pub(super) fn take_held(&mut self, of: &Arc<Authority>) -> Vec<(Arc<str>, Delivered)> {
+        let mut taken = Vec::new();
+        for (id, held) in &mut self.held {
+            let is_of_session = |it: &Held| Arc::ptr_eq(&it.delivered.authority, of);
+            let (of_session, others): (VecDeque<_>, _) =
+                std::mem::take(held).into_iter().partition(is_of_session);
+            *held = others;
+            taken.extend(of_session.into_iter().map(|it| (id.clone(), it.delivered)));
+        }
+        self.held.retain(|_, held| !held.is_empty());
+        taken
+    }
+
+    /// There is a session with a leadership: removes and returns what it or another leadership of the
+    /// shard could not be told. What only concerns the other one is dropped.
     pub(super) fn unsaid(
         &mut self,
         shard: ShardId,
@@ -238,8 +261,10 @@ impl Deliveries {
             .into_iter()
             .partition(of_shard);
         self.unsaid = others;
-        let of_epoch = of_shard.into_iter();
-        of_epoch.filter(|(_, it, _)| it.epoch == epoch).collect()
+        let concerns_it = |(_, delivered, message): &(_, Delivered, ToLeader)| {
+            delivered.epoch == epoch || matches!(message, ToLeader::Nacked { .. })
+        };
+        of_shard.into_iter().filter(concerns_it).collect()
     }
 
     /// The deliveries in flight of a shard.

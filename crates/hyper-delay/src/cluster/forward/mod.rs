@@ -29,6 +29,7 @@ mod requests;
 mod session;
 mod sessions;
 mod told;
+mod untold;
 pub(crate) mod wire;
 
 pub(crate) use looks::FreshId;

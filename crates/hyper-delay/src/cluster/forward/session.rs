@@ -10,6 +10,7 @@ use race_wheel::Tick;
 use super::{
     deliveries::Delivered,
     looks::LookId,
+    untold::Untold,
     wire::{Asked, Copy, Holds, Number},
 };
 use crate::{
@@ -33,10 +34,15 @@ pub(super) struct Session {
     pub(super) ended: Tick,
     /// What waits for a leader.
     pub(super) queue: VecDeque<Queued>,
+    /// What the leader was told of deliveries and may not have taken.
+    pub(super) untold: Untold,
     /// Requests that the leader has and has not answered.
     pub(super) pending: BTreeMap<Number, Pending>,
     /// The last number of a request.
     last: Number,
+    /// The latest leadership that has accepted a session, and the number of the last copy that has
+    /// arrived of it.
+    heard: Option<(u64, u64)>,
     /// How far the replica of this node is.
     pub(super) applied: u64,
     /// Whether this node has the contents of tasks.
@@ -77,6 +83,14 @@ pub(super) struct Up {
     pub(super) next_ping: Tick,
     /// The leader has been told everything from before, and the connections lend it credit.
     pub(super) lends: bool,
+}
+
+impl Up {
+    /// Returns what this node knows of a copy that the leader sends.
+    pub(super) fn delivered(&self, copy: &Copy) -> Delivered {
+        let until = self.holds.here(copy.until);
+        Delivered::new(copy, self.partner.epoch, until, self.authority.clone())
+    }
 }
 
 /// Whether this node has the contents of tasks, for its consumers.
@@ -147,14 +161,16 @@ pub(super) enum What {
 }
 
 impl Session {
-    pub(super) const fn new(now: Tick) -> Self {
+    pub(super) fn new(now: Tick) -> Self {
         Self {
             leader: None,
             state: State::Down(now),
             ended: now,
             queue: VecDeque::new(),
+            untold: Untold::default(),
             pending: BTreeMap::new(),
             last: 0,
+            heard: None,
             applied: 0,
             contents: Contents::Here,
             awaiting: BTreeMap::new(),
@@ -224,6 +240,25 @@ impl Session {
             what,
             expires,
         });
+    }
+
+    /// Returns the number of the last copy of a leadership that has arrived, if there was a session
+    /// with it.
+    pub(super) fn heard(&self, epoch: u64) -> Option<u64> {
+        let heard = self.heard.filter(|(of, _)| *of == epoch);
+        heard.map(|(_, number)| number)
+    }
+
+    /// A leadership has accepted a session.
+    pub(super) fn hears(&mut self, epoch: u64) {
+        self.heard = Some((epoch, self.heard(epoch).unwrap_or(0)));
+    }
+
+    /// A copy with that number has arrived.
+    pub(super) const fn has_heard(&mut self, number: u64) {
+        if let Some((_, last)) = &mut self.heard {
+            *last = number;
+        }
     }
 
     /// Adds a request that the leader has. Returns its number.

@@ -141,9 +141,13 @@ impl Forwarder {
         };
         let epoch = partner.epoch;
         session.state = State::Begun(partner, now.monotonic);
-        let sent = now.monotonic;
-        let node = self.setup.node.clone();
-        self.send(shard, ToLeader::Begin { epoch, node, sent });
+        let begin = ToLeader::Begin {
+            epoch,
+            node: self.setup.node.clone(),
+            sent: now.monotonic,
+            heard: session.heard(epoch),
+        };
+        self.send(shard, begin);
     }
 
     pub(super) fn refused(&mut self, node: &NodeName, shard: ShardId, epoch: u64) {
@@ -174,6 +178,7 @@ impl Forwarder {
             next_ping: now.monotonic,
             lends: false,
         });
+        session.hears(epoch);
         self.introduce(shard, epoch);
         let queue = std::mem::take(&mut self.session(shard).queue);
         for queued in queue {
@@ -275,18 +280,23 @@ impl Forwarder {
     fn ping(&mut self, shard: ShardId) {
         let sent = self.now.monotonic;
         let next_ping = self.now.after(self.setup.ping());
-        if let Some(up) = self.session(shard).up_mut() {
+        let session = self.session(shard);
+        if let Some(up) = session.up_mut() {
             up.next_ping = next_ping;
-            self.send(shard, ToLeader::Ping { sent });
+            let epoch = up.partner.epoch;
+            let heard = session.heard(epoch).unwrap_or(0);
+            self.send(shard, ToLeader::Ping { sent, heard });
         }
     }
 
     pub(super) fn holds(&mut self, node: &NodeName, shard: ShardId, epoch: u64, holds: Holds) {
         let now = self.now.monotonic;
-        if let Some(up) = self.session(shard).with(node, epoch) {
+        let session = self.session(shard);
+        if let Some(up) = session.with(node, epoch) {
             up.heard = now;
             up.holds = holds;
             up.authority.extend(holds.here(holds.until));
+            session.untold.taken(holds.asked);
         }
     }
 
@@ -308,10 +318,12 @@ impl Forwarder {
         let now = self.now.monotonic;
         let session = self.session(shard);
         let before = std::mem::replace(&mut session.state, State::Down(now));
-        session.awaiting.clear();
+        let awaiting = std::mem::take(&mut session.awaiting);
         let pending = std::mem::take(&mut session.pending);
         if let State::Up(up) = before {
             session.ended = now;
+            self.tell_again(shard);
+            self.not_passed_on(&up, awaiting.into_values().flatten());
             #[cfg(test)]
             let is_kept = is_planted(Planted::KeepsTheOutbox);
             #[cfg(not(test))]
@@ -366,27 +378,5 @@ impl Forwarder {
         for pending in expired {
             self.gives_up(shard, pending, NO_LEADER);
         }
-    }
-
-    /// Answers a request that the leader has not answered, and takes back what was noted for it.
-    fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
-        match std::mem::replace(&mut pending.what, What::Other) {
-            What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
-            What::Register { is_new: true, .. } => {
-                if let Some(route) = pending.route.clone() {
-                    self.leave(pending.consumer, &route);
-                }
-            }
-            What::Look(id) => {
-                let message = format!(
-                    "this node reaches no leader of shard {}: send it again later, ask another \
-                     node, or look at `hyper-delay cluster status`",
-                    shard.0
-                );
-                return self.look_fails(id, &message);
-            }
-            What::Register { .. } | What::Touch(_) | What::Other => {}
-        }
-        self.unavailable(pending, message);
     }
 }

@@ -6,6 +6,7 @@ use super::{
     Forwarder,
     deliveries::{Delivered, Held},
     session::{Pending, What},
+    untold::Fate,
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
 };
 use crate::{
@@ -42,7 +43,10 @@ impl Forwarder {
             }
             Told::Looked(number, looked) => self.looked(shard, number, looked),
             Told::News(reply) => self.news(consumer, reply),
-            Told::Deliver(copy) => self.copy(shard, consumer, *copy),
+            Told::Deliver(copy) => {
+                self.session(shard).has_heard(copy.number);
+                self.copy(shard, consumer, *copy);
+            }
             Told::Credit(credit) => {
                 if let Some(connection) = self.connections.get_mut(&consumer) {
                     match credit {
@@ -112,13 +116,12 @@ impl Forwarder {
         let Some(up) = self.session(shard).up() else {
             return;
         };
-        let (epoch, authority) = (up.partner.epoch, up.authority.clone());
-        let until = up.holds.here(copy.until);
+        let delivered = up.delivered(copy);
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
         let held = Held {
-            delivered: Delivered::new(copy, epoch, until, authority),
+            delivered,
             accept: copy.accept,
         };
         let id = &copy.subject.id;
@@ -228,7 +231,10 @@ impl Forwarder {
         let connection = self.connections.get_mut(&consumer);
         match self.sessions[usize::from(delivered.shard.0)].up() {
             Some(up) if up.partner.epoch == delivered.epoch => {
-                self.send(delivered.shard, message);
+                let (shard, now) = (delivered.shard, self.now.monotonic);
+                let fate = Fate::NotDone(id.clone(), delivered, message.clone());
+                self.session(shard).untold.sent(now, consumer, fate);
+                self.send(shard, message);
             }
             Some(_) => {}
             None => {

@@ -31,12 +31,17 @@ pub(crate) enum ToLeader {
         /// The time of the serving node.
         #[serde(with = "tick")]
         sent: Tick,
+        /// The number of the last copy of this leadership that has arrived. `None`: there was no
+        /// session with it before, as far as the serving node knows.
+        heard: Option<u64>,
     },
     /// Asks for how long this leadership holds.
     Ping {
         /// The time of the serving node.
         #[serde(with = "tick")]
         sent: Tick,
+        /// The number of the last copy of this leadership that has arrived; 0 if none has.
+        heard: u64,
     },
     /// Every connection and what it has in flight has been told: new deliveries may begin.
     Ready,
@@ -245,6 +250,8 @@ pub(crate) enum Told {
 /// A copy of a task on its way to a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Copy {
+    /// The number of the copy in its leadership, from 1.
+    pub(crate) number: u64,
     /// The task and its round.
     pub(crate) subject: Subject,
     /// The end of the round on the clock of the leader.

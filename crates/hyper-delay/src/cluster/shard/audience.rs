@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use race_wheel::Tick;
 
-use super::{Shard, asked::reply_to, away::Away};
+use super::{Shard, asked::reply_to, away::Away, peer::Peer};
 #[cfg(test)]
 use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
@@ -38,31 +38,13 @@ pub(super) struct Audience {
     pub(super) consumers: BTreeMap<ConsumerId, Known>,
     /// The last number that the scheduler knows.
     last: ConsumerId,
+    /// The number of the last copy that was sent.
+    copies: u64,
     /// Nothing is delivered before this moment, unless all nodes are ready earlier.
     pub(super) holding: Option<Tick>,
     /// The nodes that can still write deliveries of a leadership of this node, and until when.
     pub(super) granted: BTreeMap<PeerId, Tick>,
     pub(super) away: Away,
-}
-
-/// A serving node.
-#[derive(Debug)]
-pub(super) struct Peer {
-    pub(super) node: NodeName,
-    /// The number that the scheduler knows, by the number there.
-    connections: BTreeMap<ConsumerId, ConsumerId>,
-    /// It has told what it has.
-    pub(super) is_ready: bool,
-}
-
-impl Peer {
-    pub(super) const fn new(node: NodeName) -> Self {
-        Self {
-            node,
-            connections: BTreeMap::new(),
-            is_ready: false,
-        }
-    }
 }
 
 /// A connection that the scheduler knows. It is forgotten when it is not open and has no request
@@ -190,8 +172,13 @@ impl<S: Store> Shard<S> {
         term: Option<Term>,
     ) {
         match message {
-            ToLeader::Begin { epoch, node, sent } => {
-                self.begin_session((peer, node), epoch, sent, now, term);
+            ToLeader::Begin {
+                epoch,
+                node,
+                sent,
+                heard,
+            } => {
+                self.begin_session((peer, node), (epoch, heard), sent, now, term);
             }
             ToLeader::Released { epoch }
                 if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
@@ -210,8 +197,14 @@ impl<S: Store> Shard<S> {
         let of = |there| audience.of(peer, there);
         let input = match message {
             ToLeader::Begin { .. } | ToLeader::Released { .. } => None,
-            ToLeader::Ping { sent } => {
-                let epoch = self.fence().map(|fence| fence.epoch);
+            ToLeader::Ping { sent, heard } => {
+                if let Some(peer) = audience.peers.get_mut(&peer) {
+                    peer.has_heard(heard);
+                }
+                let fence = self.fence();
+                // Its answer would say that everything sent before was taken.
+                let fence = fence.filter(|_| self.takes_answers(now));
+                let epoch = fence.map(|fence| fence.epoch);
                 if let (Some(epoch), Some(holds)) = (epoch, self.grant(peer, sent, now, term)) {
                     let holds = ToServing::Holds { epoch, holds };
                     self.effects.told.push((peer, holds));
@@ -355,17 +348,25 @@ impl<S: Store> Shard<S> {
                     until,
                     accept,
                     ..
-                } => Told::Deliver(Box::new(Copy {
-                    subject: Subject {
-                        route,
-                        id,
-                        seq,
-                        attempt,
-                    },
-                    until,
-                    accept,
-                    after,
-                })),
+                } => {
+                    audience.copies += 1;
+                    let number = audience.copies;
+                    if let Some(peer) = audience.peers.get_mut(&peer) {
+                        peer.is_sent(number, (consumer, seq, attempt));
+                    }
+                    Told::Deliver(Box::new(Copy {
+                        number,
+                        subject: Subject {
+                            route,
+                            id,
+                            seq,
+                            attempt,
+                        },
+                        until,
+                        accept,
+                        after,
+                    }))
+                }
             };
             if let Told::Reply(..) | Told::Quiet(_) = told {
                 audience.answered(consumer);

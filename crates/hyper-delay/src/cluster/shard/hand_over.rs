@@ -162,7 +162,7 @@ impl<S: Store> Shard<S> {
         let first = first_seq(self.setup.shard);
         let mut withheld = Vec::new();
         for (node, copy, left) in handed_over.into_copies(first) {
-            self.audience.away.add(&node, copy);
+            self.audience.away.add(&node, copy, None);
             withheld.push((copy.seq, left));
         }
         self.input(Input::Withheld(withheld), now);

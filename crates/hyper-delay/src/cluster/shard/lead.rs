@@ -101,16 +101,18 @@ impl<S: Store> Shard<S> {
 
     /// Something for the scheduler, from outside.
     pub(super) fn asked(&mut self, input: Input, now: Now) {
-        let Some(leading) = &self.leading else {
-            return;
-        };
-        let is_taken = leading.ending.is_none_or(|until| {
-            let is_in_time = !leading.has_passed_on && now.monotonic < until;
-            is_in_time && is_of_delivery(&input)
-        });
-        if is_taken {
+        let is_ending = self.is_ending();
+        if self.takes_answers(now) && (!is_ending || is_of_delivery(&input)) {
             self.input(input, now);
         }
+    }
+
+    /// Returns whether what becomes of deliveries still counts.
+    pub(super) fn takes_answers(&self, now: Now) -> bool {
+        self.leading.as_ref().is_some_and(|leading| {
+            let is_in_time = |until| !leading.has_passed_on && now.monotonic < until;
+            leading.ending.is_none_or(is_in_time)
+        })
     }
 
     /// Returns whether this node leads the shard and hands it over.

@@ -15,6 +15,7 @@ mod follow;
 mod hand_over;
 mod keep;
 mod lead;
+mod peer;
 mod room;
 mod session;
 mod trim;

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use race_wheel::Tick;
 
-use super::{
-    PeerId, Shard,
-    audience::{Audience, Peer},
-};
+use super::{PeerId, Shard, audience::Audience, peer::Peer};
 #[cfg(test)]
 use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
@@ -26,7 +23,7 @@ impl<S: Store> Shard<S> {
     pub(super) fn begin_session(
         &mut self,
         (peer, node): (PeerId, NodeName),
-        epoch: u64,
+        (epoch, heard): (u64, Option<u64>),
         sent: Tick,
         now: Now,
         term: Option<Term>,
@@ -43,6 +40,9 @@ impl<S: Store> Shard<S> {
             self.effects.told.push((peer, ToServing::Refused { epoch }));
             return;
         };
+        if let Some(heard) = heard {
+            self.audience.away.heard(&node, heard);
+        }
         self.audience.peers.insert(peer, Peer::new(node));
         let accepted = ToServing::Accepted { epoch, holds };
         self.effects.told.push((peer, accepted));
@@ -100,10 +100,10 @@ impl<S: Store> Shard<S> {
     /// The link from a node is broken. Its connections may still have what is in flight, until the
     /// node is back and tells.
     pub(super) fn peer_is_gone(&mut self, peer: PeerId, now: Now) {
-        let node = self.audience.peers.get(&peer).map(|peer| peer.node.clone());
-        let Some(node) = node else {
+        let Some(state) = self.audience.peers.get(&peer) else {
             return;
         };
+        let (node, unheard) = (state.node.clone(), state.unheard());
         for consumer in self.audience.remove(peer) {
             #[cfg(test)]
             if is_planted(Planted::ClosesDetached) {
@@ -111,7 +111,9 @@ impl<S: Store> Shard<S> {
             }
             if let Some(leading) = &self.leading {
                 for copy in leading.scheduler.copies_of(consumer) {
-                    self.audience.away.add(&node, copy);
+                    let sent = (consumer, copy.seq, copy.attempt);
+                    let number = unheard.get(&sent).copied();
+                    self.audience.away.add(&node, copy, number);
                 }
             }
             self.input(Input::Detached(consumer), now);

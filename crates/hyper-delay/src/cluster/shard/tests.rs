@@ -1,5 +1,6 @@
 mod follower;
 mod room;
+mod sessions;
 
 use std::time::Duration;
 
@@ -115,12 +116,20 @@ impl World {
         self.event(Event::Peer(PEER, message));
     }
 
-    /// A serving node begins a session.
+    /// A serving node begins its first session.
     fn begin(&mut self) {
-        let epoch = self.shard.fence().unwrap().epoch;
-        let sent = Tick::ZERO;
-        let node = "a".into();
-        self.says(ToLeader::Begin { epoch, node, sent });
+        self.begin_again(None);
+    }
+
+    /// A serving node begins a session. The last copy of an earlier one that has arrived there had the
+    /// number `heard`.
+    fn begin_again(&mut self, heard: Option<u64>) {
+        self.says(ToLeader::Begin {
+            epoch: self.shard.fence().unwrap().epoch,
+            node: "a".into(),
+            sent: Tick::ZERO,
+            heard,
+        });
         self.settle();
         let accepted = matches!(self.told.last(), Some(ToServing::Accepted { .. }));
         assert!(accepted, "{:?}", self.told);

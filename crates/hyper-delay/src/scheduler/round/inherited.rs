@@ -69,7 +69,6 @@ impl InheritedCopies {
     }
 
     /// The number of the round before.
-    #[cfg(test)]
     pub(super) const fn after(&self) -> u32 {
         self.after
     }
@@ -77,6 +76,11 @@ impl InheritedCopies {
     /// Whether an earlier leader began the round and no connection has reported a copy.
     pub(super) fn is_unknown(&self) -> bool {
         !self.is_own && !self.is_live() && self.given_back.is_none()
+    }
+
+    /// Whether all copies are gone and none has failed: no connection has had one, as far as is known.
+    pub(super) fn is_lost(&self) -> bool {
+        !self.is_live() && self.missing() == 0 && self.given_back.is_none()
     }
 
     /// A connection has a copy with that number. Returns false if that is of an earlier round.
@@ -119,6 +123,14 @@ impl InheritedCopies {
             self.copies.swap_remove(place);
             self.withheld = self.withheld.max(self.adopted);
             self.adopted = self.adopted.saturating_sub(1);
+        }
+    }
+
+    /// The copy of a consumer was never sent.
+    pub(super) fn void(&mut self, consumer: ConsumerId) {
+        let is_it = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
+        if let Some(place) = self.copies.iter().position(is_it) {
+            self.copies.swap_remove(place);
         }
     }
 

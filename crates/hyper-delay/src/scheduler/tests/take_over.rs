@@ -152,6 +152,30 @@ fn an_adopted_delivery_that_is_given_back_is_delivered_again_after_the_delay() {
     }
 }
 
+/// The timers of both have expired when the scheduler is called.
+#[test]
+fn the_time_of_an_adopted_delivery_can_end_in_the_tick_in_which_its_task_comes_up() {
+    let (mut world, consumer) = shard();
+    world.nack_by_name(&first(&world), Some(10));
+    world.settle();
+    let delivered = first(&world);
+    let adopted = Adopted {
+        route: delivered.route,
+        id: delivered.id,
+        seq: delivered.seq,
+        attempt: 2,
+        left: Duration::from_millis(50),
+    };
+    world.adopt(consumer, adopted);
+    world.pass(100);
+    world.step(Step::Tick);
+    invariants::check(&world);
+    world.settle();
+    assert_eq!(rounds(&world), [1], "it has failed: there is a retry delay");
+    world.run(20);
+    assert_eq!(rounds(&world), [1, 3]);
+}
+
 /// The task is parked when no connection has its route, and queued when none has room.
 #[test]
 fn an_inherited_task_is_not_delivered_when_it_was_parked_or_queued_before() {

@@ -239,6 +239,7 @@ impl World {
         match &input {
             Input::Closed(consumer) => self.nodes.closed(*consumer),
             Input::Unsent(copy)
+            | Input::Void { copy, .. }
             | Input::SentTooLate { copy, .. }
             | Input::Undeliverable { copy, .. } => {
                 self.nodes.answered(copy.consumer, &copy.id);

@@ -59,18 +59,6 @@ fn an_ack_without_an_answer_can_be_repeated() {
 }
 
 #[test]
-fn a_nack_of_a_delivery_of_an_earlier_leader_is_not_sent() {
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    world.delivers(0, ("r", "x", 3), 0);
-    world.told(0, "b", ToServing::Ended { epoch: 7 });
-    world.asks(r#"{"kind":"nack","id":"x"}"#);
-    world.up(0, "c", 8);
-    let sent = world.sent();
-    assert!(!sent.iter().any(|it| matches!(it, ToLeader::Nacked { .. })));
-}
-
-#[test]
 fn an_id_is_delivered_once_at_a_time() {
     let [first, second] = routes();
     let mut world = World::new(2);
@@ -211,4 +199,65 @@ fn a_named_answer_takes_the_delivery_it_names() {
     assert_eq!(deliveries.len(), 0);
     let late = deliveries.answered(&named("x", Some(2))).unwrap();
     assert_eq!((late.seq, &*late.route), (1, "r"));
+}
+
+#[test]
+fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.event(Event::Applied(ShardId(0), 11));
+    world.delivers(0, ("r", "x", 3), 11);
+    world.delivers(0, ("other", "x", 4), 11);
+    world.delivers(0, ("r", "y", 5), 12);
+    assert_eq!(world.replies(), ["x of r"], "the others wait");
+    world.event(Event::Unlinked("b".into()));
+    world.event(Event::Linked("b".into()));
+    let sent = world.sent();
+    let last = matches!(sent[..], [ToLeader::Begin { heard: Some(5), .. }]);
+    assert!(last, "{sent:?}");
+    world.accepts(0, "b", 7);
+    let sent = world.sent();
+    let adopted = sent.iter().find_map(|message| match message {
+        ToLeader::Adopted(CLIENT, adopted) => Some(adopted),
+        _ => None,
+    });
+    let mut adopted: Vec<u64> = adopted.unwrap().iter().map(|copy| copy.seq).collect();
+    adopted.sort_unstable();
+    assert_eq!(adopted, [3, 4, 5]);
+    let (mut back, _) = given_back(&sent);
+    back.sort_unstable();
+    assert_eq!(back, [4, 5]);
+    world.asks(r#"{"kind":"ack","id":"x"}"#);
+    assert!(world.replies().iter().all(|it| !it.starts_with("x of")));
+}
+
+#[test]
+fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
+    let mut world = World::new(1);
+    world.leads(0, "b", 7);
+    let sent = world.sent();
+    assert!(
+        matches!(sent[..], [ToLeader::Begin { heard: None, .. }]),
+        "{sent:?}"
+    );
+    world.accepts(0, "b", 7);
+    world.effects();
+    world.delivers(0, ("r", "x", 3), 0);
+    world.now = 250;
+    let sent = world.effects().to_leaders;
+    let ping = matches!(sent[..], [(_, _, ToLeader::Ping { heard: 3, .. })]);
+    assert!(ping, "{sent:?}");
+    world.leads(0, "c", 8);
+    let sent = world.sent();
+    assert!(
+        matches!(
+            sent[..],
+            [ToLeader::Begin {
+                epoch: 8,
+                heard: None,
+                ..
+            }]
+        ),
+        "{sent:?}"
+    );
 }

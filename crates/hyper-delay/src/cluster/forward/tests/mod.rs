@@ -1,6 +1,7 @@
 mod deliveries;
 mod requests;
 mod sessions;
+mod untold;
 
 use std::sync::Arc;
 
@@ -140,6 +141,7 @@ impl World {
 
     fn delivers(&mut self, shard: u16, (route, id, seq): (&str, &str, u64), after: u64) {
         let copy = Copy {
+            number: seq,
             subject: Subject {
                 route: route.into(),
                 id: id.into(),

@@ -45,10 +45,11 @@ pub(super) enum ClusterHappens {
     /// No connection has a delivery, counted from the latest, in that round or a later one.
     Gone(usize, u32, bool),
     /// The node of a connection cannot be reached, and is back with this one: it reports some of
-    /// what it has, and the rest is gone.
+    /// what it has, and the rest is gone. That has failed, or was lost with the link.
     Detach {
         consumer: usize,
         reported: usize,
+        has_failed: bool,
     },
     /// A delivery, counted from the latest, is acknowledged; if it is `adopted`, one of those.
     Ack {
@@ -95,8 +96,8 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         3 => (back.clone(), 0..3u32, any::<bool>()).prop_map(|(back, later, has_failed)| {
             ClusterHappens::Gone(back, later, has_failed)
         }),
-        3 => (consumer, 0..4usize).prop_map(|(consumer, reported)| {
-            ClusterHappens::Detach { consumer, reported }
+        3 => (consumer, 0..4usize, any::<bool>()).prop_map(|(consumer, reported, has_failed)| {
+            ClusterHappens::Detach { consumer, reported, has_failed }
         }),
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
             ClusterHappens::Ack { back, adopted, by_name }
@@ -201,9 +202,11 @@ pub(super) fn step(
                 world.gone(delivered.seq, delivered.attempt + later, has_failed);
             }
         }
-        ClusterHappens::Detach { consumer, reported } => {
-            detach(world, client, reports, (consumer, reported));
-        }
+        ClusterHappens::Detach {
+            consumer,
+            reported,
+            has_failed,
+        } => detach(world, client, reports, (consumer, reported, has_failed)),
         ClusterHappens::Ack {
             back,
             adopted,
@@ -278,7 +281,7 @@ fn detach(
     world: &mut World,
     client: &mut Client,
     reports: &mut Reports,
-    (place, reported): (usize, usize),
+    (place, reported, has_failed): (usize, usize, bool),
 ) {
     let Some(detached) = client.consumers.get(place).copied() else {
         return;
@@ -292,7 +295,7 @@ fn detach(
         if number < reported {
             adopt(world, reports, consumer, copy);
         } else {
-            world.gone(copy.seq, copy.attempt, true);
+            world.gone(copy.seq, copy.attempt, has_failed);
         }
     }
 }
