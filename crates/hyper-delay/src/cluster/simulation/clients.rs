@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::world::{Happening, Life, MILLI, START, World};
+use super::{
+    events::{Happening, Life},
+    world::{MILLI, START, World},
+};
 use crate::{
     cluster::{forward::Event, shard_of},
     protocol::{Compression, Headers, Line, Mode, Request, Schedule, Terms},

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::{
     Faults,
     clients::{InFlight, asked},
+    events::{Happening, Life},
     links::SLOWEST,
     node::CREDIT,
-    world::{Happening, Life, MILLI, START, World},
+    world::{MILLI, START, World},
 };
 use crate::{
     protocol::{Named, Reason, Reply, Request},

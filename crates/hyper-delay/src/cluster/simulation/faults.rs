@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Faults,
-    world::{Happening, MILLI, World},
+    events::Happening,
+    world::{MILLI, World},
 };
 use crate::cluster::shard::PeerId;
 

@@ -2,7 +2,8 @@
 
 use super::{
     Planted,
-    world::{Happening, Life, MILLI, World},
+    events::{Happening, Life},
+    world::{MILLI, World},
 };
 use crate::{
     cluster::{
@@ -47,7 +48,7 @@ impl World {
             Next::At(tick) => Some(node.drift.reaches(tick)),
             Next::Never => None,
         };
-        self.wakes(life, super::world::Part::Forwarder, next);
+        self.wakes(life, super::events::Part::Forwarder, next);
         self.forwards(life, effects);
     }
 

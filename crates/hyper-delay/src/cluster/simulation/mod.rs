@@ -6,6 +6,7 @@ mod checks;
 mod clients;
 mod consumers;
 mod disks;
+mod events;
 mod faults;
 mod links;
 mod network;

@@ -2,8 +2,9 @@
 
 use super::{
     Planted,
+    events::{Happening, Life, Part},
     node::LEASE,
-    world::{Happening, Life, MILLI, Part, World},
+    world::{MILLI, World},
 };
 use crate::{
     clock::nanos,

@@ -4,11 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
-use super::{
-    Planted,
-    snapshots::Receiving,
-    world::{Happening, START},
-};
+use super::{Planted, events::Happening, snapshots::Receiving, world::START};
 use crate::{
     clock::Now,
     cluster::{

@@ -1,6 +1,9 @@
 //! What drives the parts of a process.
 
-use super::world::{Happening, Life, MILLI, Part, World};
+use super::{
+    events::{Happening, Life, Part},
+    world::{MILLI, World},
+};
 use crate::{
     cluster::{
         ShardId,

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::world::{Happening, Life, MILLI, World};
+use super::{
+    events::{Happening, Life},
+    world::{MILLI, World},
+};
 use crate::{
     cluster::forward::{Event, FreshId},
     protocol::Refusal,

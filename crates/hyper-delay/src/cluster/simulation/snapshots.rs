@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Planted,
-    world::{Happening, Life, MILLI, World},
+    events::{Happening, Life},
+    world::{MILLI, World},
 };
 use crate::{
     backup::Stream,

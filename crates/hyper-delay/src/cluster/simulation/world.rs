@@ -5,6 +5,7 @@ use super::{
     checks::Facts,
     clients::Clients,
     disks::Disks,
+    events::{Happening, Life, Part},
     links::Link,
     node::{Drift, Node, Options},
     planted::plant,
@@ -13,16 +14,12 @@ use super::{
 use crate::{
     cluster::{
         Charter, ShardId,
-        calls::CallId,
-        forward,
-        log::{Answer, LeaseId, NodeName, Request, Unanswered, fake::FakeLog},
-        replica::{Persisting, genesis},
-        shard::{Event, Fetch, PeerId, Shard},
+        log::{NodeName, fake::FakeLog},
+        replica::genesis,
+        shard::{Event, PeerId, Shard},
     },
-    protocol,
     record::{self, Name, Place},
-    scheduler::{ConsumerId, Message},
-    store::{Space, fake::Fake},
+    store::Space,
 };
 
 /// When the world begins, in Unix milliseconds.
@@ -30,72 +27,6 @@ pub(super) const START: u64 = 1_000_000_000;
 
 /// True time is in nanoseconds.
 pub(super) const MILLI: u64 = 1_000_000;
-
-/// A process, by its node and the number of its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Life {
-    pub(super) node: usize,
-    pub(super) life: u64,
-}
-
-/// What happens at a moment.
-#[derive(Debug)]
-pub(super) enum Happening {
-    /// A request reaches the log.
-    Request(Life, Part, CallId, Request),
-    /// An answer, or the end of the time for it, reaches a process.
-    Answer(Life, Part, CallId, Result<Answer, Unanswered>),
-    /// A part of a process is told the time.
-    Tick(Life, Part),
-    /// News of the journal, or of a link, reach a shard of a process.
-    News(Life, ShardId, Event),
-    /// A disk has synced.
-    Persist(Life, ShardId, Persisting<Fake>),
-    /// A message is about to be written to the socket of a consumer.
-    Socket(Life, ConsumerId, Message),
-    /// Something reaches the forwarder of a process.
-    Forwarder(Life, forward::Event),
-    /// A message of a serving node reaches the leader of a shard over a link.
-    ToLeader(PeerId, Life, ShardId, Event),
-    /// A message of a leader reaches a serving node over a link.
-    ToServing(PeerId, Life, forward::Event),
-    /// A consumer answers a delivery.
-    Answers(Life, usize, ConsumerId, Arc<str>, protocol::Request),
-    /// The request for a snapshot reaches another node.
-    Snapshot(Life, ShardId, Fetch),
-    /// The snapshot is there, or not.
-    Snapshotted(Life, ShardId, Fetch, Option<Vec<u8>>),
-    /// Processes connect to each other.
-    Connect,
-    /// Clients connect.
-    Clients,
-    /// A client does something.
-    Client,
-    /// A client registers a route, or leaves it.
-    Registers(usize, ConsumerId, usize, bool),
-    /// A client may wait for the answer to the schedule of this task.
-    Unanswered(usize),
-    /// A client may read.
-    Read,
-    /// Something goes wrong.
-    Fault,
-    /// A node is cut off from the log for this long.
-    Cut(usize, u64),
-    /// A process ends.
-    End(Life),
-    /// A node is started.
-    Start(usize),
-    /// The pause of a process is over, if it was not made longer.
-    Resume(usize),
-}
-
-/// A part of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
-    Lease,
-    Forwarder,
-    Shard(ShardId),
-}
 
 /// Everything there is.
 pub(super) struct World {
@@ -116,7 +47,7 @@ pub(super) struct World {
     pub(super) cut_until: Vec<u64>,
     /// Until when the answers of the log to each node are slow.
     pub(super) slow_until: Vec<u64>,
-    members: Arc<[NodeName]>,
+    pub(super) members: Arc<[NodeName]>,
     pub(super) charter: Charter,
     pub(super) options: Options,
     pub(super) facts: Facts,
@@ -130,7 +61,7 @@ pub(super) struct World {
     pub(super) reads: Option<Reads>,
     broken: Option<String>,
     /// Whether everything that happens is printed.
-    traces: bool,
+    pub(super) traces: bool,
 }
 
 impl World {
@@ -257,145 +188,6 @@ impl World {
         self.faults == Faults::Harmless || self.is_calm()
     }
 
-    fn happens(&mut self, happening: Happening) {
-        let life = match &happening {
-            Happening::Answer(life, ..)
-            | Happening::Tick(life, _)
-            | Happening::News(life, ..)
-            | Happening::Persist(life, ..)
-            | Happening::Socket(life, ..)
-            | Happening::Forwarder(life, ..)
-            | Happening::ToLeader(_, life, ..)
-            | Happening::ToServing(_, life, _)
-            | Happening::Snapshotted(life, ..)
-            | Happening::Answers(life, ..) => Some(*life),
-            _ => None,
-        };
-        if let Some(life) = life {
-            let node = &mut self.nodes[life.node];
-            if node.life != life.life || node.process.is_none() {
-                return;
-            }
-            if node.stopped_until > self.at || !node.backlog.is_empty() {
-                if node.backlog.is_empty() {
-                    let pause = node.stopped_until - self.at;
-                    self.after(pause, Happening::Resume(life.node));
-                }
-                return self.nodes[life.node].backlog.push_back(happening);
-            }
-        }
-        if self.traces {
-            eprintln!("{} {happening:?}", self.at / MILLI);
-        }
-        match happening {
-            Happening::Request(life, part, call, request) => {
-                self.reaches_log(life, part, call, &request);
-            }
-            Happening::Answer(life, part, call, answer) => self.answered(life, part, call, answer),
-            Happening::Tick(life, part) => {
-                // A part that is told the time earlier than planned has a later plan.
-                if self.ticks.get(&(life, part)).is_none_or(|at| *at > self.at) {
-                    return;
-                }
-                self.ticks.remove(&(life, part));
-                match part {
-                    Part::Lease => self.lease(life),
-                    Part::Forwarder => self.forwarder(life, None),
-                    Part::Shard(shard) => self.shard(life, shard, None),
-                }
-            }
-            Happening::News(life, shard, event) => self.shard(life, shard, Some(event)),
-            Happening::Persist(life, shard, persisting)
-                if !self.is_faultless() && self.random.u8(0..16) == 0 =>
-            {
-                let disk = &self.nodes[life.node].disks[usize::from(shard.0)];
-                disk.power_fails_after(self.random.usize(0..2));
-                // The process is gone, so the result is not reported.
-                let _ = persisting.run();
-                let time = self.random.u64(10..2_000) * MILLI;
-                self.lose_power(life.node, time);
-            }
-            Happening::Persist(life, shard, persisting) => {
-                let result = persisting.run();
-                self.shard(life, shard, Some(Event::Persisted(result)));
-            }
-            Happening::Socket(life, consumer, message) => self.writes(life, consumer, message),
-            Happening::Forwarder(life, event) => self.forwarder(life, Some(event)),
-            Happening::ToLeader(peer, life, shard, event) => {
-                if self.link_is_there(peer) {
-                    self.shard(life, shard, Some(event));
-                }
-            }
-            Happening::ToServing(peer, life, event) => {
-                if self.link_is_there(peer) {
-                    self.forwarder(life, Some(event));
-                }
-            }
-            Happening::Answers(life, client, consumer, id, answer) => {
-                self.answers(life, (client, consumer), &id, answer);
-            }
-            Happening::Snapshot(life, shard, fetch) => self.gives(life, shard, fetch),
-            Happening::Snapshotted(life, shard, fetch, snapshot) => {
-                self.has_received(life, shard, &fetch, snapshot);
-            }
-            Happening::Connect => self.connect(),
-            Happening::Clients => self.clients_connect(),
-            Happening::Resume(node) => self.resume(node),
-            Happening::Client => self.client_acts(),
-            Happening::Registers(client, consumer, route, joins) => {
-                self.registers(client, consumer, route, joins);
-            }
-            Happening::Unanswered(task) => self.unanswered(task),
-            Happening::Read => self.read(),
-            Happening::Fault => self.fault(),
-            Happening::Cut(node, time) => {
-                if !self.is_calm() {
-                    self.cut_until[node] = self.at + time;
-                }
-            }
-            Happening::End(life) => {
-                if self.life(life.node) == life {
-                    self.ends(life);
-                }
-            }
-            Happening::Start(node) => {
-                let Self {
-                    nodes,
-                    charter,
-                    members,
-                    at,
-                    planted,
-                    options,
-                    random,
-                    ..
-                } = self;
-                if nodes[node].process.is_some() {
-                    return;
-                }
-                let lease = LeaseId(random.u64(..));
-                let moment = (*at, *planted, lease);
-                nodes[node].start(*charter, members, moment, *options);
-                let life = self.life(node);
-                self.lease(life);
-                self.forwarder(life, None);
-                for shard in (0..self.charter.shards).map(ShardId) {
-                    self.shard(life, shard, None);
-                }
-            }
-        }
-    }
-
-    /// A process does what has waited for it, in its order.
-    fn resume(&mut self, node: usize) {
-        let until = self.nodes[node].stopped_until;
-        if until > self.at {
-            return self.after(until - self.at, Happening::Resume(node));
-        }
-        for happening in mem::take(&mut self.nodes[node].backlog) {
-            self.happens(happening);
-        }
-    }
-
     pub(super) fn life(&self, node: usize) -> Life {
         let life = self.nodes[node].life;
         Life { node, life }
@@ -450,7 +242,7 @@ impl World {
     }
 
     /// A process that leads nothing any more removes its heartbeat before it ends.
-    fn ends(&mut self, life: Life) {
+    pub(super) fn ends(&mut self, life: Life) {
         let Some(process) = &mut self.nodes[life.node].process else {
             return;
         };
