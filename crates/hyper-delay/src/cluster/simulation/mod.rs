@@ -140,7 +140,7 @@ fn a_log_without_fences_is_noticed() {
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 425);
+    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 1_897);
 }
 
 #[test]
