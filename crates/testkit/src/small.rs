@@ -89,7 +89,9 @@ impl Small {
             .append(true)
             .open(self.other())
             .expect("the file can be made");
-        while file.write_all(&[7; 4096]).is_ok() {}
+        for block in [&[7; 1 << 20][..], &[7; 4_096]] {
+            while file.write_all(block).is_ok() {}
+        }
     }
 
     /// Removes what was filled.

@@ -24,8 +24,9 @@ pub(crate) const NODES: usize = 3;
 /// waits in sockets and clients for some time.
 const AFTERMATH: Duration = Duration::from_secs(10);
 
-/// The size of the disk of a node in MiB.
-const DISK: usize = 512;
+/// The size of the disk of a node in MiB. The journals of 8 stores alone can take half of it. It is
+/// in memory, as far as it is used.
+const DISK: usize = 2_048;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -148,7 +149,8 @@ impl Nodes {
             "http_addr": null,
             "ack_timeout_ms": 3_000,
             "retry_delay_ms": 100,
-            "disk_reserve_mib": 1,
+            "disk_reserve_mib": 64,
+            "dedupe_seconds": 60,
             "cluster": {
                 "etcd": urls,
                 "node": format!("n{node}"),
