@@ -28,6 +28,13 @@ pub(super) struct Known {
     pub(super) confirmed_by: u64,
 }
 
+impl Known {
+    /// Returns whether the task is there for sure: no schedule or end of it is on its way.
+    pub(super) const fn can_be_cancelled(&self) -> bool {
+        self.is_scheduled && self.sent == 1 && self.endings == 0
+    }
+}
+
 /// The facts of a history.
 #[derive(Debug, Default)]
 pub(super) struct Facts {

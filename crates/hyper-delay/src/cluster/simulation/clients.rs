@@ -7,7 +7,7 @@ use super::{
     world::{MILLI, START, World},
 };
 use crate::{
-    cluster::{forward::Event, shard_of},
+    cluster::{ShardId, forward::Event, shard_of},
     protocol::{Compression, Headers, Line, Mode, Request, Schedule, Terms},
     record,
     scheduler::{Ask, ConsumerId, Input},
@@ -85,6 +85,11 @@ impl Clients {
 
     fn route(&self, task: usize) -> Arc<str> {
         self.routes[task % self.routes.len()].clone()
+    }
+
+    /// Returns the tasks of a shard.
+    pub(super) fn made_of(&self, shard: ShardId) -> impl Iterator<Item = usize> {
+        (usize::from(shard.0)..self.made).step_by(self.routes.len())
     }
 
     fn consumes(&self, client: usize) -> bool {
@@ -226,7 +231,7 @@ impl World {
         }
         if clients.made > 0 && self.random.u8(0..6) == 0 {
             let task = self.random.usize(0..clients.made);
-            self.cancels(task);
+            self.cancels(PRODUCER, task);
         } else {
             let task = clients.made;
             clients.made += 1;
@@ -240,6 +245,23 @@ impl World {
         let most = self.calm / MILLI / (self.clients.tasks as u64);
         let pause = self.random.u64(0..=most) * MILLI;
         self.after(pause, Happening::Client);
+    }
+
+    /// A task of a shard is scheduled that is due in this many milliseconds.
+    pub(super) fn makes_task(&mut self, shard: ShardId, ahead: u64) {
+        let clients = &mut self.clients;
+        let routes = clients.routes.len();
+        let mut tasks = clients.made..;
+        let last = tasks.find(|task| task % routes == usize::from(shard.0));
+        let last = last.expect("every shard has a route");
+        let first = std::mem::replace(&mut clients.made, last + 1);
+        for task in first..=last {
+            self.clients.tasks += 1;
+            let id: Arc<str> = format!("task-{task}").into();
+            let known = self.facts.tasks.entry(id).or_default();
+            known.fire_at = START + self.at / MILLI + ahead;
+            self.schedules(task);
+        }
     }
 
     /// A task is scheduled, and again a little later if there was no answer.
@@ -262,7 +284,7 @@ impl World {
                 })
             }),
         });
-        self.asks(request);
+        self.asks(PRODUCER, request);
         let pause = self.random.u64(1..3_000) * MILLI;
         self.after(pause, Happening::Unanswered(task));
     }
@@ -276,7 +298,7 @@ impl World {
         }
     }
 
-    fn cancels(&mut self, task: usize) {
+    pub(super) fn cancels(&mut self, client: usize, task: usize) {
         let id: Arc<str> = format!("task-{task}").into();
         let known = &self.facts.tasks[&id];
         if !known.is_scheduled || known.sent > 1 {
@@ -285,12 +307,12 @@ impl World {
         }
         self.may_end(&id);
         let route = self.clients.route(task);
-        self.asks(Request::Cancel { route, id });
+        self.asks(client, Request::Cancel { route, id });
     }
 
-    /// The producer sends a request.
-    fn asks(&mut self, request: Request) {
-        if let Some((consumer, life)) = self.clients.clients[PRODUCER].connection {
+    /// A client sends a request.
+    fn asks(&mut self, client: usize, request: Request) {
+        if let Some((consumer, life)) = self.clients.clients[client].connection {
             let delay = self.random.u64(0..3 * MILLI);
             let event = asked(consumer, request);
             self.after(delay, Happening::Forwarder(life, event));

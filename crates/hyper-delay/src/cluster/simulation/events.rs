@@ -65,6 +65,10 @@ pub(super) enum Happening {
     Read,
     /// Something goes wrong.
     Fault,
+    /// A takeover is prepared that comes close to the end of a lease.
+    Takeover,
+    /// A client cancels a task of this shard that is due soon.
+    Cancels(ShardId),
     /// A node is cut off from the log for this long.
     Cut(usize, u64),
     /// A process ends.
@@ -175,6 +179,8 @@ impl World {
             Happening::Unanswered(task) => self.unanswered(task),
             Happening::Read => self.read(),
             Happening::Fault => self.fault(),
+            Happening::Takeover => self.prepares_takeover(),
+            Happening::Cancels(shard) => self.cancels_next(shard),
             Happening::Cut(node, time) => {
                 if !self.is_calm() {
                     self.cut_until[node] = self.at + time;

@@ -71,7 +71,7 @@ impl World {
         }
         // A socket can be slow.
         let pause = match self.random.u8(0..10) {
-            0 if !self.is_calm() => {
+            socket if socket < self.options.slow_sockets() && !self.is_calm() => {
                 let most = *self.random.choice(&[400, 5_000]).expect("there are two");
                 self.random.u64(0..most * MILLI)
             }
@@ -124,7 +124,7 @@ impl World {
         peer == PeerId(0) || self.links.contains_key(&peer)
     }
 
-    fn node_named(&self, name: &NodeName) -> usize {
+    pub(super) fn node_named(&self, name: &NodeName) -> usize {
         let mut nodes = self.nodes.iter();
         nodes
             .position(|node| node.member.node == *name)

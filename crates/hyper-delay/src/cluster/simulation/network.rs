@@ -44,6 +44,10 @@ impl World {
             *below = process.shards[usize::from(shard.0)].applied();
         }
         let times = 1 + u8::from(!self.is_faultless() && self.random.u8(0..50) == 0);
+        let times = match self.is_held(life, part, call, &request) {
+            true => 0,
+            false => times,
+        };
         for _ in 0..times {
             if let Some(delay) = self.delay() {
                 let request = request.clone();
@@ -84,13 +88,25 @@ impl World {
             self.check(facts);
             self.spread(fence.shard, || Event::Entries(vec![(*seq, entry.clone())]));
         }
+        if let Request::Lead {
+            shard,
+            over: Some(_),
+            lease,
+            ..
+        } = request
+            && let Answer::Leads(Some(led)) = &answer
+            && led.leader.lease == *lease
+        {
+            self.is_taken_over(*shard);
+        }
         if let Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) = request {
             let leader = self.log.shard(*shard).leader.clone();
             self.spread(*shard, || Event::Leader(leader.clone()));
         }
-        let delay = match self.slow_until[life.node] > self.at {
-            true => Some(self.random.u64(300..490) * MILLI),
-            false => self.delay(),
+        let delay = match self.cuts_off(life, request, &answer) {
+            Some(delay) => Some(delay),
+            None if self.slow_until[life.node] > self.at => Some(self.random.u64(300..490) * MILLI),
+            None => self.delay(),
         };
         if let Some(delay) = delay {
             self.after(delay, Happening::Answer(life, part, call, Ok(answer)));
@@ -100,10 +116,15 @@ impl World {
     /// Tells the nodes news, but not all and not at once.
     pub(super) fn spread(&mut self, shard: ShardId, event: impl Fn() -> Event) {
         for node in 0..self.nodes.len() {
-            let is_told = self.random.u8(0..10) > 0 && self.cut_until[node] <= self.at;
+            let event = event();
+            let missed = match event {
+                Event::Entries(_) => self.options.missed_entries(),
+                _ => 1,
+            };
+            let is_told = self.random.u8(0..10) >= missed && self.cut_until[node] <= self.at;
             if let Some(delay) = self.delay().filter(|_| is_told) {
                 let life = self.life(node);
-                self.after(delay, Happening::News(life, shard, event()));
+                self.after(delay, Happening::News(life, shard, event));
             }
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Options {
     pub(super) window: usize,
     /// `ack_timeout_ms`.
     pub(super) ack_timeout: u64,
+    /// The delay of all routes, which are hedged then, in milliseconds.
+    pub(super) hedge: Option<u64>,
     /// The bytes of a journal beyond which nodes are left behind.
     pub(super) retention: u64,
 }
@@ -43,6 +45,27 @@ pub(super) struct Drift {
     pub(super) rate: i64,
     /// Milliseconds by which the wall clock is ahead.
     pub(super) wall: i64,
+}
+
+impl Options {
+    /// Draws the delay of hedged routes. A seed of its own leaves the other histories as they are.
+    pub(super) fn hedge(seed: u64) -> Option<u64> {
+        let mut random = fastrand::Rng::with_seed(seed ^ 0x6865_6467);
+        let delays = [None, None, None, Some(20), Some(300)];
+        *random.choice(&delays).expect("there are some")
+    }
+
+    /// Returns how many of ten entries a node is not told of. A serving node whose replica is
+    /// behind still has the content of a task that was acknowledged on another node.
+    pub(super) const fn missed_entries(&self) -> u8 {
+        if self.hedge.is_some() { 6 } else { 1 }
+    }
+
+    /// Returns how many of ten sockets are slow. The second copy of a hedged task waits in an outbox
+    /// while the first one is acknowledged on another node.
+    pub(super) const fn slow_sockets(&self) -> u8 {
+        if self.hedge.is_some() { 4 } else { 1 }
+    }
 }
 
 impl Drift {
@@ -142,6 +165,11 @@ impl Node {
                 retry_delay_ms: 100,
                 max_retry_delay_ms: 400,
                 credit: 0,
+                hedge: options
+                    .hedge
+                    .map(|delay| ("*".to_owned(), delay))
+                    .into_iter()
+                    .collect(),
                 ..Config::default()
             };
             let setup = Setup {

@@ -10,6 +10,7 @@ use super::{
     node::{Drift, Node, Options},
     planted::plant,
     reads::Reads,
+    takeovers::Takeovers,
 };
 use crate::{
     cluster::{
@@ -32,6 +33,7 @@ pub(super) const MILLI: u64 = 1_000_000;
 pub(super) struct World {
     pub(super) random: fastrand::Rng,
     pub(super) disks: Disks,
+    pub(super) takeovers: Takeovers,
     pub(super) planted: Planted,
     pub(super) faults: Faults,
     /// The true time in nanoseconds.
@@ -84,10 +86,11 @@ impl World {
             log.create(shard, genesis);
         }
         // No clock is that wrong. It makes a missing margin show, which covers an eighth.
+        let mut takeovers = Takeovers::new(seed);
         let wrong = *random.choice(&[300, 60_000]).expect("there are two");
         let nodes = ["a", "b", "c"].map(|name| {
             let drift = Drift {
-                rate: random.i64(-wrong..=wrong),
+                rate: takeovers.rate(random.i64(-wrong..=wrong)),
                 wall: random.i64(-200..=200),
             };
             Node::new(name, drift, charter.shards)
@@ -102,11 +105,13 @@ impl World {
             options: Options {
                 window: *random.choice(&[2, 20, 100_000]).expect("there are three"),
                 ack_timeout: *random.choice(&[2_500, 7_000]).expect("there are two"),
+                hedge: Options::hedge(seed),
                 retention: disks.retention(),
             },
             clients: Clients::new(&mut random, charter.shards),
             random,
             disks,
+            takeovers,
             planted,
             faults,
             // A clock that is slow must not show a time before its epoch.
@@ -133,6 +138,7 @@ impl World {
         world.after(0, Happening::Clients);
         world.after(MILLI, Happening::Client);
         world.after(MILLI, Happening::Fault);
+        world.after(1_000 * MILLI, Happening::Takeover);
         world
     }
 
