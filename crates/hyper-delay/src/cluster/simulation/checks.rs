@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::{node::DEDUPE_MILLIS, world::MILLI};
 use crate::{
     cluster::{ShardId, entry, log::Fence, shard::passed_on},
     ledger::Subject,
@@ -32,6 +33,12 @@ impl Known {
     /// Returns whether the task is there for sure: no schedule or end of it is on its way.
     pub(super) const fn can_be_cancelled(&self) -> bool {
         self.is_scheduled && self.sent == 1 && self.endings == 0
+    }
+
+    /// Whether the task can have been made anew by `at` after its end: its schedule was repeated, and
+    /// arrived when its name was forgotten. A process that is stopped holds it for that long.
+    fn may_be_new(&self, ended: u64, at: u64) -> bool {
+        self.sent > 1 && at > ended + DEDUPE_MILLIS * MILLI
     }
 }
 
@@ -71,10 +78,14 @@ impl Facts {
         } = subject;
         let copy = (consumer, id.clone(), *seq, *attempt);
         self.sent.insert(copy, Sent { epoch, at });
-        let ended = self.tasks.get(id).and_then(|known| known.ended);
-        match ended {
-            Some(at) => Err(format!("{id} is sent, though it ended at {at}")),
-            None => Ok(()),
+        let Some(known) = self.tasks.get(id) else {
+            return Err(format!("{id} is unknown"));
+        };
+        match known.ended {
+            Some(ended) if !known.may_be_new(ended, at) => {
+                Err(format!("{id} is sent, though it ended at {ended}"))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -18,6 +18,8 @@ mod snapshots;
 mod takeovers;
 mod world;
 
+use std::ops::Range;
+
 pub(super) use planted::{Planted, is_planted};
 use world::World;
 
@@ -54,12 +56,7 @@ impl Drop for Told {
 
 #[test]
 fn no_history_breaks_a_promise() {
-    let from = std::env::var("CLUSTER_SEED").map(|seed| seed.parse().expect("a number"));
-    let (from, seeds) = match from {
-        Ok(seed) => (seed, 1),
-        Err(_) => (0, seeds(SEEDS)),
-    };
-    for seed in from..from + seeds {
+    for seed in range(SEEDS) {
         let _panics = Told(seed);
         if let Err(broken) = history(seed, Planted::Nothing) {
             panic!("CLUSTER_SEED={seed}: {broken}");
@@ -69,13 +66,11 @@ fn no_history_breaks_a_promise() {
 
 #[test]
 fn planned_ends_and_broken_links_deliver_nothing_twice() {
-    let from = std::env::var("CLUSTER_SEED").map(|seed| seed.parse().expect("a number"));
-    let (from, seeds) = match from {
-        Ok(seed) => (seed, 1),
-        Err(_) => (0, seeds(PLANNED_SEEDS)),
-    };
+    let seeds = range(PLANNED_SEEDS);
+    let number = seeds.end - seeds.start;
     let mut handed_over = 0;
-    for seed in from..from + seeds {
+    for seed in seeds {
+        let _panics = Told(seed);
         match World::new(seed, Planted::Nothing, Faults::Harmless).run() {
             Ok(copies) => handed_over += copies,
             Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
@@ -83,7 +78,7 @@ fn planned_ends_and_broken_links_deliver_nothing_twice() {
     }
     // Otherwise the histories say nothing.
     assert!(
-        handed_over > seeds / 2,
+        handed_over > number / 2,
         "{handed_over} copies were handed over"
     );
 }
@@ -114,20 +109,38 @@ fn reads_that_do_not_wait_for_the_replica_are_noticed() {
     println!("ReadsAtOnce: {}", noticed.expect("it is noticed"));
 }
 
+fn number(variable: &str) -> Option<u64> {
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().expect("it is a number"))
+}
+
 /// Returns how many histories are run: as many as `CLUSTER_SEEDS` says, or `default`.
 fn seeds(default: u64) -> u64 {
-    let seeds = std::env::var("CLUSTER_SEEDS");
-    seeds.map_or(default, |seeds| seeds.parse().expect("a number"))
+    number("CLUSTER_SEEDS").unwrap_or(default)
+}
+
+/// Returns the seeds of the histories that are run: `CLUSTER_SEED` alone, or as many as
+/// [`seeds`] says from `CLUSTER_FROM` on.
+fn range(default: u64) -> Range<u64> {
+    match number("CLUSTER_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => {
+            let from = number("CLUSTER_FROM").unwrap_or(0);
+            from..from + seeds(default)
+        }
+    }
 }
 
 /// Looks for a history that breaks a promise because of a fault, and only because of it. The first
-/// one from the seed `from` on is known; others may break it when the histories change.
+/// one from the seed `from` on is known; others may break it when the histories change. `CLUSTER_FROM`
+/// replaces `from`, to look for the first one anew.
 fn is_noticed(planted: Planted, faults: Faults, from: u64) {
     let history = |seed| {
         let broken = World::new(seed, planted, faults).run().err()?;
         let without = World::new(seed, Planted::Nothing, faults).run();
         without.is_ok().then_some(broken)
     };
+    let from = number("CLUSTER_FROM").unwrap_or(from);
     let mut seeds = from..from + 5_000;
     let noticed = seeds.find_map(|seed| history(seed).map(|broken| (seed, broken)));
     let (seed, broken) = noticed.unwrap_or_else(|| panic!("{planted:?} was not noticed"));

@@ -20,6 +20,9 @@ use crate::{
     store::{Batch, Durability, ReadStore as _, Space, Store as _, fake::Fake},
 };
 
+/// How long the names of finished tasks are kept.
+pub(super) const DEDUPE_MILLIS: u64 = 12_000;
+
 /// The credit of a connection that says none.
 pub(super) const CREDIT: u16 = 7;
 
@@ -178,7 +181,7 @@ impl Node {
                 member: self.member.clone(),
                 settings: Arc::new(config).into(),
                 metrics: Arc::default(),
-                dedupe_millis: 12_000,
+                dedupe_millis: DEDUPE_MILLIS,
                 lease: LEASE,
                 group_bytes: 2_000,
                 retention: options.retention,
