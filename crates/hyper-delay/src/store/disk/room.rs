@@ -87,7 +87,10 @@ impl Room {
     pub(crate) const fn takes(self, schedules: u64, bytes: usize) -> bool {
         match schedules {
             0 => !self.exhausted,
-            _ => COPIES * bytes as u64 + schedules.saturating_mul(PER_TASK) <= self.new_tasks,
+            _ => {
+                let finishing = schedules.saturating_mul(PER_TASK);
+                finishing.saturating_add(COPIES * bytes as u64) <= self.new_tasks
+            }
         }
     }
 
