@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     cluster::{
         Charter, ShardId,
-        forward::wire::{Asked, ToServing, Told},
+        forward::wire::{Asked, ToLeader, ToServing, Told},
         lease::{Lease, LeaseTimes},
         log::{LeaseId, Member, fake::FakeLog},
         replica::genesis,

@@ -85,7 +85,7 @@ impl InheritedCopies {
 
     /// A connection has a copy with that number. Returns false if that is of an earlier round.
     pub(super) fn adopt(&mut self, consumer: ConsumerId, attempt: u32) -> bool {
-        // Nobody else has begun a round after one of this leader.
+        // A round of this leader has no later one of another leader.
         let is_later = self.is_own && attempt > self.after + 1;
         let is_of_round = attempt > self.after && !is_later;
         if is_of_round {

@@ -1,0 +1,58 @@
+//! A shard that has stopped on this node.
+
+use super::{Event, Shard, Stopped};
+use crate::{
+    clock::Now,
+    cluster::{forward::wire::ToLeader, log::Answer},
+    store::Store,
+};
+
+impl<S: Store> Shard<S> {
+    /// Ends the leadership. Nothing is applied any more, unless a snapshot of another node comes.
+    pub(super) fn stop(&mut self, why: impl Into<Stopped>) {
+        let why = why.into();
+        self.withdraw();
+        if self.stopped.is_some() {
+            return;
+        }
+        match why.waits_for_snapshot() {
+            true => self.waits(&why),
+            false => self.election.never_again(),
+        }
+        self.stopped = Some(why);
+    }
+
+    /// A shard that has stopped only lets another node lead, and may wait for a snapshot.
+    pub(super) fn handle_stopped(&mut self, event: Event, now: Now) {
+        match event {
+            Event::Answered(call, Ok(answer)) => match answer {
+                Answer::Leads(led) => {
+                    let again = now.after(self.setup.pause());
+                    self.election.answered(call, led, again, now);
+                }
+                Answer::Reported(noted) => self.keeping.reported(call, noted),
+                Answer::Reports(reports) => self.givers_are(call, &reports, now),
+                Answer::Tail(tail) => self.spools_tail(call, tail, now),
+                _ => self.election.done(call),
+            },
+            Event::Answered(call, Err(_)) => {
+                let again = now.after(self.setup.pause());
+                self.keeping.unanswered(call, again);
+                self.election.unanswered(call, again);
+                self.fetching.unanswered(call, again);
+            }
+            Event::Entries(entries) => self.spools(&entries),
+            Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
+            Event::Persisted(_) => self.keeping.ended_persisting(),
+            Event::Leader(leader) => self.election.leader_is(leader, now),
+            Event::Members(members) => self.members = members,
+            Event::ClockIsOff(is_off) => self.election.clock_is_off(is_off),
+            Event::HandOver => self.election.never_again(),
+            Event::Settings(settings) => self.configure(*settings, now),
+            Event::Peer(peer, message @ (ToLeader::Begin { .. } | ToLeader::Released { .. })) => {
+                self.peer_says(peer, message, now, None);
+            }
+            Event::Peer(..) | Event::PeerIsGone(_) | Event::Input(_) | Event::Damaged(_) => {}
+        }
+    }
+}
