@@ -1,6 +1,9 @@
 //! What must hold.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{node::DEDUPE_MILLIS, world::MILLI};
 use crate::{
@@ -50,6 +53,8 @@ pub(super) struct Facts {
     last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
     /// The latest leadership that has begun.
     leads: BTreeMap<ShardId, u64>,
+    /// The leaderships that another node has taken over. No two shards have the same.
+    taken_over: BTreeSet<u64>,
     /// By connection, task, revision and round.
     sent: BTreeMap<(ConsumerId, Arc<str>, u64, u32), Sent>,
     /// How many copies were in flight at planned ends.
@@ -78,6 +83,7 @@ impl Facts {
         } = subject;
         let copy = (consumer, id.clone(), *seq, *attempt);
         self.sent.insert(copy, Sent { epoch, at });
+        self.acts(epoch, id)?;
         let Some(known) = self.tasks.get(id) else {
             return Err(format!("{id} is unknown"));
         };
@@ -86,6 +92,21 @@ impl Facts {
                 Err(format!("{id} is sent, though it ended at {ended}"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// A leadership is taken over: nobody acts for it any more.
+    pub(super) fn taken_over(&mut self, epoch: u64) {
+        self.taken_over.insert(epoch);
+    }
+
+    /// A node acts for a leadership.
+    fn acts(&self, epoch: u64, id: &str) -> Result<(), String> {
+        match self.taken_over.contains(&epoch) {
+            true => Err(format!(
+                "{id} is delivered for leadership {epoch}, which was taken over"
+            )),
+            false => Ok(()),
         }
     }
 
@@ -99,6 +120,7 @@ impl Facts {
     ) -> Result<u64, String> {
         let sent = self.sent.get(&(consumer, id.clone(), seq, attempt));
         let Sent { epoch, at } = *sent.ok_or(format!("{id} was not sent"))?;
+        self.acts(epoch, id)?;
         let known = self.tasks.get_mut(id).ok_or(format!("{id} is unknown"))?;
         if wall < known.fire_at {
             return Err(format!("{id} is early: {wall} of {}", known.fire_at));

@@ -154,17 +154,17 @@ fn a_log_without_fences_is_noticed() {
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 161);
+    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 33);
 }
 
 #[test]
 fn a_takeover_that_does_not_compare_the_heartbeat_is_noticed() {
-    is_noticed(Planted::IgnoresHeartbeats, Faults::All, 873);
+    is_noticed(Planted::IgnoresHeartbeats, Faults::All, 38);
 }
 
 #[test]
 fn a_takeover_that_does_not_wait_for_a_whole_lease_is_noticed() {
-    is_noticed(Planted::ShortWait, Faults::All, 291);
+    is_noticed(Planted::ShortWait, Faults::All, 9);
 }
 
 #[test]
@@ -178,14 +178,13 @@ fn reports_of_what_is_not_synced_are_noticed() {
 }
 
 #[test]
-#[ignore = "the histories rarely come near it: it takes many seeds"]
 fn a_lease_without_a_margin_is_noticed() {
-    is_noticed(Planted::NoMargin, Faults::All, 0);
+    is_noticed(Planted::NoMargin, Faults::All, 113);
 }
 
 #[test]
 fn a_lease_that_counts_from_the_answer_is_noticed() {
-    is_noticed(Planted::CountsFromReceipt, Faults::All, 904);
+    is_noticed(Planted::CountsFromReceipt, Faults::All, 113);
 }
 
 #[test]

@@ -60,6 +60,12 @@ impl World {
         self.after(time, Happening::Answer(life, part, call, lost));
     }
 
+    /// Returns the leadership of a shard.
+    fn leads(&self, shard: ShardId) -> Option<u64> {
+        let leader = self.log.shard(shard).leader.as_ref();
+        leader.map(|leader| leader.epoch)
+    }
+
     pub(super) fn reaches_log(&mut self, life: Life, part: Part, call: CallId, request: &Request) {
         if self.log_is_down_until > self.at || self.cut_until[life.node] > self.at {
             return;
@@ -67,6 +73,10 @@ impl World {
         let before = match request {
             Request::Append { fence, .. } => self.log.last(fence.shard),
             _ => 0,
+        };
+        let led_before = match request {
+            Request::Lead { shard, .. } => self.leads(*shard),
+            _ => None,
         };
         let answer = self.log.carry_out(request);
         if let (Request::Report { shard, .. }, Answer::Reported(true)) = (request, &answer)
@@ -88,15 +98,11 @@ impl World {
             self.check(facts);
             self.spread(fence.shard, || Event::Entries(vec![(*seq, entry.clone())]));
         }
-        if let Request::Lead {
-            shard,
-            over: Some(_),
-            lease,
-            ..
-        } = request
-            && let Answer::Leads(Some(led)) = &answer
-            && led.leader.lease == *lease
+        if let Request::Lead { shard, .. } = request
+            && let Some(before) = led_before
+            && self.leads(*shard) != led_before
         {
+            self.facts.taken_over(before);
             self.is_taken_over(*shard);
         }
         if let Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) = request {

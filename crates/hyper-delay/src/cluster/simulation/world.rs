@@ -38,7 +38,8 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// The true time in nanoseconds.
     pub(super) at: u64,
-    queue: BTreeMap<(u64, u64), Happening>,
+    /// What happens is large, and moves when something is inserted before it.
+    queue: BTreeMap<(u64, u64), Box<Happening>>,
     queued: u64,
     /// When each part is told the time next.
     pub(super) ticks: BTreeMap<(Life, Part), u64>,
@@ -155,7 +156,7 @@ impl World {
     }
 
     fn play(&mut self) -> Result<(), String> {
-        let mut end = self.calm + 60_000 * MILLI;
+        let mut end = self.calm + 15_000 * MILLI;
         let most = self.calm + 300_000 * MILLI;
         while let Some(((at, _), happening)) = self.queue.pop_first() {
             if at > end {
@@ -166,7 +167,7 @@ impl World {
                 end = at + 1_000 * MILLI;
             }
             self.at = at;
-            self.happens(happening);
+            self.happens(*happening);
             if let Some(broken) = self.broken.take() {
                 return Err(format!("{broken}, at {} ms", at / MILLI));
             }
@@ -191,6 +192,7 @@ impl World {
     /// Lets something happen this many nanoseconds from now.
     pub(super) fn after(&mut self, nanos: u64, happening: Happening) {
         self.queued += 1;
+        let happening = Box::new(happening);
         self.queue.insert((self.at + nanos, self.queued), happening);
     }
 
