@@ -6,12 +6,13 @@ use std::{
     fmt,
     ops::ControlFlow,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use fjall::{
     AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch as WriteBatch,
     PersistMode,
+    compaction::Leveled,
     config::{BlockSizePolicy, FilterPolicy, FilterPolicyEntry, PartitioningPolicy, PinningPolicy},
 };
 use lsm_tree::Guard as _;
@@ -198,8 +199,12 @@ fn options(space: Space, budget: Budget) -> KeyspaceCreateOptions {
         }
         _ => FilterPolicyEntry::None,
     };
+    let merging = Leveled::default()
+        .with_l0_threshold(budget.merged)
+        .with_table_target_size(budget.table);
     KeyspaceCreateOptions::default()
         .max_memtable_size(budget.memtable)
+        .compaction_strategy(Arc::new(merging))
         .data_block_size_policy(BlockSizePolicy::all(8 << 10))
         .filter_policy(FilterPolicy::all(filter))
         .filter_block_partitioning_policy(PartitioningPolicy::new(SMALL_LEVELS.map(|small| !small)))
