@@ -102,7 +102,7 @@ impl Etcd {
                 .args(["--listen-peer-urls", &peer])
                 .args(["--initial-advertise-peer-urls", &peer])
                 .args(["--initial-cluster", &all.join(",")])
-                .args(["--snapshot-count", "5000"])
+                .args(["--snapshot-count", "5000", "--pre-vote"])
                 .args(["--auto-compaction-mode", "revision"])
                 .args(["--auto-compaction-retention", "1000"])
                 .args(arguments)
@@ -153,6 +153,12 @@ impl Etcd {
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let members = self.members.iter();
         members.map(|member| member.address).collect()
+    }
+
+    /// The process ids of the members.
+    #[must_use]
+    pub fn ids(&self) -> Vec<u32> {
+        self.members.iter().map(|it| it.child.id()).collect()
     }
 
     /// What the members have written to their logs.
