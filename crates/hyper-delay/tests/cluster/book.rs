@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Longer than any failure that is tested may last.
 const MOST_WITHOUT_SERVICE: Duration = Duration::from_secs(30);
 
+/// A route without service for this long is worth a look.
+const LONG_WITHOUT_SERVICE: Duration = Duration::from_secs(9);
+
 pub(crate) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.expect("the clock is set").as_millis() as u64
@@ -157,14 +160,16 @@ impl Book {
     }
 
     /// Waits until every route has had an acknowledged schedule from now on. Returns the longest
-    /// time without one since the measurement began.
+    /// time without one since the measurement began. `look` is told once which routes have had none
+    /// for long.
     ///
     /// # Errors
     ///
     /// The routes that have had none for very long.
-    pub(crate) fn measured(&self) -> Result<Duration, Vec<usize>> {
+    pub(crate) fn measured(&self, look: impl FnOnce(&[usize])) -> Result<Duration, Vec<usize>> {
         let before: Vec<u64> = self.routes().iter().map(|route| route.number).collect();
         let begun = Instant::now();
+        let mut look = Some(look);
         loop {
             let routes = self.routes();
             let both = routes.iter().zip(&before).enumerate();
@@ -177,6 +182,11 @@ impl Book {
             drop(routes);
             if begun.elapsed() > MOST_WITHOUT_SERVICE {
                 return Err(waits);
+            }
+            if begun.elapsed() > LONG_WITHOUT_SERVICE
+                && let Some(look) = look.take()
+            {
+                look(&waits);
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -4,7 +4,7 @@ use std::{sync::Arc, thread, time::Duration};
 
 use super::{
     LEASE,
-    book::Book,
+    book::{Book, now},
     nodes::{NODES, Nodes},
     proxy::Passes,
 };
@@ -47,6 +47,29 @@ const ALL: [Fault; 9] = [
 /// The machine of the test is slow and shared: a process may begin to work this much later.
 const SLOWNESS: Duration = Duration::from_secs(2);
 
+impl Fault {
+    /// How long a route may be without service.
+    fn limit(self) -> Duration {
+        let leases = match self {
+            Self::EtcdKilled | Self::EtcdStopped | Self::BothKilled => 4,
+            _ => 2,
+        };
+        leases * LEASE + SLOWNESS
+    }
+}
+
+/// What can go wrong: everything, or what `CLUSTER_KINDS` names, such as `Kill,DiskFull`.
+fn kinds() -> Vec<Fault> {
+    let Ok(names) = std::env::var("CLUSTER_KINDS") else {
+        return ALL.to_vec();
+    };
+    let named = |name: &str| {
+        let fault = ALL.iter().find(|fault| format!("{fault:?}") == name);
+        *fault.unwrap_or_else(|| panic!("{name} is none of {ALL:?}"))
+    };
+    names.split(',').map(named).collect()
+}
+
 /// See the [module](self).
 pub(crate) struct Faults {
     nodes: Nodes,
@@ -69,19 +92,23 @@ impl Faults {
     pub(crate) fn run(&mut self) {
         let mut longest: Vec<(Fault, Duration)> = Vec::new();
         self.measured();
+        let kinds = kinds();
         for number in 0..self.number {
-            let round = &mut ALL.to_vec();
-            self.random.shuffle(round);
-            let fault = round[number % ALL.len()];
-            let fault = if number < ALL.len() {
-                ALL[number]
-            } else {
-                fault
+            let fault = match kinds.get(number) {
+                Some(fault) => *fault,
+                None => *self.random.choice(&kinds).expect("there is one"),
             };
             self.book.begin_to_measure();
             let what = self.carry_out(fault);
             let gap = self.measured();
             println!("{number}: {fault:?} {what}: {gap:.2?} without service");
+            if gap > fault.limit() {
+                println!(
+                    "that is long; it is {} now:\n{}",
+                    now(),
+                    self.nodes.state(&[])
+                );
+            }
             longest.push((fault, gap));
             thread::sleep(Duration::from_millis(self.random.u64(0..1_500)));
         }
@@ -94,25 +121,20 @@ impl Faults {
                     "{fault:?}: {} times, without service for {median:.2?}, at most {longest:.2?}",
                     gaps.len()
                 );
-                let most = match fault {
-                    Fault::EtcdKilled | Fault::EtcdStopped | Fault::BothKilled => 4 * LEASE,
-                    _ => 2 * LEASE,
-                };
-                let logs = || self.nodes.logs();
-                assert!(
-                    *longest <= most + SLOWNESS,
-                    "longer than {most:?}:\n{}",
-                    logs()
-                );
+                let most = fault.limit();
+                assert!(*longest <= most, "longer than {most:?}");
             }
         }
     }
 
     /// Waits until all routes have service. Returns for how long one had none.
     fn measured(&self) -> Duration {
-        self.book.measured().unwrap_or_else(|routes| {
-            panic!("no service on {routes:?}:\n{}", self.nodes.state(&routes))
-        })
+        let state = |routes: &[usize]| {
+            let state = self.nodes.state(routes);
+            format!("at {}, no service on {routes:?}:\n{state}", now())
+        };
+        let measured = self.book.measured(|routes| println!("{}", state(routes)));
+        measured.unwrap_or_else(|routes| panic!("{}", state(&routes)))
     }
 
     /// Lets it go wrong and mends it. Returns where.

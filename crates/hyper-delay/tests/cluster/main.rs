@@ -3,7 +3,7 @@
 //! A client that shares no code with the server notes what it is told, and checks afterwards: no
 //! acknowledged task is lost, none is delivered before its time, and no delivery of it begins after
 //! its ack was confirmed. `CLUSTER_FAULTS` sets the number of faults; the default takes a few
-//! minutes. `CLUSTER_SEED` repeats their order.
+//! minutes. `CLUSTER_SEED` repeats their order, and `CLUSTER_KINDS` limits them to some kinds.
 
 mod book;
 mod consumer;

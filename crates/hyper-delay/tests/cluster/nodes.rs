@@ -79,7 +79,12 @@ fn ask(address: SocketAddr, number: usize) -> String {
     let Some(mut line) = Line::connect(address) else {
         return "nobody listens".to_owned();
     };
-    line.send(&json!({"kind": "schedule", "route_key": route(number), "payload_base64": ""}));
+    line.send(&json!({
+        "kind": "schedule",
+        "route_key": route(number),
+        "fire_at": 0,
+        "payload_base64": "",
+    }));
     for _ in 0..10 {
         match line.next() {
             Came::Line(reply) => return reply.to_string(),

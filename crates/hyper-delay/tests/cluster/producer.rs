@@ -39,7 +39,7 @@ pub(crate) fn run(book: &Book, number: usize, half: usize) {
             thread::sleep(Duration::from_millis(20));
         }
         book.scheduled(number, &id);
-        thread::sleep(Duration::from_millis(random.u64(5..25)));
+        thread::sleep(Duration::from_millis(random.u64(10..60)));
     }
 }
 
