@@ -16,6 +16,8 @@
 //! Every read is linearizable. The server never compacts etcd's revisions: its operator configures
 //! that.
 
+#[cfg(feature = "internals")]
+pub(crate) mod alone;
 pub(crate) mod config;
 mod endpoint;
 mod endpoints;

@@ -4,6 +4,5 @@ mod failures;
 mod nodes;
 mod process;
 mod random;
-mod rate;
 mod stalled;
 mod values;
