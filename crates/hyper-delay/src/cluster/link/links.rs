@@ -1,6 +1,14 @@
-//! The links to the nodes that lead shards.
+//! The links to the other nodes.
+//!
+//! To those that lead shards, for the clients of this node; and to all others, so that a new leader
+//! is reached at once, clocks are compared, and a link that does not work shows before it is needed.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     io::{self, AsyncRead, AsyncWrite},
@@ -26,8 +34,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// The longest one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A link to a node that leads nothing any more ends after this time, so that a leadership that
-/// comes back finds it, and what is under way is answered.
+/// A link to a node that is removed, and leads nothing any more, ends after this time, so that a
+/// leadership that comes back finds it, and what is under way is answered.
 const LINGER: Duration = Duration::from_secs(10);
 
 /// What happens on links, in this order for each node.
@@ -44,12 +52,15 @@ pub(crate) enum News {
 /// Where a node is, if a link to it is wanted.
 type Wanted = Option<Arc<str>>;
 
-/// Keeps a link to each node that leads a shard. Dropping it ends the links.
+/// Keeps a link to each other node. Dropping it ends the links.
 pub(crate) struct Links {
     endpoint: Arc<Endpoint>,
     runtime: Handle,
     tell: Arc<dyn Fn(News) + Send + Sync>,
-    leaders: BTreeMap<ShardId, Member>,
+    leaders: BTreeMap<ShardId, NodeName>,
+    members: BTreeSet<NodeName>,
+    /// Where each node was said to be last.
+    addresses: BTreeMap<NodeName, Arc<str>>,
     nodes: BTreeMap<NodeName, (watch::Sender<Wanted>, AbortHandle)>,
 }
 
@@ -64,6 +75,8 @@ impl Links {
             runtime: Handle::current(),
             tell: Arc::new(tell),
             leaders: BTreeMap::new(),
+            members: BTreeSet::new(),
+            addresses: BTreeMap::new(),
             nodes: BTreeMap::new(),
         }
     }
@@ -74,19 +87,35 @@ impl Links {
         let Some(leader) = leader else {
             return;
         };
-        self.leaders.insert(shard, leader.member.clone());
-        let mut wanted = BTreeMap::new();
-        for Member { node, address } in self.leaders.values() {
-            if *node != self.endpoint.setup.node {
-                wanted.insert(node, address);
-            }
-        }
+        let Member { node, address } = leader.member.clone();
+        self.leaders.insert(shard, node.clone());
+        self.addresses.insert(node, address);
+        self.adjust();
+    }
+
+    /// The nodes of the cluster.
+    pub(crate) fn members_are(&mut self, members: &[Member]) {
+        self.members = members.iter().map(|it| it.node.clone()).collect();
+        let addresses = members
+            .iter()
+            .map(|it| (it.node.clone(), it.address.clone()));
+        self.addresses.extend(addresses);
+        self.adjust();
+    }
+
+    /// Begins and ends links.
+    fn adjust(&mut self) {
+        let own = &self.endpoint.setup.node;
+        let nodes = self.members.iter().chain(self.leaders.values());
+        let wanted: BTreeSet<&NodeName> = nodes.filter(|node| *node != own).collect();
+        self.addresses.retain(|node, _| wanted.contains(node));
+        let mut wanted = self.addresses.clone();
         for (node, (sender, _)) in &self.nodes {
-            let address = wanted.remove(node).cloned();
+            let address = wanted.remove(node);
             sender.send_if_modified(|it| std::mem::replace(it, address.clone()) != address);
         }
         for (node, address) in wanted {
-            let (sender, receiver) = watch::channel(Some(address.clone()));
+            let (sender, receiver) = watch::channel(Some(address));
             let link = Link {
                 endpoint: self.endpoint.clone(),
                 node: node.clone(),
@@ -94,8 +123,7 @@ impl Links {
                 tell: self.tell.clone(),
             };
             let task = self.runtime.spawn(link.keep());
-            self.nodes
-                .insert(node.clone(), (sender, task.abort_handle()));
+            self.nodes.insert(node, (sender, task.abort_handle()));
         }
     }
 }
@@ -113,6 +141,7 @@ impl fmt::Debug for Links {
         let mut shown = f.debug_struct("Links");
         shown
             .field("leaders", &self.leaders)
+            .field("members", &self.members)
             .finish_non_exhaustive()
     }
 }

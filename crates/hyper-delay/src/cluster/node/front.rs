@@ -6,7 +6,7 @@ use crate::{
     cluster::{
         ShardId,
         forward::wire::ToServing,
-        log::{Fence, Leader},
+        log::{Fence, Leader, Member},
         shard::{Leadership, PeerId},
     },
     scheduler::{ConsumerId, Message},
@@ -42,6 +42,11 @@ pub(crate) enum Told {
 pub(crate) trait Front: Clone + Send + 'static {
     /// Something has happened.
     fn told(&mut self, shard: ShardId, told: Told);
+
+    /// The cluster has these nodes.
+    fn members(&mut self, members: &Arc<[Member]>) {
+        let _ = members;
+    }
 }
 
 impl Front for Sender<(ShardId, Told)> {

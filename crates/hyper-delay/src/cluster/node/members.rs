@@ -1,39 +1,48 @@
-//! The task that tells the shards which nodes the cluster has.
+//! The task that tells the shards and the front which nodes the cluster has.
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::Notify, time};
 
-use super::ShardHandle;
+use super::{Front, ShardHandle};
 use crate::cluster::{
-    log::{Answer, Log, NodeName, Request},
+    log::{Answer, Log, Member, NodeName, Request},
     shard::Event,
 };
 
+/// Returns the names of these nodes.
+pub(super) fn names(members: &[Member]) -> Arc<[NodeName]> {
+    members.iter().map(|it| it.node.clone()).collect()
+}
+
 /// Asks the log for the members when they have changed, and from time to time, as the news of it
-/// can be lost. Tells the shards when they are others than `known`, until the future is dropped.
+/// can be lost. Tells the front of `known`, and both of every change, until the future is dropped.
 pub(super) async fn follow(
     log: Arc<impl Log>,
-    shards: Arc<[ShardHandle]>,
+    (shards, mut front): (Arc<[ShardHandle]>, impl Front),
     changed: Arc<Notify>,
-    mut known: Arc<[NodeName]>,
+    mut known: Arc<[Member]>,
     lease: Duration,
 ) {
+    front.members(&known);
     loop {
         // Early or late makes no difference.
         let _ = time::timeout(16 * lease, changed.notified()).await;
         match log.call(Request::Members).await {
             Ok(Answer::Members(members)) => {
-                let members = members.into_iter().map(|it| it.member.node);
-                let members: Arc<[NodeName]> = members.collect();
+                let members: Arc<[Member]> = members.into_iter().map(|it| it.member).collect();
                 if members == known {
                     continue;
                 }
-                known = members;
-                tracing::info!(members = %known.join(","), "the cluster has these nodes");
-                for shard in shards.iter() {
-                    shard.event(Event::Members(known.clone()));
+                front.members(&members);
+                let names = names(&members);
+                if names != self::names(&known) {
+                    tracing::info!(members = %names.join(","), "the cluster has these nodes");
+                    for shard in shards.iter() {
+                        shard.event(Event::Members(names.clone()));
+                    }
                 }
+                known = members;
             }
             Ok(_) | Err(_) => {
                 time::sleep(lease / 8).await;

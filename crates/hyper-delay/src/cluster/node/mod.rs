@@ -44,7 +44,7 @@ use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
     link::Endpoint,
-    log::{LeaseId, Log, Member, NodeName},
+    log::{LeaseId, Log, Member},
     shard::Event,
     snapshot::{Giver, NotGiven},
 };
@@ -68,8 +68,8 @@ pub(crate) struct NodeConfig {
     pub charter: Charter,
     /// This node.
     pub member: Member,
-    /// All nodes of the cluster, by name, as they were at the start. The node follows the changes.
-    pub members: Arc<[NodeName]>,
+    /// All nodes of the cluster, as they were at the start. The node follows the changes.
+    pub members: Arc<[Member]>,
     /// The lease of this node.
     pub lease: LeaseTimes,
     /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
@@ -181,7 +181,8 @@ impl Node {
         let (known, ttl) = (config.members, config.lease.ttl);
         let watching = watching::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
         node.task("watch", &tell, watching);
-        let following = members::follow(log, node.shards.clone(), changed, known, ttl);
+        let told = (node.shards.clone(), front);
+        let following = members::follow(log, told, changed, known, ttl);
         node.task("members", &tell, following);
         Ok(node)
     }

@@ -11,7 +11,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{NodeConfig, NodeError, worker::Mail};
+use super::{NodeConfig, NodeError, members, worker::Mail};
 use crate::{
     clock::Clock,
     cluster::{
@@ -177,6 +177,7 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     let parts = u64::from(charter.shards);
     let reserve = (config.config.disk_reserve_mib << 20) / parts;
     let settings = Settings::from(config.config.clone()).of_shard(charter.shards);
+    let members = members::names(&config.members);
     let open = |id: ShardId| {
         let setup = Setup {
             charter,
@@ -191,7 +192,7 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
             sync_interval: config.sync_interval,
         };
         let store = Arc::new(directory.open(id.0)?.with_reserve(reserve));
-        let shard = Shard::open(store.clone(), setup, config.members.clone(), clock.now())
+        let shard = Shard::open(store.clone(), setup, members.clone(), clock.now())
             .map_err(|source| NodeError::Replica { shard: id, source })?;
         Ok::<_, NodeError>((store, shard))
     };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::{Charter, Log, NodeName, ServingError};
+use super::{Charter, Log, ServingError};
 use crate::{
-    cluster::log::{Answer, Request},
+    cluster::log::{Answer, Member, Request},
     config::Cluster,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub(super) async fn enlist(
     log: &impl Log,
     cluster: &Cluster,
-) -> Result<(Charter, Arc<[NodeName]>), ServingError> {
+) -> Result<(Charter, Arc<[Member]>), ServingError> {
     let charter = match ask(log, cluster, Request::Charter).await {
         Answer::Charter(Some(charter)) => charter,
         _ => return Err(ServingError::NoCluster),
@@ -42,7 +42,7 @@ pub(super) async fn enlist(
         );
         ask(log, cluster, Request::Join(member)).await;
     }
-    let members = members.into_iter().map(|it| it.member.node);
+    let members = members.into_iter().map(|it| it.member);
     Ok((charter, members.collect()))
 }
 

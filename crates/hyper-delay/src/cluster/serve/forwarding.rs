@@ -188,6 +188,7 @@ impl Forwarding {
                 let event = forward::Event::Leader(shard, leader);
                 self.forwarder.handle(event, now);
             }
+            News::Members(members) => self.links.members_are(&members),
             News::Follows(shard, follows) => {
                 self.forwarder
                     .handle(forward::Event::Follows(shard, follows), now);

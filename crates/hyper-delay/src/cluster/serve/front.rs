@@ -8,6 +8,7 @@ use crate::{
         ShardId,
         forward::wire::ToServing,
         link::peers::Peers,
+        log::Member,
         merged::Merged,
         node::{Front, Told},
         shard::PeerId,
@@ -58,5 +59,10 @@ impl Front for ToForwarder {
         };
         // The forwarder is gone when the node ends.
         let _ = self.events.send(Event::Cluster(told));
+    }
+
+    fn members(&mut self, members: &Arc<[Member]>) {
+        let news = News::Members(members.clone());
+        let _ = self.events.send(Event::Cluster(news));
     }
 }

@@ -37,7 +37,7 @@ use super::{
         peers::Peers,
         tls::LinkTls,
     },
-    log::{Leader, Log, NodeName},
+    log::{Leader, Log, Member, NodeName},
     merged::Merged,
     node::{Node, NodeConfig, NodeError, ShardHandle},
     shard,
@@ -76,6 +76,8 @@ pub(crate) enum News {
     Link(links::News),
     /// Messages of the leader of a shard, which is on this node.
     OfLeader(ShardId, Vec<ToServing>),
+    /// The nodes of the cluster.
+    Members(Arc<[Member]>),
     /// Who leads a shard, as far as this node knows.
     Leader(ShardId, Option<Leader>),
     /// The replica of a shard contains everything up to this entry.

@@ -1,13 +1,13 @@
 //! Links that break.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy},
     net::{TcpListener, TcpStream},
 };
 
-use super::fixture::{ByHand, Options, SHARDS, next, node, node_with, side, soon};
+use super::fixture::{ByHand, Options, SHARDS, TestNode, next, node, node_with, side, soon};
 use crate::cluster::{
     ShardId,
     forward::{
@@ -15,6 +15,7 @@ use crate::cluster::{
         wire::{ToLeader, ToServing},
     },
     link::{hello::Life, links::News, outboxes::Outboxes},
+    log::{Member, NodeName},
     shard::{Event, PeerId},
 };
 
@@ -90,6 +91,37 @@ async fn a_link_that_is_cut_anywhere_is_reported_on_both_sides_and_comes_back() 
     let is_it =
         matches!(event, (_, Event::Peer(PeerId(id), ToLeader::Opened(7))) if id == CUTS + 1);
     assert!(is_it, "{event:?}");
+}
+
+#[tokio::test]
+async fn there_is_a_link_to_each_other_member_though_it_leads_nothing() {
+    let mut serving = node("a").await;
+    let [b, c] = [node("b").await, node("c").await];
+    let members = |nodes: &[&TestNode]| -> Vec<Member> {
+        nodes.iter().map(|node| node.leader().member).collect()
+    };
+    serving.links.members_are(&members(&[&serving, &b]));
+    assert_eq!(linked(&mut serving).await, "b".into());
+    serving.links.leader_is(ShardId(0), Some(&c.leader()));
+    assert_eq!(linked(&mut serving).await, "c".into());
+    // Whether it is a member is not known yet, and it leads.
+    serving.links.members_are(&members(&[&serving, &b]));
+    // There is one link to each, none to itself, and none of them has ended.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(serving.news.is_empty());
+    // It has come back elsewhere, before it leads anything.
+    drop(b);
+    assert!(matches!(next(&mut serving.news).await, News::Unlinked(node) if node == "b".into()));
+    let b = node("b").await;
+    serving.links.members_are(&members(&[&serving, &b]));
+    assert_eq!(linked(&mut serving).await, "b".into());
+}
+
+async fn linked(node: &mut TestNode) -> NodeName {
+    match next(&mut node.news).await {
+        News::Linked(node, _) => node,
+        news => panic!("{news:?}"),
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use crate::{
     cluster::{
         Charter, ShardId,
         lease::LeaseTimes,
-        log::{Member, NodeName, Request as ToLog, fake_async::SharedLog},
+        log::{Member, Request as ToLog, fake_async::SharedLog},
         node::{Node, NodeConfig, NodeError, Told},
     },
     config::Config,
@@ -84,7 +84,7 @@ impl Cluster {
         NodeConfig {
             charter: self.charter,
             member: member(node),
-            members: self.members.iter().copied().map(NodeName::from).collect(),
+            members: self.members.iter().copied().map(named).collect(),
             lease: LeaseTimes::of(LEASE),
             config: Arc::new(Config {
                 data_dir: self.disks[node].path().join("db"),
@@ -340,7 +340,10 @@ fn contents(node: &Running, shard: usize) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
 
 /// Returns a node as the others see it.
 pub(super) fn member(node: usize) -> Member {
-    let name = ["a", "b", "c"][node];
+    named(["a", "b", "c"][node])
+}
+
+fn named(name: &str) -> Member {
     Member {
         node: name.into(),
         address: format!("{name}:1").into(),

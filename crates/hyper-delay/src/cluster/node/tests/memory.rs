@@ -50,7 +50,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
     let config = NodeConfig {
         charter,
         member: fixture::member(0),
-        members: ["a".into()].into(),
+        members: [fixture::member(0)].into(),
         lease: LeaseTimes::of(Duration::from_secs(2)),
         config: Arc::new(Config {
             data_dir: directory.path().join("db"),

@@ -46,8 +46,8 @@ impl Running {
         let disk = tempfile::tempdir().unwrap();
         let config = NodeConfig {
             charter,
+            members: [member.clone()].into(),
             member,
-            members: [name.into()].into(),
             lease: LeaseTimes::of(Duration::from_secs(2)),
             config: Arc::new(Config {
                 data_dir: disk.path().join("db"),
