@@ -210,32 +210,35 @@ impl<S: Store> Shard<S> {
     pub(super) fn elect(&mut self, now: Now, term: Option<Term>) {
         self.election.wake = self.tell_the_end(now);
         let term = term.filter(|term| term.holds(now));
-        let (Some(term), Some(rank)) = (term, self.rank()) else {
+        let Some(term) = term else {
             return;
         };
+        let rank = self.rank().filter(|_| !self.election.is_barred());
         // A node that is behind would win, and lead nothing until it has caught up. Others have less
         // to read, and without a leader the journal does not grow.
         let is_at_the_end = self.reading.is_at_the_end(self.applied()) && !self.is_draining();
         let election = &mut self.election;
         let is_busy = election.elected.is_some() || election.asked.is_some();
         let is_ready = self.keeping.is_known() && is_at_the_end;
-        if self.leading.is_some() || is_busy || !is_ready {
+        if self.leading.is_some() || is_busy {
             return;
         }
-        // The answer to the request to lead can be lost.
-        if let Some(leader) = &election.leader
-            && leader.lease == term.lease
-        {
-            let fence = Fence {
-                shard: self.setup.shard,
-                epoch: leader.epoch,
-                lease: leader.lease,
-            };
-            return self.won(fence, now);
-        }
-        if election.is_barred() {
-            return;
-        }
+        let leader = election.leader.as_ref();
+        let own = leader.filter(|leader| leader.lease == term.lease);
+        let own = own.map(|leader| Fence {
+            shard: self.setup.shard,
+            epoch: leader.epoch,
+            lease: leader.lease,
+        });
+        let rank = match (rank, own) {
+            // What was won too late: nobody else can lead while this node lives.
+            (None, Some(fence)) => return self.gives_back(fence, now),
+            (None, None) => return,
+            (Some(_), _) if !is_ready => return,
+            // The answer to the request to lead can be lost.
+            (Some(_), Some(fence)) => return self.won(fence, now),
+            (Some(rank), None) => rank,
+        };
         let turn = nanos(self.setup.lease / PRECEDENCE * rank);
         let Some((free_since, over)) = election.free_since(self.setup.lease, now) else {
             return;
@@ -274,12 +277,16 @@ impl<S: Store> Shard<S> {
 
     /// The log says that this node leads.
     fn won(&mut self, fence: Fence, now: Now) {
-        if fence.epoch > self.election.resigned && !self.election.is_barred() {
-            self.election.elected = Some(fence);
-            self.reading.at_once();
-            self.read(now);
-            return;
+        if fence.epoch <= self.election.resigned {
+            return self.gives_back(fence, now);
         }
+        self.election.elected = Some(fence);
+        self.reading.at_once();
+        self.read(now);
+    }
+
+    /// Tells the log that this node leads no longer, from time to time, until it has heard it.
+    fn gives_back(&mut self, fence: Fence, now: Now) {
         if self.election.resigning.is_some() {
             return;
         }

@@ -156,18 +156,15 @@ impl<S: Store> Shard<S> {
 
     /// Does what a stopped shard still has to do. Returns when the next call must come.
     pub(super) fn tick_stopped(&mut self, now: Now, term: Option<Term>) -> Next {
-        if !self.is_waiting() {
-            return self.tell_the_end(now).map_or(Next::Never, Next::At);
-        }
-        self.report_only(now, term);
         // It only gives back what it has won.
         self.elect(now, term);
-        self.fetch(now);
-        let times = [
-            self.election.next(),
-            self.keeping.next(),
-            self.fetching.next(),
-        ];
+        self.read(now);
+        let mut times = vec![self.election.next(), self.reading.next()];
+        if self.is_waiting() {
+            self.report_only(now, term);
+            self.fetch(now);
+            times.extend([self.keeping.next(), self.fetching.next()]);
+        }
         let next = times.into_iter().flatten().min();
         next.map_or(Next::Never, Next::At)
     }

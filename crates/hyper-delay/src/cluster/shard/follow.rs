@@ -1,4 +1,7 @@
 //! Applying the journal.
+//!
+//! While nothing can be applied, a node still reads who leads: its clients reach the leader through
+//! it, and the watch of the log tells only what changes.
 
 use std::sync::Arc;
 
@@ -39,6 +42,8 @@ struct Asked {
     applied: u64,
     /// The leadership that this node had won by then.
     epoch: Option<u64>,
+    /// It reads who leads, and no entries.
+    is_blind: bool,
 }
 
 impl Reading {
@@ -79,6 +84,11 @@ impl Reading {
         }
     }
 
+    /// Returns whether this read is under way.
+    pub(super) fn is_asked(&self, call: CallId) -> bool {
+        self.asked.is_some_and(|asked| asked.call == call)
+    }
+
     /// Returns when the next read begins.
     pub(super) const fn next(&self) -> Option<Tick> {
         match self.asked {
@@ -96,7 +106,8 @@ impl<S: Store> Shard<S> {
     /// Reads the journal from time to time. A leader does not: nobody else appends to it.
     pub(super) fn read(&mut self, now: Now) {
         let is_fed = self.is_leading() || self.is_draining();
-        if is_fed || self.stands_still() || !self.keeping.is_known() {
+        let is_blind = self.applies_nothing();
+        if is_fed || !(is_blind || self.keeping.is_known()) {
             self.reading.next = after(now, self.setup.poll());
             return;
         }
@@ -104,10 +115,10 @@ impl<S: Store> Shard<S> {
             return;
         }
         let applied = self.applied();
-        let from = if self.reading.is_checked {
-            applied + 1
-        } else {
-            applied
+        let from = match self.reading.is_checked {
+            _ if is_blind => u64::MAX,
+            true => applied + 1,
+            false => applied,
         };
         let call = self.call(Request::Tail {
             shard: self.setup.shard,
@@ -120,7 +131,13 @@ impl<S: Store> Shard<S> {
             call,
             applied,
             epoch: self.election.elected().map(|fence| fence.epoch),
+            is_blind,
         });
+    }
+
+    /// Returns whether no entry is of use at the moment.
+    const fn applies_nothing(&self) -> bool {
+        self.stopped.is_some() || self.stands_still()
     }
 
     /// A part of the journal was read.
@@ -137,6 +154,10 @@ impl<S: Store> Shard<S> {
             entries,
         } = tail;
         self.keeping.log_has(reported);
+        self.election.led_is(led, now);
+        if asked.is_blind || self.applies_nothing() {
+            return;
+        }
         if last < asked.applied {
             let applied = asked.applied;
             return self.stop(Stopped::Beyond { last, applied });
@@ -153,10 +174,9 @@ impl<S: Store> Shard<S> {
         self.reading.is_checked = true;
         self.reading.last = self.reading.last.max(last);
         self.arrived(&entries, now);
-        if self.stopped.is_some() || self.stands_still() {
+        if self.applies_nothing() {
             return;
         }
-        self.election.led_is(led, now);
         if self.applied() < last {
             self.reading.is_urgent = true;
             return;

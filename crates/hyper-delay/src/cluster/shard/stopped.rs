@@ -32,12 +32,14 @@ impl<S: Store> Shard<S> {
                 }
                 Answer::Reported(noted) => self.keeping.reported(call, noted),
                 Answer::Reports(reports) => self.givers_are(call, &reports, now),
+                Answer::Tail(tail) if self.reading.is_asked(call) => self.tail_is(call, tail, now),
                 Answer::Tail(tail) => self.spools_tail(call, tail, now),
                 _ => self.election.done(call),
             },
             Event::Answered(call, Err(_)) => {
                 let again = now.after(self.setup.pause());
                 self.keeping.unanswered(call, again);
+                self.reading.unanswered(call, again);
                 self.election.unanswered(call, again);
                 self.fetching.unanswered(call, again);
             }
