@@ -93,6 +93,24 @@ impl ClockCheck {
     }
 }
 
+/// A change of the offset of a clock by less can come from the time between two reads.
+const NOTABLE: u128 = 50_000_000;
+
+/// Notices when the wall clock of this node is set.
+#[derive(Debug, Default)]
+pub(crate) struct Setting {
+    /// At the last look.
+    offset: Option<i128>,
+}
+
+impl Setting {
+    /// Returns whether the clock was set since the last look.
+    pub(crate) fn look(&mut self, now: Now) -> bool {
+        let before = self.offset.replace(now.offset());
+        before.is_some_and(|before| (now.offset() - before).unsigned_abs() >= NOTABLE)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +183,19 @@ mod tests {
         let check = check(&[600, 600], 10);
         assert!(check.is_off(at(59_000, 0)));
         assert!(!check.is_off(at(61_000, 0)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_noticed_once() {
+        let mut setting = Setting::default();
+        let looks = [
+            (0, 0),
+            (10, 0),
+            (20, 3_600_000),
+            (30, 3_600_000),
+            (40, 3_599_900),
+        ];
+        let noticed = looks.map(|(millis, ahead)| setting.look(at(millis, ahead)));
+        assert_eq!(noticed, [false, false, true, false, true]);
     }
 }

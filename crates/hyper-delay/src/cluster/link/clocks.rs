@@ -60,15 +60,17 @@ impl Clocks {
         }
     }
 
-    fn look(&self) {
+    /// Compares the clock of this node with what is known of the others. Returns whether it is
+    /// wrong.
+    pub(crate) fn look(&self) -> bool {
         let now = self.now();
-        self.decide(self.lock(), now);
+        self.decide(self.lock(), now)
     }
 
-    fn decide(&self, mut state: MutexGuard<'_, State>, now: Now) {
+    fn decide(&self, mut state: MutexGuard<'_, State>, now: Now) -> bool {
         let is_off = state.check.is_off(now);
         if state.is_off == is_off {
-            return;
+            return is_off;
         }
         state.is_off = is_off;
         if is_off {
@@ -85,6 +87,7 @@ impl Clocks {
         }
         // Under the lock: the calls have the order of the changes.
         (self.tell)(is_off);
+        is_off
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

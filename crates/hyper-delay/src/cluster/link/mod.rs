@@ -95,6 +95,11 @@ impl Endpoint {
         })
     }
 
+    /// Returns the clocks of the nodes to which there is a link.
+    pub(crate) const fn clocks(&self) -> &Arc<Clocks> {
+        &self.clocks
+    }
+
     /// Returns this side of a new link.
     fn side(&self, to: Option<NodeName>, purpose: Purpose) -> Side {
         Side {

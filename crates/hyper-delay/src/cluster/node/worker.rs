@@ -18,9 +18,10 @@ use super::{
     replies, shards,
 };
 use crate::{
-    clock::Clock,
+    clock::{Clock, Now},
     cluster::{
         Charter, ShardId,
+        clock_check::Setting,
         link::Endpoint,
         log::Log,
         shard::{Effects, Event, Fetch, Leadership, Shard},
@@ -97,6 +98,7 @@ pub(super) struct State {
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
     fetching: Fetching,
+    setting: Setting,
 }
 
 impl<L: Log, F: Front> Worker<L, F> {
@@ -105,7 +107,8 @@ impl<L: Log, F: Front> Worker<L, F> {
         let common = self.common.clone();
         let pulse = common.progress.of_shard(self.id.0, common.charter.shards);
         loop {
-            let next = self.shard.tick(common.clock.now(), common.terms.current());
+            let now = self.now();
+            let next = self.shard.tick(now, common.terms.current());
             self.carry_out();
             self.tell_if_handed_over();
             let next = if self.goes_on_with_snapshot() {
@@ -116,7 +119,7 @@ impl<L: Log, F: Front> Worker<L, F> {
             let Some(first) = self.wait(next, pulse) else {
                 continue;
             };
-            let (now, term) = (common.clock.now(), common.terms.current());
+            let (now, term) = (self.now(), common.terms.current());
             for mail in iter::once(first).chain(self.inbox.try_iter()).take(BURST) {
                 match mail {
                     Mail::Event(event) => {
@@ -137,6 +140,19 @@ impl<L: Log, F: Front> Worker<L, F> {
                 }
             }
         }
+    }
+
+    /// Reads the clock. If it was set, it is compared with those of other nodes first: the next tick
+    /// would deliver, and remove, what is due by it.
+    fn now(&mut self) -> Now {
+        let now = self.common.clock.now();
+        if self.state.setting.look(now)
+            && let Some(endpoint) = self.common.endpoint.get()
+        {
+            let is_off = Event::ClockIsOff(endpoint.clocks().look());
+            self.shard.handle(is_off, now, self.common.terms.current());
+        }
+        now
     }
 
     fn wait(&self, next: Next, pulse: &Pulse) -> Option<Mail> {
