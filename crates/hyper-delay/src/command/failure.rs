@@ -129,6 +129,13 @@ pub(crate) enum Failure {
     Folder { path: PathBuf, wanted: &'static str },
     #[error("{} contains no store: it does not exist; give the data_dir of a server, or a backup", .0.display())]
     NothingToVerify(PathBuf),
+    #[cfg(feature = "cluster")]
+    #[error(
+        "{} is no folder: give the data_dir of a stopped server; a backup becomes one with \
+         `hyper-delay restore`",
+        .0.display()
+    )]
+    NothingToImport(PathBuf),
     #[error("standard output is a terminal: redirect it to a file or a pipe, or give a folder")]
     Terminal,
     #[error(

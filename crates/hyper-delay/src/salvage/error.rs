@@ -7,7 +7,11 @@ use crate::store::StoreError;
 #[non_exhaustive]
 pub(crate) enum SalvageError {
     /// The directory contains no store.
-    #[error("{} contains no store: give the data_dir of a server", .0.display())]
+    #[error(
+        "{} contains no store: give the data_dir of a server, or of a node of a cluster a folder in \
+         shards",
+        .0.display()
+    )]
     NoStore(PathBuf),
     /// The directory has a commit record and no store.
     #[error(

@@ -102,7 +102,7 @@ pub(super) async fn serve_with(
 struct OfNode(Option<Serving>);
 
 impl Threads for OfNode {
-    const ENDED: &'static str = "everything acknowledged is in the log of the cluster";
+    const ENDED: &'static str = "everything acknowledged is in etcd";
 
     async fn ended(&mut self) -> Result<(), ServeError> {
         match &mut self.0 {

@@ -27,16 +27,4 @@ pub enum TlsError {
         /// The cause and the cure.
         why: String,
     },
-    /// The key does not belong to the certificate.
-    #[error(
-        "tls.key is {key:?}, which does not belong to the first certificate in tls.cert, {cert:?}: \
-         give the key of that certificate, and the certificate of the server before those of its \
-         authorities"
-    )]
-    Mismatch {
-        /// The file of the certificate.
-        cert: PathBuf,
-        /// The file of the key.
-        key: PathBuf,
-    },
 }

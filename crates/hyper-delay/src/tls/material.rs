@@ -209,10 +209,14 @@ fn verifier(
 /// Names what is wrong with a certificate and its key.
 fn refused(fields: Fields, files: &TlsFiles, error: &rustls::Error) -> TlsError {
     match error {
-        rustls::Error::InconsistentKeys(_) => TlsError::Mismatch {
-            cert: files.cert.clone(),
-            key: files.key.clone(),
-        },
+        rustls::Error::InconsistentKeys(_) => {
+            let why = format!(
+                "which does not belong to the first certificate in {}, {:?}: give the key of that \
+                 certificate, and the certificate of the server before those of its authorities",
+                fields.cert, files.cert
+            );
+            unusable(fields.key, &files.key, why)
+        }
         rustls::Error::InvalidCertificate(_) => {
             let why = format!("whose first certificate cannot be used: {error}; make a new one");
             unusable(fields.cert, &files.cert, why)

@@ -150,7 +150,7 @@ fn tasks_of_a_stopped_server_are_imported() {
     a.run(&["join", "--shards", "3"]).done();
     b.run(&["join"]).done();
     let error = a.run(&["import", "--from", "nowhere"]).failed(1);
-    assert!(error.contains("nowhere contains no store"), "{error}");
+    assert!(error.contains("nowhere is no folder"), "{error}");
 
     let imported = a.run(&import).done();
     let wanted = format!(

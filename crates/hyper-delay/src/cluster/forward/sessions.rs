@@ -24,7 +24,8 @@ use crate::{
     scheduler::{Adopted, ConsumerId},
 };
 
-const NO_LEADER: &str = "no node leads the shard of this route at the moment: send it again later";
+const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
+    it again with the same id";
 
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
     the request took effect: send it again with the same id";

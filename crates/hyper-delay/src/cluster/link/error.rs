@@ -101,13 +101,16 @@ pub(crate) enum LinkError {
 pub(crate) enum ListenError {
     /// Other machines can reach it, and nothing says who they are.
     #[error(
-        "{0} is for links from other machines, and without `tls` in `cluster` everybody who knows \
-         the id of the cluster is a node: set it, or a loopback address such as 127.0.0.1:7002, or \
-         \"open\": true if the network keeps strangers out"
+        "{0} is for links from other machines, and without `tls` in `cluster` every host that reaches \
+         it can be a node: set it, or a loopback address such as 127.0.0.1:7002, or \"open\": true if \
+         the network keeps strangers out"
     )]
     Exposed(std::net::SocketAddr),
     /// The address cannot be used.
-    #[error("{address} cannot be listened on for links: {source}")]
+    #[error(
+        "{address} is for links from other nodes, and listening on it failed: {source}; end the \
+         program that uses it, or set another `bind_addr` or `advertise` in `cluster`"
+    )]
     Unusable {
         /// The address.
         address: std::net::SocketAddr,

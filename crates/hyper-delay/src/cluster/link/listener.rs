@@ -55,7 +55,7 @@ impl LinkListener {
             }
             tracing::warn!(
                 %address,
-                "open: everybody who knows the id of the cluster is a node; set tls in cluster"
+                "open: every host that reaches this address can be a node; set tls in cluster"
             );
         }
         let listener = TcpListener::bind(address).await;

@@ -60,7 +60,7 @@ async fn keep_alive(
         let now = clock.now();
         let before = lease.term().filter(|term| term.holds(now));
         if let (Err(error), false) = (&answer, has_failed) {
-            tracing::warn!(%error, "the log does not answer: the lease of this node is at risk");
+            tracing::warn!(%error, "etcd does not answer: the lease of this node is at risk");
         }
         has_failed = answer.is_err();
         lease.answered(call, &answer, now);

@@ -20,7 +20,7 @@ pub(super) async fn watch(
     loop {
         log.watch(|news| pass_on(&shards, &members, news)).await;
         // It goes on by itself; the shards read the journal meanwhile.
-        tracing::warn!("the watch of the log has ended; it begins again");
+        tracing::warn!("the watch of etcd has ended; it begins again");
         tokio::time::sleep(pause).await;
     }
 }

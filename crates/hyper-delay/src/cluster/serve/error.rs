@@ -9,7 +9,8 @@ pub(crate) enum ServingError {
     /// Nobody has made the cluster.
     #[error(
         "etcd has no cluster: make it with `hyper-delay cluster join --config FILE`, with the \
-         configuration of this node"
+         configuration of this node; if there was one, keep every data_dir, and read \"etcd is lost\" \
+         in docs/cluster.md first"
     )]
     NoCluster,
     /// This node was not added to the cluster, or was removed.
@@ -22,7 +23,7 @@ pub(crate) enum ServingError {
         node: String,
     },
     /// The files of TLS between nodes cannot be used.
-    #[error("cluster.tls: {0}")]
+    #[error(transparent)]
     Tls(#[from] TlsError),
     /// The address for links cannot be used.
     #[error(transparent)]

@@ -129,8 +129,9 @@ pub(crate) enum Stopped {
     /// The journal ends before what this node has applied.
     #[error(
         "the journal ends with entry {last}, and this node has applied entry {applied}: it was \
-         restored or made anew. Stop the node, move its data_dir away, and start it again: it takes \
-         the tasks from another node"
+         restored or made anew. If another node leads the shard, stop this one, move its data_dir \
+         away, and start it again: it takes the tasks from there. If none does, keep every data_dir, \
+         and read \"etcd is lost\" in docs/cluster.md"
     )]
     Beyond {
         /// The last entry of the journal.

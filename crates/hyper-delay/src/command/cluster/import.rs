@@ -15,7 +15,7 @@ use crate::{cluster::import::Importing, salvage};
 ///
 /// The store is checked first, and stays as it is. Its tasks are split into the stores of the shards
 /// in the data_dir of the configuration, which must be new or empty. The node must be a member, no
-/// node may run, and the cluster may have no tasks. Then start this node first: the others get the
+/// node may run, and the cluster must never have had a task. Then start this node first: the others get the
 /// tasks from it. If it is interrupted, run it again.
 ///
 /// Bulk operations that were running are stopped. It takes 16 bytes of memory for each task.
@@ -37,8 +37,8 @@ impl Import {
             cluster,
             admin,
         } = self.at.open()?;
-        if !self.from.exists() {
-            return Err(Failure::NothingToVerify(self.from));
+        if !self.from.is_dir() {
+            return Err(Failure::NothingToImport(self.from));
         }
         let member = cluster.member();
         admin.check_beginning(&member).await?;

@@ -54,7 +54,7 @@ fn hint(members: usize) -> Option<String> {
     match members {
         1 => Some("no other node takes over if this one dies: join another one".to_owned()),
         even if even % 2 == 0 => Some(format!(
-            "{even} nodes bear the long absence of {}, {} that of {}: join another one",
+            "of {even} nodes {} may be away for long, of {} nodes {}: join another one",
             (even - 1) / 2,
             even + 1,
             even / 2
@@ -72,11 +72,11 @@ mod tests {
         assert!(hint(1).is_some_and(|hint| hint.starts_with("no other node")));
         assert_eq!(
             hint(2).as_deref(),
-            Some("2 nodes bear the long absence of 0, 3 that of 1: join another one")
+            Some("of 2 nodes 0 may be away for long, of 3 nodes 1: join another one")
         );
         assert_eq!(
             hint(4).as_deref(),
-            Some("4 nodes bear the long absence of 1, 5 that of 2: join another one")
+            Some("of 4 nodes 1 may be away for long, of 5 nodes 2: join another one")
         );
         assert_eq!((hint(3), hint(5)), (None, None));
     }

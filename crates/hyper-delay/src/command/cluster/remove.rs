@@ -35,7 +35,8 @@ impl Remove {
         ))?;
         note(match self.force {
             true => {
-                "if it runs, stop it: it leads until then. Delete its data_dir before it joins again"
+                "if it runs, stop it: it leads nothing any more, but serves clients. Delete its \
+                 data_dir before it joins again"
             }
             false => "delete its data_dir before it joins again",
         });

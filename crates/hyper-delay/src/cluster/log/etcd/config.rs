@@ -65,7 +65,11 @@ pub(crate) enum EtcdConfigError {
     #[error("there are files for TLS, and {0} does not use it: begin the URL with https://")]
     NotTls(String),
     /// A file cannot be read.
-    #[error("{file}: {source}", file = file.display())]
+    #[error(
+        "etcd_tls in `cluster`: {} cannot be read: {source}; give a file in PEM that the user of the \
+         server may read",
+        file.display()
+    )]
     File {
         /// The file.
         file: PathBuf,
@@ -190,7 +194,10 @@ mod tests {
     fn a_missing_file_is_named() {
         let error = config(&["https://a"], Some("/nowhere/ca.pem")).connections();
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("/nowhere/ca.pem: "), "{error}");
+        assert!(
+            error.contains("/nowhere/ca.pem cannot be read: "),
+            "{error}"
+        );
     }
 
     #[test]
