@@ -51,7 +51,39 @@ impl Applied {
             now: 0,
         }
     }
+
+    /// Returns how far it is after the next entry, and what that changes.
+    fn follow(&self, seq: u64, bytes: &[u8]) -> Result<(Self, Change), NotApplied> {
+        if seq != self.seq + 1 {
+            return Err(NotApplied::Gap {
+                found: seq,
+                applied: self.seq,
+            });
+        }
+        let bad = |source| NotApplied::Bad { seq, source };
+        let (header, change) = entry::decode(bytes).map_err(bad)?;
+        let place = (header.cluster, header.shard, header.seq, header.previous);
+        if place != (self.cluster, self.shard, seq, self.hash) {
+            return Err(NotApplied::Foreign { seq });
+        }
+        let hash = entry::hash(bytes);
+        Ok((self.after(seq, header.now, hash, bytes.len()), change))
+    }
+
+    /// Returns how far it is after an entry.
+    fn after(&self, seq: u64, now: u64, hash: Hash, length: usize) -> Self {
+        Self {
+            seq,
+            hash,
+            end: self.end + length as u64,
+            now: now.max(self.now),
+            ..*self
+        }
+    }
 }
+
+/// The most bytes of rows that are written in one commit, unless one entry has more.
+const MOST_BYTES: usize = 256 << 10;
 
 /// Returns the first entry of a journal, which changes nothing.
 pub(crate) fn genesis(charter: Charter, shard: ShardId) -> Encoded {
@@ -130,6 +162,14 @@ impl Wanted {
                 bytes: batch.bytes(),
             },
             Change::Clear(_) => Self::CHANGE,
+        }
+    }
+
+    /// Returns what both need.
+    const fn and(self, other: Self) -> Self {
+        Self {
+            schedules: self.schedules.saturating_add(other.schedules),
+            bytes: self.bytes + other.bytes,
         }
     }
 
@@ -222,32 +262,67 @@ impl<S: Store> Replica<S> {
     ///
     /// If it is not, does not belong to what the store contains, or the store fails.
     pub(crate) fn apply(&mut self, seq: u64, bytes: &[u8], room: Room) -> Result<(), NotApplied> {
-        let applied = self.applied.seq;
         #[cfg(test)]
         if is_planted(Planted::AppliesInAnyOrder) {
             let (header, change) = entry::decode(bytes).expect("it is whole");
-            let applied = self.after(seq, header.now, entry::hash(bytes), bytes.len());
+            let applied = self
+                .applied
+                .after(seq, header.now, entry::hash(bytes), bytes.len());
             return Ok(self.commit(applied, change)?);
         }
-        if seq != applied + 1 {
-            return Err(NotApplied::Gap {
-                found: seq,
-                applied,
-            });
-        }
-        let bad = |source| NotApplied::Bad { seq, source };
-        let (header, change) = entry::decode(bytes).map_err(bad)?;
-        let place = (header.cluster, header.shard, header.seq, header.previous);
-        let next = &self.applied;
-        if place != (next.cluster, next.shard, seq, next.hash) {
-            return Err(NotApplied::Foreign { seq });
-        }
+        let (applied, change) = self.applied.follow(seq, bytes)?;
         let wanted = Wanted::of(&change);
         if !wanted.fits(room) {
             return Err(NotApplied::NoRoom(wanted));
         }
-        let applied = self.after(seq, header.now, entry::hash(bytes), bytes.len());
         Ok(self.commit(applied, change)?)
+    }
+
+    /// Applies the first of these entries of the journal, and in the same commit those that follow
+    /// it, as far as there is room for all of them: a node that was away has many to apply. Returns
+    /// how many these are.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`apply`](Self::apply), for the first one.
+    pub(crate) fn apply_some(
+        &mut self,
+        entries: &[(u64, Arc<[u8]>)],
+        room: Room,
+    ) -> Result<usize, NotApplied> {
+        let [(seq, first), rest @ ..] = entries else {
+            return Ok(0);
+        };
+        #[cfg(test)]
+        if is_planted(Planted::AppliesInAnyOrder) {
+            return self.apply(*seq, first, room).map(|()| 1);
+        }
+        let (mut applied, change) = self.applied.follow(*seq, first)?;
+        let mut wanted = Wanted::of(&change);
+        let Change::Writes(mut batch) = change else {
+            return self.apply(*seq, first, room).map(|()| 1);
+        };
+        if !wanted.fits(room) {
+            return Err(NotApplied::NoRoom(wanted));
+        }
+        let mut number = 1;
+        for (seq, bytes) in rest {
+            let Ok((next, change)) = applied.follow(*seq, bytes) else {
+                break;
+            };
+            let all = wanted.and(Wanted::of(&change));
+            let Change::Writes(more) = change else {
+                break;
+            };
+            if all.bytes > MOST_BYTES || !all.fits(room) {
+                break;
+            }
+            batch.append(more);
+            (applied, wanted) = (next, all);
+            number += 1;
+        }
+        self.commit(applied, Change::Writes(batch))?;
+        Ok(number)
     }
 
     /// Applies an entry that [`next`](Self::next) has encoded, and that is in the journal now.
@@ -262,18 +337,8 @@ impl<S: Store> Replica<S> {
         change: Change,
     ) -> Result<(), StoreError> {
         let seq = self.applied.seq + 1;
-        self.commit(self.after(seq, now, entry.hash, entry.bytes.len()), change)
-    }
-
-    /// Returns how far it is after an entry.
-    fn after(&self, seq: u64, now: u64, hash: Hash, length: usize) -> Applied {
-        Applied {
-            seq,
-            hash,
-            end: self.applied.end + length as u64,
-            now: now.max(self.applied.now),
-            ..self.applied
-        }
+        let applied = self.applied.after(seq, now, entry.hash, entry.bytes.len());
+        self.commit(applied, change)
     }
 
     fn commit(&mut self, applied: Applied, change: Change) -> Result<(), StoreError> {

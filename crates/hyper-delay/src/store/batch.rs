@@ -126,6 +126,24 @@ impl Batch {
 /// What the entry of a journal contains of a batch.
 #[cfg(any(feature = "cluster", test))]
 impl Batch {
+    /// Adds the writes of a later batch.
+    pub(crate) fn append(&mut self, later: Self) {
+        let Self {
+            writes,
+            schedules,
+            removals,
+            due,
+            bytes,
+        } = later;
+        for (earlier, later) in self.writes.iter_mut().zip(writes) {
+            earlier.extend(later);
+        }
+        self.schedules += schedules;
+        self.removals += removals;
+        self.due.extend(due);
+        self.bytes += bytes;
+    }
+
     /// Returns the bytes of its keys and values, those of writes that others replace included.
     #[must_use]
     pub(crate) const fn bytes(&self) -> usize {

@@ -196,15 +196,16 @@ impl<S: Store> Shard<S> {
         if self.is_leading() || self.stands_still() {
             return;
         }
-        for (seq, entry) in entries {
+        let mut rest = entries;
+        while !rest.is_empty() {
             let room = match self.room() {
                 Ok(room) => room,
                 Err(error) => return self.stop(error),
             };
-            match self.replica.apply(*seq, entry, room) {
-                Ok(()) => {}
+            match self.replica.apply_some(rest, room) {
+                Ok(number) => rest = &rest[number..],
                 Err(NotApplied::NoRoom(wanted)) => return self.lacks_room(wanted, now),
-                Err(NotApplied::Gap { found, applied }) if found <= applied => {}
+                Err(NotApplied::Gap { found, applied }) if found <= applied => rest = &rest[1..],
                 Err(NotApplied::Gap { .. }) => {
                     self.reading.next = now.monotonic;
                     return;

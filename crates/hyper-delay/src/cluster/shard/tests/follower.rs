@@ -101,3 +101,35 @@ fn a_node_that_is_behind_lets_others_lead() {
         .any(|(_, it)| matches!(it, Request::Lead { .. }));
     assert!(asks || has_asked_to_lead, "{calls:?}");
 }
+
+#[test]
+fn entries_that_come_together_are_applied_in_one_commit() {
+    let mut together = Follower::new();
+    let mut apart = Follower::new();
+    let last = together.entries.len() as u64;
+    let before = together.disk.asked().commits;
+    assert_eq!(together.hears(), last);
+    assert_eq!(together.disk.asked().commits - before, 1);
+    for entry in std::mem::take(&mut apart.entries) {
+        apart.entries = vec![entry];
+        apart.hears();
+    }
+    assert!(together.disk.contents() == apart.disk.contents());
+    // They come again.
+    together.hears();
+    assert_eq!(together.disk.asked().commits - before, 1);
+}
+
+#[test]
+fn entries_before_one_that_cannot_be_read_are_applied() {
+    let mut follower = Follower::new();
+    let last = follower.entries.last_mut().unwrap();
+    last.1 = last.1[..last.1.len() - 1].into();
+    let before = last.0 - 1;
+    assert_eq!(follower.hears(), before);
+    let why = follower.shard.stopped();
+    assert!(
+        matches!(why, Some(Stopped::NotApplied(NotApplied::Bad { .. }))),
+        "{why:?}"
+    );
+}
