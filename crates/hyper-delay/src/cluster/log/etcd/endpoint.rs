@@ -1,26 +1,67 @@
 //! One member of etcd.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use etcd_client::{Client, ConnectOptions};
+use tokio::{sync::SetOnce, time::timeout};
 
-/// One member of etcd, and the connection to it.
+/// One member of etcd, and the connection to it, which all calls share.
+///
+/// With a user, a connection begins with an authentication, which costs etcd about 50 ms of
+/// computing. So only one connection is made at a time, in a task of its own: a call that is given
+/// up does not end it.
 ///
 /// The client's own balancing over several members is not used: it sends requests to a member that
 /// has stopped, and waits.
 pub(super) struct Endpoint {
     url: Arc<str>,
     options: ConnectOptions,
-    client: Mutex<Option<Client>>,
+    /// A connection that takes longer than this is made anew.
+    patience: Duration,
+    present: Mutex<Option<Arc<Connection>>>,
+}
+
+/// A connection, which may still be made.
+struct Connection {
+    made: SetOnce<Result<Client, NotConnected>>,
+    /// How often it has shown that it works.
+    signs: AtomicU64,
+}
+
+/// A connection was not made.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum NotConnected {
+    /// etcd refused it, or could not be reached.
+    #[error(transparent)]
+    Client(Arc<etcd_client::Error>),
+    /// etcd does not answer.
+    #[error("no connection in {0:?}")]
+    Late(Duration),
+}
+
+/// A call to a member of etcd.
+#[derive(Clone)]
+pub(super) struct Call {
+    connection: Arc<Connection>,
+    /// The signs of the connection when the call began.
+    signs: u64,
 }
 
 impl Endpoint {
-    /// Creates one that is not connected yet.
-    pub(super) fn new(url: &str, options: ConnectOptions) -> Self {
+    /// Creates one that is not connected yet. A connection that takes longer than `patience` is
+    /// made anew.
+    pub(super) fn new(url: &str, options: ConnectOptions, patience: Duration) -> Self {
         Self {
             url: url.into(),
             options,
-            client: Mutex::default(),
+            patience,
+            present: Mutex::default(),
         }
     }
 
@@ -29,29 +70,84 @@ impl Endpoint {
         &self.url
     }
 
-    /// Returns a connection.
+    /// Begins a call, inside a tokio runtime: over the present connection, or over a new one if
+    /// there is none, or the present one could not be made.
+    pub(super) fn call(&self) -> Call {
+        let mut present = self.lock();
+        let connection = match present.take().filter(|it| !it.has_failed()) {
+            Some(connection) => connection,
+            None => self.connect(),
+        };
+        *present = Some(connection.clone());
+        let signs = connection.signs.load(Ordering::Relaxed);
+        Call { connection, signs }
+    }
+
+    /// Uses a new connection from now on if that of a call which was not answered has shown nothing
+    /// since that call began: it may lead nowhere, and that takes the operating system many minutes
+    /// to find out.
+    pub(super) fn forget(&self, unanswered: &Call) {
+        self.lock().take_if(|present| {
+            Arc::ptr_eq(present, &unanswered.connection)
+                && present.made.get().is_some()
+                && present.signs.load(Ordering::Relaxed) == unanswered.signs
+        });
+    }
+
+    /// Makes a connection. Without a user, it is made with the first request.
+    fn connect(&self) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            made: SetOnce::new(),
+            signs: AtomicU64::new(0),
+        });
+        let made = connection.clone();
+        let (url, options, patience) = (self.url.clone(), self.options.clone(), self.patience);
+        tokio::spawn(async move {
+            let connecting = timeout(patience, Client::connect([&*url], Some(options)));
+            let client = match connecting.await {
+                Ok(client) => client.map_err(|error| NotConnected::Client(error.into())),
+                Err(_) => Err(NotConnected::Late(patience)),
+            };
+            // Calls that have waited for the connection do not tell that it leads nowhere.
+            made.show();
+            made.made.set(client).ok().expect("it is set here only");
+        });
+        connection
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    fn has_failed(&self) -> bool {
+        self.made.get().is_some_and(Result::is_err)
+    }
+
+    fn show(&self) {
+        self.signs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Call {
+    /// Returns the client of the connection.
     ///
     /// # Errors
     ///
     /// If etcd requires a user and does not let this one in. Otherwise the connection is made with
     /// the first request.
-    pub(super) async fn client(&self) -> Result<Client, etcd_client::Error> {
-        let present = self.lock().clone();
-        if let Some(client) = present {
-            return Ok(client);
-        }
-        let client = Client::connect([&*self.url], Some(self.options.clone())).await?;
-        Ok(self.lock().get_or_insert(client).clone())
+    ///
+    /// # Cancel safety
+    ///
+    /// The connection is made nevertheless.
+    pub(super) async fn client(&self) -> Result<Client, NotConnected> {
+        self.connection.made.wait().await.clone()
     }
 
-    /// Uses a new connection from now on: the present one may lead nowhere, and that takes the
-    /// operating system many minutes to find out.
-    pub(super) fn forget(&self) {
-        self.lock().take();
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Client>> {
-        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes that the call was answered, so the connection works.
+    pub(super) fn answered(&self) {
+        self.connection.show();
     }
 }
 
@@ -59,5 +155,71 @@ impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut endpoint = f.debug_struct("Endpoint");
         endpoint.field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Nothing is sent to it: without a user, a connection is made with the first request.
+    fn endpoint() -> Endpoint {
+        Endpoint::new("http://127.0.0.1:1", ConnectOptions::new(), PATIENCE)
+    }
+
+    async fn connected(endpoint: &Endpoint) -> Call {
+        let call = endpoint.call();
+        call.client().await.unwrap();
+        endpoint.call()
+    }
+
+    fn share(one: &Call, other: &Call) -> bool {
+        Arc::ptr_eq(&one.connection, &other.connection)
+    }
+
+    #[tokio::test]
+    async fn unanswered_call_ends_the_use_of_its_own_connection_only() {
+        let endpoint = endpoint();
+        let (late, failed) = (connected(&endpoint).await, connected(&endpoint).await);
+        assert!(share(&late, &failed));
+        endpoint.forget(&failed);
+        let next = connected(&endpoint).await;
+        assert!(!share(&next, &failed));
+        endpoint.forget(&late);
+        assert!(share(&next, &endpoint.call()));
+    }
+
+    #[tokio::test]
+    async fn connection_over_which_an_answer_came_meanwhile_stays() {
+        let endpoint = endpoint();
+        let (failed, answered) = (connected(&endpoint).await, endpoint.call());
+        answered.answered();
+        endpoint.forget(&failed);
+        assert!(share(&failed, &endpoint.call()));
+        endpoint.forget(&endpoint.call());
+        assert!(!share(&failed, &endpoint.call()));
+    }
+
+    #[tokio::test]
+    async fn call_that_has_waited_for_the_connection_does_not_end_its_use() {
+        let endpoint = endpoint();
+        let waited = endpoint.call();
+        endpoint.forget(&waited);
+        assert!(share(&waited, &endpoint.call()));
+        waited.client().await.unwrap();
+        endpoint.forget(&waited);
+        assert!(share(&waited, &endpoint.call()));
+    }
+
+    #[tokio::test]
+    async fn connection_that_could_not_be_made_is_made_anew() {
+        let endpoint = Endpoint::new("no URL", ConnectOptions::new(), PATIENCE);
+        let failed = endpoint.call();
+        let waits_too = endpoint.call();
+        assert!(share(&failed, &waits_too));
+        assert!(failed.client().await.is_err() && waits_too.client().await.is_err());
+        assert!(!share(&failed, &endpoint.call()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -12,7 +12,10 @@ use etcd_client::Client;
 use race_core::{Budget, GenericRaceError, Verdict};
 use race_tokio::Race;
 
-use super::{endpoint::Endpoint, error::EtcdError};
+use super::{
+    endpoint::{Call, Endpoint},
+    error::EtcdError,
+};
 use crate::cluster::log::Unanswered;
 
 /// How soon a further member is asked when the first one does not answer.
@@ -42,6 +45,23 @@ pub(super) struct Endpoints {
 struct Failed {
     url: Arc<str>,
     source: EtcdError,
+}
+
+/// The calls of one request, in the order of their begin.
+#[derive(Default)]
+struct Calls(Mutex<Vec<(Arc<Endpoint>, Call)>>);
+
+impl Calls {
+    fn begin(&self, endpoint: &Arc<Endpoint>) -> Call {
+        let call = endpoint.call();
+        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.push((endpoint.clone(), call.clone()));
+        call
+    }
+
+    fn all(self) -> Vec<(Arc<Endpoint>, Call)> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Endpoints {
@@ -85,16 +105,17 @@ impl Endpoints {
     {
         let first = self.first.load(Ordering::Relaxed);
         let order = (0..self.all.len()).map(|place| self.after(first, place).clone());
-        let asked = AtomicUsize::new(0);
+        let calls = Calls::default();
         let attempt = |endpoint: &Arc<Endpoint>| {
-            asked.fetch_add(1, Ordering::Relaxed);
-            let (endpoint, run) = (endpoint.clone(), &run);
+            let call = calls.begin(endpoint);
+            let (url, run) = (endpoint.url().clone(), &run);
             async move {
-                let answer = async { run(endpoint.client().await?).await };
-                answer.await.map_err(|source| Failed {
-                    url: endpoint.url().clone(),
-                    source,
-                })
+                let answer = async { run(call.client().await?).await };
+                let answer = answer.await;
+                if answer.is_ok() {
+                    call.answered();
+                }
+                answer.map_err(|source| Failed { url, source })
             }
         };
         let delay = match pace {
@@ -109,30 +130,30 @@ impl Endpoints {
             true => Verdict::Fatal,
             false => Verdict::Retryable,
         });
-        match decided.await {
+        let decided = decided.await;
+        let calls = calls.all();
+        match decided {
             Ok(won) if won.index == 0 => Ok(won.output),
             Ok(won) => {
-                self.move_on(first, won.index);
+                self.move_on(first, &calls[..won.index]);
                 Ok(won.output)
             }
             Err(error) => {
-                let asked = asked.load(Ordering::Relaxed);
                 if !matches!(error, GenericRaceError::Fatal { .. }) {
-                    self.move_on(first, asked);
+                    self.move_on(first, &calls);
                 }
-                let urls = (0..asked).map(|place| &**self.after(first, place).url());
-                let urls: Vec<_> = urls.collect();
+                let urls: Vec<_> = calls.iter().map(|(it, _)| &**it.url()).collect();
                 Err(Unanswered(format!("etcd at {}: {error}", urls.join(", "))))
             }
         }
     }
 
-    /// These many members after `first` have not answered: another one is asked first.
-    fn move_on(&self, first: usize, passed: usize) {
-        for place in 0..passed {
-            self.after(first, place).forget();
+    /// These calls to the members after `first` were not answered: another one is asked first.
+    fn move_on(&self, first: usize, passed: &[(Arc<Endpoint>, Call)]) {
+        for (endpoint, call) in passed {
+            endpoint.forget(call);
         }
-        let next = (first + passed) % self.all.len();
+        let next = (first + passed.len()) % self.all.len();
         // Unless another request has done so meanwhile.
         let _moved = self
             .first

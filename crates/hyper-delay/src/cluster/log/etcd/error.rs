@@ -2,6 +2,7 @@
 
 use etcd_client::KeyValue;
 
+use super::endpoint::NotConnected;
 use crate::cluster::BadShards;
 
 /// What a request to one member of etcd came to, if not to an answer.
@@ -10,6 +11,9 @@ pub(super) enum EtcdError {
     /// etcd refused the request, or could not be reached.
     #[error(transparent)]
     Client(#[from] etcd_client::Error),
+    /// There is no connection.
+    #[error(transparent)]
+    NotConnected(#[from] NotConnected),
     /// The answer lacks a part.
     #[error("the answer lacks {0}: is this etcd 3.4 or later?")]
     Incomplete(&'static str),
@@ -51,7 +55,7 @@ impl EtcdError {
     /// Returns whether every member of etcd would answer the same.
     pub(super) const fn is_final(&self) -> bool {
         match self {
-            Self::Client(_) => false,
+            Self::Client(_) | Self::NotConnected(_) => false,
             Self::Incomplete(_) | Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
         }
     }

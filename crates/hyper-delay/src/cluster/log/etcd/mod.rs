@@ -61,9 +61,11 @@ impl Etcd {
     /// If the configuration cannot be used.
     pub(crate) fn new(config: &EtcdConfig) -> Result<Self, EtcdConfigError> {
         let connections = config.connections()?.into_iter();
-        let endpoints = connections.map(|(url, options)| Endpoint::new(&url, options));
+        let deadline = config.lease / 4;
+        // A call is given up, and the next one still finds the connection that it has begun.
+        let endpoint = |(url, options): (String, _)| Endpoint::new(&url, options, 2 * deadline);
         Ok(Self {
-            endpoints: Endpoints::new(endpoints, config.lease / 4),
+            endpoints: Endpoints::new(connections.map(endpoint), deadline),
             complaints: Complaints::default(),
         })
     }
@@ -89,12 +91,13 @@ impl Log for Etcd {
         let mut ended = 0;
         loop {
             let endpoint = self.endpoints.at(ended);
+            let call = endpoint.call();
             let complain = |error: &_| self.complaints.say(error);
-            let why = watch::follow(endpoint, patience, &mut tell, complain).await;
+            let why = watch::follow(&call, patience, &mut tell, complain).await;
             let url = endpoint.url();
             self.complaints
                 .say(format_args!("the watch of etcd at {url}: {why}"));
-            endpoint.forget();
+            endpoint.forget(&call);
             ended += 1;
             tokio::time::sleep(patience / 4).await;
         }

@@ -6,7 +6,7 @@ use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
 use tokio::time::{Timeout, timeout};
 
 use super::{
-    endpoint::Endpoint,
+    endpoint::Call,
     error::EtcdError,
     key::{self, Key},
     value,
@@ -40,12 +40,12 @@ impl From<etcd_client::Error> for WatchEnded {
 /// connection requires one. A member that has stopped ends nothing, so it is asked for a sign of
 /// life if it says nothing for `patience`.
 pub(super) async fn follow(
-    endpoint: &Endpoint,
+    call: &Call,
     patience: Duration,
     tell: &mut (impl FnMut(News) + Send),
     complain: impl Fn(&EtcdError) + Send,
 ) -> WatchEnded {
-    match begin(endpoint, patience).await {
+    match begin(call, patience).await {
         Ok(mut stream) => loop {
             match next(&mut stream, patience).await {
                 Ok(response) => news(response.events(), tell, &complain),
@@ -60,10 +60,11 @@ fn within<F: IntoFuture>(patience: Duration, future: F) -> Timeout<F::IntoFuture
     timeout(patience, future)
 }
 
-async fn begin(endpoint: &Endpoint, patience: Duration) -> Result<WatchStream, WatchEnded> {
+async fn begin(call: &Call, patience: Duration) -> Result<WatchStream, WatchEnded> {
     let options = WatchOptions::new().with_prefix().with_fragment();
     let begin = async {
-        let mut watches = endpoint.client().await?.watch_client();
+        let client = call.client().await.map_err(EtcdError::from)?;
+        let mut watches = client.watch_client();
         let mut stream = watches.watch(key::ALL, Some(options)).await?;
         message(&mut stream).await?;
         Ok(stream)

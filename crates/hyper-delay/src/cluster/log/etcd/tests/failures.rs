@@ -210,9 +210,10 @@ async fn watch_does_not_trust_a_member_without_a_leader() {
     let endpoint = super::super::endpoint::Endpoint::new(
         &config.endpoints[0],
         config.connections().unwrap().remove(0).1,
+        testkit::PATIENCE,
     );
     let patience = testkit::PATIENCE;
-    let ended = super::super::watch::follow(&endpoint, patience, &mut |_| (), |_| ()).await;
+    let ended = super::super::watch::follow(&endpoint.call(), patience, &mut |_| (), |_| ()).await;
     let ended = ended.to_string();
     assert!(ended.contains("no leader"), "{ended}");
 }

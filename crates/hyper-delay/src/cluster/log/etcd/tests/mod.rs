@@ -1,4 +1,5 @@
 mod access;
+mod connections;
 mod facts;
 mod failures;
 mod nodes;
