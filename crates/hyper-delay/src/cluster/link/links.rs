@@ -3,12 +3,7 @@
 //! To those that lead shards, for the clients of this node; and to all others, so that a new leader
 //! is reached at once, clocks are compared, and a link that does not work shows before it is needed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use tokio::{
     io::{self, AsyncRead, AsyncWrite},
@@ -19,8 +14,8 @@ use tokio::{
 };
 
 use super::{
-    Endpoint, error::LinkError, frame::Frames, hello, hello::Purpose, outbox::Outbox,
-    session::Session,
+    Endpoint, addresses::Addresses, error::LinkError, frame::Frames, hello, hello::Purpose,
+    outbox::Outbox, session::Session,
 };
 use crate::cluster::{
     ShardId,
@@ -57,10 +52,7 @@ pub(crate) struct Links {
     endpoint: Arc<Endpoint>,
     runtime: Handle,
     tell: Arc<dyn Fn(News) + Send + Sync>,
-    leaders: BTreeMap<ShardId, NodeName>,
-    members: BTreeSet<NodeName>,
-    /// Where each node was said to be last.
-    addresses: BTreeMap<NodeName, Arc<str>>,
+    addresses: Addresses,
     nodes: BTreeMap<NodeName, (watch::Sender<Wanted>, AbortHandle)>,
 }
 
@@ -74,9 +66,7 @@ impl Links {
             endpoint,
             runtime: Handle::current(),
             tell: Arc::new(tell),
-            leaders: BTreeMap::new(),
-            members: BTreeSet::new(),
-            addresses: BTreeMap::new(),
+            addresses: Addresses::default(),
             nodes: BTreeMap::new(),
         }
     }
@@ -84,32 +74,19 @@ impl Links {
     /// Who leads a shard, as far as this node knows. While that is not known, the last leader
     /// counts: it may lead again.
     pub(crate) fn leader_is(&mut self, shard: ShardId, leader: Option<&Leader>) {
-        let Some(leader) = leader else {
-            return;
-        };
-        let Member { node, address } = leader.member.clone();
-        self.leaders.insert(shard, node.clone());
-        self.addresses.insert(node, address);
+        self.addresses.leader_is(shard, leader);
         self.adjust();
     }
 
     /// The nodes of the cluster.
     pub(crate) fn members_are(&mut self, members: &[Member]) {
-        self.members = members.iter().map(|it| it.node.clone()).collect();
-        let addresses = members
-            .iter()
-            .map(|it| (it.node.clone(), it.address.clone()));
-        self.addresses.extend(addresses);
+        self.addresses.members_are(members);
         self.adjust();
     }
 
     /// Begins and ends links.
     fn adjust(&mut self) {
-        let own = &self.endpoint.setup.node;
-        let nodes = self.members.iter().chain(self.leaders.values());
-        let wanted: BTreeSet<&NodeName> = nodes.filter(|node| *node != own).collect();
-        self.addresses.retain(|node, _| wanted.contains(node));
-        let mut wanted = self.addresses.clone();
+        let mut wanted = self.addresses.of_others(&self.endpoint.setup.node);
         for (node, (sender, _)) in &self.nodes {
             let address = wanted.remove(node);
             sender.send_if_modified(|it| std::mem::replace(it, address.clone()) != address);
@@ -140,8 +117,7 @@ impl fmt::Debug for Links {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Links");
         shown
-            .field("leaders", &self.leaders)
-            .field("members", &self.members)
+            .field("addresses", &self.addresses)
             .finish_non_exhaustive()
     }
 }

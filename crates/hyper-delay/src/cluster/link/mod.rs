@@ -26,6 +26,7 @@
 //!
 //! Over every link both sides ask for the time of the other one ([`Clocks`]).
 
+mod addresses;
 pub(crate) mod clocks;
 pub(crate) mod error;
 pub(crate) mod fetch;

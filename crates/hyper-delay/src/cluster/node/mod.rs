@@ -7,6 +7,7 @@
 //!      answers ──────┘   └──▶ store
 //! ```
 
+mod address;
 mod ends;
 mod error;
 mod fetching;
@@ -169,12 +170,13 @@ impl Node {
             node.threads += 1;
         }
         let first = getrandom::u64().map_err(|error| NodeError::Random(error.into()))?;
-        let lease = Lease::new(config.lease, config.member, LeaseId(first), clock.now());
+        let member = config.member;
+        let lease = Lease::new(config.lease, member.clone(), LeaseId(first), clock.now());
         let shards = node.shards.clone();
         let taken = move || shards.iter().for_each(|shard| shard.mail(Mail::Look));
         let (leave, leaving) = oneshot::channel();
         node.leave = Some(leave);
-        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken, leaving);
+        let keeping = lease_task::keep(log.clone(), lease, clock, terms.clone(), taken, leaving);
         node.task(LEASE, &tell, keeping);
         let pause = config.lease.ttl / 8;
         let changed = Arc::new(Notify::new());
@@ -182,7 +184,11 @@ impl Node {
         let watching = watching::watch(log.clone(), node.shards.clone(), changed.clone(), pause);
         node.task("watch", &tell, watching);
         let told = (node.shards.clone(), front);
-        let following = members::follow(log, told, changed, known, ttl);
+        let following = async move {
+            let telling = address::tell(&*log, &member, &terms, pause);
+            let following = members::follow(log.clone(), told, changed, known, ttl);
+            tokio::join!(telling, following);
+        };
         node.task("members", &tell, following);
         Ok(node)
     }

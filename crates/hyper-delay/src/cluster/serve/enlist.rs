@@ -10,8 +10,7 @@ use crate::{
     config::Cluster,
 };
 
-/// Returns the cluster and its nodes. Waits until the log answers. A new address of this node is
-/// made known.
+/// Returns the cluster and its nodes. Waits until the log answers.
 ///
 /// # Errors
 ///
@@ -24,26 +23,17 @@ pub(super) async fn enlist(
         Answer::Charter(Some(charter)) => charter,
         _ => return Err(ServingError::NoCluster),
     };
-    let member = cluster.member();
+    let node = cluster.member().node;
     let Answer::Members(members) = ask(log, cluster, Request::Members).await else {
         return Err(ServingError::NoCluster);
     };
-    let known = members.iter().map(|it| &it.member);
-    let Some(known) = known.into_iter().find(|known| known.node == member.node) else {
-        return Err(ServingError::NoMember {
+    let members: Arc<[Member]> = members.into_iter().map(|it| it.member).collect();
+    match members.iter().any(|it| it.node == node) {
+        true => Ok((charter, members)),
+        false => Err(ServingError::NoMember {
             node: cluster.node.clone(),
-        });
-    };
-    if known.address != member.address {
-        tracing::info!(
-            before = %known.address,
-            now = %member.address,
-            "this node has another address, which the other nodes are told"
-        );
-        ask(log, cluster, Request::Join(member)).await;
+        }),
     }
-    let members = members.into_iter().map(|it| it.member);
-    Ok((charter, members.collect()))
 }
 
 async fn ask(log: &impl Log, cluster: &Cluster, request: Request) -> Answer {

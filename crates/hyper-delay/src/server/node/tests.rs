@@ -1,6 +1,8 @@
 //! Nodes with clients, links and stores, on a log in memory.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+mod addresses;
+
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use tempfile::TempDir;
 use testkit::{
@@ -61,9 +63,7 @@ impl Nodes {
             running: BTreeMap::new(),
         };
         for node in 0..number {
-            // The port is free again when the listener is dropped.
-            let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = free.local_addr().unwrap();
+            let address = free_address().await;
             nodes.links.push(address);
             nodes.disks.push(tempfile::tempdir().unwrap());
             nodes.log.carry_out(&Request::Join(Member {
@@ -78,20 +78,28 @@ impl Nodes {
     }
 
     async fn run(&mut self, node: usize) {
+        let link = self.links[node];
+        let data_dir = self.disks[node].path().join("db");
+        let running = self.process(node, link, data_dir).await;
+        self.running.insert(node, running);
+    }
+
+    /// Starts a process of a node, with this address for links and this data directory.
+    async fn process(&self, node: usize, link: SocketAddr, data_dir: PathBuf) -> Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let cluster = Cluster {
             etcd: vec!["http://127.0.0.1:1".to_owned()],
             node: name(node),
-            advertise: self.links[node].to_string(),
-            bind_addr: self.links[node],
+            advertise: link.to_string(),
+            bind_addr: link,
             lease_ms: u64::try_from(LEASE.as_millis()).unwrap(),
             tls: None,
             etcd_tls: None,
             etcd_user: None,
         };
         let config = Config {
-            data_dir: self.disks[node].path().join("db"),
+            data_dir,
             disk_reserve_mib: 0,
             retry_delay_ms: 50,
             ..Config::default()
@@ -108,12 +116,11 @@ impl Nodes {
             // A client only sees that its connection ends.
             ended.inspect_err(|error| eprintln!("the node ends: {error}"))
         });
-        let running = Running {
+        Running {
             address,
             stop,
             server,
-        };
-        self.running.insert(node, running);
+        }
     }
 
     fn address(&self, node: usize) -> SocketAddr {
@@ -141,6 +148,13 @@ impl Nodes {
             }
         }
     }
+}
+
+/// Returns an address that is free now.
+async fn free_address() -> SocketAddr {
+    // The port is free again when the listener is dropped.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    free.local_addr().unwrap()
 }
 
 /// Runs what blocks beside the nodes.

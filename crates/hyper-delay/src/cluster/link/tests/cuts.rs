@@ -140,6 +140,31 @@ async fn a_node_that_comes_back_elsewhere_is_found_there() {
     assert!(matches!(news, News::Linked(..)), "{news:?}");
 }
 
+#[tokio::test]
+async fn a_link_to_a_leader_is_made_again_where_it_leads_whatever_the_members_say() {
+    let mut serving = node("a").await;
+    let leading = node("b").await;
+    let address = proxy(leading.address, [2_000, u64::MAX].into_iter()).await;
+    let leader = leading.leader_at(address);
+    serving.links.leader_is(ShardId(0), Some(&leader));
+    let mut outboxes = Outboxes::default();
+    let linked = outboxes.take(next(&mut serving.news).await);
+    assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
+    // Nobody listens there.
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nowhere = gone.local_addr().unwrap();
+    drop(gone);
+    serving
+        .links
+        .members_are(&[leading.leader_at(nowhere).member]);
+    // More than the proxy lets through.
+    let message = |number| ("b".into(), ShardId(1), ToLeader::Opened(number));
+    outboxes.send((0..2_000).map(message).collect());
+    let unlinked = outboxes.take(next(&mut serving.news).await);
+    assert!(matches!(unlinked, Forwarded::Unlinked(_)), "{unlinked:?}");
+    assert_eq!(self::linked(&mut serving).await, "b".into());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_whose_other_side_does_not_read_is_cut() {
     let options = Options {

@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    link::Link,
+    link::Bound,
     requests::{route, schedule, scheduled},
     running::{Ear, Running},
 };
@@ -80,10 +80,10 @@ impl Cluster {
         }
     }
 
-    fn config(&self, node: usize) -> NodeConfig {
+    fn config(&self, node: usize, member: Member) -> NodeConfig {
         NodeConfig {
             charter: self.charter,
-            member: member(node),
+            member,
             members: self.members.iter().copied().map(named).collect(),
             lease: LeaseTimes::of(LEASE),
             config: Arc::new(Config {
@@ -104,14 +104,15 @@ impl Cluster {
         loop {
             let connection = self.log.connect(LEASE / 4);
             let (tell, told) = channel();
-            let config = self.config(node);
+            let bound = Bound::new(self.charter, node).await;
+            let joins = bound.member.clone();
+            let config = self.config(node, joins.clone());
             let progress = Arc::default();
             let started =
                 Node::start(connection.clone(), config, self.clock, progress, Ear(tell)).await;
             match started {
                 Ok(started) => {
-                    let link = Link::new(self.charter, node, &started).await;
-                    let joins = link.member.clone();
+                    let link = bound.serve(&started);
                     if self.members.contains(&&*joins.node) {
                         self.log.carry_out(&ToLog::Join(joins));
                     }

@@ -1,5 +1,7 @@
 //! The links of a node: other nodes get snapshots over them.
 
+use std::sync::Arc;
+
 use tokio::task::AbortHandle;
 
 use super::fixture;
@@ -13,14 +15,16 @@ use crate::{
     },
 };
 
-/// The listener of a node. It ends with the node.
-pub(super) struct Link {
+/// The listener of a node, which serves nobody yet.
+pub(super) struct Bound {
     pub(super) member: Member,
-    pub(super) listener: AbortHandle,
+    charter: Charter,
+    endpoint: Arc<Endpoint>,
+    listener: LinkListener,
 }
 
-impl Link {
-    pub(super) async fn new(charter: Charter, node: usize, running: &Node) -> Self {
+impl Bound {
+    pub(super) async fn new(charter: Charter, node: usize) -> Self {
         let setup = LinkSetup {
             charter,
             node: fixture::member(node).node,
@@ -31,18 +35,32 @@ impl Link {
         let endpoint = Endpoint::new(setup, Clocks::new(Clock::new(), |_| {}));
         let any = "127.0.0.1:0".parse().unwrap();
         let listener = LinkListener::bind(endpoint.clone(), any, false).await;
-        let listener = listener.unwrap().giving(running.giver());
+        let listener = listener.unwrap();
         let member = Member {
             address: listener.address().unwrap().to_string().into(),
             ..fixture::member(node)
         };
-        running.fetch_over(endpoint);
-        let peers = Peers::new(charter.shards, |_, _| {});
         Self {
             member,
+            charter,
+            endpoint,
+            listener,
+        }
+    }
+
+    pub(super) fn serve(self, running: &Node) -> Link {
+        let listener = self.listener.giving(running.giver());
+        running.fetch_over(self.endpoint);
+        let peers = Peers::new(self.charter.shards, |_, _| {});
+        Link {
             listener: tokio::spawn(listener.run(peers)).abort_handle(),
         }
     }
+}
+
+/// The listener of a node. It ends with the node.
+pub(super) struct Link {
+    pub(super) listener: AbortHandle,
 }
 
 impl Drop for Link {

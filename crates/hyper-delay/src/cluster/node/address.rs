@@ -1,0 +1,108 @@
+//! The address of this node, as the cluster knows it.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::Terms;
+use crate::cluster::log::{Answer, Log, Member, Request, Unanswered};
+
+/// Makes the address of this node known, if the cluster knows another one. Cancel safe.
+///
+/// Waits for the first term: another process may have the configuration or the data directory of
+/// this node by mistake, and only the one that has the lease is the node.
+pub(super) async fn tell(log: &impl Log, own: &Member, terms: &Terms, pause: Duration) {
+    while terms.current().is_none() {
+        sleep(pause).await;
+    }
+    while let Err(error) = compare(log, own).await {
+        tracing::debug!(%error, "the address of this node may not be known yet");
+        sleep(pause).await;
+    }
+}
+
+async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
+    let Answer::Members(members) = log.call(Request::Members).await? else {
+        return Ok(());
+    };
+    // A node that was removed stays so.
+    let known = members.iter().map(|it| &it.member);
+    let mut known = known.filter(|known| known.node == own.node);
+    if let Some(known) = known.find(|known| known.address != own.address) {
+        tracing::info!(
+            before = %known.address,
+            now = %own.address,
+            "this node has another address, which the other nodes are told"
+        );
+        log.call(Request::Join(own.clone())).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use race_wheel::Tick;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::cluster::{
+        Charter,
+        lease::Term,
+        log::{LeaseId, fake_async::SharedLog},
+    };
+
+    const PAUSE: Duration = Duration::from_millis(10);
+
+    fn at(address: &str) -> Member {
+        Member {
+            node: "a".into(),
+            address: address.into(),
+        }
+    }
+
+    fn known(log: &SharedLog) -> Vec<Member> {
+        let Answer::Members(members) = log.carry_out(&Request::Members) else {
+            panic!("no members");
+        };
+        members.into_iter().map(|it| it.member).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn address_is_told_after_the_first_term_has_begun() {
+        let log = SharedLog::new(Charter {
+            cluster: 1,
+            shards: 1,
+        });
+        log.carry_out(&Request::Join(at("a:1")));
+        let (connection, terms, own) = (log.connect(PAUSE), Terms::default(), at("a:2"));
+        let telling = tell(&*connection, &own, &terms, PAUSE);
+        tokio::pin!(telling);
+        timeout(100 * PAUSE, &mut telling).await.unwrap_err();
+        assert_eq!(known(&log), [at("a:1")]);
+        terms.publish(Some(Term {
+            lease: LeaseId(1),
+            until: Tick::new(1),
+        }));
+        // What is not answered is said again.
+        connection.cut(true);
+        timeout(100 * PAUSE, &mut telling).await.unwrap_err();
+        connection.cut(false);
+        telling.await;
+        assert_eq!(known(&log), [at("a:2")]);
+    }
+
+    #[tokio::test]
+    async fn node_that_is_no_member_does_not_become_one() {
+        let log = SharedLog::new(Charter {
+            cluster: 1,
+            shards: 1,
+        });
+        let terms = Terms::default();
+        terms.publish(Some(Term {
+            lease: LeaseId(1),
+            until: Tick::new(1),
+        }));
+        tell(&*log.connect(PAUSE), &at("a:1"), &terms, PAUSE).await;
+        assert_eq!(known(&log), []);
+    }
+}
