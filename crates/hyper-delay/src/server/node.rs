@@ -1,5 +1,7 @@
 //! The server as a node of a cluster.
 
+mod runtime;
+
 use std::{
     pin::pin,
     sync::{Arc, mpsc},
@@ -17,6 +19,7 @@ use crate::{
     config::Cluster,
     freshness::Freshness,
 };
+use runtime::NodeRuntime;
 
 /// A server could not take part in its cluster, or a thread of it has ended.
 #[derive(Debug, thiserror::Error)]
@@ -72,15 +75,16 @@ pub(super) async fn serve_with(
     let (events, inbox) = mpsc::channel();
     let _guard = AbandonGuard(events.clone());
     let mut shutdown = pin!(shutdown);
-    let starting = Serving::start(
-        log,
-        (front.config.clone(), cluster),
-        (events.clone(), inbox),
-        front.clock,
-        front.progress.clone(),
-    );
+    let runtime = NodeRuntime::start()?;
+    let (config, cluster) = (front.config.clone(), cluster.clone());
+    let (channel, clock) = ((events.clone(), inbox), front.clock);
+    let progress = front.progress.clone();
+    let starting = async move {
+        let config = (config, &cluster);
+        Serving::start(log, config, channel, clock, progress).await
+    };
     let started = tokio::select! {
-        started = starting => started,
+        started = runtime.run(starting) => started,
         () = &mut shutdown => {
             tracing::info!("stopping before the node takes part in its cluster");
             return Ok(());
@@ -94,25 +98,33 @@ pub(super) async fn serve_with(
         metrics: offer.metrics,
         freshness: Freshness::of_replicas(events.clone()),
     };
-    let threads = OfNode(Some(serving));
+    let threads = OfNode {
+        serving: Some(serving),
+        _runtime: runtime,
+    };
     front.serve(events, engine, threads, shutdown).await
 }
 
-/// The threads of a node, until it is stopped.
-struct OfNode(Option<Serving>);
+/// The threads of a node.
+struct OfNode {
+    /// `None`: it is stopped.
+    serving: Option<Serving>,
+    /// Dropped last: it runs the tasks of the node.
+    _runtime: NodeRuntime,
+}
 
 impl Threads for OfNode {
     const ENDED: &'static str = "everything acknowledged is in etcd";
 
     async fn ended(&mut self) -> Result<(), ServeError> {
-        match &mut self.0 {
+        match &mut self.serving {
             Some(serving) => Err(failed(serving.ended().await)),
             None => std::future::pending().await,
         }
     }
 
     async fn drained(&mut self) -> Result<(), ServeError> {
-        match self.0.take() {
+        match self.serving.take() {
             Some(serving) => serving.stop().await.map_err(failed),
             None => Ok(()),
         }

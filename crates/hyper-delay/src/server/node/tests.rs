@@ -1,6 +1,7 @@
 //! Nodes with clients, links and stores, on a log in memory.
 
 mod addresses;
+mod stalled;
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
