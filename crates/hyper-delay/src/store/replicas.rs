@@ -25,6 +25,7 @@ use super::{
     aside::Aside,
     commits::CommitFile,
     data_directory::{DataDirectory, RESTORING, SHARDS, STORE, sync, warn_if_open},
+    disk::Kept,
     lock,
 };
 
@@ -43,6 +44,7 @@ const SPOOL: &str = "spool";
 pub(crate) struct NodeDirectory {
     directory: PathBuf,
     stores: u16,
+    kept: Kept,
     lock: Arc<DataDirectory>,
 }
 
@@ -78,8 +80,27 @@ impl NodeDirectory {
         Ok(Self {
             directory: directory.to_owned(),
             stores,
+            kept: Kept::UNLIMITED,
             lock: Arc::new(lock),
         })
+    }
+
+    /// Limits the reserves of all stores together to `most` bytes. A store that is received leaves
+    /// as much free besides, or a sixteenth of the disk if that is less.
+    #[must_use]
+    pub(crate) fn with_reserve(self, most: u64) -> Self {
+        let kept = Kept::of(&self.directory, most, self.stores);
+        Self { kept, ..self }
+    }
+
+    /// Returns the free bytes that a store which is received leaves to the others.
+    pub(crate) const fn kept(&self) -> u64 {
+        self.kept.free
+    }
+
+    /// Returns whether the disk has room for so many bytes that wait for such a store.
+    pub(crate) fn has_room(&self, bytes: u64) -> bool {
+        self.kept.allows(&self.directory, bytes)
     }
 
     /// Opens the store of a shard, or makes one if there is none. A damaged one is moved aside, and
@@ -107,8 +128,13 @@ impl NodeDirectory {
     }
 
     fn open_as_it_is(&self, shard: u16) -> Result<Embedded, StoreError> {
-        let options = self.options();
-        Embedded::open_with(&self.folder(shard)?, options)
+        let folder = self.folder(shard)?;
+        self.open_in(&folder)
+    }
+
+    fn open_in(&self, folder: &Path) -> Result<Embedded, StoreError> {
+        let store = Embedded::open_with(folder, self.options())?;
+        Ok(store.with_reserve(self.kept.of_each))
     }
 
     const fn options(&self) -> OpenOptions {
@@ -130,7 +156,7 @@ impl NodeDirectory {
         static ATTEMPTS: AtomicU64 = AtomicU64::new(0);
         let attempt = ATTEMPTS.fetch_add(1, Ordering::Relaxed);
         let folder = self.beside(shard, &format!("{attempt}.{UNFINISHED}"));
-        let store = Embedded::open_with(&folder, self.options())?;
+        let store = self.open_in(&folder)?;
         Ok(Receiving {
             directory: self.clone(),
             shard,
@@ -274,6 +300,7 @@ impl NodeDirectory {
         WeakDirectory {
             directory: self.directory.clone(),
             stores: self.stores,
+            kept: self.kept,
             lock: Arc::downgrade(&self.lock),
         }
     }
@@ -284,6 +311,7 @@ impl NodeDirectory {
 pub(crate) struct WeakDirectory {
     directory: PathBuf,
     stores: u16,
+    kept: Kept,
     lock: Weak<DataDirectory>,
 }
 
@@ -293,6 +321,7 @@ impl WeakDirectory {
         Some(NodeDirectory {
             directory: self.directory.clone(),
             stores: self.stores,
+            kept: self.kept,
             lock: self.lock.upgrade()?,
         })
     }

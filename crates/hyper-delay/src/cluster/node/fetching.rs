@@ -10,6 +10,7 @@ use tokio::{task::AbortHandle, time::sleep};
 
 use super::{
     replies::ToFetch,
+    shards,
     worker::{Common, Mail},
 };
 use crate::{
@@ -20,7 +21,10 @@ use crate::{
         shard::Fetch,
         snapshot::{self, spool::Spool},
     },
-    store::{Embedded, replicas::WeakDirectory},
+    store::{
+        Embedded,
+        replicas::{NodeDirectory, WeakDirectory},
+    },
 };
 
 /// How often it is looked whether a store that was replaced is closed.
@@ -58,12 +62,20 @@ impl Fetching {
         Ok(())
     }
 
-    /// Keeps entries on the disk.
-    pub(super) fn spool(&mut self, entries: &[(u64, Arc<[u8]>)]) -> io::Result<()> {
-        match &mut self.spool {
-            Some(spool) => spool.append(entries),
-            None => Ok(()),
+    /// Keeps entries on the disk, while it has room for them.
+    pub(super) fn spool(
+        &mut self,
+        entries: &[(u64, Arc<[u8]>)],
+        directory: &NodeDirectory,
+    ) -> io::Result<()> {
+        let Some(spool) = self.spool.as_mut().filter(|_| !entries.is_empty()) else {
+            return Ok(());
+        };
+        if !directory.has_room(shards::bytes(entries) as u64) {
+            let why = "the disk of data_dir has no room beside the reserve: free some";
+            return Err(io::Error::new(io::ErrorKind::StorageFull, why));
         }
+        spool.append(entries)
     }
 
     /// Returns the number of the last attempt.
@@ -150,10 +162,8 @@ async fn get(common: &Common<impl Log>, id: ShardId, fetch: Fetch) -> Result<Emb
     };
     let wanted = (common.charter, wanted);
     let taking = snapshot::take(endpoint, &member, wanted, common.directory.clone());
-    let store = taking
-        .await
-        .map_err(|error| format!("node {giver}: {error}"))?;
-    Ok(store.with_reserve(common.reserve))
+    let taken = taking.await;
+    taken.map_err(|error| format!("node {giver}: {error}"))
 }
 
 /// Removes the replaced stores of a shard once nobody reads them any more, until the node ends.

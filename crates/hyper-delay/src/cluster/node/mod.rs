@@ -130,7 +130,6 @@ impl Node {
             clock,
             progress,
             charter: config.charter,
-            reserve: opened.reserve,
             endpoint: OnceLock::new(),
             directory: opened.directory,
         });

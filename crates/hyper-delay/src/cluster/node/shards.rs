@@ -154,8 +154,6 @@ impl ShardHandle {
 pub(super) struct Opened {
     pub(super) shards: Vec<(Arc<Embedded>, Shard<Embedded>)>,
     pub(super) directory: NodeDirectory,
-    /// The room that is kept for each, in bytes.
-    pub(super) reserve: u64,
 }
 
 /// Opens the stores of all shards.
@@ -174,8 +172,7 @@ pub(super) async fn open(config: NodeConfig, clock: Clock) -> Result<Opened, Nod
 fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     let charter = config.charter;
     let directory = NodeDirectory::lock(&config.config.data_dir, charter.shards)?;
-    let parts = u64::from(charter.shards);
-    let reserve = (config.config.disk_reserve_mib << 20) / parts;
+    let directory = directory.with_reserve(config.config.disk_reserve_mib << 20);
     let settings = Settings::from(config.config.clone()).of_shard(charter.shards);
     let members = members::names(&config.members);
     let open = |id: ShardId| {
@@ -191,7 +188,7 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
             retention: config.retention,
             sync_interval: config.sync_interval,
         };
-        let store = Arc::new(directory.open(id.0)?.with_reserve(reserve));
+        let store = Arc::new(directory.open(id.0)?);
         let shard = Shard::open(store.clone(), setup, members.clone(), clock.now())
             .map_err(|source| NodeError::Replica { shard: id, source })?;
         Ok::<_, NodeError>((store, shard))
@@ -208,9 +205,5 @@ fn open_all(config: &NodeConfig, clock: Clock) -> Result<Opened, NodeError> {
     };
     let shards = (0..charter.shards).map(ShardId).map(open);
     let shards = shards.collect::<Result<_, _>>()?;
-    Ok(Opened {
-        shards,
-        directory,
-        reserve,
-    })
+    Ok(Opened { shards, directory })
 }

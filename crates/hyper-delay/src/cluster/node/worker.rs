@@ -65,8 +65,6 @@ pub(super) struct Common<L> {
     pub(super) clock: Clock,
     pub(super) progress: Arc<Progress>,
     pub(super) charter: Charter,
-    /// The room that is kept on the disk for each store, in bytes.
-    pub(super) reserve: u64,
     /// Fetches snapshots. It is set when there are links.
     pub(super) endpoint: OnceLock<Arc<Endpoint>>,
     /// Dropped after the stores.
@@ -237,7 +235,8 @@ impl<L: Log, F: Front> Worker<L, F> {
         let begun = fetch.map_or(Ok(()), |fetch| {
             fetching.begin(self.id, fetch, &self.common, &self.own)
         });
-        if let Err(error) = begun.and_then(|()| fetching.spool(spool)) {
+        let directory = &self.common.directory;
+        if let Err(error) = begun.and_then(|()| fetching.spool(spool, directory)) {
             let why = format!("the journal cannot be spooled: {error}");
             let failed = Event::NotFetched(fetching.attempt(), why);
             // In its turn: the shard is in the middle of something.

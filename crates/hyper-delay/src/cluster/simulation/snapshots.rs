@@ -107,7 +107,7 @@ impl World {
         let least = fetch.least;
         let filled = match snapshot {
             None => Err("the giver has failed".to_owned()),
-            Some(bytes) => fill(&store, &*bytes, (self.charter, Wanted { shard, least }))
+            Some(bytes) => fill(&store, &*bytes, (self.charter, Wanted { shard, least }), 0)
                 .map_err(|error| error.to_string()),
         };
         if let Err(why) = filled {

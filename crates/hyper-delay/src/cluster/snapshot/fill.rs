@@ -1,14 +1,12 @@
 use std::io::Read;
 
+use super::rows::Rows;
 use crate::{
     backup::{BackupError, Reader},
     cluster::{Charter, ShardId, link::Wanted, replica::Applied},
     record::{self, key},
     store::{Batch, Bytes, Durability, Space, Store, StoreError},
 };
-
-/// Bytes of a batch.
-const BATCH: usize = 1 << 20;
 
 /// A store was not filled with a snapshot.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +38,9 @@ pub(crate) enum NotFilled {
         /// What is needed.
         least: u64,
     },
+    /// The disk of this node is full but for what is left to the other stores.
+    #[error("the disk of data_dir has no room for the copy beside the reserve: free some")]
+    NoRoom,
     /// The new store failed.
     #[error("the store for the snapshot: {}", .0.reason())]
     Store(#[from] StoreError),
@@ -55,42 +56,33 @@ impl From<BackupError> for NotFilled {
     }
 }
 
-/// Writes a snapshot to an empty store, and syncs it. Blocks.
+/// Writes a snapshot to an empty store, and syncs it. Leaves `kept` bytes of the disk free. Blocks.
 ///
 /// The note of how far it is goes last, when all rows are on the disk: a store without it is at the
 /// beginning of the journal.
 ///
 /// # Errors
 ///
-/// If the snapshot is not whole, is not the one that is wanted, or the store fails.
+/// If the snapshot is not whole, is not the one that is wanted, there is no room for it, or the
+/// store fails.
 pub(crate) fn fill(
     store: &impl Store,
     snapshot: impl Read,
     (charter, wanted): (Charter, Wanted),
+    kept: u64,
 ) -> Result<(), NotFilled> {
     let mut reader = Reader::open(snapshot, "the snapshot")?;
-    let (mut batch, mut bytes) = (Batch::new(), 0);
+    let mut rows = Rows::new(store, kept);
     let mut synced: Option<Bytes> = None;
     while let Some((space, key, value)) = reader.next()? {
         match (space, &*key) {
             (Space::Meta, key::SYNCED) => synced = Some(value),
             (Space::Meta, key::APPLIED) => {}
-            _ => {
-                bytes += key.len() + value.len();
-                if space == Space::Tasks {
-                    batch.count_schedule();
-                }
-                batch.put(space, key, value);
-            }
-        }
-        if bytes >= BATCH {
-            store.commit(std::mem::take(&mut batch), Durability::Written)?;
-            bytes = 0;
+            _ => rows.put(space, key, value)?,
         }
     }
     check(synced.as_deref(), charter, wanted)?;
-    store.commit(batch, Durability::Written)?;
-    store.sync()?;
+    rows.finish()?;
     if let Some(synced) = synced {
         let mut note = Batch::new();
         note.put(Space::Meta, key::APPLIED, synced.clone());

@@ -17,6 +17,7 @@
 
 mod fill;
 mod giver;
+mod rows;
 pub(crate) mod spool;
 mod take;
 #[cfg(test)]

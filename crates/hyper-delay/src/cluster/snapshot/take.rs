@@ -68,6 +68,7 @@ fn write(
     (charter, wanted): (Charter, Wanted),
 ) -> Result<Embedded, NotTaken> {
     let receiving = directory.receive(wanted.shard.0)?;
-    fill(receiving.store(), incoming, (charter, wanted))?;
+    let wanted = (charter, wanted);
+    fill(receiving.store(), incoming, wanted, directory.kept())?;
     Ok(receiving.finish()?)
 }

@@ -75,7 +75,7 @@ fn a_node_goes_on_with_the_journal_where_the_giver_had_synced() {
     for synced in 0..12 {
         let giver = Giver::new(synced, 12);
         let store = Fake::default();
-        fill(&store, &*giver.snapshot(), wanted(synced)).unwrap();
+        fill(&store, &*giver.snapshot(), wanted(synced), 0).unwrap();
         // All of it is on the disk.
         let store = Arc::new(store.power_loss(0));
         let mut replica = Replica::open(store.clone(), CHARTER, SHARD).unwrap();
@@ -96,7 +96,7 @@ fn the_snapshot_of_a_node_that_has_just_started_is_right_too() {
         let disk = giver.replica.store();
         let disk = disk.power_loss_by_space(|unsynced| random.usize(0..=unsynced));
         let store = Arc::new(Fake::default());
-        fill(&*store, &*bytes(&disk), wanted(5)).unwrap();
+        fill(&*store, &*bytes(&disk), wanted(5), 0).unwrap();
         let mut replica = Replica::open(store.clone(), CHARTER, SHARD).unwrap();
         for (entry, seq) in giver.entries[5..].iter().zip(6..) {
             replica.apply(seq, entry, Room::AMPLE).unwrap();
@@ -108,7 +108,7 @@ fn the_snapshot_of_a_node_that_has_just_started_is_right_too() {
 #[test]
 fn a_snapshot_that_is_too_old_or_of_another_shard_is_refused() {
     let snapshot = Giver::new(5, 6).snapshot();
-    let into = |wanted| fill(&Fake::default(), &*snapshot, wanted).unwrap_err();
+    let into = |wanted| fill(&Fake::default(), &*snapshot, wanted, 0).unwrap_err();
     let error = into(wanted(6));
     assert!(matches!(
         error,
@@ -125,7 +125,7 @@ fn a_snapshot_that_is_too_old_or_of_another_shard_is_refused() {
     let error = into((charter, of));
     assert!(matches!(error, NotFilled::Foreign { .. }), "{error}");
     let nothing = Giver::new(0, 3).snapshot();
-    let error = fill(&Fake::default(), &*nothing, wanted(1)).unwrap_err();
+    let error = fill(&Fake::default(), &*nothing, wanted(1), 0).unwrap_err();
     assert!(matches!(error, NotFilled::TooOld { synced: 0, .. }));
 }
 
@@ -138,7 +138,7 @@ fn a_damaged_or_cut_snapshot_leaves_a_store_at_the_beginning() {
         flipped[at] ^= 1 << random.u8(0..8);
         for damaged in [&flipped, &snapshot[..at]] {
             let store = Fake::default();
-            fill(&store, damaged, wanted(5)).unwrap_err();
+            fill(&store, damaged, wanted(5), 0).unwrap_err();
             assert_eq!(store.get(Space::Meta, key::SYNCED).unwrap(), None);
         }
     }
@@ -150,9 +150,28 @@ fn a_disk_that_fails_is_an_error() {
     for syncs in 0..2 {
         let store = Fake::default();
         store.power_fails_after(syncs);
-        let error = fill(&store, &*snapshot, wanted(5)).unwrap_err();
+        let error = fill(&store, &*snapshot, wanted(5), 0).unwrap_err();
         assert!(matches!(error, NotFilled::Store(_)), "{error}");
         assert!(store.power_loss(0).sync().is_ok());
         assert_eq!(store.power_loss(0).all(Space::Meta), []);
     }
+}
+
+#[test]
+fn a_snapshot_for_which_there_is_no_room_is_given_up() {
+    const KEPT: u64 = 1 << 30;
+    let snapshot = Giver::new(5, 6).snapshot();
+    let into = |room| {
+        let store = Fake::default();
+        store.room_is(room);
+        (fill(&store, &*snapshot, wanted(5), KEPT), store)
+    };
+    for room in [Room::none(), Room::for_new_tasks(KEPT)] {
+        let (filled, store) = into(room);
+        let error = filled.unwrap_err();
+        assert!(matches!(error, NotFilled::NoRoom), "{error}");
+        assert_eq!(store.all(Space::Tasks), []);
+    }
+    into(Room::for_new_tasks(KEPT + (1 << 20))).0.unwrap();
+    into(Room::AMPLE).0.unwrap();
 }

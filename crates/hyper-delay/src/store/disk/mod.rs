@@ -3,6 +3,8 @@
 mod allocate;
 mod flushing;
 mod journal;
+#[cfg(any(feature = "cluster", test))]
+mod kept;
 mod reserve;
 mod room;
 
@@ -13,6 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[cfg(any(feature = "cluster", test))]
+pub(super) use kept::Kept;
 pub(crate) use room::Room;
 pub(super) use room::Usage;
 

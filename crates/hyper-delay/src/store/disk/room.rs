@@ -94,6 +94,16 @@ impl Room {
         }
     }
 
+    /// Returns the room without these bytes, which are left to others.
+    #[cfg(any(feature = "cluster", test))]
+    #[must_use]
+    pub(crate) const fn without(self, bytes: u64) -> Self {
+        Self {
+            new_tasks: self.new_tasks.saturating_sub(bytes),
+            ..self
+        }
+    }
+
     /// Limits the room for new tasks to `new_tasks` bytes.
     #[must_use]
     pub(super) fn with_at_most(self, new_tasks: u64) -> Self {
