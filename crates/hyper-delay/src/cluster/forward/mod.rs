@@ -166,6 +166,8 @@ pub(crate) struct Forwarder {
     /// Registrations of all connections.
     routes: usize,
     looks: Looks,
+    /// This node ends, and closes its connections.
+    is_ending: bool,
     metrics: Arc<Metrics>,
     effects: Effects,
 }
@@ -187,6 +189,7 @@ impl Forwarder {
             connections: BTreeMap::new(),
             routes: 0,
             looks: Looks::default(),
+            is_ending: false,
             metrics,
             effects: Effects::default(),
         }

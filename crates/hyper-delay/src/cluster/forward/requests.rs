@@ -35,8 +35,7 @@ impl Forwarder {
             Input::Future(reply_to) => self.future(reply_to),
             Input::Stats(asked) => self.counts(asked),
             Input::Settings(settings) => self.setup.configure(settings.config()),
-            // Connections close one by one.
-            Input::Ending => {}
+            Input::Ending => self.ending(),
             Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
             Input::Void {
                 copy,
@@ -58,6 +57,16 @@ impl Forwarder {
                 self.not_sent(copy, Why::Undeliverable(reason));
             }
             _ => debug_assert!(false, "this is for a scheduler"),
+        }
+    }
+
+    /// This node ends. Its connections close one by one, and what they have in flight has not failed.
+    fn ending(&mut self) {
+        self.is_ending = true;
+        for shard in (0..self.setup.shards).map(ShardId) {
+            if self.session(shard).up().is_some() {
+                self.send(shard, ToLeader::Ending);
+            }
         }
     }
 

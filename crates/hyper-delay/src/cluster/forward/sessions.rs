@@ -180,6 +180,9 @@ impl Forwarder {
             lends: false,
         });
         session.hears(epoch);
+        if self.is_ending {
+            self.send(shard, ToLeader::Ending);
+        }
         self.introduce(shard, epoch);
         let queue = std::mem::take(&mut self.session(shard).queue);
         for queued in queue {

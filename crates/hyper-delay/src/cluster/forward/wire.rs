@@ -45,6 +45,9 @@ pub(crate) enum ToLeader {
     },
     /// Every connection and what it has in flight has been told: new deliveries may begin.
     Ready,
+    /// The serving node ends. What its connections have in flight when they close, or when the link
+    /// breaks, has not failed.
+    Ending,
     /// The session has ended on the serving node, and none of its deliveries is sent any more.
     Released {
         /// The leadership.

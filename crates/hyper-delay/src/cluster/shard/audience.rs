@@ -127,7 +127,7 @@ impl Audience {
     }
 
     /// The connection there is closed. Its requests are still answered.
-    fn close(&mut self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
+    pub(super) fn close(&mut self, peer: PeerId, there: ConsumerId) -> Option<ConsumerId> {
         let peer = self.peers.get_mut(&peer)?;
         let consumer = peer.connections.remove(&there)?;
         let known = self.consumers.get_mut(&consumer)?;
@@ -212,6 +212,12 @@ impl<S: Store> Shard<S> {
                 None
             }
             ToLeader::Ready => self.peer_is_ready(peer),
+            ToLeader::Ending => {
+                if let Some(peer) = audience.peers.get_mut(&peer) {
+                    peer.is_ending = true;
+                }
+                None
+            }
             ToLeader::Opened(there) => Some(Input::Opened(audience.open(peer, there))),
             ToLeader::Accepts(there, accept) => of(there).map(|it| Input::Accepts(it, accept)),
             ToLeader::Bound(there, route, mode) => {
@@ -225,7 +231,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Lent(there, credit) => of(there).map(|it| Input::Lent(it, credit)),
             ToLeader::Recalled(there, credit) => of(there).map(|it| Input::Recalled(it, credit)),
             ToLeader::Closing(there) => of(there).map(Input::Closing),
-            ToLeader::Closed(there) => audience.close(peer, there).map(Input::Closed),
+            ToLeader::Closed(there) => self.connection_closed(peer, there, now),
             ToLeader::Asked(there, number, asked)
                 if self.trimming.is_full() && asked.is_schedule() =>
             {

@@ -12,6 +12,8 @@ pub(super) struct Peer {
     pub(super) connections: BTreeMap<ConsumerId, ConsumerId>,
     /// It has told what it has.
     pub(super) is_ready: bool,
+    /// It ends: what its connections have in flight has not failed.
+    pub(super) is_ending: bool,
     /// The copies that it was sent and has not confirmed, by number.
     unheard: VecDeque<(u64, Sent)>,
 }
@@ -25,6 +27,7 @@ impl Peer {
             node,
             connections: BTreeMap::new(),
             is_ready: false,
+            is_ending: false,
             unheard: VecDeque::new(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
         lease::Term,
         log::{Fence, NodeName},
     },
-    scheduler::{Adopted, Input},
+    scheduler::{Adopted, ConsumerId, GoneCopy, Input},
     store::Store,
 };
 
@@ -79,7 +79,10 @@ impl<S: Store> Shard<S> {
         }
         let peer = self.audience.peers.get_mut(&peer)?;
         peer.is_ready = true;
-        let gone = self.audience.away.take(&peer.node);
+        let mut gone = self.audience.away.take(&peer.node);
+        if peer.is_ending {
+            have_not_failed(&mut gone);
+        }
         (!gone.is_empty()).then_some(Input::Gone(gone))
     }
 
@@ -104,20 +107,52 @@ impl<S: Store> Shard<S> {
             return;
         };
         let (node, unheard) = (state.node.clone(), state.unheard());
+        let is_ending = state.is_ending;
         for consumer in self.audience.remove(peer) {
             #[cfg(test)]
             if is_planted(Planted::ClosesDetached) {
                 self.input(Input::Closed(consumer), now);
             }
-            if let Some(leading) = &self.leading {
-                for copy in leading.scheduler.copies_of(consumer) {
-                    let sent = (consumer, copy.seq, copy.attempt);
-                    let number = unheard.get(&sent).copied();
-                    self.audience.away.add(&node, copy, number);
-                }
+            let mut copies = self.copies_of(consumer);
+            if is_ending {
+                have_not_failed(&mut copies);
+            }
+            for copy in copies {
+                let sent = (consumer, copy.seq, copy.attempt);
+                let number = unheard.get(&sent).copied();
+                self.audience.away.add(&node, copy, number);
             }
             self.input(Input::Detached(consumer), now);
         }
+    }
+
+    /// A connection there is closed: what it has in flight has failed, unless its node ends. Then it
+    /// is due again at once.
+    pub(super) fn connection_closed(
+        &mut self,
+        peer: PeerId,
+        there: ConsumerId,
+        now: Now,
+    ) -> Option<Input> {
+        let state = self.audience.peers.get(&peer)?;
+        let is_ending = state.is_ending;
+        let consumer = self.audience.close(peer, there)?;
+        if !is_ending {
+            return Some(Input::Closed(consumer));
+        }
+        if !self.takes_answers(now) {
+            return None;
+        }
+        let mut gone = self.copies_of(consumer);
+        have_not_failed(&mut gone);
+        self.input(Input::Detached(consumer), now);
+        Some(Input::Gone(gone))
+    }
+
+    /// Returns what a connection has in flight.
+    fn copies_of(&self, consumer: ConsumerId) -> Vec<GoneCopy> {
+        let leading = self.leading.as_ref();
+        leading.map_or_else(Vec::new, |it| it.scheduler.copies_of(consumer))
     }
 
     /// The leadership begins: nothing is delivered until all nodes have said what is in flight.
@@ -151,5 +186,12 @@ impl<S: Store> Shard<S> {
             self.audience.holding = None;
             self.input(Input::Holding(false), now);
         }
+    }
+}
+
+/// Their node ends, or has ended, as planned.
+fn have_not_failed(copies: &mut [GoneCopy]) {
+    for copy in copies {
+        copy.has_failed = false;
     }
 }

@@ -91,3 +91,16 @@ fn an_ended_leadership_is_released() {
         [(_, _, ToLeader::Released { epoch: 7 })]
     ));
 }
+
+#[test]
+fn every_leader_hears_that_the_node_ends_before_its_connections_close() {
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    world.effects();
+    world.event(Event::Input(Input::Ending));
+    assert!(matches!(world.sent()[..], [ToLeader::Ending]));
+    world.up(1, "c", 8);
+    let sent = world.sent();
+    assert!(matches!(sent[..], [ToLeader::Ending, ..]), "{sent:?}");
+}

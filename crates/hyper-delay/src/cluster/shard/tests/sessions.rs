@@ -121,3 +121,58 @@ fn a_leader_that_ends_answers_a_ping_only_while_it_takes_answers() {
     world.settle();
     assert!(!world.shard.is_leading());
 }
+
+#[test]
+fn a_connection_that_closes_because_its_node_ends_has_failed_nothing() {
+    for is_ending in [true, false] {
+        let (mut world, copies) = two_copies();
+        let other = CLIENT + 1;
+        world.says(ToLeader::Opened(other));
+        let (route, mode) = ("r".into(), crate::protocol::Mode::Shared);
+        world.says(ToLeader::Bound(other, route, mode));
+        world.says(ToLeader::Lent(other, 5));
+        world.settle();
+        world.told.clear();
+        if is_ending {
+            world.says(ToLeader::Ending);
+        }
+        world.says(ToLeader::Closing(CLIENT));
+        world.says(ToLeader::Closed(CLIENT));
+        world.settle();
+        let again = world.told.iter().filter_map(|told| match told {
+            ToServing::Told(to, Told::Deliver(copy)) if *to == other => Some(copy.subject.seq),
+            _ => None,
+        });
+        let again: Vec<u64> = again.collect();
+        let all: Vec<u64> = copies.iter().map(|copy| copy.seq).collect();
+        // A failed round is followed by a delay.
+        assert_eq!(again, if is_ending { all } else { Vec::new() });
+    }
+}
+
+#[test]
+fn what_a_node_had_in_flight_that_ended_as_planned_is_sent_again_when_it_is_back() {
+    let (mut world, copies) = two_copies();
+    world.says(ToLeader::Ending);
+    break_link(&mut world, None, Vec::new());
+    let all = copies.iter().map(|copy| (copy.id.to_string(), 2));
+    assert_eq!(sent(&world), all.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
+    let (mut world, copies) = two_copies();
+    world.event(Event::PeerIsGone(PEER));
+    world.settle();
+    world.told.clear();
+    world.begin_again(Some(2));
+    world.says(ToLeader::Ending);
+    world.says(ToLeader::Opened(CLIENT));
+    let (route, mode) = ("r".into(), crate::protocol::Mode::Shared);
+    world.says(ToLeader::Bound(CLIENT, route, mode));
+    world.says(ToLeader::Ready);
+    world.says(ToLeader::Lent(CLIENT, 5));
+    world.settle();
+    let all = copies.iter().map(|copy| (copy.id.to_string(), 2));
+    assert_eq!(sent(&world), all.collect::<Vec<_>>());
+}
