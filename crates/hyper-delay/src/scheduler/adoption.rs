@@ -169,7 +169,7 @@ impl<S: Store> Scheduler<S> {
                 } else {
                     task.last_failed_consumer = Some(*consumer);
                     self.tasks.end_round(*seq, &mut self.timers);
-                    self.offer(*seq);
+                    self.offer_again(*seq);
                 }
             }
             _ => self.remote.inherited.voided(*seq, *consumer),

@@ -130,7 +130,7 @@ impl<S: Store> Scheduler<S> {
         if is_uncounted {
             self.submit(op, Token::None);
         }
-        self.offer(seq);
+        self.offer_again(seq);
     }
 
     /// Returns for how long copies of a revision are waited for that no connection has reported.

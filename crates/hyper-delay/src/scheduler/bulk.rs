@@ -101,7 +101,7 @@ impl<S: Store> Scheduler<S> {
     /// Whether a batch of a bulk operation is to be read.
     pub(super) fn wants_bulk(&self) -> bool {
         let is_wanted = !self.bulk.queue.is_empty() && !self.bulk.is_under_way;
-        is_wanted && !self.is_ending && self.requests.parks() < PARKS
+        is_wanted && self.may_remove() && self.requests.parks() < PARKS
     }
 
     /// Reads and submits the next batch of the first bulk operation.

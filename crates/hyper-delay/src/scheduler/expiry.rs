@@ -1,13 +1,19 @@
 //! Tasks that are removed because their time has passed.
 //!
 //! The index on disk lists the tasks that expire by time. It is read from where the last read ended
-//! once the next time in it has come. A task in flight is left: it expires when its round fails.
+//! once the next time in it has come. A task in flight is left: it expires when its round fails, or
+//! when the copies end that an earlier leader has sent.
 
 use std::ops::ControlFlow;
 
 use race_wheel::Tick;
 
-use super::{Scheduler, Token, removal_log::RemovalLog, task::Change, tasks::Left};
+use super::{
+    Scheduler, Token,
+    removal_log::RemovalLog,
+    task::{Change, Task},
+    tasks::Left,
+};
 use crate::{
     ledger::{Op, Position, Subject, Timed},
     store::Store,
@@ -51,7 +57,7 @@ impl Expiry {
 
     /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
     /// committer reports.
-    pub(super) fn next(&self) -> Option<u64> {
+    fn next(&self) -> Option<u64> {
         self.next.filter(|_| self.under_way < UNDER_WAY)
     }
 }
@@ -61,7 +67,13 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn wants_expiry(&self) -> bool {
         let now = self.now.wall_millis();
         let is_due = self.expiry.next.is_some_and(|next| next <= now);
-        is_due && !self.is_ending && self.expiry.under_way < UNDER_WAY
+        is_due && self.may_remove() && self.expiry.under_way < UNDER_WAY
+    }
+
+    /// When there is something to read, in Unix milliseconds. `None` if nothing is read before the
+    /// committer reports, or before it is known what is in flight.
+    pub(super) fn next_expiry(&self) -> Option<u64> {
+        self.expiry.next().filter(|_| self.may_remove())
     }
 
     /// Removes tasks whose time has passed.
@@ -89,10 +101,31 @@ impl<S: Store> Scheduler<S> {
         };
         self.expiry.next = next;
         for expires in found {
-            if self.tasks.round(expires.position.seq).is_none() {
+            let Position { at, seq } = expires.position;
+            if self.tasks.round(seq).is_some() {
+                continue;
+            }
+            if self.is_inherited(seq, &expires.id) {
+                self.remote.inherited.expired(seq, at);
+            } else {
                 self.remove_expired(expires);
             }
         }
+    }
+
+    /// The copies that an earlier leader has sent of a task that has not come up have ended.
+    pub(super) fn legacy_ended(&mut self, seq: u64) {
+        if let Some(at) = self.remote.inherited.ended(seq) {
+            self.expiry.add(at);
+        }
+    }
+
+    /// A task is due whose round has ended without a failure. It may have expired meanwhile.
+    pub(super) fn offer_again(&mut self, seq: u64) {
+        if let Some(at) = self.tasks.get(seq).and_then(Task::expires_at) {
+            self.expiry.add(at);
+        }
+        self.offer(seq);
     }
 
     /// Writes what was removed into the log. Returns when to call this again.

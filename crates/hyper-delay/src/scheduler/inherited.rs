@@ -31,6 +31,8 @@ pub(super) struct Legacy {
     given_back: GivenBack,
     /// How many copies were in flight at a hand-over.
     withheld: u32,
+    /// When the task has expired, in Unix milliseconds, if the index was read beyond that.
+    expired: Option<u64>,
     /// When the last of the copies ends.
     until: Tick,
     /// Expires then.
@@ -180,9 +182,17 @@ impl Inherited {
         Some(legacy)
     }
 
-    /// The last of the copies has ended, and the task has not come up.
-    pub(super) fn ended(&mut self, seq: u64) {
-        self.by_seq.remove(&seq);
+    /// A task has expired at this time (Unix milliseconds), and is in flight.
+    pub(super) fn expired(&mut self, seq: u64, at: u64) {
+        if let Some(legacy) = self.by_seq.get_mut(&seq) {
+            legacy.expired = Some(at);
+        }
+    }
+
+    /// The last of the copies has ended, and the task has not come up. Returns when it has expired, in
+    /// Unix milliseconds, if it has.
+    pub(super) fn ended(&mut self, seq: u64) -> Option<u64> {
+        self.by_seq.remove(&seq)?.expired
     }
 
     /// What is known of a task, which is kept until then at least.
@@ -192,6 +202,7 @@ impl Inherited {
             failed: Vec::new(),
             given_back: GivenBack::default(),
             withheld: 0,
+            expired: None,
             until,
             end: timers.insert(until, Timer::LegacyEnd(seq)),
         });

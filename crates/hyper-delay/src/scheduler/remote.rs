@@ -149,6 +149,11 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// Whether tasks may be removed that no request names: it is known which are in flight.
+    pub(super) const fn may_remove(&self) -> bool {
+        !self.is_ending && !self.remote.is_holding
+    }
+
     /// This leader begins now, after another one.
     pub(super) const fn took_over(&mut self) {
         self.remote.began = Some(self.now);

@@ -86,7 +86,7 @@ impl<S: Store> Scheduler<S> {
     /// Whether dead letters may be read now.
     fn may_read_dead(&self) -> bool {
         let has_room = self.retention.under_way == 0 && self.requests.parks() < PARKS;
-        self.settings.dead_retention_millis.is_some() && has_room && !self.is_ending
+        self.settings.dead_retention_millis.is_some() && has_room && self.may_remove()
     }
 
     /// Whether dead letters are to be read.

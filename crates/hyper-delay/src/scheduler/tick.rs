@@ -57,7 +57,7 @@ impl<S: Store> Scheduler<S> {
             return Next::Now;
         }
         let logs = [self.log_expired(), self.log_old_dead()];
-        let expiry = self.expiry.next().map(|at| now.tick_of(at));
+        let expiry = self.next_expiry().map(|at| now.tick_of(at));
         let retention = self.next_retention();
         let has_times = expiry.is_some() || retention.is_some();
         let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || has_times;
@@ -80,7 +80,7 @@ impl<S: Store> Scheduler<S> {
                 Timer::RoundEnd(seq) => self.round_timed_out(seq),
                 Timer::NextCopy(seq) => self.advance_round(seq),
                 Timer::CopyEnd(end) => self.copy_timed_out(&end),
-                Timer::LegacyEnd(seq) => self.remote.inherited.ended(seq),
+                Timer::LegacyEnd(seq) => self.legacy_ended(seq),
                 Timer::Refilled(route) => self.deliveries_refilled(&route),
             }
         }

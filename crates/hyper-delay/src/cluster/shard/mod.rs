@@ -150,6 +150,7 @@ impl<S: Store> Shard<S> {
         if self.stopped.is_some() {
             return self.tick_stopped(now, term);
         }
+        self.hold_or_begin(now);
         let scheduler = self.tick_scheduler(now);
         self.advance(now, term);
         if matches!(scheduler, Next::Now) || self.has_ended() {
@@ -249,7 +250,6 @@ impl<S: Store> Shard<S> {
         self.look_for_room(now);
         self.keep(now, term);
         self.read(now);
-        self.hold_or_begin(now);
         self.elect(now, term);
         self.write(now);
         self.pass_on(now);

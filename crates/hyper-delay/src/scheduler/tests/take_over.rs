@@ -2,6 +2,7 @@
 
 mod cancel;
 mod detached;
+mod removal;
 mod withheld;
 
 use std::time::Duration;
