@@ -48,13 +48,6 @@ impl Connection {
         self.routes.insert(route.clone(), mode).is_none()
     }
 
-    /// The leader has registered a route in this mode.
-    pub(super) fn set_mode(&mut self, route: &str, mode: Mode) {
-        if let Some(known) = self.routes.get_mut(route) {
-            *known = mode;
-        }
-    }
-
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
         self.routes.remove(route).is_some()

@@ -211,6 +211,30 @@ impl Forwarder {
         self.balance(consumer);
     }
 
+    /// The leader has registered a route. Since the connection asked for it, an earlier registration
+    /// can have ended: replaced by another connection, or given up without a leader.
+    pub(super) fn registered(
+        &mut self,
+        consumer: ConsumerId,
+        shard: ShardId,
+        route: &Arc<str>,
+        mode: Mode,
+    ) {
+        let up = self.session(shard).up();
+        let lends = up.is_some_and(|up| up.lends);
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if !connection.add_route(route, mode) {
+            return;
+        }
+        self.routes += 1;
+        if lends && !connection.is_closing {
+            connection.lending.open_once(shard);
+            self.balance(consumer);
+        }
+    }
+
     fn unregister(&mut self, to: Pending, route: Arc<str>) {
         self.leave(to.consumer, &route);
         self.ask(to, Request::Unregister { route }, None);

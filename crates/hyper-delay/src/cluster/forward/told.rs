@@ -72,8 +72,8 @@ impl Forwarder {
                 Reply::Registered { route, credit },
                 Some(connection),
             ) => {
-                connection.set_mode(route, *mode);
                 *credit = connection.lending.credit();
+                self.registered(pending.consumer, shard, route, *mode);
             }
             (What::Touch(named), Reply::Touched { deadline, .. }, Some(connection)) => {
                 let up = self.sessions[usize::from(shard.0)].up();
@@ -88,6 +88,9 @@ impl Forwarder {
                 if let Some(route) = pending.route.clone() {
                     self.leave(pending.consumer, &route);
                 }
+            }
+            (_, Reply::Unregistered { route, .. }, Some(_)) => {
+                self.leave(pending.consumer, route);
             }
             _ => {}
         }

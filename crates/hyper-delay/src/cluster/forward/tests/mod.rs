@@ -1,4 +1,5 @@
 mod deliveries;
+mod registrations;
 mod requests;
 mod sessions;
 mod untold;
