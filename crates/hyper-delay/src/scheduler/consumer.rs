@@ -33,7 +33,7 @@ pub(super) struct Consumer {
     /// receives no other copy of the id.
     lost: HashMap<Arc<str>, Copy>,
     /// Copies it left unanswered.
-    late: LateCopies,
+    late: LateCopies<Copy>,
     /// It left a copy unanswered, and has answered nothing since: chosen last until this moment.
     suspect_until: Option<Tick>,
     /// The routes that have something for it, in the order in which they are served when it has
@@ -244,7 +244,8 @@ impl Consumer {
 
     /// The latest round of a task, over all revisions, of which it left a copy unanswered.
     pub(super) fn late_attempt(&self, route: &str, id: &str) -> Option<u32> {
-        self.late.latest_attempt(route, id)
+        let late = self.late.of(id).filter(|copy| *copy.route == *route);
+        late.map(|copy| copy.attempt).max()
     }
 
     /// It is given a copy.
@@ -268,7 +269,7 @@ impl Consumer {
 
     /// Removes and returns the unanswered copy that a late answer names.
     pub(super) fn answered_late(&mut self, named: &Named) -> Option<Copy> {
-        self.late.answered(named)
+        self.late.take(&named.id, |copy| copy.is(named))
     }
 
     /// Removes and returns the lost copy that an answer names.
@@ -329,7 +330,7 @@ impl Consumer {
             return Overdue::Nothing;
         };
         self.suspect_until = Some(suspect_until);
-        let forgotten = self.late.add(id, Copy { end: None, ..copy });
+        let forgotten = self.add_late(id, Copy { end: None, ..copy });
         Overdue::Late { forgotten }
     }
 
@@ -362,13 +363,12 @@ impl Consumer {
     /// Removes and returns this copy, which it left unanswered.
     pub(super) fn take_late(&mut self, id: &str, this: &Copy) -> Option<Copy> {
         self.suspect_until = None;
-        self.late.take(id, this)
+        self.late.take(id, |copy| copy.is_same(this))
     }
 
-    /// Adds a copy that it has left unanswered. Returns the revision of the one that is forgotten
-    /// for that.
+    /// Adds an unanswered copy. Returns the revision of the one that is forgotten for it.
     pub(super) fn add_late(&mut self, id: Arc<str>, copy: Copy) -> Option<u64> {
-        self.late.add(id, copy)
+        self.late.add(id, copy).map(|forgotten| forgotten.seq)
     }
 
     /// What it has in flight.
@@ -391,7 +391,7 @@ impl Consumer {
             routes: self.routes,
             own_route: self.own_route,
             unanswered,
-            late: self.late.into_revisions().collect(),
+            late: self.late.into_copies().map(|copy| copy.seq).collect(),
         }
     }
 }

@@ -70,6 +70,8 @@ pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
     Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
 };
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use late::LateCopies;
 #[cfg(feature = "cli")]
 pub(crate) use operating::AUDIT;
 use operating::Unwritten;

@@ -38,9 +38,15 @@ impl Connection {
             accept: Accept::default(),
             opened: BTreeSet::new(),
             lending: Lending::new(credit),
-            deliveries: Deliveries::default(),
+            deliveries: Deliveries::new(credit),
             is_closing: false,
         }
+    }
+
+    /// Changes the credit. Balance afterwards.
+    pub(super) fn set_credit(&mut self, credit: u16) {
+        self.lending.set_credit(credit);
+        self.deliveries.set_credit(credit);
     }
 
     /// Adds a registration. Returns whether it is new.

@@ -13,11 +13,8 @@ use crate::{
     authority::Authority,
     cluster::ShardId,
     protocol::{Accept, Named},
-    scheduler::{Adopted, ConsumerId},
+    scheduler::{Adopted, ConsumerId, LateCopies},
 };
-
-/// The unanswered deliveries that are remembered after their time.
-const LATE: usize = 1_024;
 
 /// A delivery to a client.
 #[derive(Debug, Clone)]
@@ -99,18 +96,33 @@ pub(super) struct Held {
 
 /// See the [module](self). An id is delivered once at a time, so that an answer that names only the
 /// id is exact.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Deliveries {
     in_flight: BTreeMap<Arc<str>, Delivered>,
     held: BTreeMap<Arc<str>, VecDeque<Held>>,
-    /// Deliveries without an answer in their time, the latest last.
-    late: VecDeque<(Arc<str>, Delivered)>,
+    /// Deliveries without an answer in their time.
+    late: LateCopies<Delivered>,
     /// Deliveries that were given back or not sent and whose leader may not have been told so, and
-    /// what it is to be told, the latest last.
+    /// what it is to be told, the latest last. As many as of the late ones are remembered.
     unsaid: VecDeque<(Arc<str>, Delivered, ToLeader)>,
 }
 
 impl Deliveries {
+    /// Those of a connection with that credit.
+    pub(super) fn new(credit: u16) -> Self {
+        Self {
+            in_flight: BTreeMap::new(),
+            held: BTreeMap::new(),
+            late: LateCopies::new(credit),
+            unsaid: VecDeque::new(),
+        }
+    }
+
+    /// The connection has that credit from now on.
+    pub(super) fn set_credit(&mut self, credit: u16) {
+        self.late.raise_limit(credit);
+    }
+
     /// Adds a delivery. Returns it if it is the client's turn; otherwise it is held.
     pub(super) fn add(&mut self, id: &Arc<str>, held: Held, now: Tick) -> Option<Held> {
         if let Some(before) = self.in_flight.get(id) {
@@ -132,9 +144,7 @@ impl Deliveries {
         if self.named(named).is_some() {
             return self.in_flight.remove(&named.id);
         }
-        let mut late = self.late.iter();
-        let place = late.rposition(|(id, delivered)| *id == named.id && delivered.is(named))?;
-        self.late.remove(place).map(|(_, delivered)| delivered)
+        self.late.take(&named.id, |delivered| delivered.is(named))
     }
 
     /// Returns the delivery in flight that a request names.
@@ -164,7 +174,7 @@ impl Deliveries {
 
     /// An answer may not have taken effect: it can be repeated.
     pub(super) fn unanswered(&mut self, id: Arc<str>, delivered: Delivered) {
-        self.remember(id, delivered);
+        self.late.add(id, delivered);
     }
 
     /// Returns the next delivery of an id that the client can have now, which counts as in flight
@@ -229,7 +239,7 @@ impl Deliveries {
 
     /// The leader of a delivery cannot be told what has become of it now.
     pub(super) fn cannot_say(&mut self, id: &Arc<str>, delivered: Delivered, message: ToLeader) {
-        if self.unsaid.len() == LATE {
+        if self.unsaid.len() == self.late.limit() {
             self.unsaid.pop_front();
         }
         self.unsaid.push_back((id.clone(), delivered, message));
@@ -278,14 +288,7 @@ impl Deliveries {
 
     fn overdue(&mut self, id: &Arc<str>) {
         if let Some(delivered) = self.in_flight.remove(id) {
-            self.remember(id.clone(), delivered);
+            self.late.add(id.clone(), delivered);
         }
-    }
-
-    fn remember(&mut self, id: Arc<str>, delivered: Delivered) {
-        if self.late.len() == LATE {
-            self.late.pop_front();
-        }
-        self.late.push_back((id, delivered));
     }
 }

@@ -161,7 +161,7 @@ impl Forwarder {
             return self.reply_or_quiet(to, None);
         };
         if let Some(credit) = credit {
-            connection.lending.set_credit(credit);
+            connection.set_credit(credit);
         }
         let is_new = connection.add_route(&route, mode);
         if let Some(accept) = accept

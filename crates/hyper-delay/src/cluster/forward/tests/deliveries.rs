@@ -171,7 +171,7 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
 
 #[test]
 fn a_named_answer_takes_the_delivery_it_names() {
-    let mut deliveries = crate::cluster::forward::deliveries::Deliveries::default();
+    let mut deliveries = crate::cluster::forward::deliveries::Deliveries::new(10);
     let named = |id: &str, attempt| Named {
         id: id.into(),
         route: None,
@@ -199,6 +199,32 @@ fn a_named_answer_takes_the_delivery_it_names() {
     assert_eq!(deliveries.len(), 0);
     let late = deliveries.answered(&named("x", Some(2))).unwrap();
     assert_eq!((late.seq, &*late.route), (1, "r"));
+}
+
+#[test]
+fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    for credit in [5_000, 1] {
+        let register = format!(r#"{{"kind":"register","route_key":"r","credit":{credit}}}"#);
+        world.asks(&register);
+    }
+    for seq in 0..5_000 {
+        world.delivers(0, ("r", &format!("task-{seq}"), seq), 0);
+    }
+    world.effects();
+    world.now = 900;
+    let holds = world.holds();
+    world.told(0, "b", ToServing::Holds { epoch: 7, holds });
+    world.now = 31_000;
+    let connection = world.forwarder.connections.get_mut(&CLIENT).unwrap();
+    connection.deliveries.prune(at(31_000).monotonic);
+    let named = Named {
+        id: "task-0".into(),
+        route: None,
+        attempt: None,
+    };
+    assert!(connection.deliveries.answered(&named).is_some());
 }
 
 #[test]
