@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use race_wheel::Tick;
+
 use super::{
     Forwarder,
     deliveries::{Delivered, Held},
@@ -35,6 +37,10 @@ impl Forwarder {
     fn connection_told(&mut self, shard: ShardId, consumer: ConsumerId, told: Told) {
         match told {
             Told::Reply(number, reply) => self.answered(shard, number, reply),
+            Told::Touched(number, reply, until) => {
+                self.extended(shard, number, until);
+                self.answered(shard, number, reply);
+            }
             Told::Quiet(number) => {
                 if let Some(pending) = self.session(shard).pending.remove(&number) {
                     let message = Message::Quiet(pending.weight);
@@ -75,15 +81,6 @@ impl Forwarder {
                 *credit = connection.lending.credit();
                 self.registered(pending.consumer, shard, route, *mode);
             }
-            (What::Touch(named), Reply::Touched { deadline, .. }, Some(connection)) => {
-                let up = self.sessions[usize::from(shard.0)].up();
-                let delivered = connection.deliveries.named_mut(named);
-                if let (Some(up), Some(delivered), Some(deadline)) = (up, delivered, *deadline) {
-                    let until = self.now.tick_of(deadline);
-                    delivered.until = delivered.until.max(until);
-                    delivered.until_there = delivered.until_there.max(up.holds.there(until));
-                }
-            }
             (What::Register { is_new: true, .. }, Reply::Error(_), Some(_)) => {
                 if let Some(route) = pending.route.clone() {
                     self.leave(pending.consumer, &route);
@@ -95,6 +92,24 @@ impl Forwarder {
             _ => {}
         }
         self.reply(pending, reply);
+    }
+
+    /// The delivery that a client has touched ends then, on the clock of its leader. The wall clocks
+    /// of the two nodes can differ.
+    fn extended(&mut self, shard: ShardId, number: Number, until_there: Tick) {
+        let session = &self.sessions[usize::from(shard.0)];
+        let (Some(up), Some(pending)) = (session.up(), session.pending.get(&number)) else {
+            return;
+        };
+        let What::Touch(named) = &pending.what else {
+            return;
+        };
+        let connection = self.connections.get_mut(&pending.consumer);
+        let delivered = connection.and_then(|it| it.deliveries.named_mut(named));
+        if let Some(delivered) = delivered {
+            delivered.until = delivered.until.max(up.holds.here(until_there));
+            delivered.until_there = delivered.until_there.max(until_there);
+        }
     }
 
     /// News without a request: a route is taken.

@@ -195,11 +195,6 @@ impl Holds {
         let behind = self.at.since(there);
         Tick::new(self.asked.value().saturating_sub(behind))
     }
-
-    /// Converts a time of the serving node to one of the leader that is not earlier.
-    pub(crate) fn there(self, here: Tick) -> Tick {
-        self.at + here.since(self.asked)
-    }
 }
 
 /// From the leader of a shard to a serving node.
@@ -238,6 +233,8 @@ pub(crate) enum ToServing {
 pub(crate) enum Told {
     /// The answer to a request.
     Reply(Number, Reply),
+    /// The answer to a touch, and the new end of the time to answer on the clock of the leader.
+    Touched(Number, Reply, #[serde(with = "tick")] Tick),
     /// A request is done and has no answer.
     Quiet(Number),
     /// The answer to a question.

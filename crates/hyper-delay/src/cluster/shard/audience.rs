@@ -10,7 +10,7 @@ use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     clock::Now,
     cluster::{
-        forward::wire::{Copy, NotSent, ToLeader, ToServing, Told, Why},
+        forward::wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
         lease::Term,
         log::NodeName,
     },
@@ -329,7 +329,7 @@ impl<S: Store> Shard<S> {
     }
 
     /// Passes what the scheduler says to the nodes of the connections.
-    pub(super) fn tell(&mut self, messages: Vec<(ConsumerId, Message)>) {
+    pub(super) fn tell(&mut self, messages: Vec<(ConsumerId, Message)>, now: Now) {
         let after = self.applied();
         let Self {
             audience, effects, ..
@@ -342,7 +342,7 @@ impl<S: Store> Shard<S> {
             let told = match message {
                 Message::Reply { reply, weight, .. } => match weight {
                     0 => Told::News(reply),
-                    number => Told::Reply(number, reply),
+                    number => answer(number, reply, now),
                 },
                 Message::Quiet(number) => Told::Quiet(number),
                 Message::Credit(credit) => Told::Credit(credit),
@@ -374,10 +374,22 @@ impl<S: Store> Shard<S> {
                     }))
                 }
             };
-            if let Told::Reply(..) | Told::Quiet(_) = told {
+            if let Told::Reply(..) | Told::Touched(..) | Told::Quiet(_) = told {
                 audience.answered(consumer);
             }
             effects.told.push((peer, ToServing::Told(there, told)));
         }
+    }
+}
+
+/// Returns the answer to a request, with the deadline after a touch as a time that does not depend on
+/// the wall clock of the serving node.
+fn answer(number: Number, reply: Reply, now: Now) -> Told {
+    match reply {
+        Reply::Touched {
+            deadline: Some(deadline),
+            ..
+        } => Told::Touched(number, reply, now.tick_of(deadline)),
+        reply => Told::Reply(number, reply),
     }
 }

@@ -134,7 +134,7 @@ impl<S: Store> Shard<S> {
     pub(super) fn input(&mut self, input: Input, now: Now) {
         if let Some(leading) = &mut self.leading {
             leading.scheduler.handle(input, now);
-            self.collect();
+            self.collect(now);
         }
     }
 
@@ -149,7 +149,7 @@ impl<S: Store> Shard<S> {
         };
         // A part at a time: other work is not delayed.
         let counted = leading.forecast.count_on(&**self.replica.store());
-        self.collect();
+        self.collect(now);
         if let Err(error) = counted {
             self.stop(error);
         }
@@ -157,7 +157,7 @@ impl<S: Store> Shard<S> {
     }
 
     /// Takes what the scheduler wants to be done.
-    pub(super) fn collect(&mut self) {
+    fn collect(&mut self, now: Now) {
         let Some(leading) = &mut self.leading else {
             return;
         };
@@ -167,7 +167,7 @@ impl<S: Store> Shard<S> {
             failed,
         } = leading.scheduler.take_effects();
         leading.jobs.extend(jobs);
-        self.tell(messages);
+        self.tell(messages, now);
         if let Some(error) = failed {
             self.stop(error);
         }

@@ -287,3 +287,36 @@ fn a_leadership_hears_how_many_of_its_copies_have_arrived() {
         "{sent:?}"
     );
 }
+
+#[test]
+fn a_touch_extends_a_delivery_whatever_the_wall_clock_of_the_node_says() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    world.asks(r#"{"kind":"touch","id":"x"}"#);
+    world.effects();
+    let (named, until) = ("x", Tick::new(77 + 50_000 * MILLI));
+    let touched = Reply::Touched {
+        id: named.into(),
+        route: Some("r".into()),
+        attempt: Some(1),
+        // An hour ahead of the clock of this node.
+        deadline: Some(at(3_600_000).wall_millis()),
+    };
+    world.told(
+        0,
+        "b",
+        ToServing::Told(CLIENT, Told::Touched(1, touched, until)),
+    );
+    assert_eq!(world.replies(), ["touched"]);
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.effects();
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let left = sent.iter().find_map(|message| match message {
+        ToLeader::Adopted(CLIENT, adopted) => Some(adopted[0].left),
+        _ => None,
+    });
+    assert_eq!(left, Some(Duration::from_secs(50)));
+}

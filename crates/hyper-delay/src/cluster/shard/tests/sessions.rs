@@ -176,3 +176,29 @@ fn a_node_whose_link_breaks_while_it_ends_has_failed_nothing() {
     let all = copies.iter().map(|copy| (copy.id.to_string(), 2));
     assert_eq!(sent(&world), all.collect::<Vec<_>>());
 }
+
+#[test]
+fn a_touched_delivery_ends_then_on_the_clock_of_the_leader() {
+    let (mut world, copies) = two_copies();
+    world.now.wall_nanos += 7_000_000_000;
+    world.told.clear();
+    let delivery = crate::protocol::Named {
+        id: copies[0].id.clone(),
+        route: None,
+        attempt: None,
+    };
+    let extend_ms = Some(50_000);
+    world.asks(
+        4,
+        OfClient::Touch {
+            delivery,
+            extend_ms,
+        },
+    );
+    world.settle();
+    let until = world.told.iter().find_map(|told| match told {
+        ToServing::Told(CLIENT, Told::Touched(4, Reply::Touched { .. }, until)) => Some(*until),
+        _ => None,
+    });
+    assert_eq!(until, Some(world.now.after(Duration::from_secs(50))));
+}

@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (hello::FORMAT, hasher.digest()),
-        (1, 5_156_317_894_130_302_666)
+        (1, 11_931_219_086_060_642_803)
     );
 }
