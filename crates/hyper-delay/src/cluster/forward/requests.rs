@@ -8,6 +8,8 @@ use super::{
     session::{Contents, Pending, Queueable, What},
     wire::{Asked, ToLeader, Why},
 };
+#[cfg(test)]
+use crate::cluster::simulation::{Planted, is_planted};
 use crate::{
     access::{Denial, Grant, Right},
     cluster::{self, ShardId},
@@ -62,6 +64,10 @@ impl Forwarder {
 
     /// This node ends. Its connections close one by one, and what they have in flight has not failed.
     fn ending(&mut self) {
+        #[cfg(test)]
+        if is_planted(Planted::EndsInSilence) {
+            return;
+        }
         self.is_ending = true;
         for shard in (0..self.setup.shards).map(ShardId) {
             if self.session(shard).up().is_some() {

@@ -5,7 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use super::{node::DEDUPE_MILLIS, world::MILLI};
+use super::{
+    failures::{Failures, SentCopy},
+    node::DEDUPE_MILLIS,
+    world::MILLI,
+};
 use crate::{
     cluster::{ShardId, entry, log::Fence, shard::passed_on},
     ledger::Subject,
@@ -55,10 +59,12 @@ pub(super) struct Facts {
     leads: BTreeMap<ShardId, u64>,
     /// The leaderships that another node has taken over. No two shards have the same.
     taken_over: BTreeSet<u64>,
-    /// By connection, task, revision and round.
-    sent: BTreeMap<(ConsumerId, Arc<str>, u64, u32), Sent>,
+    sent: BTreeMap<SentCopy, Sent>,
     /// How many copies were in flight at planned ends.
     handed_over: u64,
+    /// Without faults: the least time to answer a delivery, in nanoseconds.
+    pub(super) time_to_answer: Option<u64>,
+    failures: Failures,
 }
 
 /// A delivery that a leader has sent.
@@ -93,6 +99,16 @@ impl Facts {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A client leaves its node: what it has fails.
+    pub(super) fn leaves(&mut self, consumer: ConsumerId) {
+        self.failures.leaves(consumer);
+    }
+
+    /// A client gives a delivery back.
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, id: &Arc<str>) {
+        self.failures.gives_back(consumer, id);
     }
 
     /// A leadership is taken over: nobody acts for it any more.
@@ -160,7 +176,7 @@ impl Facts {
     }
 
     /// An entry is in the journal, at the end.
-    pub(super) fn appended(&mut self, shard: ShardId, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn appended(&mut self, shard: ShardId, bytes: &[u8], at: u64) -> Result<(), String> {
         let header = entry::header(bytes).map_err(|error| error.to_string())?;
         if let Some((seq, hash, epoch)) = self.last.get(&shard) {
             if header.seq != seq + 1 || header.previous != *hash {
@@ -178,6 +194,12 @@ impl Facts {
             ));
         }
         self.handed_over += passed_on(bytes) as u64;
+        if let Some(time) = self.time_to_answer {
+            let early = at.saturating_sub(time);
+            let is_late = |copy: &SentCopy| self.sent.get(copy).is_none_or(|sent| sent.at <= early);
+            let sent = self.sent.keys();
+            self.failures.check(bytes, sent, is_late)?;
+        }
         let last = (header.seq, entry::hash(bytes), header.epoch);
         self.last.insert(shard, last);
         Ok(())

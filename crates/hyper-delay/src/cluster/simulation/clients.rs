@@ -34,6 +34,8 @@ pub(super) struct Clients {
     pub(super) clients: Vec<Client>,
     /// The number of the last connection.
     last: ConsumerId,
+    /// The processes that the connections are or were to.
+    pub(super) processes: BTreeMap<ConsumerId, Life>,
 }
 
 /// A client.
@@ -80,6 +82,7 @@ impl Clients {
             lazy: random.u8(0..40),
             clients,
             last: 0,
+            processes: BTreeMap::new(),
         }
     }
 
@@ -133,19 +136,12 @@ impl World {
                     self.leaves_a_route(client, consumer);
                     continue;
                 }
-                self.clients.clients[client].connection = None;
-                self.clients.clients[client].in_flight.clear();
-                if is_there {
-                    let closing = Event::Input(Input::Closing(consumer));
-                    self.after(0, Happening::Forwarder(life, closing));
-                    let closed = Event::Input(Input::Closed(consumer));
-                    let pause = self.random.u64(1..5 * MILLI);
-                    self.after(pause, Happening::Forwarder(life, closed));
-                }
+                self.facts.leaves(consumer);
+                self.disconnects(client, consumer, is_there.then_some(life));
             }
-            let nodes = 0..self.nodes.len();
-            let up = nodes.filter(|node| self.nodes[*node].process.is_some());
-            let up: Vec<usize> = up.collect();
+            let takes_clients =
+                |node: &usize| self.nodes[*node].process.is_some() && !self.nodes[*node].is_ending;
+            let up: Vec<usize> = (0..self.nodes.len()).filter(takes_clients).collect();
             let Some(node) = self.random.choice(up) else {
                 continue;
             };
@@ -153,6 +149,7 @@ impl World {
             self.clients.last += 1;
             let consumer = self.clients.last;
             self.clients.clients[client].connection = Some((consumer, life));
+            self.clients.processes.insert(consumer, life);
             let opened = Event::Input(Input::Opened(consumer));
             self.after(0, Happening::Forwarder(life, opened));
             if self.clients.consumes(client) {
@@ -163,6 +160,36 @@ impl World {
         }
         let pause = self.random.u64(10..100) * MILLI;
         self.after(pause, Happening::Clients);
+    }
+
+    /// The connection of a client is closed, which a process notices. Returns when that has done so.
+    fn disconnects(&mut self, client: usize, consumer: ConsumerId, from: Option<Life>) -> u64 {
+        self.clients.clients[client].connection = None;
+        self.clients.clients[client].in_flight.clear();
+        let Some(life) = from else {
+            return 0;
+        };
+        let closing = Event::Input(Input::Closing(consumer));
+        self.after(0, Happening::Forwarder(life, closing));
+        let closed = Event::Input(Input::Closed(consumer));
+        let pause = self.random.u64(1..5 * MILLI);
+        self.after(pause, Happening::Forwarder(life, closed));
+        pause
+    }
+
+    /// A process ends, and closes its connections. Returns when that is done.
+    pub(super) fn disconnects_all(&mut self, life: Life) -> u64 {
+        let ending = Event::Input(Input::Ending);
+        self.after(0, Happening::Forwarder(life, ending));
+        let mut last = 0;
+        for client in 0..self.clients.clients.len() {
+            if let Some((consumer, to)) = self.clients.clients[client].connection
+                && to == life
+            {
+                last = self.disconnects(client, consumer, Some(life)).max(last);
+            }
+        }
+        last
     }
 
     /// Now and then a client leaves a route, and registers it again a little later.

@@ -106,15 +106,22 @@ impl World {
         }
     }
 
-    /// Without faults, no client is sent what another one has and can still answer.
-    fn is_delivered_once(&mut self, id: &Arc<str>, seq: u64, sent: u64) {
-        // The copies of a hedged round overlap.
+    /// Returns the least time to answer a delivery, in histories without faults. `None` if the copies
+    /// of a hedged round overlap.
+    pub(super) fn time_to_answer(&self) -> Option<u64> {
         if self.faults != Faults::Harmless || self.options.hedge.is_some() {
-            return;
+            return None;
         }
         // All clocks can be fast by 60,000 ppm. A serving node counts the time to answer from
         // before the delivery was sent.
-        let time = self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST;
+        Some(self.options.ack_timeout * MILLI / 107 * 100 - 2 * SLOWEST)
+    }
+
+    /// Without faults, no client is sent what another one has and can still answer.
+    fn is_delivered_once(&mut self, id: &Arc<str>, seq: u64, sent: u64) {
+        let Some(time) = self.time_to_answer() else {
+            return;
+        };
         let clients = self.clients.clients.iter();
         let copies = clients.filter_map(|client| client.in_flight.get(id));
         // The later copy can come first.
@@ -172,8 +179,10 @@ impl World {
     ) {
         if self.clients.of(consumer) == Some(client) {
             self.clients.clients[client].in_flight.remove(id);
-            if let Request::Ack { .. } = answer {
-                self.may_end(id);
+            match answer {
+                Request::Ack { .. } => self.may_end(id),
+                Request::Nack { .. } => self.facts.gives_back(consumer, id),
+                _ => {}
             }
             self.forwarder(life, Some(asked(consumer, answer)));
         }

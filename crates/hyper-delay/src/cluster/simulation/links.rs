@@ -182,11 +182,26 @@ impl World {
         self.after(pause, Happening::Connect);
     }
 
+    /// Whether a process has a link to each other one.
+    pub(super) fn is_linked_to_all(&self, life: Life) -> bool {
+        (0..self.nodes.len()).all(|node| {
+            let (other, mut links) = (self.life(node), self.links.values());
+            node == life.node
+                || self.nodes[node].process.is_none()
+                || links.any(|link| link.serving == life && link.leading == other)
+        })
+    }
+
     /// A link breaks. Its ends notice it, sooner or later.
     pub(super) fn break_link(&mut self, peer: PeerId) {
         let Some(link) = self.links.remove(&peer) else {
             return;
         };
+        let is_ending = self.nodes[link.serving.node].is_ending;
+        if is_ending && (self.life(link.serving.node) == link.serving || link.arrives[0] > self.at)
+        {
+            self.cannot_say(link.serving);
+        }
         let most = if self.is_calm() { 5 } else { 700 };
         let late = self.random.u64(0..most) * MILLI;
         let name = self.nodes[link.leading.node].member.node.clone();

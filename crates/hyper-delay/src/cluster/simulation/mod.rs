@@ -7,6 +7,7 @@ mod clients;
 mod consumers;
 mod disks;
 mod events;
+mod failures;
 mod faults;
 mod links;
 mod network;
@@ -225,6 +226,11 @@ fn acks_of_earlier_leaderships_that_are_dropped_are_noticed() {
 #[test]
 fn a_planned_end_that_passes_nothing_on_is_noticed() {
     is_noticed(Planted::PassesNothingOn, Faults::Harmless, 53);
+}
+
+#[test]
+fn a_node_that_ends_without_saying_so_is_noticed() {
+    is_noticed(Planted::EndsInSilence, Faults::Harmless, 0);
 }
 
 #[test]

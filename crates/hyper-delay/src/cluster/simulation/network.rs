@@ -94,7 +94,7 @@ impl World {
             && self.log.last(fence.shard) != before
         {
             assert_eq!(answer, Answer::Appended(Appended::Done));
-            let facts = self.facts.appended(fence.shard, entry);
+            let facts = self.facts.appended(fence.shard, entry, self.at);
             self.check(facts);
             self.spread(fence.shard, || Event::Entries(vec![(*seq, entry.clone())]));
         }

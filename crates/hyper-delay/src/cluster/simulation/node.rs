@@ -116,6 +116,8 @@ pub(super) struct Node {
     pub(super) had: Vec<u64>,
     /// The same for the time since the last start.
     pub(super) has_had: Vec<u64>,
+    /// Its process ends as planned: no client connects to it any more.
+    pub(super) is_ending: bool,
     /// `None`: it is down.
     pub(super) process: Option<Process>,
     /// The number of starts. What was sent to an earlier process does not reach this one.
@@ -137,6 +139,7 @@ impl Node {
             disks: (0..shards).map(|_| Arc::default()).collect(),
             had: vec![0; shards.into()],
             has_had: vec![0; shards.into()],
+            is_ending: false,
             process: None,
             life: 0,
             stopped_until: 0,
@@ -153,6 +156,7 @@ impl Node {
     ) {
         let now = self.drift.now(at);
         self.life += 1;
+        self.is_ending = false;
         self.has_had.fill(0);
         for disk in self.disks.iter_mut().filter(|disk| disk.is_damaged()) {
             // It is moved aside.

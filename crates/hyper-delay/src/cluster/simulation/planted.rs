@@ -37,6 +37,8 @@ pub(in crate::cluster) enum Planted {
     AppliesInAnyOrder,
     /// An ack counts only if this leader has the delivery in flight.
     DropsOlderAcks,
+    /// A node that ends does not say so.
+    EndsInSilence,
     /// A planned end of a leadership passes nothing on.
     PassesNothingOn,
     /// The connections of a node are closed when its link breaks.

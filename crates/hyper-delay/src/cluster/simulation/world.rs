@@ -83,7 +83,7 @@ impl World {
         let mut facts = Facts::default();
         for shard in (0..charter.shards).map(ShardId) {
             let genesis = genesis(charter, shard).bytes;
-            facts.appended(shard, &genesis).expect("it is the first");
+            facts.appended(shard, &genesis, 0).expect("it is the first");
             log.create(shard, genesis);
         }
         // No clock is that wrong. It makes a missing margin show, which covers an eighth.
@@ -132,6 +132,7 @@ impl World {
             broken: None,
             traces: std::env::var_os("CLUSTER_TRACE").is_some(),
         };
+        world.facts.time_to_answer = world.time_to_answer();
         for node in 0..world.nodes.len() {
             world.after(0, Happening::Start(node));
         }
@@ -257,13 +258,27 @@ impl World {
         Ok(())
     }
 
-    /// Tells a process to lead no longer.
+    /// Tells a process to end: it closes its connections, and then leads no longer.
     pub(super) fn hand_over(&mut self, node: usize) {
-        if self.nodes[node].process.is_some() {
+        if self.nodes[node].process.is_some() && !self.nodes[node].is_ending {
             let life = self.life(node);
-            for shard in (0..self.charter.shards).map(ShardId) {
-                self.after(0, Happening::News(life, shard, Event::HandOver));
+            self.nodes[node].is_ending = true;
+            if !self.is_linked_to_all(life) {
+                self.cannot_say(life);
             }
+            let last = self.disconnects_all(life) + 1;
+            for shard in (0..self.charter.shards).map(ShardId) {
+                self.after(last, Happening::News(life, shard, Event::HandOver));
+            }
+        }
+    }
+
+    /// A process that ends may not have told all leaders so: what its connections have fails.
+    pub(super) fn cannot_say(&mut self, life: Life) {
+        let processes = self.clients.processes.iter();
+        let of_life = processes.filter(|(_, of)| **of == life);
+        for (consumer, _) in of_life {
+            self.facts.leaves(*consumer);
         }
     }
 

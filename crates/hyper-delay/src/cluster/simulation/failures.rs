@@ -1,0 +1,77 @@
+//! Rounds that fail: each has a delivery that was given back, whose connection was closed by its
+//! client, or whose time to answer is over. The planned end of a node is no such reason.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crate::{
+    cluster::entry::{self, Change},
+    record::{self, Name, key},
+    scheduler::ConsumerId,
+    store::Space,
+};
+
+/// A delivery: its connection, task, revision and round.
+pub(super) type SentCopy = (ConsumerId, Arc<str>, u64, u32);
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Failures {
+    /// How many rounds of each revision have failed.
+    failed: BTreeMap<u64, u32>,
+    left: BTreeSet<ConsumerId>,
+    given_back: BTreeSet<(ConsumerId, Arc<str>)>,
+}
+
+impl Failures {
+    /// A client leaves its node.
+    pub(super) fn leaves(&mut self, consumer: ConsumerId) {
+        self.left.insert(consumer);
+    }
+
+    /// A client gives a delivery back.
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, id: &Arc<str>) {
+        self.given_back.insert((consumer, id.clone()));
+    }
+
+    /// Checks the rounds that have failed by an entry.
+    pub(super) fn check<'a>(
+        &mut self,
+        bytes: &[u8],
+        sent: impl Iterator<Item = &'a SentCopy> + Clone,
+        is_late: impl Fn(&SentCopy) -> bool,
+    ) -> Result<(), String> {
+        let Ok((_, Change::Writes(batch))) = entry::decode(bytes) else {
+            return Ok(());
+        };
+        for (space, name, value) in batch.into_writes() {
+            let (Space::Names, Some((_, id)), Some(value)) = (space, key::name_of(&name), value)
+            else {
+                continue;
+            };
+            let Name { seq, failures, .. } = record::decode(&value).expect("it was encoded");
+            let before = self.failed.insert(seq, failures).unwrap_or(0);
+            if failures <= before {
+                continue;
+            }
+            let of_task = sent
+                .clone()
+                .filter(|(_, of, at, _)| (&**of, *at) == (id, seq));
+            let can_fail = of_task.filter(|copy| {
+                let (consumer, id, ..) = copy;
+                self.left.contains(consumer)
+                    || self.given_back.contains(&(*consumer, id.clone()))
+                    || is_late(copy)
+            });
+            let rounds: BTreeSet<u32> = can_fail.map(|(_, _, _, attempt)| *attempt).collect();
+            if rounds.len() < usize::try_from(failures).expect("it is small") {
+                return Err(format!(
+                    "{failures} rounds of {id} have failed, but only {rounds:?} had a reason"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
