@@ -100,7 +100,7 @@ pub(super) async fn serve_with(
     };
     let threads = OfNode {
         serving: Some(serving),
-        _runtime: runtime,
+        runtime,
     };
     front.serve(events, engine, threads, shutdown).await
 }
@@ -110,7 +110,7 @@ struct OfNode {
     /// `None`: it is stopped.
     serving: Option<Serving>,
     /// Dropped last: it runs the tasks of the node.
-    _runtime: NodeRuntime,
+    runtime: NodeRuntime,
 }
 
 impl Threads for OfNode {
@@ -131,6 +131,8 @@ impl Threads for OfNode {
     }
 
     async fn finish(self) -> Result<(), ServeError> {
+        // Its tasks are aborted, and have the stores until they have ended.
+        self.runtime.end().await;
         Ok(())
     }
 }

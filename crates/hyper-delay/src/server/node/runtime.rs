@@ -1,11 +1,14 @@
 //! The runtime of a node.
 
-use std::{io, panic};
+use std::{io, panic, time::Duration};
 
 use tokio::{
     runtime::{Builder, Runtime},
-    task::JoinSet,
+    task::{JoinSet, spawn_blocking},
 };
+
+/// The end of a node waits no longer for its runtime.
+const ENDING: Duration = Duration::from_secs(5);
 
 /// Runs the tasks of a node: its lease, etcd, its links and the syncs of its replicas.
 ///
@@ -34,6 +37,14 @@ impl NodeRuntime {
         })
     }
 
+    /// Ends the tasks, and waits until they have ended, for at most 5 seconds.
+    pub(super) async fn end(mut self) {
+        let runtime = self.runtime.take().expect("it ends once");
+        // To wait for its threads would block the runtime of the server.
+        let ending = spawn_blocking(move || runtime.shutdown_timeout(ENDING));
+        ending.await.expect("shutting a runtime down does not panic");
+    }
+
     /// Runs a future, and resumes its panic.
     ///
     /// # Cancel safety
@@ -55,7 +66,7 @@ impl NodeRuntime {
 
 impl Drop for NodeRuntime {
     fn drop(&mut self) {
-        // To wait for its threads would block the runtime of the server.
+        // As in `end`, which nothing waits for here.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

@@ -70,6 +70,8 @@ fn node_syncs_its_replicas_while_clients_occupy_the_blocking_threads() {
     let runtime = runtime();
     let handle = runtime.handle();
     let nodes = handle.block_on(runtime_task(handle, Nodes::start(1)));
+    // The start of the server needs that thread.
+    until(|| nodes.beat() > 0);
     let (release, released) = channel::<()>();
     let (tell, occupied) = channel();
     handle.spawn_blocking(move || {
