@@ -81,12 +81,18 @@ fn a_task_that_expired_in_flight_is_removed_when_its_time_to_answer_is_over() {
 
 #[test]
 fn a_task_that_expired_in_flight_is_removed_when_no_connection_has_it() {
-    let (mut world, consumer, adopted) = expired();
-    world.withhold(adopted.seq, adopted.left);
-    begin(&mut world, consumer);
-    world.gone(adopted.seq, adopted.attempt, false);
-    world.settle();
-    assert_eq!((rounds(&world), world.on_disk(Space::Tasks)), (vec![1], 0));
+    for has_consumer in [false, true] {
+        let (mut world, consumer, adopted) = expired();
+        world.withhold(adopted.seq, adopted.left);
+        begin(&mut world, consumer);
+        if !has_consumer {
+            world.input(Input::Closed(consumer));
+        }
+        world.gone(adopted.seq, adopted.attempt, false);
+        world.settle();
+        let is_there = world.on_disk(Space::Tasks);
+        assert_eq!((rounds(&world), is_there), (vec![1], 0), "{has_consumer}");
+    }
 }
 
 #[test]
