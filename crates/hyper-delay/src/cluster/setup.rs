@@ -81,7 +81,7 @@ mod tests {
 
     fn cluster(password_file: &Path) -> Cluster {
         let json = json!({"cluster": {
-            "etcd": ["https://a", "https://b"],
+            "etcd": ["https://a:2379", "https://b:2379"],
             "node": "n1",
             "advertise": "n1.internal:7002",
             "lease_ms": 800,
@@ -115,7 +115,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(&file, "s3cret\n").unwrap();
         let etcd = cluster(file.path()).etcd_config().unwrap();
-        assert_eq!(etcd.endpoints, ["https://a", "https://b"]);
+        assert_eq!(etcd.endpoints, ["https://a:2379", "https://b:2379"]);
         assert_eq!(etcd.lease, Duration::from_millis(800));
         assert_eq!(etcd.tls.ca, Some("ea".into()));
         let client = etcd.tls.client.unwrap();

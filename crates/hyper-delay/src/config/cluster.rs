@@ -18,10 +18,10 @@ pub(super) use read::read;
 /// The cluster to which a server belongs, and what it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cluster {
-    /// The URLs of the members of etcd, with `http` or `https`. At least one.
+    /// The URLs of the members of etcd, with `http` or `https` and a port. At least one.
     pub etcd: Vec<String>,
     /// The name of this node, which no other node of the cluster has: 1 to 64 letters, digits, `.`,
-    /// `-` and `_`.
+    /// `-` and `_`, of which the first is no `-`.
     pub node: String,
     /// The host and port under which other nodes reach this one. The port is not 0.
     pub advertise: String,

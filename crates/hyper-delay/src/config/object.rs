@@ -77,8 +77,8 @@ impl<'a> Fields<'a> {
         ConfigError::BadField {
             file: self.file.to_owned(),
             field: field.to_owned(),
-            value: value.to_string(),
-            cure,
+            value: without_users(&value.to_string()),
+            cure: without_users(&cure),
         }
     }
 
@@ -137,6 +137,18 @@ impl<'a> Part<'a> {
         self.take(field, read)?
             .ok_or_else(|| format!("{field} is missing in it: {}", self.wanted))
     }
+}
+
+/// Hides the users of the URLs in a text: they can have passwords.
+fn without_users(text: &str) -> String {
+    let mut parts = text.split("://");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |shown, part| {
+        let end = part.find(['/', '"', ' ']).unwrap_or(part.len());
+        let host = part[..end].rfind('@');
+        let hidden = if host.is_some() { "***" } else { "" };
+        format!("{shown}://{hidden}{}", &part[host.unwrap_or(0)..])
+    })
 }
 
 /// Returns the path of a file, or the cure.

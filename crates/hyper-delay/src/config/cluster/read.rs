@@ -62,11 +62,6 @@ fn endpoints(value: &Value) -> Result<Vec<String>, String> {
     const WANTED: &str = "give a list of the URLs of etcd's members, such as \
         [\"http://10.0.0.1:2379\"]";
     let list = value.as_array().filter(|list| !list.is_empty());
-    let endpoint = |entry: &Value| {
-        let url = entry.as_str().filter(|url| is_endpoint(url));
-        url.map(str::to_owned)
-            .ok_or_else(|| format!("{entry} in it: give a URL such as \"http://10.0.0.1:2379\""))
-    };
     let urls: Vec<String> = list
         .ok_or(WANTED)?
         .iter()
@@ -79,16 +74,33 @@ fn endpoints(value: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-/// Returns whether this is a URL of the scheme `http` or `https` with a host, and no path.
-fn is_endpoint(url: &str) -> bool {
-    let uri: Option<Uri> = url.parse().ok();
-    uri.is_some_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.host().is_some_and(|host| !host.is_empty())
-            && matches!(uri.path(), "" | "/")
-            && uri.query().is_none()
-            && !uri.authority().is_some_and(|it| it.as_str().contains('@'))
-    })
+fn endpoint(entry: &Value) -> Result<String, String> {
+    let url = entry.as_str().ok_or(URL);
+    url.and_then(|url| check_url(url).map(|()| url.to_owned()))
+        .map_err(|cure| format!("{entry} in it: {cure}"))
+}
+
+/// The cure of what is no URL.
+const URL: &str = "give a URL such as \"http://10.0.0.1:2379\"";
+
+/// Checks that this is a URL of the scheme `http` or `https` with a host and a port, and no path. The
+/// error is the cure.
+fn check_url(url: &str) -> Result<(), &'static str> {
+    let uri: Uri = url.parse().map_err(|_| URL)?;
+    let authority = uri.authority().ok_or(URL)?;
+    if authority.as_str().contains('@') {
+        return Err("name the user in etcd_user, and give the URL without one");
+    }
+    let is_url = matches!(uri.scheme_str(), Some("http" | "https"))
+        && !authority.host().is_empty()
+        && matches!(uri.path(), "" | "/")
+        && uri.query().is_none();
+    let port = authority.port_u16().filter(|port| *port != 0);
+    match (is_url, port) {
+        (false, _) => Err(URL),
+        (true, None) => Err("give its port, too, 1 to 65535: that of etcd is 2379"),
+        (true, Some(_)) => Ok(()),
+    }
 }
 
 fn is_https(url: &str) -> bool {
@@ -99,13 +111,17 @@ fn is_https(url: &str) -> bool {
 fn node(value: &Value) -> Result<String, String> {
     let is_name = |name: &&str| {
         (1..=64).contains(&name.len())
+            && !name.starts_with('-')
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
     };
     let name = value.as_str().filter(is_name);
-    name.map(str::to_owned)
-        .ok_or_else(|| "give a name of 1 to 64 letters, digits, \".\", \"-\" and \"_\"".to_owned())
+    name.map(str::to_owned).ok_or_else(|| {
+        "give a name of 1 to 64 letters, digits, \".\", \"-\" and \"_\", which does not begin with \
+             \"-\""
+            .to_owned()
+    })
 }
 
 fn advertise(value: &Value) -> Result<String, String> {

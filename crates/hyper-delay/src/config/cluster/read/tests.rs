@@ -54,7 +54,7 @@ fn three_fields_suffice() {
 #[test]
 fn every_field_is_read_and_printed() {
     let fields = json!({
-        "etcd": ["https://10.0.0.1:2379", "https://etcd.example", "https://[::1]:2379/"],
+        "etcd": ["https://10.0.0.1:2379", "https://etcd.example:443", "https://[::1]:2379/"],
         "node": "Node-1.b_c",
         "advertise": "a.internal:7002",
         "bind_addr": "0.0.0.0:7003",
@@ -83,7 +83,7 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
             &["etcd in it is \"http://a\": give a list"],
         ),
         (
-            json!({"etcd": ["http://a", "a:2379"]}),
+            json!({"etcd": ["http://a:2379", "a:2379"]}),
             &["\"a:2379\" in it: give a URL such as"],
         ),
         (
@@ -94,11 +94,23 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
             json!({"etcd": ["http://a/b"]}),
             &["\"http://a/b\" in it: give"],
         ),
-        (json!({"etcd": ["http://u:p@a"]}), &["in it: give a URL"]),
+        (
+            json!({"etcd": ["http://u:p@a:2379"]}),
+            &["\"http://***@a:2379\" in it: name the user in etcd_user"],
+        ),
+        (
+            json!({"etcd": ["http://a"]}),
+            &["\"http://a\" in it: give its port, too"],
+        ),
+        (
+            json!({"etcd": ["http://a:65536"]}),
+            &["in it: give its port, too, 1 to 65535"],
+        ),
+        (json!({"etcd": ["http://a:0"]}), &["in it: give its port"]),
         (json!({"etcd": ["http://a?b"]}), &["in it: give a URL"]),
         (
-            json!({"etcd": ["http://a", "http://b", "http://a"]}),
-            &["\"http://a\" is given twice in it: give it once"],
+            json!({"etcd": ["http://a:1", "http://b:1", "http://a:1"]}),
+            &["\"http://a:1\" is given twice in it: give it once"],
         ),
         (
             json!({"node": ""}),
@@ -109,6 +121,10 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
             &["node in it is \"a/b\": give a name"],
         ),
         (json!({"node": "ä"}), &["node in it is \"ä\": give a name"]),
+        (
+            json!({"node": "-a"}),
+            &["node in it is \"-a\": give a name", "does not begin with"],
+        ),
         (json!({"node": long}), &["give a name of 1 to 64 letters"]),
         (
             json!({"advertise": "a"}),
@@ -156,8 +172,8 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
             &["cert is missing in it"],
         ),
         (
-            json!({"etcd_tls": {"ca": "c"}, "etcd": ["https://a", "http://b"]}),
-            &["\"http://b\" does not use TLS: begin the URL with https://"],
+            json!({"etcd_tls": {"ca": "c"}, "etcd": ["https://a:1", "http://b:1"]}),
+            &["\"http://b:1\" does not use TLS: begin the URL with https://"],
         ),
         (
             json!({"etcd_user": {"name": "a", "password": "b"}}),
