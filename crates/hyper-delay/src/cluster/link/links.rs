@@ -51,20 +51,24 @@ type Wanted = Option<Arc<str>>;
 pub(crate) struct Links {
     endpoint: Arc<Endpoint>,
     runtime: Handle,
+    is_node: watch::Receiver<bool>,
     tell: Arc<dyn Fn(News) + Send + Sync>,
     addresses: Addresses,
     nodes: BTreeMap<NodeName, (watch::Sender<Wanted>, AbortHandle)>,
 }
 
 impl Links {
-    /// The links run on the current runtime. `tell` must not block.
+    /// The links run on the current runtime, and begin once `is_node` says so: a second process of
+    /// a node would take the place of the first one. `tell` must not block.
     pub(crate) fn new(
         endpoint: Arc<Endpoint>,
+        is_node: watch::Receiver<bool>,
         tell: impl Fn(News) + Send + Sync + 'static,
     ) -> Self {
         Self {
             endpoint,
             runtime: Handle::current(),
+            is_node,
             tell: Arc::new(tell),
             addresses: Addresses::default(),
             nodes: BTreeMap::new(),
@@ -99,7 +103,12 @@ impl Links {
                 wanted: receiver,
                 tell: self.tell.clone(),
             };
-            let task = self.runtime.spawn(link.keep());
+            let mut is_node = self.is_node.clone();
+            let task = self.runtime.spawn(async move {
+                if is_node.wait_for(|it| *it).await.is_ok() {
+                    link.keep().await;
+                }
+            });
             self.nodes.insert(node, (sender, task.abort_handle()));
         }
     }

@@ -2,18 +2,22 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
-use super::Terms;
 use crate::cluster::log::{Answer, Log, Member, Request, Unanswered};
 
 /// Makes the address of this node known, if the cluster knows another one. Cancel safe.
 ///
-/// Waits for the first term: another process may have the configuration or the data directory of
-/// this node by mistake, and only the one that has the lease is the node.
-pub(super) async fn tell(log: &impl Log, own: &Member, terms: &Terms, pause: Duration) {
-    while terms.current().is_none() {
-        sleep(pause).await;
+/// Waits for the first term, which `is_node` tells: another process may have the configuration or
+/// the data directory of this node by mistake, and only the one that has the lease is the node.
+pub(super) async fn tell(
+    log: &impl Log,
+    own: &Member,
+    mut is_node: watch::Receiver<bool>,
+    pause: Duration,
+) {
+    if is_node.wait_for(|it| *it).await.is_err() {
+        return;
     }
     while let Err(error) = compare(log, own).await {
         tracing::debug!(%error, "the address of this node may not be known yet");
@@ -41,15 +45,10 @@ async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
 
 #[cfg(test)]
 mod tests {
-    use race_wheel::Tick;
     use tokio::time::timeout;
 
     use super::*;
-    use crate::cluster::{
-        Charter,
-        lease::Term,
-        log::{LeaseId, fake_async::SharedLog},
-    };
+    use crate::cluster::{Charter, log::fake_async::SharedLog};
 
     const PAUSE: Duration = Duration::from_millis(10);
 
@@ -74,15 +73,13 @@ mod tests {
             shards: 1,
         });
         log.carry_out(&Request::Join(at("a:1")));
-        let (connection, terms, own) = (log.connect(PAUSE), Terms::default(), at("a:2"));
-        let telling = tell(&*connection, &own, &terms, PAUSE);
+        let (connection, own) = (log.connect(PAUSE), at("a:2"));
+        let (begin, is_node) = watch::channel(false);
+        let telling = tell(&*connection, &own, is_node, PAUSE);
         tokio::pin!(telling);
         timeout(100 * PAUSE, &mut telling).await.unwrap_err();
         assert_eq!(known(&log), [at("a:1")]);
-        terms.publish(Some(Term {
-            lease: LeaseId(1),
-            until: Tick::new(1),
-        }));
+        begin.send_replace(true);
         // What is not answered is said again.
         connection.cut(true);
         timeout(100 * PAUSE, &mut telling).await.unwrap_err();
@@ -97,12 +94,8 @@ mod tests {
             cluster: 1,
             shards: 1,
         });
-        let terms = Terms::default();
-        terms.publish(Some(Term {
-            lease: LeaseId(1),
-            until: Tick::new(1),
-        }));
-        tell(&*log.connect(PAUSE), &at("a:1"), &terms, PAUSE).await;
+        let (_begin, is_node) = watch::channel(true);
+        tell(&*log.connect(PAUSE), &at("a:1"), is_node, PAUSE).await;
         assert_eq!(known(&log), []);
     }
 }

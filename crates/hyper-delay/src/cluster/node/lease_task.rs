@@ -10,7 +10,7 @@ use crate::{
     cluster::{
         calls::Calls,
         lease::{Lease, Term},
-        log::Log,
+        log::{Announced, Answer, Beat, Log, Unanswered},
     },
 };
 
@@ -46,6 +46,7 @@ async fn keep_alive(
 ) {
     let mut calls = Calls::default();
     let mut has_failed = false;
+    let mut rival = Rival::default();
     loop {
         let now = clock.now();
         let asked = lease.request(|| calls.next(), now);
@@ -63,12 +64,38 @@ async fn keep_alive(
             tracing::warn!(%error, "etcd does not answer: the lease of this node is at risk");
         }
         has_failed = answer.is_err();
+        if rival.shows(&answer) {
+            tracing::warn!(
+                "another process has the name of this node, and keeps its lease: this one waits"
+            );
+        }
         lease.answered(call, &answer, now);
         let term = lease.term();
         terms.publish(term);
         if is_new(before, term.filter(|term| term.holds(now))) {
             taken();
         }
+    }
+}
+
+/// Another process with the name of this node.
+#[derive(Debug, Default)]
+struct Rival {
+    /// The heartbeat that the last announcement has found.
+    beat: Option<Beat>,
+    is_known: bool,
+}
+
+impl Rival {
+    /// Returns whether an answer shows for the first time that there is one: a heartbeat in the way
+    /// goes on. That of a process that has ended does not.
+    fn shows(&mut self, answer: &Result<Answer, Unanswered>) -> bool {
+        let Ok(Answer::Announced(Announced::Not(Some(beat)))) = answer else {
+            return false;
+        };
+        let before = self.beat.replace(*beat);
+        let goes_on = |before: Beat| before.lease == beat.lease && before.revision != beat.revision;
+        before.is_some_and(goes_on) && !std::mem::replace(&mut self.is_known, true)
     }
 }
 
@@ -162,6 +189,29 @@ mod tests {
         until(|| taken.load(Ordering::Relaxed) > before && holds()).await;
         let second = terms.current().expect("it holds").lease;
         assert!(second > first, "{second:?} is a new one");
+    }
+
+    #[test]
+    fn a_heartbeat_that_goes_on_shows_another_process_once() {
+        let beat = |lease, revision| {
+            Ok(Answer::Announced(Announced::Not(Some(Beat {
+                lease: LeaseId(lease),
+                revision,
+                ttl: LEASE,
+            }))))
+        };
+        let mut rival = Rival::default();
+        let answers = [
+            (beat(5, 10), false),
+            (beat(5, 10), false),
+            (beat(6, 11), false),
+            (Err(Unanswered("no answer".into())), false),
+            (beat(6, 12), true),
+            (beat(6, 13), false),
+        ];
+        for (answer, shows) in answers {
+            assert_eq!(rival.shows(&answer), shows, "{answer:?}");
+        }
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ pub(super) fn names(members: &[Member]) -> Arc<[NodeName]> {
 /// can be lost. Tells the front of `known`, and both of every change, until the future is dropped.
 pub(super) async fn follow(
     log: Arc<impl Log>,
+    own: &NodeName,
     (shards, mut front): (Arc<[ShardHandle]>, impl Front),
     changed: Arc<Notify>,
     mut known: Arc<[Member]>,
@@ -38,6 +39,9 @@ pub(super) async fn follow(
                 let names = names(&members);
                 if names != self::names(&known) {
                     tracing::info!(members = %names.join(","), "the cluster has these nodes");
+                    if !names.contains(own) {
+                        tracing::warn!("this node was removed from its cluster: stop it");
+                    }
                     for shard in shards.iter() {
                         shard.event(Event::Members(names.clone()));
                     }

@@ -31,7 +31,7 @@ use tokio::{
     sync::{
         Notify,
         mpsc::{UnboundedReceiver, UnboundedSender},
-        oneshot,
+        oneshot, watch,
     },
     task::AbortHandle,
 };
@@ -90,6 +90,8 @@ pub(crate) struct NodeConfig {
 pub(crate) struct Node {
     shards: Arc<[ShardHandle]>,
     terms: Arc<Terms>,
+    /// Whether this process is the node: it has had the lease.
+    is_node: watch::Receiver<bool>,
     tasks: Vec<AbortHandle>,
     /// Tells the task of the lease to give it up. `None`: it was told.
     leave: Option<oneshot::Sender<()>>,
@@ -134,9 +136,11 @@ impl Node {
             directory: opened.directory,
         });
         let (tell, ends) = ends::channel();
+        let (become_node, is_node) = watch::channel(false);
         let mut node = Self {
             shards: [].into(),
             terms: terms.clone(),
+            is_node: is_node.clone(),
             tasks: Vec::new(),
             leave: None,
             ends,
@@ -172,7 +176,10 @@ impl Node {
         let member = config.member;
         let lease = Lease::new(config.lease, member.clone(), LeaseId(first), clock.now());
         let shards = node.shards.clone();
-        let taken = move || shards.iter().for_each(|shard| shard.mail(Mail::Look));
+        let taken = move || {
+            become_node.send_replace(true);
+            shards.iter().for_each(|shard| shard.mail(Mail::Look));
+        };
         let (leave, leaving) = oneshot::channel();
         node.leave = Some(leave);
         let keeping = lease_task::keep(log.clone(), lease, clock, terms.clone(), taken, leaving);
@@ -184,8 +191,8 @@ impl Node {
         node.task("watch", &tell, watching);
         let told = (node.shards.clone(), front);
         let following = async move {
-            let telling = address::tell(&*log, &member, &terms, pause);
-            let following = members::follow(log.clone(), told, changed, known, ttl);
+            let telling = address::tell(&*log, &member, is_node, pause);
+            let following = members::follow(log.clone(), &member.node, told, changed, known, ttl);
             tokio::join!(telling, following);
         };
         node.task("members", &tell, following);
@@ -229,6 +236,12 @@ impl Node {
     /// Returns the term of this node, for what is written to sockets.
     pub(crate) const fn terms(&self) -> &Arc<Terms> {
         &self.terms
+    }
+
+    /// Returns whether this process has had the lease of the node: another one may have its name by
+    /// mistake.
+    pub(crate) fn is_node(&self) -> watch::Receiver<bool> {
+        self.is_node.clone()
     }
 
     /// Whether the wall clock of this node is known to be wrong, as

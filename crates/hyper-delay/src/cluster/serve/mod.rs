@@ -182,7 +182,7 @@ impl Serving {
         let listener = listener.giving(started.giver());
         let own_routes: Arc<OwnRoutes> = Arc::default();
         let of_links = events.clone();
-        let links = Links::new(endpoint, move |news| {
+        let links = Links::new(endpoint, started.is_node(), move |news| {
             // The forwarder is gone when the node ends.
             let _ = of_links.send(Event::Cluster(News::Link(news)));
         });

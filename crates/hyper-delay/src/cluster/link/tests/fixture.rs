@@ -5,7 +5,10 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{ReadHalf, WriteHalf},
     net::TcpStream,
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    sync::{
+        mpsc::{UnboundedReceiver, unbounded_channel},
+        watch,
+    },
     task::AbortHandle,
     time::timeout,
 };
@@ -111,7 +114,8 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
         let _ = tell.send((shard, event));
     });
     let (tell, news) = unbounded_channel();
-    let links = Links::new(endpoint.clone(), move |news| {
+    let (_, is_node) = watch::channel(true);
+    let links = Links::new(endpoint.clone(), is_node, move |news| {
         let _ = tell.send(news);
     });
     TestNode {

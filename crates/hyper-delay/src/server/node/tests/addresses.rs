@@ -59,6 +59,36 @@ async fn second_process_of_a_living_node_does_not_change_its_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn second_process_of_a_living_node_takes_no_links_from_it() {
+    let nodes = Nodes::start(2).await;
+    let addresses: Vec<_> = (0..2).map(|node| nodes.address(node)).collect();
+    let at = later();
+    let schedules = move |insists: bool| {
+        for address in &addresses {
+            let mut producer = Peer::connect(*address);
+            for route in routes() {
+                let request = schedule(&route, "x", at);
+                let reply = match insists {
+                    true => insist(&mut producer, &request),
+                    false => producer.ask(&request),
+                };
+                assert_eq!(reply["kind"], "ack", "{reply}");
+            }
+        }
+    };
+    let settled = schedules.clone();
+    blocking(move || settled(true)).await;
+    let disk = tempfile::tempdir().unwrap();
+    let data_dir = disk.path().join("db");
+    let second = nodes.process(1, free_address().await, data_dir).await;
+    sleep(2 * LEASE).await;
+    blocking(move || schedules(false)).await;
+    second.server.abort();
+    let _ = second.server.await;
+    nodes.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn new_address_of_a_node_becomes_known_once_it_has_its_lease() {
     let mut nodes = Nodes::start(1).await;
     nodes.has_lease(0).await;
