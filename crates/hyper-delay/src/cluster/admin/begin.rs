@@ -114,6 +114,7 @@ impl<L: Log> Admin<L> {
             }
             self.tell(Request::Trim {
                 shard: fence.shard,
+                from: 0,
                 below: Beginning::LAST,
             })
             .await?;

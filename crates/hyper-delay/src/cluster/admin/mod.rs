@@ -106,7 +106,8 @@ impl<L: Log> Admin<L> {
         .await
     }
 
-    /// Returns the extent of a journal, and its entries from a place on.
+    /// Returns the extent of a journal, if its entries are read from `u64::MAX` on, and otherwise
+    /// these.
     pub(crate) async fn tail(&self, shard: ShardId, from: u64) -> Result<Tail, AdminError> {
         let node = NodeName::from("");
         self.ask(Request::Tail { shard, from, node }, |answer| match answer {
@@ -117,7 +118,8 @@ impl<L: Log> Admin<L> {
     }
 
     async fn first(&self, shard: ShardId) -> Result<(u64, Arc<[u8]>), AdminError> {
-        self.ask(Request::First(shard), |answer| match answer {
+        let request = Request::First { shard, from: 0 };
+        self.ask(request, |answer| match answer {
             Answer::First(seq, entry) => Some((seq, entry)),
             _ => None,
         })

@@ -116,14 +116,14 @@ impl FakeLog {
                 Answer::Appended(self.append(fence, *seq, entry))
             }
             Request::Tail { shard, from, node } => Answer::Tail(self.tail(*shard, *from, node)),
-            Request::First(shard) => {
-                let journal = &self.shards[shard].journal;
-                let (seq, entry) = journal.first_key_value().expect("a journal is never empty");
+            Request::First { shard, from } => {
+                let mut journal = self.shards[shard].journal.range(from..);
+                let (seq, entry) = journal.next().expect("a journal is never empty");
                 Answer::First(*seq, entry.clone())
             }
-            Request::Trim { shard, below } => {
+            Request::Trim { shard, from, below } => {
                 let journal = &mut self.shards.entry(*shard).or_default().journal;
-                *journal = journal.split_off(below);
+                journal.retain(|seq, _| !(*from..*below).contains(seq));
                 Answer::Done
             }
             Request::Report {
@@ -250,10 +250,15 @@ impl FakeLog {
             bytes += entry.len();
             is_first || bytes <= PAGE
         });
+        let before = from.saturating_sub(1);
+        let has_before = shard.journal.contains_key(&before);
         Tail {
             led: shard.leader.as_ref().map(|leader| self.led(leader)),
             reported: shard.reports.get(node).copied(),
-            first: seq(shard.journal.first_key_value()),
+            first: match has_before {
+                true => before,
+                false => seq(shard.journal.first_key_value()),
+            },
             last: seq(shard.journal.last_key_value()),
             entries: entries.map(|(seq, entry)| (*seq, entry.clone())).collect(),
         }

@@ -154,17 +154,24 @@ pub(crate) enum Request {
     Tail {
         /// The shard.
         shard: ShardId,
-        /// The place. Entries before it are not returned.
+        /// The place. Entries before it are not returned. `u64::MAX`: none is.
         from: u64,
         /// The node that asks.
         node: NodeName,
     },
     /// The first entry of the journal, as of now.
-    First(ShardId),
+    First {
+        /// The shard.
+        shard: ShardId,
+        /// All entries before this place are known to be removed. 0: nothing is known.
+        from: u64,
+    },
     /// Removes the entries before a place.
     Trim {
         /// The shard.
         shard: ShardId,
+        /// All entries before this place are known to be removed. 0: nothing is known.
+        from: u64,
         /// The place of the first entry that stays.
         below: u64,
     },
@@ -260,7 +267,8 @@ pub(crate) enum Appended {
 pub(crate) struct Tail {
     /// Who leads the shard.
     pub led: Option<Led>,
-    /// The place of the first entry of the journal.
+    /// The place of the first entry of the journal, or the place before the one that was asked for
+    /// if that is there.
     pub first: u64,
     /// The place of its last entry.
     pub last: u64,

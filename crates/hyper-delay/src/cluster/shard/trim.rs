@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct Trimming {
     /// The first entry, and the bytes of all entries before it.
     first: Option<(u64, u64)>,
+    /// All entries before this one are removed.
+    from: u64,
     /// What the nodes have reported. Looked at once.
     reports: Option<Vec<(NodeName, u64)>>,
     asked: Option<(CallId, Asked)>,
@@ -35,7 +37,7 @@ pub(super) struct Trimming {
 enum Asked {
     First,
     Reports,
-    Trim,
+    Trim { below: u64 },
 }
 
 impl Trimming {
@@ -44,6 +46,7 @@ impl Trimming {
             && let Ok(header) = entry::header(entry)
         {
             self.first = Some((seq, header.offset));
+            self.from = seq;
         }
     }
 
@@ -54,8 +57,12 @@ impl Trimming {
     }
 
     pub(super) fn trimmed(&mut self, call: CallId) {
-        if self.took(call, Asked::Trim) {
+        if let Some((asked, Asked::Trim { below })) = self.asked
+            && asked == call
+        {
+            self.asked = None;
             self.first = None;
+            self.from = below;
         }
     }
 
@@ -86,7 +93,7 @@ impl<S: Store> Shard<S> {
     pub(super) fn trim(&mut self, now: Now) {
         let applied = self.replica.applied();
         let trimming = &mut self.trimming;
-        let first = trimming.first;
+        let (first, from) = (trimming.first, trimming.from);
         let bytes = first.map(|(_, offset)| applied.end.saturating_sub(offset));
         if bytes.is_some_and(|bytes| bytes <= self.setup.retention) {
             trimming.is_full = false;
@@ -99,7 +106,7 @@ impl<S: Store> Shard<S> {
         let (request, kind) = match (first, trimming.reports.take()) {
             (None, _) if now.monotonic >= trimming.next => {
                 trimming.next = now.after(self.setup.lease / 64);
-                (Request::First(shard), Asked::First)
+                (Request::First { shard, from }, Asked::First)
             }
             (None, _) => return,
             (Some((seq, offset)), Some(reports)) => {
@@ -113,7 +120,7 @@ impl<S: Store> Shard<S> {
                     self.trimming.is_full = journal.bytes > self.setup.retention;
                     return;
                 }
-                (Request::Trim { shard, below }, Asked::Trim)
+                (Request::Trim { shard, from, below }, Asked::Trim { below })
             }
             (Some(_), None) if now.monotonic >= trimming.next => {
                 trimming.next = now.after(self.setup.sync_interval);

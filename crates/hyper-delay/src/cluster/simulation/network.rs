@@ -38,7 +38,7 @@ impl World {
             *synced = process.shards[usize::from(shard.0)].applied();
         }
         if self.planted == Planted::TrimsPastMajority
-            && let Request::Trim { shard, below } = &mut request
+            && let Request::Trim { shard, below, .. } = &mut request
         {
             let process = self.nodes[life.node].process.as_ref().expect("it runs");
             *below = process.shards[usize::from(shard.0)].applied();

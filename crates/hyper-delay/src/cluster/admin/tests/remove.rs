@@ -89,7 +89,11 @@ async fn trimmed() -> Admin<Memory> {
     admin.report(1, "b", 2, 10);
     admin.report(1, "c", 3, 6);
     let shard = ShardId(1);
-    admin.carry_out(&Request::Trim { shard, below: 8 });
+    admin.carry_out(&Request::Trim {
+        shard,
+        from: 0,
+        below: 8,
+    });
     admin
 }
 

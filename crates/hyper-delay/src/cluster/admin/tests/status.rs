@@ -133,7 +133,11 @@ async fn node_that_needs_a_snapshot_is_noted() {
     }
     admin.report(0, "a", 1, 9);
     admin.report(0, "b", 2, 4);
-    admin.carry_out(&Request::Trim { shard, below: 5 });
+    admin.carry_out(&Request::Trim {
+        shard,
+        from: 0,
+        below: 5,
+    });
     let status = || async { admin.alive(&BOTH, admin.status()).await.unwrap() };
     assert_eq!(status().await.notes(), [""; 0], "entry 5 is there");
     assert_eq!(
@@ -141,7 +145,11 @@ async fn node_that_needs_a_snapshot_is_noted() {
         None,
         "the entries are no real ones"
     );
-    admin.carry_out(&Request::Trim { shard, below: 6 });
+    admin.carry_out(&Request::Trim {
+        shard,
+        from: 0,
+        below: 6,
+    });
     assert_eq!(
         status().await.notes(),
         [

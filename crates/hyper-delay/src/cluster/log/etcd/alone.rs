@@ -126,7 +126,7 @@ impl Writer {
             entry,
         } = self;
         let begin = Instant::now();
-        let mut took = Vec::new();
+        let (mut took, mut trimmed) = (Vec::new(), 0);
         for seq in next.. {
             let sent = Instant::now();
             if begin.elapsed() >= time {
@@ -141,7 +141,13 @@ impl Writer {
             // The journal of a cluster in good health is short.
             if seq % 100 == 0 {
                 let shard = fence.shard;
-                log.call(Request::Trim { shard, below: seq }).await?;
+                let trim = Request::Trim {
+                    shard,
+                    from: trimmed,
+                    below: seq,
+                };
+                log.call(trim).await?;
+                trimmed = seq;
             }
         }
         Ok(took)

@@ -154,12 +154,18 @@ impl<'a, L: Log> Node<'a, L> {
     }
 
     pub(crate) async fn first(&self) -> (u64, Arc<[u8]>) {
-        answered!(self, Request::First(SHARD), Answer::First(seq, entry) => (seq, entry))
+        self.first_from(0).await
     }
 
-    pub(crate) async fn trim(&self, below: u64) {
+    pub(crate) async fn first_from(&self, from: u64) -> (u64, Arc<[u8]>) {
         let shard = SHARD;
-        answered!(self, Request::Trim { shard, below }, Answer::Done => ());
+        let request = Request::First { shard, from };
+        answered!(self, request, Answer::First(seq, entry) => (seq, entry))
+    }
+
+    pub(crate) async fn trim(&self, from: u64, below: u64) {
+        let shard = SHARD;
+        answered!(self, Request::Trim { shard, from, below }, Answer::Done => ());
     }
 
     pub(crate) async fn report(&self, synced: u64) -> bool {

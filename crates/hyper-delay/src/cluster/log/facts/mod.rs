@@ -197,7 +197,8 @@ pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
         let (mut from, mut parts) = (begin, 0);
         while from <= LAST {
             let tail = a.tail(from).await;
-            assert_eq!((tail.first, tail.last), (0, LAST));
+            let first = from.saturating_sub(1);
+            assert_eq!((tail.first, tail.last), (first, LAST));
             let bytes: usize = tail.entries.iter().map(|(_, entry)| entry.len()).sum();
             assert!(bytes < 4 << 20, "{bytes}");
             assert!(!tail.entries.is_empty());
@@ -210,9 +211,9 @@ pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {
         }
         assert!(parts > 1);
     }
-    for beyond in [LAST + 1, 1_000, u64::MAX] {
+    for (beyond, first) in [(LAST + 1, LAST), (LAST + 2, 0), (1_000, 0), (u64::MAX, 0)] {
         let tail = a.tail(beyond).await;
-        assert_eq!((tail.first, tail.last), (0, LAST));
+        assert_eq!((tail.first, tail.last), (first, LAST), "{beyond}");
         assert_eq!(tail.entries, []);
     }
 }
@@ -223,12 +224,29 @@ pub(crate) async fn trimmed_entries_do_not_come_back(log: &impl Log) {
     for seq in 1..=5 {
         assert_eq!(a.append(fence, seq, &entry("it")).await, Appended::Done);
     }
-    a.trim(4).await;
-    a.trim(2).await;
-    a.trim(4).await;
-    assert_eq!(a.first().await, (4, entry("it")));
-    let tail = a.tail(4).await;
-    assert_eq!((tail.first, tail.last, tail.entries.len()), (4, 5, 2));
+    a.trim(0, 3).await;
+    a.trim(3, 4).await;
+    // Late and repeated.
+    for (from, below) in [(0, 2), (3, 4), (0, 4), (4, 4), (4, 2)] {
+        a.trim(from, below).await;
+    }
+    for from in [0, 3, 4] {
+        assert_eq!(a.first_from(from).await, (4, entry("it")));
+    }
+    for (from, first) in [
+        (0, 4),
+        (3, 4),
+        (4, 4),
+        (5, 4),
+        (6, 5),
+        (7, 4),
+        (u64::MAX, 4),
+    ] {
+        let tail = a.tail(from).await;
+        assert_eq!((tail.first, tail.last), (first, 5), "{from}");
+        let entries = 6_u64.saturating_sub(from.max(4));
+        assert_eq!(tail.entries.len() as u64, entries, "{from}");
+    }
     for late in 1..=3 {
         assert_eq!(
             a.append(fence, late, &entry("it")).await,

@@ -53,12 +53,18 @@ pub(super) async fn append(
 }
 
 /// Sent twice, or late: what is removed stays removed.
+///
+/// It names no places where nothing is: until etcd compacts its history, it looks at each key that
+/// was there once.
 pub(super) async fn trim(
     kv: &mut KvClient,
     shard: ShardId,
+    from: u64,
     below: u64,
 ) -> Result<Answer, EtcdError> {
-    let range = DeleteOptions::new().with_range(key::entry(shard, below));
-    kv.delete(key::journal(shard), Some(range)).await?;
+    if from < below {
+        let range = DeleteOptions::new().with_range(key::entry(shard, below));
+        kv.delete(key::entry(shard, from), Some(range)).await?;
+    }
     Ok(Answer::Done)
 }

@@ -47,8 +47,8 @@ pub(super) async fn carry_out(client: Client, request: &Request) -> Result<Answe
         Request::Resign(fence) => lead::resign(&mut kv, *fence).await,
         Request::Append { fence, seq, entry } => append::append(&mut kv, *fence, *seq, entry).await,
         Request::Tail { shard, from, node } => tail::tail(&mut kv, *shard, *from, node).await,
-        Request::First(shard) => tail::first(&mut kv, *shard).await,
-        Request::Trim { shard, below } => append::trim(&mut kv, *shard, *below).await,
+        Request::First { shard, from } => tail::first(&mut kv, *shard, *from).await,
+        Request::Trim { shard, from, below } => append::trim(&mut kv, *shard, *from, *below).await,
         Request::Report {
             shard,
             node,

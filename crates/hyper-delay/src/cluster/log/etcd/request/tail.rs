@@ -36,33 +36,40 @@ const MOST_TIME: Duration = Duration::from_millis(100);
 /// All reads are of the revision of the first one, so the answer is of one moment.
 ///
 /// The last place follows from the number of entries, which have no gaps: to sort in descending
-/// order, etcd reads them all.
+/// order, etcd reads them all. They are counted from the place before `from`, which is there as a
+/// rule: until etcd compacts its history, a count looks at each key that was there once.
 pub(super) async fn tail(
     kv: &mut KvClient,
     shard: ShardId,
     from: u64,
     node: &NodeName,
 ) -> Result<Answer, EtcdError> {
-    let one = GetOptions::new().with_range(key::journal_end(shard));
-    let one = one.with_limit(1).with_keys_only();
+    let place = match from {
+        u64::MAX => key::journal(shard),
+        _ => key::entry(shard, from.saturating_sub(1)),
+    };
     let txn = Txn::new().and_then([
         TxnOp::get(key::lead(shard), None),
         TxnOp::get(key::ALIVE, Some(GetOptions::new().with_prefix())),
         TxnOp::get(key::report(shard, node), None),
-        TxnOp::get(key::journal(shard), Some(one)),
+        TxnOp::get(place, Some(counted(shard))),
         TxnOp::get(key::entry(shard, from), Some(part(shard, from, ENTRIES))),
     ]);
     let begun = Instant::now();
     let mut done = Done::run(kv, txn).await?;
     let (leader, alive, reported) = (done.read_one()?, done.read()?, done.read_one()?);
-    let (first, count) = done.read_counted()?;
+    let mut counted = done.read_counted()?;
+    let mut entries = Entries::default();
+    entries.add(done.read()?)?;
+    if counted.0.is_empty() {
+        counted = whole(kv, shard, done.revision).await?;
+    }
+    let (first, count) = counted;
     let Some(first) = first.first() else {
         return Err(EtcdError::Missing(key::entry(shard, 0)));
     };
     let first = value::seq(first)?;
     let last = first.saturating_add(count - 1);
-    let mut entries = Entries::default();
-    entries.add(done.read()?)?;
     let mut page = ENTRIES;
     for _ in 0..MOST_READS {
         let Some(next) = entries.next(from.max(first)).filter(|next| *next <= last) else {
@@ -96,9 +103,31 @@ pub(super) async fn tail(
     }))
 }
 
-pub(super) async fn first(kv: &mut KvClient, shard: ShardId) -> Result<Answer, EtcdError> {
+/// Returns the options of a read of the key of one entry, and of the number of all that follow.
+fn counted(shard: ShardId) -> GetOptions {
     let one = GetOptions::new().with_range(key::journal_end(shard));
-    let mut read = kv.get(key::journal(shard), Some(one.with_limit(1))).await?;
+    one.with_limit(1).with_keys_only()
+}
+
+/// Returns the key of the first entry of a journal at a revision, and the number of its entries.
+async fn whole(
+    kv: &mut KvClient,
+    shard: ShardId,
+    revision: i64,
+) -> Result<(Vec<KeyValue>, u64), EtcdError> {
+    let options = counted(shard).with_revision(revision);
+    let mut read = kv.get(key::journal(shard), Some(options)).await?;
+    Ok((read.take_kvs(), read.count().cast_unsigned()))
+}
+
+pub(super) async fn first(
+    kv: &mut KvClient,
+    shard: ShardId,
+    from: u64,
+) -> Result<Answer, EtcdError> {
+    let one = GetOptions::new().with_range(key::journal_end(shard));
+    let one = one.with_limit(1);
+    let mut read = kv.get(key::entry(shard, from), Some(one)).await?;
     let read = read.take_kvs().pop();
     let first = read.ok_or_else(|| EtcdError::Missing(key::entry(shard, 0)))?;
     let seq = value::seq(&first)?;

@@ -34,6 +34,8 @@ struct Requests {
     /// The lease that the heartbeat of each node was of.
     current: BTreeMap<Arc<str>, LeaseId>,
     taken_over: usize,
+    /// The first place of each journal.
+    first: [u64; 3],
     /// The last place of each journal, about.
     last: [u64; 3],
     sent: Vec<Pair>,
@@ -115,6 +117,15 @@ impl Requests {
         (over(epoch.0, beat.0), over(epoch.1, beat.1))
     }
 
+    /// Returns a place before which all is removed.
+    fn removed(&mut self, shard: ShardId) -> u64 {
+        let first = self.first[usize::from(shard.0)];
+        match self.random.bool() {
+            true => first,
+            false => self.random.u64(0..=first),
+        }
+    }
+
     fn seq(&mut self, shard: ShardId) -> u64 {
         let last = self.last[usize::from(shard.0)];
         let near = self.random.u64(0..6);
@@ -180,11 +191,17 @@ impl Requests {
                 let from = self.seq(shard);
                 same(&Request::Tail { shard, from, node })
             }
-            28 => same(&Request::First(shard)),
+            28 => {
+                let from = self.removed(shard);
+                same(&Request::First { shard, from })
+            }
             29 => {
+                let from = self.removed(shard);
                 // Never the last entry.
                 let below = self.random.u64(0..=self.last[usize::from(shard.0)]);
-                same(&Request::Trim { shard, below })
+                let first = &mut self.first[usize::from(shard.0)];
+                *first = below.max(*first);
+                same(&Request::Trim { shard, from, below })
             }
             30..33 => {
                 let synced = self.random.u64(0..9);
@@ -336,6 +353,7 @@ async fn run(etcd: &Processes, seed: u64) -> (usize, usize) {
         beats: Vec::new(),
         current: BTreeMap::new(),
         taken_over: 0,
+        first: [0; 3],
         last: [0; 3],
         sent: Vec::new(),
     };

@@ -82,7 +82,14 @@ async fn value_that_no_node_writes_is_named_with_its_cure() {
             vec![tail.clone(), Request::Reports(SHARD)],
         ),
         ("/hd/nodes/b", "b:1", vec![Request::Members]),
-        ("/hd/00000/j/1", "it", vec![Request::First(SHARD)]),
+        (
+            "/hd/00000/j/1",
+            "it",
+            vec![Request::First {
+                shard: SHARD,
+                from: 0,
+            }],
+        ),
         (
             "/hd/charter",
             r#"{"cluster":"xyz","shards":3}"#,
@@ -163,7 +170,10 @@ async fn missing_journal_is_named() {
     let etcd = Processes::one();
     let log = etcd.log();
     for request in [
-        Request::First(ShardId(2)),
+        Request::First {
+            shard: ShardId(2),
+            from: 0,
+        },
         Request::Tail {
             shard: ShardId(2),
             from: 5,
