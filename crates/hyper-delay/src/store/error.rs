@@ -19,6 +19,8 @@ pub struct StoreError {
     space: Option<Space>,
     folder: Option<PathBuf>,
     source: Source,
+    /// `None`: that of the kind.
+    cure: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +29,7 @@ enum Kind {
     Disk,
     /// The files do not contain what was written.
     Damage,
-    /// Acknowledged commits are missing. The source is the complete message.
+    /// Acknowledged commits are missing.
     Loss,
     /// A newer server wrote the data.
     Newer,
@@ -44,8 +46,14 @@ impl StoreError {
         Self::of(Kind::Damage, action, source.into())
     }
 
-    pub(crate) fn loss(source: impl Into<Source>) -> Self {
-        Self::of(Kind::Loss, "open", source.into())
+    /// Acknowledged commits are missing. `missing` and `cure` are sentences; the first has no full
+    /// stop.
+    pub(crate) fn loss(missing: String, cure: String) -> Self {
+        let cure = Some(cure);
+        Self {
+            cure,
+            ..Self::of(Kind::Loss, "open", missing.into())
+        }
     }
 
     /// A newer server wrote the data. `found` names its version and the one that this server reads.
@@ -75,6 +83,7 @@ impl StoreError {
             space: None,
             folder: None,
             source,
+            cure: None,
         }
     }
 
@@ -137,7 +146,11 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if matches!(self.kind, Kind::Loss | Kind::Directory) {
-            return write!(f, "the store failed to {}: {}", self.action, self.source);
+            write!(f, "the store failed to {}: {}", self.action, self.source)?;
+            return match &self.cure {
+                Some(cure) => write!(f, ". {cure}"),
+                None => Ok(()),
+            };
         }
         write!(f, "the store failed to {}", self.action)?;
         if let Some(space) = self.space {

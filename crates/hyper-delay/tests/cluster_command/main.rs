@@ -54,7 +54,8 @@ fn nodes_join_are_shown_and_are_removed() {
     let error = a.run(&["status"]).failed(1);
     assert_eq!(
         error,
-        "error: etcd has no cluster yet: make one with `hyper-delay cluster join`\n"
+        "error: etcd has no cluster: make one with `hyper-delay cluster join`; if there was one, keep \
+         every data_dir, and read \"etcd is lost\" in docs/cluster.md first\n"
     );
     let joined = a.run(&["join", "--shards", "3"]);
     let hint = "no other node takes over if this one dies: join another one\n";

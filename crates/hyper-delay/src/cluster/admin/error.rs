@@ -17,7 +17,10 @@ pub(crate) enum AdminError {
     )]
     Unanswered(#[from] Unanswered),
     /// There is no cluster.
-    #[error("etcd has no cluster yet: make one with `hyper-delay cluster join`")]
+    #[error(
+        "etcd has no cluster: make one with `hyper-delay cluster join`; if there was one, keep every \
+         data_dir, and read \"etcd is lost\" in docs/cluster.md first"
+    )]
     NoCluster,
     /// It is to have a number of shards that none can have.
     #[error(transparent)]

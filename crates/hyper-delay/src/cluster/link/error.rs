@@ -38,7 +38,10 @@ pub(crate) enum LinkError {
     )]
     Slow,
     /// What came is not the beginning of a handshake.
-    #[error("what came is not from a node of a cluster: `advertise` leads to another port")]
+    #[error(
+        "what came is not from a node of a cluster: `advertise` leads to another port, or only one \
+         of the two nodes has `tls`"
+    )]
     NotANode,
     /// This side does not take the other one.
     #[error("this node refuses it: {0}")]

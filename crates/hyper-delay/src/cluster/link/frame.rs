@@ -1,6 +1,6 @@
 //! Messages as bytes: a length of 4 bytes, little-endian, and as many bytes of `postcard`.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin> Frames<R> {
     }
 
     /// Returns the content of the next frame. `None`: the other side has ended the link, perhaps in
-    /// the middle of a frame, which is lost.
+    /// the middle of a frame, which is lost, or without the farewell of TLS.
     ///
     /// # Errors
     ///
@@ -99,8 +99,11 @@ impl<R: AsyncRead + Unpin> Frames<R> {
                 return Ok(Some(content));
             }
             self.buffer.reserve(READ);
-            if self.reader.read_buf(&mut self.buffer).await? == 0 {
-                return Ok(None);
+            match self.reader.read_buf(&mut self.buffer).await {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -108,6 +111,13 @@ impl<R: AsyncRead + Unpin> Frames<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::io::ReadBuf;
+
     use super::*;
 
     fn framed(contents: &[&str]) -> Vec<u8> {
@@ -174,10 +184,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn end_without_a_farewell_is_an_end() {
+        let bytes = framed(&["ab"]);
+        let reader = bytes.as_slice().chain(Broken(ErrorKind::UnexpectedEof));
+        let mut frames = Frames::new(reader, 20);
+        assert!(frames.next().await.unwrap().is_some());
+        assert!(frames.next().await.unwrap().is_none());
+        let mut frames = Frames::new(Broken(ErrorKind::ConnectionReset), 20);
+        let error = frames.next().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    }
+
+    /// A connection that ends with an error.
+    struct Broken(ErrorKind);
+
+    impl AsyncRead for Broken {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(self.0.into()))
+        }
+    }
+
+    #[tokio::test]
     async fn a_long_frame_is_an_error() {
         let long = 21_u32.to_le_bytes();
         let error = Frames::new(&long[..], 20).next().await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
         let mut frames = Frames::new(&long[..], 20);
         frames.allow(21);
         assert!(frames.next().await.unwrap().is_none());

@@ -42,7 +42,9 @@ impl NodeRuntime {
         let runtime = self.runtime.take().expect("it ends once");
         // To wait for its threads would block the runtime of the server.
         let ending = spawn_blocking(move || runtime.shutdown_timeout(ENDING));
-        ending.await.expect("shutting a runtime down does not panic");
+        ending
+            .await
+            .expect("shutting a runtime down does not panic");
     }
 
     /// Runs a future, and resumes its panic.

@@ -275,12 +275,14 @@ impl Opening<'_> {
         } else {
             "the server starts only after a repair, also with --accept-loss"
         };
-        StoreError::loss(format!(
-            "acknowledged data is missing from the data_dir {directory}: {loss}. The store was not \
-             opened. `hyper-delay verify {directory}` shows what is damaged; `hyper-delay repair \
-             {directory} --to NEW` saves all that is readable, `hyper-delay export {directory}` \
-             prints it; {accept}"
-        ))
+        StoreError::loss(
+            format!("acknowledged data is missing from the data_dir {directory}: {loss}"),
+            format!(
+                "The store was not opened. `hyper-delay verify {directory}` shows what is damaged; \
+                 `hyper-delay repair {directory} --to NEW` saves all that is readable, `hyper-delay \
+                 export {directory}` prints it; {accept}"
+            ),
+        )
     }
 
     fn io<T>(&self, result: io::Result<T>) -> Result<T, StoreError> {

@@ -70,7 +70,7 @@ async fn stranger_is_named() {
     let error = Admin::new(Memory::default()).remove("x", true).await;
     let error = error.unwrap_err().to_string();
     assert!(
-        error.starts_with("etcd has no cluster yet: make one"),
+        error.starts_with("etcd has no cluster: make one"),
         "{error}"
     );
 }

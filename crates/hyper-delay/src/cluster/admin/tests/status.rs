@@ -165,6 +165,7 @@ async fn without_a_cluster_the_cure_is_told() {
     let error = Admin::new(Memory::default()).status().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "etcd has no cluster yet: make one with `hyper-delay cluster join`"
+        "etcd has no cluster: make one with `hyper-delay cluster join`; if there was one, keep every \
+         data_dir, and read \"etcd is lost\" in docs/cluster.md first"
     );
 }
