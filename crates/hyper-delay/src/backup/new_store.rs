@@ -68,6 +68,15 @@ impl NewStore {
         synced.map_err(BackupError::at(&self.directory))
     }
 
+    /// Removes the store that was begun. A server starts in the directory as before.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn discard(mut self) -> Result<(), BackupError> {
+        fs::remove_dir_all(&self.folder).map_err(BackupError::at(&self.folder))?;
+        self.is_finished = true;
+        let synced = data_directory::sync(&self.directory);
+        synced.map_err(BackupError::at(&self.directory))
+    }
+
     /// Opens the store.
     pub(super) fn open(&self) -> Result<Embedded, StoreError> {
         Embedded::open_with(&self.folder, OpenOptions::default())

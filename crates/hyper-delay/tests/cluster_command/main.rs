@@ -138,16 +138,17 @@ fn tasks_of_a_stopped_server_are_imported() {
             r#"{{"kind":"schedule","id":"{number}","route_key":"route-{route}","fire_at":1,"payload":"x"}}"#
         ) + "\n"
     });
-    fs::write(a.0.path().join("tasks.jsonl"), lines.collect::<String>()).unwrap();
-    a.program(&["import", "tasks.jsonl", "--to", "single"])
-        .done();
+    let lines: String = lines.collect();
+    let fewer = lines.split_once('\n').unwrap().1;
+    for (node, lines) in [(&a, &*lines), (&b, fewer)] {
+        fs::write(node.0.path().join("tasks.jsonl"), lines).unwrap();
+        node.program(&["import", "tasks.jsonl", "--to", "single"])
+            .done();
+    }
     let import = ["import", "--from", "single"];
 
     let error = a.run(&import).failed(1);
-    assert!(
-        error.starts_with("error: etcd has no cluster yet"),
-        "{error}"
-    );
+    assert!(error.starts_with("error: etcd has no cluster: "), "{error}");
     a.run(&["join", "--shards", "3"]).done();
     b.run(&["join"]).done();
     let error = a.run(&["import", "--from", "nowhere"]).failed(1);
@@ -190,6 +191,17 @@ fn tasks_of_a_stopped_server_are_imported() {
     );
     let error = a.run(&["remove", "a"]).failed(1);
     assert!(error.contains("no other member has synced"), "{error}");
+
+    // What is refused changes nothing: node b starts as if it had not been tried.
+    let error = b.run(&import).failed(1);
+    assert!(error.contains("or was imported into: tasks"), "{error}");
+    assert!(!b.0.path().join("data/db/restore.unfinished").exists());
+    let shown_again = a.run(&["status", "--json"]).stdout;
+    assert_eq!(serde_json::from_str::<Value>(&shown_again).unwrap(), shown);
+    let shard = a.0.path().join("data/db/shards/0");
+    let error = b.run(&["import", "--from", shard.to_str().unwrap()]);
+    let error = error.failed(1);
+    assert!(error.contains("the store of one shard"), "{error}");
     let error = a.run(&import).failed(1);
     assert!(
         error.contains("data/db is not empty, it has shards"),

@@ -39,6 +39,27 @@ impl<L: Log> Admin<L> {
         Ok(())
     }
 
+    /// Checks that the journals have nothing but the entries of this import, which an earlier run
+    /// of it can have left.
+    ///
+    /// # Errors
+    ///
+    /// If they have others, or the log does not answer.
+    pub(crate) async fn check_journals(&self, beginnings: &[Beginning]) -> Result<(), AdminError> {
+        for beginning in beginnings {
+            let shard = beginning.applied.shard;
+            let Tail { last, entries, .. } = self.tail(shard, 0).await?;
+            let ours = |(seq, entry): &(u64, Arc<[u8]>)| match *seq {
+                0 => true,
+                seq => beginning.entry(seq).is_some_and(|it| *it.bytes == **entry),
+            };
+            if !entries.iter().all(ours) {
+                return Err(AdminError::InUse { shard, last });
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the entries that follow an import into the journals, by the numbers of the shards, and
     /// removes those that a node without a store needs. Repeating it changes nothing.
     ///
@@ -46,13 +67,15 @@ impl<L: Log> Admin<L> {
     ///
     /// # Errors
     ///
-    /// As [`check_beginning`](Self::check_beginning).
+    /// As [`check_beginning`](Self::check_beginning) and
+    /// [`check_journals`](Self::check_journals).
     pub(crate) async fn begin(
         &self,
         member: &Member,
         beginnings: &[Beginning],
     ) -> Result<(), AdminError> {
         self.check_beginning(member).await?;
+        self.check_journals(beginnings).await?;
         let lease = getrandom::u64().map_err(|error| AdminError::Random(error.into()))?;
         let (lease, node) = (LeaseId(lease >> 1), member.node.clone());
         self.take_lease(member, lease).await?;

@@ -20,6 +20,12 @@ impl Beginning {
     /// The place of the last of the entries.
     pub(crate) const LAST: u64 = 2;
 
+    /// Returns the entry of a place.
+    pub(crate) fn entry(&self, seq: u64) -> Option<&Encoded> {
+        let index = usize::try_from(seq.checked_sub(1)?).ok()?;
+        self.entries.get(index)
+    }
+
     /// Returns the entries for a shard with these contents.
     pub(super) fn of(charter: Charter, shard: ShardId, contents: u64) -> Self {
         let genesis = genesis(charter, shard);

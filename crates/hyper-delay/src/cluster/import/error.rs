@@ -9,6 +9,12 @@ pub(crate) enum ImportError {
     /// A store failed.
     #[error("{}", .0.of_a_tool())]
     Store(#[from] StoreError),
+    /// The store has a part of the tasks of a cluster.
+    #[error(
+        "this is the store of one shard of a cluster: to take its tasks into another cluster, export \
+         each shard with `hyper-delay export`, see \"etcd is lost\" in docs/cluster.md"
+    )]
+    OneShard,
     /// The spaces of the store may disagree.
     #[error(
         "a loss was accepted, and the store has not been made consistent since: start the server \

@@ -82,6 +82,15 @@ impl Importing {
         (0..self.charter.shards).map(|shard| folder.join(shard.to_string()))
     }
 
+    /// Removes the stores. The directory is as it was before.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub(crate) fn discard(self) -> Result<(), ImportError> {
+        Ok(self.new.discard()?)
+    }
+
     /// Moves the stores to their place.
     ///
     /// # Errors

@@ -175,8 +175,9 @@ impl<T: Store> Splitting<'_, T> {
                         target.put(Space::Meta, key.clone(), value.clone())?;
                     }
                 }
-                // They are made anew.
-                key::NUMBERS | key::APPLIED | key::SYNCED | key::HANDED_OVER => {}
+                // It is made anew.
+                key::NUMBERS => {}
+                key::APPLIED | key::SYNCED | key::HANDED_OVER => return Err(ImportError::OneShard),
                 key::MENDING => return Err(ImportError::Mending),
                 other if other.starts_with(JOBS) || other.starts_with(AUDIT) => {}
                 other if other.starts_with(PAUSED) => {

@@ -9,14 +9,17 @@ use super::{
     },
     At, Opened,
 };
-use crate::{cluster::import::Importing, salvage};
+use crate::{
+    cluster::{admin::AdminError, import::Importing},
+    salvage,
+};
 
 /// Take the tasks of a stopped server into a new cluster.
 ///
-/// The store is checked first, and stays as it is. Its tasks are split into the stores of the shards
-/// in the data_dir of the configuration, which must be new or empty. The node must be a member, no
-/// node may run, and the cluster must never have had a task. Then start this node first: the others get the
-/// tasks from it. If it is interrupted, run it again.
+/// The store is checked first, and its tasks stay in it. They are split into the stores of the
+/// shards in the data_dir of the configuration, which must be new or empty. The node must be a
+/// member, no node may run, and the cluster must never have had a task. Then start this node first:
+/// the others get the tasks from it. If it is interrupted, run it again.
 ///
 /// Bulk operations that were running are stopped. It takes 16 bytes of memory for each task.
 #[derive(Debug, Args)]
@@ -48,6 +51,12 @@ impl Import {
         let imported = importing.split(&self.from)?;
         for folder in importing.folders() {
             verify(&folder)?;
+        }
+        if let Err(refused) = admin.check_journals(&imported.beginnings).await {
+            if let AdminError::InUse { .. } = refused {
+                importing.discard()?;
+            }
+            return Err(refused.into());
         }
         admin.begin(&member, &imported.beginnings).await?;
         importing.finish()?;

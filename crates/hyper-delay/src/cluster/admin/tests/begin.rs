@@ -80,11 +80,20 @@ async fn second_import_with_other_tasks_is_refused() {
     let (beginnings, _) = imported(&admin, "route").await;
     admin.begin(&member("a"), &beginnings).await.unwrap();
     let (others, _) = imported(&admin, "another").await;
-    let error = admin.begin(&member("b"), &others).await.unwrap_err();
-    assert!(
-        error.to_string().contains("the journal of shard"),
-        "{error}"
+    let before = admin.carry_out(&Request::Members);
+    for error in [
+        admin.check_journals(&others).await.unwrap_err(),
+        admin.begin(&member("b"), &others).await.unwrap_err(),
+    ] {
+        let error = error.to_string();
+        assert!(error.contains("the journal of shard"), "{error}");
+    }
+    assert_eq!(
+        admin.carry_out(&Request::Members),
+        before,
+        "nothing was announced"
     );
+    admin.check_journals(&beginnings).await.unwrap();
     // Another node can bring the same tasks.
     admin.begin(&member("b"), &beginnings).await.unwrap();
 }

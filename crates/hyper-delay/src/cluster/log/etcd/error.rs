@@ -29,8 +29,8 @@ pub(super) enum EtcdError {
     },
     /// A key is missing that must be there.
     #[error(
-        "etcd lacks {0}, and has other keys of the cluster: restore etcd from a backup, or delete \
-         all keys below /hd/, move the data_dir of every node away and make the cluster anew"
+        "etcd lacks {0}, and has other keys of the cluster, so it has lost some: restore etcd from a \
+         backup, or keep every data_dir, and read \"etcd is lost\" in docs/cluster.md first"
     )]
     Missing(String),
     /// The number of shards is out of range.
