@@ -69,7 +69,7 @@ impl NewStore {
     }
 
     /// Removes the store that was begun. A server starts in the directory as before.
-    #[cfg(any(feature = "cluster", test))]
+    #[cfg(all(feature = "cli", feature = "cluster"))]
     pub(crate) fn discard(mut self) -> Result<(), BackupError> {
         fs::remove_dir_all(&self.folder).map_err(BackupError::at(&self.folder))?;
         self.is_finished = true;

@@ -40,10 +40,6 @@ enum ApplierState {
 }
 
 /// What the writer gets.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one is made for each batch, and moved once"
-)]
 #[derive(Debug)]
 pub(super) enum Taken {
     Group(Group),

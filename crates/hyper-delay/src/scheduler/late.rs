@@ -37,6 +37,7 @@ impl<T> LateCopies<T> {
     }
 
     /// The number of copies that are remembered.
+    #[cfg(any(feature = "cluster", test))]
     pub(crate) const fn limit(&self) -> usize {
         self.limit
     }

@@ -87,6 +87,7 @@ impl Importing {
     /// # Errors
     ///
     /// If the disk fails.
+    #[cfg(all(feature = "cli", feature = "cluster"))]
     pub(crate) fn discard(self) -> Result<(), ImportError> {
         Ok(self.new.discard()?)
     }
