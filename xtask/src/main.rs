@@ -28,7 +28,7 @@ const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -
 }
 
 /// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 25] = [
+const TASKS: [Task; 26] = [
     task("format", "check the formatting", checks::format),
     task("lint", "run clippy on everything", checks::lint),
     task("test", "run all tests", checks::test),
@@ -83,6 +83,11 @@ const TASKS: [Task; 25] = [
         "faults",
         "damage every kind of file of a store",
         proofs::faults,
+    ),
+    task(
+        "clusters",
+        "long histories of clusters, and 500 faults in one",
+        proofs::clusters,
     ),
     task(
         "big-endian",

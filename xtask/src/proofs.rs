@@ -82,3 +82,14 @@ pub(crate) fn faults() -> Outcome {
         .env("HYPER_DELAY_FAULTS", "all")
         .run()
 }
+
+/// Simulated histories of clusters, and faults in one of processes.
+pub(crate) fn clusters() -> Outcome {
+    let test = "test --locked --release -p hyper-delay --features cluster";
+    Step::cargo(&format!("{test} --lib no_history_breaks_a_promise"))
+        .env("CLUSTER_SEEDS", "300000")
+        .run()?;
+    Step::cargo(&format!("{test} --test cluster -- --nocapture"))
+        .env("CLUSTER_FAULTS", "500")
+        .run()
+}

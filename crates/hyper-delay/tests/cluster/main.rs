@@ -69,7 +69,7 @@ fn faults_break_nothing(can_mount: bool) {
     }
     let began = Instant::now();
     let mut faults = Faults::new(nodes, book.clone(), fastrand::Rng::with_seed(seed), faults);
-    faults.run();
+    let too_long = faults.run();
     println!("{:?} of faults", began.elapsed());
     book.produces.store(false, Ordering::Relaxed);
     book.wait_until_all_are_done();
@@ -78,4 +78,5 @@ fn faults_break_nothing(can_mount: bool) {
         client.join().expect("a client has not panicked");
     }
     book.report();
+    assert!(too_long.is_empty(), "without service: {too_long:?}");
 }
