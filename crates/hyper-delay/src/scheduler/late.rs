@@ -57,7 +57,7 @@ impl<T> LateCopies<T> {
     }
 
     /// Returns the copies of an id.
-    pub(super) fn of(&self, id: &str) -> impl Iterator<Item = &T> {
+    pub(crate) fn of(&self, id: &str) -> impl Iterator<Item = &T> {
         self.numbered(id).map(|(_, copy)| copy)
     }
 

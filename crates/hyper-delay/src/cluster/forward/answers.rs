@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::{
     Forwarder,
-    session::{Pending, Queueable, What},
+    deliveries::Delivered,
+    session::{NEVER, Pending, Queueable, What},
     untold::Fate,
     wire::{Asked, ToLeader},
 };
 use crate::{
     cluster::ShardId,
-    ledger::Subject,
     protocol::{Code, Named, Refusal, Reply, Request},
     scheduler::{ConsumerId, Message},
 };
@@ -35,12 +35,7 @@ impl Forwarder {
             };
             return self.reply_or_quiet(to, confirm.then_some(acked));
         };
-        let subject = Subject {
-            route: delivered.route.clone(),
-            id: named.id.clone(),
-            seq: delivered.seq,
-            attempt: delivered.attempt,
-        };
+        let subject = delivered.subject(named.id.clone());
         let shard = delivered.shard;
         let pending = if confirm {
             Some(to)
@@ -174,10 +169,24 @@ impl Forwarder {
         self.send(shard, message);
     }
 
+    /// An ack has perhaps not taken effect. The next leader gets it without a reply: otherwise the
+    /// round of a delivery that was answered in time would fail. The client can repeat it.
+    fn keep_ack(&mut self, shard: ShardId, pending: &Pending, delivered: Delivered) {
+        let Some(id) = &pending.id else {
+            return;
+        };
+        if let Some(connection) = self.connections.get_mut(&pending.consumer) {
+            let deliveries = &mut connection.deliveries;
+            deliveries.unanswered(id.clone(), delivered.clone());
+        }
+        let ack = Queueable::Ack(delivered.subject(id.clone()), delivered, None);
+        self.session(shard).wait(pending.consumer, ack, NEVER);
+    }
+
     /// Answers a request that the leader has not answered, and takes back what was noted for it.
     pub(super) fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
         match std::mem::replace(&mut pending.what, What::Other) {
-            What::Ack(delivered) => self.can_be_repeated(&pending, delivered),
+            What::Ack(delivered) => self.keep_ack(shard, &pending, delivered),
             What::Register { is_new: true, .. } => {
                 if let Some(route) = pending.route.clone() {
                     self.leave(pending.consumer, &route);

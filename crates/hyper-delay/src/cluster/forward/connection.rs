@@ -96,9 +96,12 @@ impl Connection {
         self.routes.is_empty() && !self.deliveries.are_in_flight(now)
     }
 
-    /// What it has in flight of a shard without a leader counts for its credit.
-    pub(super) fn count_used(&mut self, shard: ShardId, now: Tick) {
-        let used = self.used(shard, now);
-        self.lending.used(shard, used);
+    /// What it has in flight of a shard without a leader counts for its credit. Returns whether that
+    /// has changed.
+    pub(super) fn count_used(&mut self, shard: ShardId, now: Tick) -> bool {
+        self.lending.is_closed(shard) && {
+            let used = self.used(shard, now);
+            self.lending.used(shard, used)
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::wire::{Copy, NotSent, ToLeader, Why};
 use crate::{
     authority::Authority,
     cluster::ShardId,
+    ledger::Subject,
     protocol::{Accept, Named},
     scheduler::{Adopted, ConsumerId, LateCopies},
 };
@@ -52,6 +53,16 @@ impl Delivered {
             id,
             route: Some(self.route.clone()),
             attempt: Some(self.attempt),
+        }
+    }
+
+    /// Returns the round that it belongs to.
+    pub(super) fn subject(&self, id: Arc<str>) -> Subject {
+        Subject {
+            route: self.route.clone(),
+            id,
+            seq: self.seq,
+            attempt: self.attempt,
         }
     }
 
@@ -121,6 +132,14 @@ impl Deliveries {
     /// The connection has that credit from now on.
     pub(super) fn set_credit(&mut self, credit: u16) {
         self.late.raise_limit(credit);
+    }
+
+    /// Returns whether the client can still answer a delivery of an earlier revision that has the
+    /// same name: a leader does not know the rounds of those that had no answer in their time.
+    pub(super) fn has_namesake(&self, id: &str, delivered: &Delivered) -> bool {
+        let late = self.late.of(id).chain(self.in_flight.get(id));
+        let mut of_round = late.filter(|it| it.is_of(delivered) && it.attempt == delivered.attempt);
+        of_round.any(|it| it.seq != delivered.seq)
     }
 
     /// Adds a delivery. Returns it if it is the client's turn; otherwise it is held.

@@ -111,11 +111,16 @@ impl Lending {
         self.loans.remove(&shard);
     }
 
-    /// This much of the loan of a shard is used whose leader is not known.
-    pub(super) fn used(&mut self, shard: ShardId, used: u16) {
-        if let Some(loan) = self.loans.get_mut(&shard).filter(|loan| loan.is_closed) {
-            loan.lent = used;
-        }
+    /// Returns whether a shard has a loan and its leader is not known.
+    pub(super) fn is_closed(&self, shard: ShardId) -> bool {
+        self.loans.get(&shard).is_some_and(|loan| loan.is_closed)
+    }
+
+    /// This much of the loan of a shard is used whose leader is not known. Returns whether that is
+    /// news.
+    pub(super) fn used(&mut self, shard: ShardId, used: u16) -> bool {
+        let loan = self.loans.get_mut(&shard).filter(|loan| loan.is_closed);
+        loan.is_some_and(|loan| std::mem::replace(&mut loan.lent, used) != used)
     }
 
     /// The connection has no route of a shard any more: everything is recalled. Whether the shard

@@ -126,7 +126,8 @@ pub(super) struct Queued {
 pub(super) enum Queueable {
     /// A request.
     Request(Box<Asked>, Pending),
-    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires.
+    /// An ack, of this delivery. It waits for as long as it takes; only the reply expires, and then it
+    /// waits without one.
     Ack(Subject, Delivered, Option<Pending>),
 }
 

@@ -124,6 +124,7 @@ impl Forwarder {
 
     /// Asks the leader for a session.
     fn begin(&mut self, shard: ShardId) {
+        self.count_again(shard);
         let now = self.now;
         let next = now.after(self.setup.pause());
         let Self {
@@ -198,7 +199,7 @@ impl Forwarder {
         let shards = self.setup.shards;
         let is_here = self.session(shard).contents == Contents::Here;
         let now = self.now.monotonic;
-        let mut told = Vec::new();
+        let (mut told, mut without) = (Vec::new(), Vec::new());
         for (consumer, connection) in &mut self.connections {
             let routes = connection.routes().iter();
             let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
@@ -206,17 +207,16 @@ impl Forwarder {
                 routes.map(|(route, mode)| (route.clone(), *mode)).collect();
             let unsaid = connection.deliveries.unsaid(shard, epoch);
             let in_flight = connection.deliveries.of_shard(shard);
-            let mut adopted: Vec<Adopted> = in_flight
+            let adopted: Vec<Adopted> = in_flight
                 .filter(|(_, delivered)| delivered.until > now)
                 .map(|(id, delivered)| {
                     delivered.epoch = epoch;
                     delivered.adopted(id, now)
                 })
                 .collect();
-            // The leader counts them as in flight until it hears what has become of them.
-            adopted.extend(unsaid.iter().map(|(id, it, _)| it.adopted(id, now)));
-            if routes.is_empty() && adopted.is_empty() {
+            if routes.is_empty() && adopted.is_empty() && unsaid.is_empty() {
                 connection.lending.remove(shard);
+                without.push(*consumer);
                 continue;
             }
             connection.opened.insert(shard);
@@ -224,10 +224,15 @@ impl Forwarder {
             if connection.accept != Accept::default() {
                 told.push(ToLeader::Accepts(*consumer, connection.accept));
             }
+            // The leader counts a copy as in flight until it hears what has become of it, and an id
+            // once at a time.
+            for (id, delivered, message) in unsaid {
+                let adopted = vec![delivered.adopted(&id, now)];
+                told.extend([ToLeader::Adopted(*consumer, adopted), message]);
+            }
             if !adopted.is_empty() {
                 told.push(ToLeader::Adopted(*consumer, adopted));
             }
-            told.extend(unsaid.into_iter().map(|(_, _, message)| message));
             if connection.is_closing || !is_here {
                 told.push(ToLeader::Closing(*consumer));
                 continue;
@@ -238,10 +243,14 @@ impl Forwarder {
         for message in told {
             self.send(shard, message);
         }
+        for consumer in without {
+            self.balance(consumer);
+        }
     }
 
     /// Lends the connections' credit to a new leader: what they have in flight uses it already.
     fn lend_to(&mut self, shard: ShardId) {
+        let shards = self.setup.shards;
         let session = self.session(shard);
         let is_here = session.contents == Contents::Here;
         if let Some(up) = session.up_mut() {
@@ -255,6 +264,10 @@ impl Forwarder {
             if !connection.is_closing && connection.opened.contains(&shard) {
                 let used = connection.used(shard, self.now.monotonic);
                 connection.lending.open(shard, used);
+                let mut routes = connection.routes().keys();
+                if !routes.any(|route| shard_of(route, shards) == shard) {
+                    connection.lending.retire(shard);
+                }
                 lent.push((*consumer, used));
             }
         }
@@ -262,6 +275,20 @@ impl Forwarder {
             if used > 0 {
                 self.send(shard, ToLeader::Lent(consumer, used));
             }
+            self.balance(consumer);
+        }
+    }
+
+    /// The time of deliveries passes while there is no session: their credit is free again.
+    fn count_again(&mut self, shard: ShardId) {
+        let now = self.now.monotonic;
+        let mut freed = Vec::new();
+        for (consumer, connection) in &mut self.connections {
+            if connection.count_used(shard, now) {
+                freed.push(*consumer);
+            }
+        }
+        for consumer in freed {
             self.balance(consumer);
         }
     }
@@ -370,7 +397,7 @@ impl Forwarder {
             }
             match queued.what {
                 Queueable::Request(_, pending) => expired.push(pending),
-                // It never expires without a reply, and can be sent again with one.
+                // Without a reply it never expires.
                 Queueable::Ack(_, delivered, pending) => {
                     expired.extend(pending.map(|pending| Pending {
                         what: What::Ack(delivered),

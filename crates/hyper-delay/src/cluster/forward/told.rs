@@ -138,11 +138,16 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
+        let id = &copy.subject.id;
+        if connection.deliveries.has_namesake(id, &delivered) {
+            // It comes again in the next round.
+            let void = delivered.was_void(consumer, id.clone());
+            return self.send_to(consumer, (id, delivered), void);
+        }
         let held = Held {
             delivered,
             accept: copy.accept,
         };
-        let id = &copy.subject.id;
         let credit = usize::from(connection.lending.credit());
         if connection.deliveries.len() > 2 * credit + 64 {
             connection.deliveries.prune(now);
@@ -260,15 +265,6 @@ impl Forwarder {
                     connection.deliveries.cannot_say(id, delivered, message);
                 }
             }
-        }
-    }
-
-    /// An ack has perhaps not taken effect: the client can repeat it.
-    pub(super) fn can_be_repeated(&mut self, pending: &Pending, delivered: Delivered) {
-        if let (Some(connection), Some(id)) =
-            (self.connections.get_mut(&pending.consumer), &pending.id)
-        {
-            connection.deliveries.unanswered(id.clone(), delivered);
         }
     }
 

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     failures::{Failures, SentCopy},
+    name::TaskName,
     node::DEDUPE_MILLIS,
     world::MILLI,
 };
@@ -52,7 +53,7 @@ impl Known {
 /// The facts of a history.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    pub(super) tasks: BTreeMap<Arc<str>, Known>,
+    pub(super) tasks: BTreeMap<TaskName, Known>,
     /// The place, the hash and the epoch of the last entry.
     last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
     /// The latest leadership that has begun.
@@ -84,18 +85,16 @@ impl Facts {
         subject: &Subject,
         (epoch, at): (u64, u64),
     ) -> Result<(), String> {
-        let Subject {
-            id, seq, attempt, ..
-        } = subject;
-        let copy = (consumer, id.clone(), *seq, *attempt);
+        let name = TaskName::of(subject);
+        let copy = (consumer, name.clone(), subject.seq, subject.attempt);
         self.sent.insert(copy, Sent { epoch, at });
-        self.acts(epoch, id)?;
-        let Some(known) = self.tasks.get(id) else {
-            return Err(format!("{id} is unknown"));
+        self.acts(epoch, &name)?;
+        let Some(known) = self.tasks.get(&name) else {
+            return Err(format!("{name} is unknown"));
         };
         match known.ended {
             Some(ended) if !known.may_be_new(ended, at) => {
-                Err(format!("{id} is sent, though it ended at {ended}"))
+                Err(format!("{name} is sent, though it ended at {ended}"))
             }
             _ => Ok(()),
         }
@@ -107,8 +106,8 @@ impl Facts {
     }
 
     /// A client gives a delivery back.
-    pub(super) fn gives_back(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        self.failures.gives_back(consumer, id);
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName) {
+        self.failures.gives_back(consumer, name);
     }
 
     /// A leadership is taken over: nobody acts for it any more.
@@ -117,10 +116,10 @@ impl Facts {
     }
 
     /// A node acts for a leadership.
-    fn acts(&self, epoch: u64, id: &str) -> Result<(), String> {
+    fn acts(&self, epoch: u64, name: &TaskName) -> Result<(), String> {
         match self.taken_over.contains(&epoch) {
             true => Err(format!(
-                "{id} is delivered for leadership {epoch}, which was taken over"
+                "{name} is delivered for leadership {epoch}, which was taken over"
             )),
             false => Ok(()),
         }
@@ -130,22 +129,23 @@ impl Facts {
     /// sent.
     pub(super) fn delivered(
         &mut self,
-        (consumer, id): (ConsumerId, &Arc<str>),
+        (consumer, name): (ConsumerId, &TaskName),
         (seq, attempt): (u64, u32),
         wall: u64,
     ) -> Result<u64, String> {
-        let sent = self.sent.get(&(consumer, id.clone(), seq, attempt));
-        let Sent { epoch, at } = *sent.ok_or(format!("{id} was not sent"))?;
-        self.acts(epoch, id)?;
-        let known = self.tasks.get_mut(id).ok_or(format!("{id} is unknown"))?;
+        let sent = self.sent.get(&(consumer, name.clone(), seq, attempt));
+        let Sent { epoch, at } = *sent.ok_or(format!("{name} was not sent"))?;
+        self.acts(epoch, name)?;
+        let known = self.tasks.get_mut(name);
+        let known = known.ok_or(format!("{name} is unknown"))?;
         if wall < known.fire_at {
-            return Err(format!("{id} is early: {wall} of {}", known.fire_at));
+            return Err(format!("{name} is early: {wall} of {}", known.fire_at));
         }
         if let Some(ended) = known.ended
             && epoch < known.confirmed_by
         {
             return Err(format!(
-                "{id} is delivered for leadership {epoch}, though a later one ended it at {ended}"
+                "{name} is delivered for leadership {epoch}, though a later one ended it at {ended}"
             ));
         }
         known.deliveries += 1;
@@ -153,18 +153,35 @@ impl Facts {
     }
 
     /// An ack is answered: it has removed its task, or not.
-    pub(super) fn acked(&self, id: &Arc<str>, removed: bool) -> Result<(), String> {
-        let known = self.tasks.get(id).ok_or(format!("{id} is unknown"))?;
+    pub(super) fn acked(&self, name: &TaskName, removed: bool) -> Result<(), String> {
+        let known = self.tasks.get(name);
+        let known = known.ok_or(format!("{name} is unknown"))?;
         // A dead letter is not in flight any more.
         match removed || known.endings > 1 || known.max_attempts.is_some() {
             true => Ok(()),
-            false => Err(format!("the only ack of {id} did not remove it")),
+            false => Err(format!("the only ack of {name} did not remove it")),
+        }
+    }
+
+    /// Returns the name of a task. A reply without a route is about the only task of its id.
+    pub(super) fn named(&self, route: Option<&Arc<str>>, id: &Arc<str>) -> TaskName {
+        let id = id.clone();
+        match route {
+            Some(route) => TaskName {
+                route: route.clone(),
+                id,
+            },
+            None => {
+                let mut names = self.tasks.keys();
+                let name = names.find(|name| name.id == id);
+                name.expect("it was scheduled").clone()
+            }
         }
     }
 
     /// A leader says that a task has ended.
-    pub(super) fn confirmed(&mut self, id: &Arc<str>, epoch: u64) {
-        if let Some(known) = self.tasks.get_mut(id) {
+    pub(super) fn confirmed(&mut self, name: &TaskName, epoch: u64) {
+        if let Some(known) = self.tasks.get_mut(name) {
             known.confirmed_by = known.confirmed_by.max(epoch);
         }
     }
@@ -212,13 +229,13 @@ impl Facts {
 
     /// All faults are over, and there was time for everything. `is_dead` says whether a task is a
     /// dead letter.
-    pub(super) fn end(&self, is_dead: impl Fn(&str) -> bool) -> Result<(), String> {
-        for (id, known) in &self.tasks {
-            let has_ended = known.max_attempts.is_some() && is_dead(id);
+    pub(super) fn end(&self, is_dead: impl Fn(&TaskName) -> bool) -> Result<(), String> {
+        for (name, known) in &self.tasks {
+            let has_ended = known.max_attempts.is_some() && is_dead(name);
             if known.is_scheduled && known.endings == 0 && !has_ended {
                 let times = known.deliveries;
                 return Err(format!(
-                    "{id} was acknowledged and lost ({times} deliveries)"
+                    "{name} was acknowledged and lost ({times} deliveries)"
                 ));
             }
         }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     events::{Happening, Life},
+    name::TaskName,
     world::{MILLI, START, World},
 };
 use crate::{
@@ -25,6 +26,8 @@ pub(super) struct Clients {
     made: usize,
     /// A route of each shard.
     routes: Vec<Arc<str>>,
+    /// Each id belongs to two tasks, of different routes.
+    ids_are_shared: bool,
     /// The first client takes deliveries, too.
     producer_consumes: bool,
     /// The percentage of registrations that are exclusive.
@@ -44,14 +47,16 @@ pub(super) struct Client {
     /// Its connection and the process that it is to.
     pub(super) connection: Option<(ConsumerId, Life)>,
     pub(super) credit: Option<u16>,
-    /// What it has and has not answered.
+    /// What it has and has not answered, by id.
     pub(super) in_flight: BTreeMap<Arc<str>, InFlight>,
 }
 
 /// A delivery that a client has not answered.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct InFlight {
+    pub(super) route: Arc<str>,
     pub(super) seq: u64,
+    pub(super) attempt: u32,
     /// When its leader has sent it, in true nanoseconds.
     pub(super) sent: u64,
     /// The end of its time on the clock of the client's node.
@@ -59,7 +64,7 @@ pub(super) struct InFlight {
 }
 
 impl Clients {
-    pub(super) fn new(random: &mut fastrand::Rng, shards: u16) -> Self {
+    pub(super) fn new(random: &mut fastrand::Rng, seed: u64, shards: u16) -> Self {
         let of = |shard: u16| {
             let mut names = (0..).map(|number| format!("route-{number}"));
             let name = names.find(|name| shard_of(name, shards).0 == shard);
@@ -77,6 +82,8 @@ impl Clients {
             tasks: random.usize(5..120),
             made: 0,
             routes: (0..shards).map(of).collect(),
+            ids_are_shared: shards > 1
+                && fastrand::Rng::with_seed(seed ^ 0x6964_7300).u8(0..4) == 0,
             producer_consumes: random.bool(),
             exclusive: *random.choice(&[0, 0, 20]).expect("there are some"),
             lazy: random.u8(0..40),
@@ -86,8 +93,16 @@ impl Clients {
         }
     }
 
-    fn route(&self, task: usize) -> Arc<str> {
-        self.routes[task % self.routes.len()].clone()
+    /// Returns the route and the id of a task.
+    pub(super) fn name(&self, task: usize) -> TaskName {
+        let id = match self.ids_are_shared {
+            true => task & !1,
+            false => task,
+        };
+        TaskName {
+            route: self.routes[task % self.routes.len()].clone(),
+            id: format!("task-{id}").into(),
+        }
     }
 
     /// Returns the tasks of a shard.
@@ -263,8 +278,8 @@ impl World {
             let task = clients.made;
             clients.made += 1;
             let ahead = self.random.u64(0..4_000);
-            let id: Arc<str> = format!("task-{task}").into();
-            let known = self.facts.tasks.entry(id).or_default();
+            let name = clients.name(task);
+            let known = self.facts.tasks.entry(name).or_default();
             known.fire_at = START + self.at / MILLI + ahead;
             known.max_attempts = (self.random.u8(0..8) == 0).then(|| self.random.u32(1..4));
             self.schedules(task);
@@ -284,8 +299,8 @@ impl World {
         let first = std::mem::replace(&mut clients.made, last + 1);
         for task in first..=last {
             self.clients.tasks += 1;
-            let id: Arc<str> = format!("task-{task}").into();
-            let known = self.facts.tasks.entry(id).or_default();
+            let name = self.clients.name(task);
+            let known = self.facts.tasks.entry(name).or_default();
             known.fire_at = START + self.at / MILLI + ahead;
             self.schedules(task);
         }
@@ -293,13 +308,13 @@ impl World {
 
     /// A task is scheduled, and again a little later if there was no answer.
     pub(super) fn schedules(&mut self, task: usize) {
-        let id: Arc<str> = format!("task-{task}").into();
-        let known = self.facts.tasks.get_mut(&id).expect("it is made");
+        let name = self.clients.name(task);
+        let known = self.facts.tasks.get_mut(&name).expect("it is made");
         known.sent += 1;
         let request = Request::Schedule(Schedule {
             fire_at: known.fire_at,
-            id: Some(id),
-            route: Some(self.clients.route(task)),
+            id: Some(name.id),
+            route: Some(name.route),
             compression: Compression::None,
             payload: vec![7; task % 100].into(),
             replace: false,
@@ -318,7 +333,7 @@ impl World {
 
     /// A client that got no answer to a schedule sends it again, or gives up.
     pub(super) fn unanswered(&mut self, task: usize) {
-        let known = &self.facts.tasks[&*format!("task-{task}")];
+        let known = &self.facts.tasks[&self.clients.name(task)];
         let is_unknown = !known.is_scheduled && known.endings == 0;
         if is_unknown && !self.is_calm() && self.random.u8(0..5) > 0 {
             self.schedules(task);
@@ -326,14 +341,14 @@ impl World {
     }
 
     pub(super) fn cancels(&mut self, client: usize, task: usize) {
-        let id: Arc<str> = format!("task-{task}").into();
-        let known = &self.facts.tasks[&id];
+        let name = self.clients.name(task);
+        let known = &self.facts.tasks[&name];
         if !known.is_scheduled || known.sent > 1 {
             // A schedule that is still on its way would make the task anew.
             return;
         }
-        self.may_end(&id);
-        let route = self.clients.route(task);
+        self.may_end(&name);
+        let TaskName { route, id } = name;
         self.asks(client, Request::Cancel { route, id });
     }
 

@@ -7,6 +7,7 @@ use super::{
     clients::{InFlight, asked},
     events::{Happening, Life},
     links::SLOWEST,
+    name::TaskName,
     node::CREDIT,
     world::{MILLI, START, World},
 };
@@ -14,6 +15,14 @@ use crate::{
     protocol::{Named, Reason, Reply, Request},
     scheduler::{ConsumerId, Message},
 };
+
+/// What a consumer says of a delivery.
+#[derive(Debug)]
+pub(super) struct Answer {
+    task: TaskName,
+    attempt: u32,
+    request: Request,
+}
 
 impl World {
     /// A message reaches a client.
@@ -24,24 +33,25 @@ impl World {
         };
         match message {
             Message::Reply { reply, .. } => {
-                let (id, ends) = match reply {
-                    Reply::Scheduled { id, .. } => {
-                        let known = self.facts.tasks.get_mut(&id);
+                let (task, ends) = match reply {
+                    Reply::Scheduled { id, route, .. } => {
+                        let known = self.facts.tasks.get_mut(&TaskName { route, id });
                         known.expect("it was scheduled").is_scheduled = true;
                         return;
                     }
-                    Reply::Acked { id, removed, .. } => {
-                        let acked = self.facts.acked(&id, removed);
+                    Reply::Acked { id, route, removed } => {
+                        let task = self.facts.named(route.as_ref(), &id);
+                        let acked = self.facts.acked(&task, removed);
                         self.check(acked);
-                        (id, removed)
+                        (task, removed)
                     }
                     // A copy that is in flight can still arrive.
                     Reply::Cancelled {
                         id,
+                        route,
                         found,
                         in_flight,
-                        ..
-                    } => (id, found && !in_flight),
+                    } => (TaskName { route, id }, found && !in_flight),
                     // It was a registration.
                     Reply::Error(refusal) if refusal.id.is_none() => {
                         if let Some(route) = refusal.route {
@@ -59,7 +69,7 @@ impl World {
                     }
                     _ => return,
                 };
-                let known = self.facts.tasks.get_mut(&id).expect("it was scheduled");
+                let known = self.facts.tasks.get_mut(&task).expect("it was scheduled");
                 if ends {
                     known.ended.get_or_insert(at);
                 }
@@ -73,7 +83,14 @@ impl World {
                 ..
             } => {
                 let wall = START + at / MILLI + 200;
-                let sent = match self.facts.delivered((consumer, &id), (seq, attempt), wall) {
+                let task = TaskName {
+                    route: route.clone(),
+                    id: id.clone(),
+                };
+                let sent = match self
+                    .facts
+                    .delivered((consumer, &task), (seq, attempt), wall)
+                {
                     Ok(sent) => sent,
                     Err(broken) => return self.check(Err(broken)),
                 };
@@ -83,11 +100,20 @@ impl World {
                 let in_flight = &mut self.clients.clients[client].in_flight;
                 // The clock of the leader can be fast.
                 in_flight.retain(|_, it| it.until > now + 1_000 * MILLI);
-                let until = until.value();
-                let before = in_flight.insert(id.clone(), InFlight { seq, sent, until });
+                let copy = InFlight {
+                    route: route.clone(),
+                    seq,
+                    attempt,
+                    sent,
+                    until: until.value(),
+                };
+                let before = in_flight.insert(id.clone(), copy);
                 // A copy of a task that ended otherwise takes no credit.
                 let tasks = &self.facts.tasks;
-                let counted = in_flight.keys().filter(|id| tasks[*id].endings == 0);
+                let counted = in_flight.iter().filter(|(id, copy)| {
+                    let (route, id) = (copy.route.clone(), Arc::clone(id));
+                    tasks[&TaskName { route, id }].endings == 0
+                });
                 let many = counted.count() > usize::from(credit);
                 if before.is_some() {
                     self.check(Err(format!("{id} is delivered twice at a time")));
@@ -100,7 +126,7 @@ impl World {
                     route: Some(route).filter(|_| self.random.bool()),
                     attempt: Some(attempt).filter(|_| self.random.bool()),
                 };
-                self.works(life, client, consumer, named);
+                self.works(life, (client, consumer), (task, attempt), named);
             }
             Message::Quiet(_) | Message::Credit(_) => {}
         }
@@ -135,9 +161,14 @@ impl World {
     }
 
     /// A consumer does the work of a delivery and answers.
-    fn works(&mut self, life: Life, client: usize, consumer: ConsumerId, delivery: Named) {
+    fn works(
+        &mut self,
+        life: Life,
+        (client, consumer): (usize, ConsumerId),
+        (task, attempt): (TaskName, u32),
+        delivery: Named,
+    ) {
         let is_lazy = !self.is_calm() && self.random.u8(0..100) < self.clients.lazy;
-        let id = delivery.id.clone();
         let request = match (is_lazy, self.random.bool()) {
             (true, true) => return,
             (true, false) => Request::Nack {
@@ -163,10 +194,12 @@ impl World {
             let pause = self.random.u64(0..time);
             self.after(pause, touched);
         }
-        self.after(
-            time,
-            Happening::Answers(life, client, consumer, id, request),
-        );
+        let answer = Answer {
+            task,
+            attempt,
+            request,
+        };
+        self.after(time, Happening::Answers(life, client, consumer, answer));
     }
 
     /// A consumer answers a delivery.
@@ -174,23 +207,44 @@ impl World {
         &mut self,
         life: Life,
         (client, consumer): (usize, ConsumerId),
-        id: &Arc<str>,
-        answer: Request,
+        answer: Answer,
     ) {
-        if self.clients.of(consumer) == Some(client) {
-            self.clients.clients[client].in_flight.remove(id);
-            match answer {
-                Request::Ack { .. } => self.may_end(id),
-                Request::Nack { .. } => self.facts.gives_back(consumer, id),
-                _ => {}
-            }
-            self.forwarder(life, Some(asked(consumer, answer)));
+        if self.clients.of(consumer) != Some(client) {
+            return;
         }
+        let Answer {
+            task,
+            attempt,
+            mut request,
+        } = answer;
+        let now = self.nodes[life.node].drift.now(self.at).monotonic.value();
+        let in_flight = &mut self.clients.clients[client].in_flight;
+        let is_it = |copy: &InFlight| copy.route == task.route && copy.attempt == attempt;
+        let copy = in_flight.get(&task.id).filter(|copy| is_it(copy));
+        // The clock of the leader can be fast.
+        let is_in_time = copy.is_some_and(|copy| copy.until > now + 1_000 * MILLI);
+        if copy.is_some() {
+            in_flight.remove(&task.id);
+        }
+        match &mut request {
+            Request::Ack { delivery, .. } | Request::Nack { delivery, .. } if !is_in_time => {
+                // Another copy of this id can be on its way, and would be meant without this.
+                delivery.route = Some(task.route.clone());
+                delivery.attempt = Some(attempt);
+            }
+            _ => {}
+        }
+        match request {
+            Request::Ack { .. } => self.may_end(&task),
+            Request::Nack { .. } => self.facts.gives_back(consumer, &task),
+            _ => {}
+        }
+        self.forwarder(life, Some(asked(consumer, request)));
     }
 
     /// An ack or a cancel is sent.
-    pub(super) fn may_end(&mut self, id: &Arc<str>) {
-        let known = self.facts.tasks.get_mut(id);
+    pub(super) fn may_end(&mut self, task: &TaskName) {
+        let known = self.facts.tasks.get_mut(task);
         known.expect("it was scheduled").endings += 1;
     }
 }

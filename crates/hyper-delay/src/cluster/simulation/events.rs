@@ -1,8 +1,11 @@
 //! What happens in a history.
 
-use std::{mem, sync::Arc};
+use std::mem;
 
-use super::world::{MILLI, World};
+use super::{
+    consumers,
+    world::{MILLI, World},
+};
 use crate::{
     cluster::{
         ShardId,
@@ -12,7 +15,6 @@ use crate::{
         replica::Persisting,
         shard::{Event, Fetch, PeerId},
     },
-    protocol,
     scheduler::{ConsumerId, Message},
     store::fake::Fake,
 };
@@ -46,7 +48,7 @@ pub(super) enum Happening {
     /// A message of a leader reaches a serving node over a link.
     ToServing(PeerId, Life, forward::Event),
     /// A consumer answers a delivery.
-    Answers(Life, usize, ConsumerId, Arc<str>, protocol::Request),
+    Answers(Life, usize, ConsumerId, consumers::Answer),
     /// The request for a snapshot reaches another node.
     Snapshot(Life, ShardId, Fetch),
     /// The snapshot is there, or not.
@@ -162,8 +164,8 @@ impl World {
                     self.forwarder(life, Some(event));
                 }
             }
-            Happening::Answers(life, client, consumer, id, answer) => {
-                self.answers(life, (client, consumer), &id, answer);
+            Happening::Answers(life, client, consumer, answer) => {
+                self.answers(life, (client, consumer), answer);
             }
             Happening::Snapshot(life, shard, fetch) => self.gives(life, shard, fetch),
             Happening::Snapshotted(life, shard, fetch, snapshot) => {

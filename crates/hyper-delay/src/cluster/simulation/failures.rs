@@ -1,11 +1,9 @@
 //! Rounds that fail: each has a delivery that was given back, whose connection was closed by its
 //! client, or whose time to answer is over. The planned end of a node is no such reason.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::name::TaskName;
 use crate::{
     cluster::entry::{self, Change},
     record::{self, Name, key},
@@ -14,7 +12,7 @@ use crate::{
 };
 
 /// A delivery: its connection, task, revision and round.
-pub(super) type SentCopy = (ConsumerId, Arc<str>, u64, u32);
+pub(super) type SentCopy = (ConsumerId, TaskName, u64, u32);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -22,7 +20,7 @@ pub(super) struct Failures {
     /// How many rounds of each revision have failed.
     failed: BTreeMap<u64, u32>,
     left: BTreeSet<ConsumerId>,
-    given_back: BTreeSet<(ConsumerId, Arc<str>)>,
+    given_back: BTreeSet<(ConsumerId, TaskName)>,
 }
 
 impl Failures {
@@ -32,8 +30,8 @@ impl Failures {
     }
 
     /// A client gives a delivery back.
-    pub(super) fn gives_back(&mut self, consumer: ConsumerId, id: &Arc<str>) {
-        self.given_back.insert((consumer, id.clone()));
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName) {
+        self.given_back.insert((consumer, name.clone()));
     }
 
     /// Checks the rounds that have failed by an entry.
@@ -46,8 +44,8 @@ impl Failures {
         let Ok((_, Change::Writes(batch))) = entry::decode(bytes) else {
             return Ok(());
         };
-        for (space, name, value) in batch.into_writes() {
-            let (Space::Names, Some((_, id)), Some(value)) = (space, key::name_of(&name), value)
+        for (space, key, value) in batch.into_writes() {
+            let (Space::Names, Some((_, id)), Some(value)) = (space, key::name_of(&key), value)
             else {
                 continue;
             };
@@ -56,13 +54,11 @@ impl Failures {
             if failures <= before {
                 continue;
             }
-            let of_task = sent
-                .clone()
-                .filter(|(_, of, at, _)| (&**of, *at) == (id, seq));
+            let of_task = sent.clone().filter(|(_, _, at, _)| *at == seq);
             let can_fail = of_task.filter(|copy| {
-                let (consumer, id, ..) = copy;
+                let (consumer, name, ..) = copy;
                 self.left.contains(consumer)
-                    || self.given_back.contains(&(*consumer, id.clone()))
+                    || self.given_back.contains(&(*consumer, name.clone()))
                     || is_late(copy)
             });
             let rounds: BTreeSet<u32> = can_fail.map(|(_, _, _, attempt)| *attempt).collect();

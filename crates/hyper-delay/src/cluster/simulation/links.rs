@@ -111,10 +111,14 @@ impl World {
                 let sent = self.facts.sent(*consumer, &copy.subject, (epoch, self.at));
                 self.check(sent);
             }
-            ToServing::Told(
-                _,
-                Told::Reply(_, Reply::Acked { id, .. } | Reply::Cancelled { id, .. }),
-            ) => self.facts.confirmed(id, epoch),
+            ToServing::Told(_, Told::Reply(_, Reply::Acked { id, route, .. })) => {
+                let task = self.facts.named(route.as_ref(), id);
+                self.facts.confirmed(&task, epoch);
+            }
+            ToServing::Told(_, Told::Reply(_, Reply::Cancelled { id, route, .. })) => {
+                let task = self.facts.named(Some(route), id);
+                self.facts.confirmed(&task, epoch);
+            }
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ mod events;
 mod failures;
 mod faults;
 mod links;
+mod name;
 mod network;
 mod node;
 mod parts;

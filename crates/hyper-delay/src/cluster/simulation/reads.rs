@@ -1,9 +1,10 @@
 //! Reads of clients at any node: what was acknowledged anywhere before must be there.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use super::{
     events::{Happening, Life},
+    name::TaskName,
     world::{MILLI, World},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 pub(super) struct Reads {
     random: fastrand::Rng,
     last: FreshId,
-    waiting: BTreeMap<FreshId, Vec<Arc<str>>>,
+    waiting: BTreeMap<FreshId, Vec<TaskName>>,
     /// How many were answered.
     pub(super) done: u64,
 }
@@ -48,7 +49,7 @@ impl World {
         let there = tasks.filter(|(_, task)| {
             task.is_scheduled && task.endings == 0 && task.max_attempts.is_none()
         });
-        let there = there.map(|(id, _)| id.clone()).collect();
+        let there = there.map(|(name, _)| name.clone()).collect();
         reads.waiting.insert(id, there);
         if self.at < self.calm {
             self.after(pause, Happening::Read);
@@ -74,10 +75,7 @@ impl World {
             let names: Vec<_> = disks.flat_map(|disk| disk.all(Space::Names)).collect();
             let lacks = there.iter().find(|task| {
                 let has_ended = self.facts.tasks[*task].endings > 0;
-                !has_ended
-                    && !names
-                        .iter()
-                        .any(|(name, _)| name.ends_with(task.as_bytes()))
+                !has_ended && !names.iter().any(|(key, _)| task.has_key(key))
             });
             if let Some(task) = lacks {
                 let node = &self.nodes[life.node].member.node;

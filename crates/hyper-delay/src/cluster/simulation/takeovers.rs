@@ -160,7 +160,7 @@ impl World {
             .clients
             .made_of(shard)
             .filter_map(|task| {
-                let known = &self.facts.tasks[&*format!("task-{task}")];
+                let known = &self.facts.tasks[&self.clients.name(task)];
                 let is_next = known.fire_at > now && known.can_be_cancelled();
                 is_next.then_some((known.fire_at, task))
             })

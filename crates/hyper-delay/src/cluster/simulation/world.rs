@@ -7,6 +7,7 @@ use super::{
     disks::Disks,
     events::{Happening, Life, Part},
     links::Link,
+    name::TaskName,
     node::{Drift, Node, Options},
     planted::plant,
     reads::Reads,
@@ -109,7 +110,7 @@ impl World {
                 hedge: Options::hedge(seed),
                 retention: disks.retention(),
             },
-            clients: Clients::new(&mut random, charter.shards),
+            clients: Clients::new(&mut random, seed, charter.shards),
             random,
             disks,
             takeovers,
@@ -178,7 +179,7 @@ impl World {
 
     /// What must hold in the end: no task is lost, no request waits, and the nodes contain the same.
     fn result(&self) -> Result<(), String> {
-        self.facts.end(|id| self.is_dead(id))?;
+        self.facts.end(|task| self.is_dead(task))?;
         self.all_is_answered()?;
         self.nodes_agree()
     }
@@ -213,12 +214,12 @@ impl World {
     }
 
     /// Whether a task is a dead letter.
-    fn is_dead(&self, id: &str) -> bool {
+    fn is_dead(&self, task: &TaskName) -> bool {
         let disks = self.nodes[0].disks.iter();
         let mut names = disks.flat_map(|disk| disk.all(Space::Names));
-        names.any(|(name, value)| {
-            let name_of: Name = record::decode(&value).expect("it was encoded");
-            name.ends_with(id.as_bytes()) && matches!(name_of.place, Place::Dead(_))
+        names.any(|(key, value)| {
+            let name: Name = record::decode(&value).expect("it was encoded");
+            task.has_key(&key) && matches!(name.place, Place::Dead(_))
         })
     }
 

@@ -20,8 +20,9 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
             ..
         },
         ToLeader::Ready,
+        // It has no route.
         ToLeader::Lent(CLIENT, 1),
-        ToLeader::Lent(CLIENT, 9),
+        ToLeader::Recalled(CLIENT, 1),
     ] = &sent[..]
     else {
         panic!("{sent:?}");
@@ -31,6 +32,48 @@ fn an_ack_goes_to_the_leader_of_the_day_which_first_hears_what_is_in_flight() {
         ("y", 4, 1)
     );
     assert_eq!((&*subject.id, subject.seq), ("x", 3));
+}
+
+/// Whether the acks that a leader hears of are to be confirmed.
+fn confirmed(sent: &[ToLeader]) -> Vec<bool> {
+    let acks = sent.iter().filter_map(|message| match message {
+        ToLeader::Acked { confirm, .. } => Some(confirm.is_some()),
+        _ => None,
+    });
+    acks.collect()
+}
+
+#[test]
+fn an_ack_whose_answer_is_lost_reaches_the_next_leader() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    assert_eq!(confirmed(&world.sent()), [true]);
+    world.event(Event::Unlinked("b".into()));
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.up(0, "c", 8);
+    assert_eq!(confirmed(&world.sent()), [false]);
+    // That one may not have taken it either.
+    world.told(0, "c", ToServing::Ended { epoch: 8 });
+    world.event(Event::Linked("b".into()));
+    world.up(0, "b", 9);
+    assert_eq!(confirmed(&world.sent()), [false]);
+}
+
+#[test]
+fn an_ack_that_waits_too_long_for_a_leader_reaches_the_next_one() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.asks(r#"{"kind":"ack","id":"x","confirm":true}"#);
+    world.effects();
+    world.now += 2_001;
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.up(0, "c", 8);
+    assert_eq!(confirmed(&world.sent()), [false]);
 }
 
 #[test]
@@ -45,17 +88,39 @@ fn an_ack_without_an_answer_can_be_repeated() {
     assert_eq!(world.replies(), ["unavailable"]);
     world.asks(ack);
     world.up(0, "c", 8);
-    let sent = world.sent();
-    let mut acks = sent.iter();
-    assert!(acks.any(|it| matches!(
-        it,
-        ToLeader::Acked {
-            confirm: Some(_),
-            ..
-        }
-    )));
+    assert_eq!(confirmed(&world.sent()), [false, true]);
     world.asks(ack);
     assert_eq!(world.replies(), ["acked"], "it is not known any more");
+}
+
+#[test]
+fn an_answer_to_an_earlier_revision_is_not_taken_for_one_to_a_later_one() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.delivers(0, ("r", "x", 3), 0);
+    world.effects();
+    // Its time is over; it was cancelled and scheduled anew, and another node leads.
+    world.now += 31_000;
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.up(0, "c", 8);
+    world.effects();
+    let revision = |world: &mut World, attempt| {
+        world.delivers_round(0, ("r", "x", 9, attempt), 0);
+        let effects = world.effects();
+        let sent = effects.to_leaders.into_iter().map(|(_, _, sent)| sent);
+        let sent: Vec<_> = sent
+            .filter(|it| matches!(it, ToLeader::NotSent(..)))
+            .collect();
+        (sent, effects.messages.len())
+    };
+    let (sent, delivered) = revision(&mut world, 1);
+    assert!(
+        matches!(&sent[..], [ToLeader::NotSent(CLIENT, it)] if it.seq == 9),
+        "{sent:?}"
+    );
+    assert_eq!(delivered, 0);
+    let (sent, delivered) = revision(&mut world, 2);
+    assert_eq!((sent.len(), delivered), (0, 1));
 }
 
 #[test]
@@ -243,11 +308,16 @@ fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
     assert!(last, "{sent:?}");
     world.accepts(0, "b", 7);
     let sent = world.sent();
-    let adopted = sent.iter().find_map(|message| match message {
+    let adopted = sent.iter().filter_map(|message| match message {
         ToLeader::Adopted(CLIENT, adopted) => Some(adopted),
         _ => None,
     });
-    let mut adopted: Vec<u64> = adopted.unwrap().iter().map(|copy| copy.seq).collect();
+    let mut adopted: Vec<u64> = adopted.flatten().map(|copy| copy.seq).collect();
+    assert_eq!(
+        adopted.last(),
+        Some(&3),
+        "its id is delivered once at a time"
+    );
     adopted.sort_unstable();
     assert_eq!(adopted, [3, 4, 5]);
     let (mut back, _) = given_back(&sent);

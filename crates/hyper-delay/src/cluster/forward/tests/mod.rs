@@ -141,20 +141,32 @@ impl World {
     }
 
     fn delivers(&mut self, shard: u16, (route, id, seq): (&str, &str, u64), after: u64) {
+        self.delivers_round(shard, (route, id, seq, 1), after);
+    }
+
+    /// The leader that there is a session with sends a delivery of a round.
+    fn delivers_round(
+        &mut self,
+        shard: u16,
+        (route, id, seq, attempt): (&str, &str, u64, u32),
+        after: u64,
+    ) {
+        let partner = self.forwarder.session(ShardId(shard)).partner();
+        let node = partner.expect("there is a session").node.to_string();
         let copy = Copy {
             number: seq,
             subject: Subject {
                 route: route.into(),
                 id: id.into(),
                 seq,
-                attempt: 1,
+                attempt,
             },
             until: Tick::new(77 + 30_000 * MILLI),
             accept: Accept::default(),
             after,
         };
         let told = Told::Deliver(Box::new(copy));
-        self.told(shard, "b", ToServing::Told(CLIENT, told));
+        self.told(shard, &node, ToServing::Told(CLIENT, told));
     }
 }
 

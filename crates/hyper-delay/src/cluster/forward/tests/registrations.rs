@@ -77,3 +77,88 @@ fn a_route_that_is_left_before_its_registration_is_answered_is_left() {
     assert_eq!(introduced(&mut world), (0, 0));
     assert!(world.forwarder.is_idle(CLIENT));
 }
+
+/// Registers a route at its leader, which takes it.
+fn registers(world: &mut World, shard: u16, route: &str, credit: u16) {
+    world.asks(&format!(
+        r#"{{"kind":"register","route_key":"{route}","credit":{credit}}}"#
+    ));
+    let sent = world.sent();
+    let number = sent.iter().find_map(|message| match message {
+        ToLeader::Asked(_, number, _) => Some(*number),
+        _ => None,
+    });
+    let registered = Reply::Registered {
+        route: route.into(),
+        credit: 0,
+    };
+    let told = Told::Reply(number.expect("it is asked"), registered);
+    world.told(shard, "b", ToServing::Told(CLIENT, told));
+    world.effects();
+}
+
+#[test]
+fn a_shard_without_a_route_gets_no_credit_when_its_session_begins_anew() {
+    let [first, second] = routes();
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "b", 8);
+    registers(&mut world, 0, &first, 2);
+    registers(&mut world, 1, &second, 2);
+    world.delivers(0, (&first, "x", 3), 0);
+    let leaves = format!(r#"{{"kind":"unregister","route_key":"{first}"}}"#);
+    world.asks(&leaves);
+    let reason = crate::protocol::Reason::Asked;
+    let gone = Reply::Unregistered {
+        route: (*first).into(),
+        reason,
+    };
+    world.told(0, "b", ToServing::Told(CLIENT, Told::News(gone)));
+    world.effects();
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.effects();
+    world.up(0, "c", 9);
+    let sent = world.sent();
+    let credit = sent.iter().filter_map(|message| match message {
+        ToLeader::Lent(_, credit) => Some(i32::from(*credit)),
+        ToLeader::Recalled(_, credit) => Some(-i32::from(*credit)),
+        _ => None,
+    });
+    assert_eq!(Vec::from_iter(credit), [1, -1], "{sent:?}");
+}
+
+#[test]
+fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
+    let [first, second] = routes();
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "c", 8);
+    registers(&mut world, 0, &first, 1);
+    world.delivers(0, (&first, "x", 3), 0);
+    world.effects();
+    world.event(Event::Unlinked("b".into()));
+    world.effects();
+    world.asks(&format!(r#"{{"kind":"register","route_key":"{second}"}}"#));
+    world.effects();
+    let wanted = Told::Credit(Credit::Wanted);
+    world.told(1, "c", ToServing::Told(CLIENT, wanted));
+    let lent = |sent: &[ToLeader]| {
+        let mut lent = sent.iter();
+        lent.any(|message| matches!(message, ToLeader::Lent(CLIENT, 1)))
+    };
+    assert!(
+        !lent(&world.sent()),
+        "the client has as many as it can take"
+    );
+    world.now += 31_000;
+    // A session that is silent for so long would end.
+    world.told(
+        1,
+        "c",
+        ToServing::Holds {
+            epoch: 8,
+            holds: world.holds(),
+        },
+    );
+    assert!(lent(&world.sent()));
+}

@@ -75,6 +75,28 @@ fn a_nack_without_a_leader_goes_to_the_next_one_with_its_delivery() {
 }
 
 #[test]
+fn answers_to_several_rounds_of_a_task_each_come_with_their_delivery() {
+    let mut world = delivered();
+    world.asks(NACK);
+    world.delivers_round(0, ("r", "x", 3, 2), 0);
+    world.asks(NACK);
+    world.effects();
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let rounds = sent.iter().filter_map(|message| match message {
+        ToLeader::Adopted(CLIENT, copies) => {
+            Some(("has", copies.iter().map(|copy| copy.attempt).collect()))
+        }
+        ToLeader::Nacked { named, .. } => Some(("nack", Vec::from_iter(named.attempt))),
+        _ => None,
+    });
+    let rounds: Vec<(&str, Vec<u32>)> = rounds.collect();
+    let expected = [("has", 1), ("nack", 1), ("has", 2), ("nack", 2)];
+    assert_eq!(rounds, expected.map(|(what, round)| (what, vec![round])));
+}
+
+#[test]
 fn what_a_leader_has_taken_is_not_told_again() {
     for answer in [ACK, NACK] {
         let mut world = delivered();
