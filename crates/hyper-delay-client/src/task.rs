@@ -71,7 +71,8 @@ impl Task {
     /// Sets the id on the route: 1 to 128 bytes. Default: a UUID that the client makes.
     ///
     /// Scheduling the same content under the same name again changes nothing. A task with an id of
-    /// your own can therefore be scheduled again after any error.
+    /// your own and a due time set by [`at`](Self::at) can therefore be scheduled again after any
+    /// error.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -92,6 +93,11 @@ impl Task {
     }
 
     /// Sets the delay from the call of [`schedule`](crate::Client::schedule) until it is due.
+    ///
+    /// Each call computes the due time anew, and the due time is part of the content. To schedule a
+    /// task again after an error, such as [`Unavailable`](crate::Code::Unavailable), set the time with
+    /// [`at`](Self::at): otherwise the second call is refused with
+    /// [`DuplicateId`](crate::Code::DuplicateId) if the first one took effect.
     pub fn after(mut self, delay: Duration) -> Self {
         self.due = Due::After(delay);
         self

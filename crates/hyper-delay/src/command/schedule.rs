@@ -13,7 +13,9 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay schedule hello --route service-A --in 5s
-  hyper-delay schedule - --route service-A --at 2030-01-31T08:00:00Z --id order-17 < order.json")]
+  hyper-delay schedule - --route service-A --at 2030-01-31T08:00:00Z --id order-17 < order.json
+
+A command with --id and --at can be repeated after any error: the same task is not scheduled twice.")]
 pub(super) struct Schedule {
     /// The payload. - reads it from standard input.
     payload: String,

@@ -13,6 +13,7 @@ use testkit::{Ended, Etcd, Server, Start, process, small::Small};
 
 use super::{
     LEASE,
+    book::now,
     line::{Came, Line},
     proxy::Proxy,
     route,
@@ -74,7 +75,7 @@ pub(crate) struct Nodes {
     map: Arc<Map>,
 }
 
-/// Schedules a task on a route at a node. Returns the reply.
+/// Schedules a task on a route at a node, which no consumer gets during the test. Returns the reply.
 fn ask(address: SocketAddr, number: usize) -> String {
     let Some(mut line) = Line::connect(address) else {
         return "nobody listens".to_owned();
@@ -82,7 +83,7 @@ fn ask(address: SocketAddr, number: usize) -> String {
     line.send(&json!({
         "kind": "schedule",
         "route_key": route(number),
-        "fire_at": 0,
+        "fire_at": now() + 86_400_000,
         "payload_base64": "",
     }));
     for _ in 0..10 {
