@@ -96,9 +96,9 @@ impl Fetching {
     }
 
     /// Returns the next entries of those that were spooled; none if there are no more.
-    pub(super) fn next(&mut self) -> io::Result<Entries> {
+    pub(super) fn next(&mut self, applied: u64) -> io::Result<Entries> {
         match &mut self.spool {
-            Some(spool) => spool.next(),
+            Some(spool) => spool.next(applied),
             None => Ok(Vec::new()),
         }
     }

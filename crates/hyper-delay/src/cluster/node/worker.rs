@@ -265,14 +265,7 @@ impl<L: Log, F: Front> Worker<L, F> {
             fetching.is_over();
             return false;
         }
-        let term = self.common.terms.current();
-        let event = match fetching.next() {
-            Ok(entries) if !entries.is_empty() => Event::Entries(entries),
-            Ok(_) => Event::NotFetched(attempt, "the spool has ended".to_owned()),
-            Err(error) => Event::NotFetched(attempt, error.to_string()),
-        };
-        self.shard.handle(event, now, term);
-        true
+        self.shard.drain(|applied| fetching.next(applied), now)
     }
 
     fn has_replaced(&mut self, store: Arc<Embedded>) {

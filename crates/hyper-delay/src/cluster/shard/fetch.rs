@@ -5,7 +5,7 @@
 //! snapshot is asked for once the spool has begun. Meanwhile the shard neither leads nor applies
 //! anything here, but knows who leads it.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
@@ -152,6 +152,25 @@ impl<S: Store> Shard<S> {
     /// Returns whether entries that were spooled are still to be applied, before anything else.
     pub(crate) fn is_draining(&self) -> bool {
         self.stopped.is_none() && self.applied() < self.reading.spooled()
+    }
+
+    /// Applies what `next` returns: spooled entries from the one after that which it is given, or
+    /// none. Returns whether there is more to do.
+    pub(crate) fn drain(
+        &mut self,
+        next: impl FnOnce(u64) -> io::Result<Vec<(u64, Arc<[u8]>)>>,
+        now: Now,
+    ) -> bool {
+        // Without room the spool would be read in vain, and end.
+        if !self.is_draining() || self.stands_still() {
+            return false;
+        }
+        match next(self.applied()) {
+            Ok(entries) if !entries.is_empty() => self.arrived(&entries, now),
+            // What is missing is read from the journal, if it is still there.
+            Ok(_) | Err(_) => self.reading.set_spooled(0),
+        }
+        true
     }
 
     /// Does what a stopped shard still has to do. Returns when the next call must come.

@@ -105,8 +105,8 @@ impl Reading {
 impl<S: Store> Shard<S> {
     /// Reads the journal from time to time. A leader does not: nobody else appends to it.
     pub(super) fn read(&mut self, now: Now) {
-        let is_fed = self.is_leading() || self.is_draining();
         let is_blind = self.applies_nothing();
+        let is_fed = self.is_leading() || (self.is_draining() && !is_blind);
         if is_fed || !(is_blind || self.keeping.is_known()) {
             self.reading.next = after(now, self.setup.poll());
             return;

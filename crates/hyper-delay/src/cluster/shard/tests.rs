@@ -2,6 +2,7 @@ mod blind;
 mod follower;
 mod room;
 mod sessions;
+mod snapshot;
 
 use std::time::Duration;
 

@@ -43,9 +43,10 @@ impl World {
         }
         let place = usize::from(id.0);
         let receiving = &mut process.receiving[place];
-        if let Some(disk) = receiving.replace(shard, now, term) {
+        if let Some(disk) = receiving.replace(shard, now) {
             node.disks[place] = disk;
         }
+        receiving.drain(shard, now);
         let next = shard.tick(now, term);
         if let Some(why) = shard.stopped().filter(|why| !why.waits_for_snapshot()) {
             let why = format!("{} has stopped: {why}", node.member.node);

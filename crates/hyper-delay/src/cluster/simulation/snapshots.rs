@@ -12,7 +12,6 @@ use crate::{
     clock::Now,
     cluster::{
         ShardId,
-        lease::Term,
         link::Wanted,
         shard::{Event, Fetch, Shard},
         snapshot::fill,
@@ -31,24 +30,18 @@ pub(super) struct Receiving {
 
 impl Receiving {
     /// Lets the shard go on with the store, if it is there. Returns the disk from now on.
-    pub(super) fn replace(
-        &mut self,
-        shard: &mut Shard<Fake>,
-        now: Now,
-        term: Option<Term>,
-    ) -> Option<Arc<Fake>> {
+    pub(super) fn replace(&mut self, shard: &mut Shard<Fake>, now: Now) -> Option<Arc<Fake>> {
         let (attempt, store) = self.store.take_if(|_| shard.is_replaceable())?;
-        if !shard.replace(attempt, store.clone(), now) {
-            return None;
-        }
-        let spool = std::mem::take(&mut self.spool);
-        shard.handle(Event::Entries(spool), now, term);
-        if shard.is_draining() && shard.stopped().is_none() {
-            assert!(shard.stands_still(), "{shard:?}");
-            let why = "the spool has ended".to_owned();
-            shard.handle(Event::NotFetched(attempt, why), now, term);
-        }
-        Some(store)
+        shard.replace(attempt, store.clone(), now).then_some(store)
+    }
+
+    /// Lets the shard apply what it has spooled, as far as there is room.
+    pub(super) fn drain(&self, shard: &mut Shard<Fake>, now: Now) {
+        let rest = |applied| {
+            let rest = self.spool.iter().filter(|(seq, _)| *seq > applied);
+            Ok(rest.cloned().collect())
+        };
+        while shard.drain(rest, now) {}
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Spool {
     /// The bytes that were written, and read.
     written: u64,
     read: u64,
+    /// The entries that were returned last.
+    page: Vec<Entry>,
 }
 
 /// What the entries on a page have together, unless the first one has more.
@@ -45,6 +47,7 @@ impl Spool {
             path: path.to_owned(),
             written: 0,
             read: 0,
+            page: Vec::new(),
         })
     }
 
@@ -68,12 +71,20 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the next entries; none if all were returned.
+    /// Returns the next entries; none if all were returned. If the one after `applied` was returned
+    /// with the last ones, they are returned again: there was no room for it.
     ///
     /// # Errors
     ///
     /// If the disk fails, or does not have what was written.
-    pub(crate) fn next(&mut self) -> io::Result<Vec<Entry>> {
+    pub(crate) fn next(&mut self, applied: u64) -> io::Result<Vec<Entry>> {
+        if self.page.iter().all(|(seq, _)| *seq != applied + 1) {
+            self.page = self.read()?;
+        }
+        Ok(self.page.clone())
+    }
+
+    fn read(&mut self) -> io::Result<Vec<Entry>> {
         let (mut entries, mut bytes) = (Vec::new(), 0);
         self.file.seek(SeekFrom::Start(self.read))?;
         let mut reader = io::BufReader::new(&self.file);
@@ -129,14 +140,14 @@ mod tests {
         let path = directory.path().join("spool");
         fs::write(&path, b"of an earlier process").unwrap();
         let mut spool = Spool::create(&path).unwrap();
-        assert!(spool.next().unwrap().is_empty());
+        assert!(spool.next(2).unwrap().is_empty());
         spool.append(&[entry(3), entry(4)]).unwrap();
-        let mut read = spool.next().unwrap();
+        let mut read = spool.next(2).unwrap();
         for seq in 5..20 {
             spool.append(&[entry(seq)]).unwrap();
         }
         loop {
-            let next = spool.next().unwrap();
+            let next = spool.next(read.last().unwrap().0).unwrap();
             if next.is_empty() {
                 break;
             }
@@ -149,6 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn entries_come_again_until_the_last_of_them_is_applied() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::create(&directory.path().join("spool")).unwrap();
+        spool
+            .append(&(1..=8).map(entry).collect::<Vec<_>>())
+            .unwrap();
+        let page = spool.next(0).unwrap();
+        for applied in 0..page.len() as u64 {
+            assert_eq!(spool.next(applied).unwrap(), page);
+        }
+        let next = spool.next(page.len() as u64).unwrap();
+        assert_eq!(next[0].0, page.len() as u64 + 1);
+    }
+
+    #[test]
     fn what_the_disk_has_changed_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("spool");
@@ -158,7 +184,7 @@ mod tests {
             let mut bytes = fs::read(&path).unwrap();
             bytes[at] ^= 1;
             fs::write(&path, bytes).unwrap();
-            spool.next().unwrap_err();
+            spool.next(0).unwrap_err();
         }
     }
 }

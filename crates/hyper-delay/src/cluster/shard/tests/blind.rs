@@ -6,12 +6,12 @@ use crate::{
     store::Room,
 };
 
-const TERM: Term = Term {
+pub(super) const TERM: Term = Term {
     lease: LeaseId(6),
     until: Tick::new(u64::MAX),
 };
 
-fn leader(node: &str, epoch: u64, lease: LeaseId) -> Leader {
+pub(super) fn leader(node: &str, epoch: u64, lease: LeaseId) -> Leader {
     Leader {
         member: Member {
             node: node.into(),
