@@ -53,6 +53,7 @@ impl SharedLog {
             log: self.clone(),
             deadline,
             is_cut: AtomicBool::new(false),
+            only_beats: AtomicBool::new(false),
             faults: AtomicUsize::new(0),
         })
     }
@@ -105,6 +106,7 @@ pub(crate) struct FakeConnection {
     log: Arc<SharedLog>,
     deadline: Duration,
     is_cut: AtomicBool,
+    only_beats: AtomicBool,
     /// Of a hundred requests, as many are lost, and as many answers.
     faults: AtomicUsize,
 }
@@ -113,6 +115,11 @@ impl FakeConnection {
     /// Nothing reaches the log any more, and no answer comes back, or all does again.
     pub(crate) fn cut(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    /// From now on only heartbeats reach the log.
+    pub(crate) fn only_beats(&self) {
+        self.only_beats.store(true, Ordering::Relaxed);
     }
 
     /// Of a hundred requests, as many are lost from now on, and as many answers. The others take up
@@ -144,7 +151,9 @@ impl FakeConnection {
 impl Log for FakeConnection {
     async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
         self.delay().await;
-        if self.is_cut() || self.is_lost() {
+        let is_beat = matches!(request, Request::KeepAlive { .. });
+        let is_held = self.only_beats.load(Ordering::Relaxed) && !is_beat;
+        if self.is_cut() || self.is_lost() || is_held {
             return self.no_answer().await;
         }
         let answer = self.log.carry_out(&request);

@@ -14,23 +14,34 @@ use crate::{
     },
 };
 
+/// How the lease of a node ends that ends itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// The node leads nothing: its heartbeat is removed, and the next process need not wait.
+    HandedOver,
+    /// What the node leads is taken over when its heartbeat has not changed for a lease.
+    Silent,
+}
+
 /// Takes the lease, keeps it alive and publishes its term, until the future is dropped. Calls
 /// `taken` when a term begins: then the shards have to look at it. They know its end themselves.
 ///
-/// Returns once `leave` has told that the node has ceased to act, and the lease is given up.
+/// Returns once `leave` has told how the lease ends, and it has ended.
 pub(super) async fn keep(
     log: Arc<impl Log>,
     mut lease: Lease,
     clock: Clock,
     terms: Arc<Terms>,
     taken: impl Fn() + Send,
-    leave: oneshot::Receiver<()>,
+    leave: oneshot::Receiver<Leaving>,
 ) {
     tokio::select! {
         () = keep_alive(&*log, &mut lease, clock, &terms, taken) => {}
-        Ok(()) = leave => {
+        Ok(leaving) = leave => {
             terms.publish(None);
-            if let Err(error) = log.call(lease.leaving()).await {
+            if leaving == Leaving::HandedOver
+                && let Err(error) = log.call(lease.leaving()).await
+            {
                 tracing::warn!(%error, "the heartbeat stays: the next start waits for a lease");
             }
         }
@@ -225,7 +236,7 @@ mod tests {
         let keeping = tokio::spawn(keeping);
         until(|| terms.current().is_some()).await;
         assert!(heard(&log).is_some());
-        leave.send(()).expect("it is kept alive");
+        leave.send(Leaving::HandedOver).expect("it is kept alive");
         keeping.await.expect("it ends");
         assert_eq!((heard(&log), terms.current()), (None, None));
     }

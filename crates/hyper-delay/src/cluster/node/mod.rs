@@ -54,6 +54,7 @@ use crate::{
     store::replicas::WeakDirectory,
 };
 use ends::{End, Running};
+use lease_task::Leaving;
 use worker::{Common, Mail, Worker};
 
 /// The name of the task of the lease.
@@ -94,7 +95,7 @@ pub(crate) struct Node {
     is_node: watch::Receiver<bool>,
     tasks: Vec<AbortHandle>,
     /// Tells the task of the lease to give it up. `None`: it was told.
-    leave: Option<oneshot::Sender<()>>,
+    leave: Option<oneshot::Sender<Leaving>>,
     ends: UnboundedReceiver<End>,
     /// The threads of shards that have not ended.
     threads: usize,
@@ -262,7 +263,8 @@ impl Node {
 
     /// Hands over what the node leads, syncs the stores, ends the threads, and removes the
     /// heartbeat, so the next process need not wait. The hand-over takes no longer than a lease;
-    /// without it the leaderships, and the heartbeat, are taken over after a lease.
+    /// without it the heartbeat does not change any more, and what the node leads is taken over after
+    /// a lease.
     ///
     /// # Errors
     ///
@@ -275,14 +277,19 @@ impl Node {
         });
         let handing_over: Vec<_> = handing_over.collect();
         let waiting = async {
+            let mut are_over = true;
             for is_over in handing_over {
-                // A thread that has ended leads nothing.
-                let _ = is_over.await;
+                // A thread that has panicked leads nothing, but the log does not know.
+                are_over &= is_over.await.is_ok();
             }
+            are_over
         };
-        let handed_over = tokio::time::timeout(self.patience, waiting).await.is_ok();
+        let handed_over = tokio::time::timeout(self.patience, waiting).await;
+        let handed_over = handed_over.unwrap_or(false);
         if !handed_over {
             tracing::warn!("the shards could not be handed over: they end with the lease");
+            // The rest can take long, and nobody takes over from a node that lives.
+            let _ = self.leave.take().map(|leave| leave.send(Leaving::Silent));
         }
         for shard in self.shards.iter() {
             shard.mail(Mail::Finish);
@@ -319,7 +326,8 @@ impl Node {
 
     /// Removes the heartbeat. Without an answer the next process waits for a lease.
     async fn leave(&mut self) {
-        let told = self.leave.take().map(|leave| leave.send(()));
+        let leave = self.leave.take();
+        let told = leave.map(|leave| leave.send(Leaving::HandedOver));
         let left = async {
             while let Some(end) = self.ends.recv().await {
                 if end.name == LEASE {

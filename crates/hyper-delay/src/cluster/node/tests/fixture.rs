@@ -147,7 +147,12 @@ impl Cluster {
     }
 
     pub(super) fn take(&mut self, node: usize) -> Node {
-        self.nodes[node].take().expect("it runs").node
+        self.take_out(node).node
+    }
+
+    /// Returns a node, and does not look at it any more.
+    pub(super) fn take_out(&mut self, node: usize) -> Running {
+        self.nodes[node].take().expect("it runs")
     }
 
     pub(super) async fn stop(&mut self, node: usize) {

@@ -1,6 +1,6 @@
 //! What is acknowledged survives the end of its leader.
 
-use super::fixture::Cluster;
+use super::{fixture::Cluster, running::Running};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_node_leads_after_a_graceful_stop() {
@@ -28,6 +28,29 @@ async fn a_graceful_stop_finishes_what_was_asked_for() {
     let asked = cluster.ask_for(0..200);
     cluster.stop(0).await;
     assert!(cluster.has_acknowledged(&asked));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_node_leads_while_one_ends_that_cannot_hand_over() {
+    let mut cluster = Cluster::new();
+    cluster.start_all().await;
+    cluster.all_lead().await;
+    let leader = cluster.leader_of(0).await;
+    let Running {
+        node,
+        connection,
+        told: _told,
+        link: _link,
+        ..
+    } = cluster.take_out(leader);
+    connection.only_beats();
+    // The end waits for whoever uses the data directory.
+    let used = node.directory.upgrade();
+    let stopping = tokio::spawn(node.stop());
+    cluster.schedule(0).await;
+    assert!(!stopping.is_finished());
+    drop(used);
+    stopping.await.unwrap().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
