@@ -144,6 +144,11 @@ impl<S: Store> Shard<S> {
         stopped.is_some_and(Stopped::waits_for_snapshot)
     }
 
+    /// Returns whether the journal is read for the spool, and who leads with it.
+    pub(super) const fn is_spooling(&self) -> bool {
+        matches!(self.fetching.step, Step::Spooling(_))
+    }
+
     /// Returns whether the store can be replaced: nothing is written to it any more.
     pub(crate) const fn is_replaceable(&self) -> bool {
         !self.keeping.is_persisting()

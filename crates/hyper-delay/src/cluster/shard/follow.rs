@@ -30,6 +30,8 @@ pub(super) struct Reading {
     is_urgent: bool,
     /// The last entry of the journal that is known.
     last: u64,
+    /// The last entry of the journal that was named last. `None`: none was.
+    end: Option<u64>,
     /// The entries up to this one were spooled, and are not read from the journal.
     spooled: u64,
 }
@@ -42,7 +44,7 @@ struct Asked {
     applied: u64,
     /// The leadership that this node had won by then.
     epoch: Option<u64>,
-    /// It reads who leads, and no entries.
+    /// It reads who leads. Entries are of no use.
     is_blind: bool,
 }
 
@@ -54,6 +56,7 @@ impl Reading {
             is_checked: false,
             is_urgent: true,
             last: 0,
+            end: None,
             spooled: 0,
         }
     }
@@ -62,13 +65,27 @@ impl Reading {
         self.spooled
     }
 
+    /// These entries are in the journal.
+    pub(super) fn hears(&mut self, entries: &[(u64, Arc<[u8]>)]) {
+        if let Some((seq, _)) = entries.last() {
+            self.end = self.end.max(Some(*seq));
+        }
+    }
+
+    /// Returns the place from which a blind read names the fewest places. The end of a journal that
+    /// was made anew can be before that, so only an answer moves it back.
+    fn blind(&self) -> u64 {
+        self.end.map_or(u64::MAX, |end| end + 1)
+    }
+
     /// Returns whether the journal was read, and everything is applied that is known to be there.
     pub(super) const fn is_at_the_end(&self, applied: u64) -> bool {
         self.is_checked && applied >= self.last
     }
 
-    pub(super) const fn set_spooled(&mut self, seq: u64) {
+    pub(super) fn set_spooled(&mut self, seq: u64) {
         self.spooled = seq;
+        self.end = self.end.max(Some(seq));
     }
 
     /// Reads again as soon as possible. The answer to a read under way does not count.
@@ -106,7 +123,8 @@ impl<S: Store> Shard<S> {
     /// Reads the journal from time to time. A leader does not: nobody else appends to it.
     pub(super) fn read(&mut self, now: Now) {
         let is_blind = self.applies_nothing();
-        let is_fed = self.is_leading() || (self.is_draining() && !is_blind);
+        let is_draining = self.is_draining() && !is_blind;
+        let is_fed = self.is_leading() || is_draining || self.is_spooling();
         if is_fed || !(is_blind || self.keeping.is_known()) {
             self.reading.next = after(now, self.setup.poll());
             return;
@@ -116,7 +134,7 @@ impl<S: Store> Shard<S> {
         }
         let applied = self.applied();
         let from = match self.reading.is_checked {
-            _ if is_blind => u64::MAX,
+            _ if is_blind => self.reading.blind(),
             true => applied + 1,
             false => applied,
         };
@@ -153,6 +171,7 @@ impl<S: Store> Shard<S> {
             reported,
             entries,
         } = tail;
+        self.reading.end = Some(last);
         self.keeping.log_has(reported);
         self.election.led_is(led, now);
         if asked.is_blind || self.applies_nothing() {
@@ -191,6 +210,7 @@ impl<S: Store> Shard<S> {
 
     /// These entries are in the journal.
     pub(super) fn arrived(&mut self, entries: &[(u64, Arc<[u8]>)], now: Now) {
+        self.reading.hears(entries);
         let last = entries.last().map_or(0, |(seq, _)| *seq);
         self.reading.last = self.reading.last.max(last);
         if self.is_leading() || self.stands_still() {

@@ -43,7 +43,10 @@ impl<S: Store> Shard<S> {
                 self.election.unanswered(call, again);
                 self.fetching.unanswered(call, again);
             }
-            Event::Entries(entries) => self.spools(&entries),
+            Event::Entries(entries) => {
+                self.reading.hears(&entries);
+                self.spools(&entries);
+            }
             Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
             Event::Persisted(_) => self.keeping.ended_persisting(),
             Event::Leader(leader) => self.election.leader_is(leader, now),

@@ -32,19 +32,22 @@ impl Follower {
             for (call, request) in self.shard.take_effects().calls {
                 let answer = match request {
                     Request::Report { .. } => Answer::Reported(true),
-                    Request::Tail { from, .. } => Answer::Tail(Tail {
-                        led: Some(Led {
-                            leader: leads.clone(),
-                            beat: None,
-                        }),
-                        first: 0,
-                        last,
-                        reported: Some(0),
-                        entries: (self.entries.iter())
-                            .filter(|(seq, _)| (from..=last).contains(seq))
-                            .cloned()
-                            .collect(),
-                    }),
+                    Request::Tail { from, .. } => {
+                        self.read_from.push(from);
+                        Answer::Tail(Tail {
+                            led: Some(Led {
+                                leader: leads.clone(),
+                                beat: None,
+                            }),
+                            first: 0,
+                            last,
+                            reported: Some(0),
+                            entries: (self.entries.iter())
+                                .filter(|(seq, _)| (from..=last).contains(seq))
+                                .cloned()
+                                .collect(),
+                        })
+                    }
                     other => {
                         others.push(other);
                         continue;
@@ -89,6 +92,27 @@ fn a_node_that_starts_with_a_full_disk_knows_who_leads() {
     follower.disk.room_is(Room::AMPLE);
     follower.reads(&leader("c", 31, LeaseId(7)), last);
     assert_eq!(follower.shard.applied(), last, "it has read on");
+}
+
+#[test]
+fn a_node_that_applies_nothing_names_only_the_end_of_the_journal() {
+    let mut follower = Follower::new();
+    let last = follower.entries.len() as u64;
+    follower.disk.room_is(Room::for_new_tasks(0));
+    follower.reads(&leader("a", 30, LeaseId(5)), last);
+    assert!(follower.read_from.contains(&(last + 1)));
+    follower.read_from.clear();
+    follower.reads(&leader("a", 30, LeaseId(5)), last);
+    assert!(follower.read_from.len() >= 8);
+    assert!(follower.read_from.iter().all(|from| *from == last + 1));
+    follower.entries.push((last + 1, b"news".as_slice().into()));
+    follower.hears();
+    follower.read_from.clear();
+    follower.reads(&leader("a", 30, LeaseId(5)), last + 1);
+    assert!(follower.read_from.iter().all(|from| *from == last + 2));
+    // The journal is made anew.
+    follower.reads(&leader("a", 30, LeaseId(5)), 1);
+    assert_eq!(follower.read_from.last(), Some(&2));
 }
 
 #[test]

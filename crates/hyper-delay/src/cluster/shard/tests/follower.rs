@@ -12,6 +12,8 @@ pub(super) struct Follower {
     pub(super) disk: Arc<Fake>,
     pub(super) entries: Vec<(u64, Arc<[u8]>)>,
     pub(super) now: Now,
+    /// The places from which the journal was read.
+    pub(super) read_from: Vec<u64>,
 }
 
 impl Follower {
@@ -40,6 +42,7 @@ impl Follower {
             shard: Shard::open(disk.clone(), setup, members.into(), world.now).unwrap(),
             disk,
             now: world.now,
+            read_from: Vec::new(),
         }
     }
 

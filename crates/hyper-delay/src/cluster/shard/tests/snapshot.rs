@@ -90,6 +90,12 @@ impl Behind {
         reads
     }
 
+    /// Returns the leadership that it knows.
+    fn leads(&self) -> Option<u64> {
+        let leader = self.follower.shard.leader();
+        leader.map(|leader| leader.epoch)
+    }
+
     /// The snapshot is there. The disk has this room.
     fn replaces(&mut self, room: Room) {
         let Follower {
@@ -109,6 +115,17 @@ impl Behind {
 }
 
 #[test]
+fn a_node_that_spools_reads_who_leads_with_the_journal() {
+    let mut behind = Behind::new();
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    behind.reads(&leader("a", 30, LeaseId(5)));
+    assert_eq!(behind.attempts, 1);
+    let reads = behind.reads(&leader("c", 31, LeaseId(7)));
+    assert!(reads <= 5, "{reads} in a lease");
+    assert_eq!(behind.leads(), Some(31));
+}
+
+#[test]
 fn spooled_entries_are_kept_until_there_is_room_for_them() {
     let mut behind = Behind::new();
     behind.reads(&leader("a", 30, LeaseId(5)));
@@ -121,8 +138,7 @@ fn spooled_entries_are_kept_until_there_is_room_for_them() {
     }
     // The news of this are lost.
     behind.reads(&leader("c", 31, LeaseId(7)));
-    let leader = behind.follower.shard.leader();
-    assert_eq!(leader.map(|it| it.epoch), Some(31));
+    assert_eq!(behind.leads(), Some(31));
     behind.follower.disk.room_is(Room::AMPLE);
     behind.follower.waits();
     assert_eq!(behind.drains(), behind.last());
