@@ -152,6 +152,12 @@ impl FakeLog {
                 self.members.insert(member.node.clone(), member.clone());
                 Answer::Done
             }
+            Request::Move(member) => {
+                if let Some(known) = self.members.get_mut(&member.node) {
+                    known.clone_from(member);
+                }
+                Answer::Done
+            }
             Request::Remove(node) => {
                 self.members.remove(node);
                 for shard in self.shards.values_mut() {

@@ -85,7 +85,7 @@ impl SharedLog {
                 let _ = self.news.send(Item::Leader(shard, after));
             }
         }
-        if let Request::Join(_) | Request::Remove(_) = request {
+        if let Request::Join(_) | Request::Move(_) | Request::Remove(_) = request {
             let _ = self.news.send(Item::Members);
         }
         if let (Request::Append { fence, seq, entry }, Answer::Appended(Appended::Done)) =

@@ -196,6 +196,8 @@ pub(crate) enum Request {
     /// Makes a node a member, or changes its address. Membership is permanent: it does not depend
     /// on whether the node runs.
     Join(Member),
+    /// Changes the address of a node, if it is a member.
+    Move(Member),
     /// Makes a node no member, and forgets what it has reported. Its heartbeat stays: it may lead.
     Remove(NodeName),
     /// The members.

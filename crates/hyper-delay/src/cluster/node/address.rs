@@ -29,7 +29,6 @@ async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
     let Answer::Members(members) = log.call(Request::Members).await? else {
         return Ok(());
     };
-    // A node that was removed stays so.
     let known = members.iter().map(|it| &it.member);
     let mut known = known.filter(|known| known.node == own.node);
     if let Some(known) = known.find(|known| known.address != own.address) {
@@ -38,17 +37,25 @@ async fn compare(log: &impl Log, own: &Member) -> Result<(), Unanswered> {
             now = %own.address,
             "this node has another address, which the other nodes are told"
         );
-        log.call(Request::Join(own.clone())).await?;
+        log.call(Request::Move(own.clone())).await?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tokio::time::timeout;
 
     use super::*;
-    use crate::cluster::{Charter, log::fake_async::SharedLog};
+    use crate::cluster::{
+        Charter,
+        log::{
+            News,
+            fake_async::{FakeConnection, SharedLog},
+        },
+    };
 
     const PAUSE: Duration = Duration::from_millis(10);
 
@@ -86,6 +93,36 @@ mod tests {
         connection.cut(false);
         telling.await;
         assert_eq!(known(&log), [at("a:2")]);
+    }
+
+    /// A log from which an operator removes the node as soon as it was told the members.
+    struct Removing(Arc<SharedLog>, Arc<FakeConnection>);
+
+    impl Log for Removing {
+        async fn call(&self, request: Request) -> Result<Answer, Unanswered> {
+            let answer = self.1.call(request.clone()).await;
+            if request == Request::Members {
+                self.0.carry_out(&Request::Remove("a".into()));
+            }
+            answer
+        }
+
+        async fn watch(&self, tell: impl FnMut(News) + Send) {
+            self.1.watch(tell).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn node_that_is_removed_while_it_moves_stays_removed() {
+        let log = SharedLog::new(Charter {
+            cluster: 1,
+            shards: 1,
+        });
+        log.carry_out(&Request::Join(at("a:1")));
+        let (_begin, is_node) = watch::channel(true);
+        let removing = Removing(log.clone(), log.connect(PAUSE));
+        tell(&removing, &at("a:2"), is_node, PAUSE).await;
+        assert_eq!(known(&log), []);
     }
 
     #[tokio::test]

@@ -186,6 +186,14 @@ impl<'a, L: Log> Node<'a, L> {
         answered!(self, Request::Join(member(self.name)), Answer::Done => ());
     }
 
+    pub(crate) async fn moves(&self, address: &str) {
+        let member = Member {
+            node: self.name.into(),
+            address: address.into(),
+        };
+        answered!(self, Request::Move(member), Answer::Done => ());
+    }
+
     pub(crate) async fn remove(&self, name: &str) {
         answered!(self, Request::Remove(name.into()), Answer::Done => ());
     }

@@ -42,6 +42,7 @@ macro_rules! for_each_fact {
             tail_is_read_in_parts
             trimmed_entries_do_not_come_back
             members_are_permanent
+            only_a_member_moves
             tell_entries
             tell_leaders
             tell_members
@@ -282,4 +283,22 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
     a.remove("b").await;
     assert_eq!(a.members().await, [membership("a", None)]);
     assert_eq!(a.reports().await, []);
+}
+
+pub(crate) async fn only_a_member_moves(log: &impl Log) {
+    let a = Node::announced(log, "a").await;
+    a.moves("a2.example:7000").await;
+    assert_eq!(a.members().await, []);
+    a.join().await;
+    a.moves("a2.example:7000").await;
+    let addresses = async || {
+        let members = a.members().await.into_iter();
+        members
+            .map(|it| it.member.address.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(addresses().await, ["a2.example:7000"]);
+    a.remove("a").await;
+    a.moves("a3.example:7000").await;
+    assert_eq!(a.members().await, []);
 }

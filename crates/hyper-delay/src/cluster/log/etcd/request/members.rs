@@ -1,4 +1,4 @@
-use etcd_client::{GetOptions, KvClient, Txn, TxnOp};
+use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
 
 use super::{Done, charter::charter};
 use crate::cluster::{
@@ -14,6 +14,16 @@ use crate::cluster::{
 pub(super) async fn join(kv: &mut KvClient, member: &Member) -> Result<Answer, EtcdError> {
     kv.put(key::node(&member.node), value::reached(member), None)
         .await?;
+    Ok(Answer::Done)
+}
+
+/// Sent twice: the same is written twice. A late copy makes no node a member.
+pub(super) async fn relocate(kv: &mut KvClient, member: &Member) -> Result<Answer, EtcdError> {
+    let node = key::node(&member.node);
+    let txn = Txn::new()
+        .when([Compare::version(&*node, CompareOp::Greater, 0)])
+        .and_then([TxnOp::put(&*node, value::reached(member), None)]);
+    Done::run(kv, txn).await?;
     Ok(Answer::Done)
 }
 

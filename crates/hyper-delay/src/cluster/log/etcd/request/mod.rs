@@ -21,7 +21,7 @@ pub(super) const fn pace(request: &Request) -> Pace {
     match request {
         Request::Announce { .. } | Request::KeepAlive { .. } => Pace::Soon,
         // A copy that is late could undo what an operator has done since.
-        Request::Join(_) | Request::Remove(_) => Pace::Never,
+        Request::Join(_) | Request::Move(_) | Request::Remove(_) => Pace::Never,
         _ => Pace::Late,
     }
 }
@@ -59,6 +59,7 @@ pub(super) async fn carry_out(client: Client, request: &Request) -> Result<Answe
         Request::Found(charter) => charter::found(&mut kv, *charter).await,
         Request::Charter => Ok(Answer::Charter(charter::charter(&mut kv).await?)),
         Request::Join(member) => members::join(&mut kv, member).await,
+        Request::Move(member) => members::relocate(&mut kv, member).await,
         Request::Remove(node) => members::remove(&mut kv, node).await,
         Request::Members => members::members(&mut kv).await,
     }

@@ -6,7 +6,8 @@ use super::process::Processes;
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Over, Request, Silence,
+        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, Over, Request,
+        Silence,
         facts::{CHARTER, TTL, member},
         fake::FakeLog,
     },
@@ -221,6 +222,10 @@ impl Requests {
             35 => same(&Request::Charter),
             36 => same(&Request::Join(member)),
             37 => same(&Request::Remove(node)),
+            38 => {
+                let address = "moved.example:7000".into();
+                same(&Request::Move(Member { node, address }))
+            }
             _ => same(&Request::Members),
         };
         self.sent.push(pair.clone());
