@@ -44,6 +44,11 @@ impl FakeLog {
         shard.journal.insert(0, genesis.into());
     }
 
+    /// Returns the revision of the last request.
+    pub(crate) const fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// Returns what it keeps of a shard.
     pub(crate) fn shard(&self, shard: ShardId) -> &Shard {
         &self.shards[&shard]

@@ -28,7 +28,7 @@ pub(crate) struct SharedLog {
 #[derive(Debug, Clone)]
 enum Item {
     Entry(ShardId, u64, Arc<[u8]>),
-    Leader(ShardId, Option<Leader>),
+    Leader(ShardId, Option<Leader>, u64),
     Members,
 }
 
@@ -82,7 +82,7 @@ impl SharedLog {
         // It fails if there is no watch.
         for (shard, (before, after)) in (0..).map(ShardId).zip(before.into_iter().zip(after)) {
             if before != after {
-                let _ = self.news.send(Item::Leader(shard, after));
+                let _ = self.news.send(Item::Leader(shard, after, log.revision()));
             }
         }
         if let Request::Join(_) | Request::Move(_) | Request::Remove(_) = request {
@@ -177,7 +177,7 @@ impl Log for FakeConnection {
             }
             tell(match item {
                 Item::Entry(shard, seq, entry) => News::Entries(shard, vec![(seq, entry)]),
-                Item::Leader(shard, leader) => News::Leader(shard, leader),
+                Item::Leader(shard, leader, revision) => News::Leader(shard, leader, revision),
                 Item::Members => News::Members,
             });
         }

@@ -290,8 +290,9 @@ pub(crate) struct Unanswered(pub(crate) String);
 pub(crate) enum News {
     /// These entries are in the journal of a shard. They have no gaps.
     Entries(ShardId, Vec<(u64, Arc<[u8]>)>),
-    /// Who leads a shard.
-    Leader(ShardId, Option<Leader>),
+    /// Who leads a shard since a revision of the log. They can come again, also before those of
+    /// lower revisions.
+    Leader(ShardId, Option<Leader>, u64),
     /// The members are others than before, or one has another address.
     Members,
 }

@@ -32,9 +32,9 @@ fn pass_on(shards: &[ShardHandle], members: &Notify, news: News) {
                 shard.entries(entries);
             }
         }
-        News::Leader(shard, leader) => {
+        News::Leader(shard, leader, revision) => {
             if let Some(shard) = shards.get(usize::from(shard.0)) {
-                shard.event(Event::Leader(leader));
+                shard.event(Event::Leader(leader, revision));
             }
         }
         News::Members => members.notify_one(),

@@ -20,6 +20,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Election {
     leader: Option<Leader>,
+    /// The highest revision of the log that is known to have changed the leader.
+    revision: u64,
     /// Whether the leader has changed since it was last asked.
     has_changed: bool,
     /// Watches the heartbeat of the leader. `None`: it is not known yet.
@@ -75,8 +77,16 @@ impl Election {
         std::mem::replace(&mut self.has_changed, false)
     }
 
-    /// This leads the shard, or did until a moment ago.
-    pub(super) fn leader_is(&mut self, leader: Option<Leader>, now: Now) {
+    /// This leads the shard since a revision of the log, or did until a moment ago. A watch that
+    /// goes on at another member of the log can tell again what has long changed.
+    pub(super) fn hears(&mut self, leader: Option<Leader>, revision: u64, now: Now) {
+        if revision > self.revision {
+            self.revision = revision;
+            self.leader_is(leader, now);
+        }
+    }
+
+    fn leader_is(&mut self, leader: Option<Leader>, now: Now) {
         if self.is_older(leader.as_ref()) {
             return;
         }
@@ -89,6 +99,8 @@ impl Election {
 
     /// The log has answered that this leads the shard.
     pub(super) fn led_is(&mut self, led: Option<Led>, now: Now) {
+        let epoch = led.as_ref().map_or(0, |led| led.leader.epoch);
+        self.revision = self.revision.max(epoch);
         self.leader_is(led.as_ref().map(|led| led.leader.clone()), now);
         match (&mut self.vigil, led) {
             (Some(vigil), Some(led)) => vigil.sees(led),

@@ -58,8 +58,8 @@ pub(crate) enum Event {
     Answered(CallId, Result<Answer, Unanswered>),
     /// These entries are in the journal.
     Entries(Vec<(u64, Arc<[u8]>)>),
-    /// Who leads the shard, as it became known: it may be outdated.
-    Leader(Option<Leader>),
+    /// Who leads the shard since a revision of the log, as it became known: it may be outdated.
+    Leader(Option<Leader>, u64),
     /// What is applied up to this entry is on the disk of this node.
     Persisted(Result<u64, StoreError>),
     /// The store of this node is damaged, as a client has found.

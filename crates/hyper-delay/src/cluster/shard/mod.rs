@@ -122,8 +122,8 @@ impl<S: Store> Shard<S> {
                 self.check_successor();
             }
             Event::Entries(entries) => self.arrived(&entries, now),
-            Event::Leader(leader) => {
-                self.election.leader_is(leader, now);
+            Event::Leader(leader, revision) => {
+                self.election.hears(leader, revision, now);
                 self.check_successor();
             }
             Event::Persisted(Ok(seq)) => self.keeping.persisted(seq),

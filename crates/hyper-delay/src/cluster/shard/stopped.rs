@@ -49,7 +49,7 @@ impl<S: Store> Shard<S> {
             }
             Event::NotFetched(attempt, why) => self.not_fetched(attempt, &why, now),
             Event::Persisted(_) => self.keeping.ended_persisting(),
-            Event::Leader(leader) => self.election.leader_is(leader, now),
+            Event::Leader(leader, revision) => self.election.hears(leader, revision, now),
             Event::Members(members) => self.members = members,
             Event::ClockIsOff(is_off) => self.election.clock_is_off(is_off),
             Event::HandOver => self.election.never_again(),

@@ -359,13 +359,14 @@ fn a_leader_that_hears_of_a_later_leadership_resigns_at_once() {
         epoch,
         lease: LeaseId(6),
     };
-    world.event(Event::Leader(Some(leader(fence.epoch - 1))));
-    world.event(Event::Leader(None));
+    let before = fence.epoch - 1;
+    world.event(Event::Leader(Some(leader(before)), before));
+    world.event(Event::Leader(None, before));
     assert_eq!(world.shard.fence(), Some(fence), "that was before");
     let known = world.shard.leader().map(|leader| leader.epoch);
     assert_eq!(known, Some(fence.epoch));
     let later = leader(fence.epoch + 1);
-    world.event(Event::Leader(Some(later.clone())));
+    world.event(Event::Leader(Some(later.clone()), fence.epoch + 1));
     assert_eq!(world.shard.fence(), None);
     assert_eq!(world.shard.leader(), Some(&later));
     let effects = world.shard.take_effects();

@@ -107,7 +107,8 @@ impl World {
         }
         if let Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) = request {
             let leader = self.log.shard(*shard).leader.clone();
-            self.spread(*shard, || Event::Leader(leader.clone()));
+            let revision = self.log.revision();
+            self.spread(*shard, || Event::Leader(leader.clone(), revision));
         }
         let delay = match self.cuts_off(life, request, &answer) {
             Some(delay) => Some(delay),

@@ -129,7 +129,8 @@ fn news(events: &[Event], tell: &mut impl FnMut(News), complain: &impl Fn(&EtcdE
                 match leader {
                     Ok(leader) => {
                         open.remove(&shard);
-                        all.push(News::Leader(shard, leader));
+                        let revision = kv.mod_revision().cast_unsigned();
+                        all.push(News::Leader(shard, leader, revision));
                     }
                     Err(error) => complain(&error),
                 }

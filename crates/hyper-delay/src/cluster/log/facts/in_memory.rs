@@ -22,6 +22,7 @@ pub(super) struct InMemory {
 struct Seen {
     shards: BTreeMap<ShardId, (Option<Leader>, Option<u64>)>,
     members: BTreeMap<NodeName, Member>,
+    revision: u64,
 }
 
 impl InMemory {
@@ -38,6 +39,7 @@ impl InMemory {
         Seen {
             shards: shards.collect(),
             members: log.members().clone(),
+            revision: log.revision(),
         }
     }
 
@@ -48,7 +50,7 @@ impl InMemory {
         for (id, (leader, last)) in &after.shards {
             let before = before.shards.get(id);
             if before.map(|(leader, _)| leader) != Some(leader) {
-                news.push(News::Leader(*id, leader.clone()));
+                news.push(News::Leader(*id, leader.clone(), after.revision));
             }
             let seen = before.and_then(|(_, last)| *last);
             if let Some(last) = *last

@@ -78,7 +78,7 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
         let leaders = || {
             let news = news.lock().unwrap();
             let leaders = news.iter().filter_map(|news| match news {
-                News::Leader(SHARD, leader) => Some(leader.clone()),
+                News::Leader(SHARD, leader, _) => Some(leader.clone()),
                 _ => None,
             });
             leaders.collect::<Vec<_>>()
@@ -97,6 +97,16 @@ pub(crate) async fn tell_leaders(log: &impl Log) {
         let third = a.take_over(Some(over)).await.map(|led| led.leader);
         let told = [leader, None, other, third];
         until(async || leaders() == told).await;
+        let news = news.lock().unwrap();
+        let revisions = news.iter().filter_map(|news| match news {
+            News::Leader(SHARD, leader, revision) => {
+                let epoch = leader.as_ref().map_or(0, |leader| leader.epoch);
+                assert!(epoch <= *revision);
+                Some(*revision)
+            }
+            _ => None,
+        });
+        assert!(revisions.is_sorted_by(|before, after| before < after));
     })
     .await;
 }

@@ -68,7 +68,7 @@ impl Follower {
     /// It has won, and hears of it now. Returns whether it gives the leadership back.
     fn gives_back(&mut self) -> bool {
         let own = leader("b", 40, TERM.lease);
-        let event = Event::Leader(Some(own.clone()));
+        let event = Event::Leader(Some(own.clone()), own.epoch);
         self.shard.handle(event, self.now, Some(TERM));
         let asked = self.reads(&own, 1);
         assert!(!self.shard.is_leading());

@@ -1,6 +1,6 @@
 //! A node that follows.
 
-use super::*;
+use super::{blind::leader, *};
 use crate::{
     clock::Now,
     cluster::log::{Answer, Tail},
@@ -103,6 +103,25 @@ fn a_node_that_is_behind_lets_others_lead() {
         .iter()
         .any(|(_, it)| matches!(it, Request::Lead { .. }));
     assert!(asks || has_asked_to_lead, "{calls:?}");
+}
+
+#[test]
+fn news_that_come_again_bring_no_earlier_leader_back() {
+    let mut follower = Follower::new();
+    let of = |epoch| Some(leader("a", epoch, LeaseId(5)));
+    let mut hears = |leader: Option<Leader>, revision| {
+        let event = Event::Leader(leader, revision);
+        follower.shard.handle(event, follower.now, None);
+        follower.shard.leader().map(|leader| leader.epoch)
+    };
+    assert_eq!(hears(of(30), 30), Some(30));
+    assert_eq!(hears(None, 35), None);
+    assert_eq!(hears(of(30), 30), None);
+    assert_eq!(hears(of(40), 40), Some(40));
+    for (old, revision) in [(of(30), 30), (None, 35), (of(40), 40)] {
+        assert_eq!(hears(old, revision), Some(40));
+    }
+    assert_eq!(hears(None, 45), None);
 }
 
 #[test]
