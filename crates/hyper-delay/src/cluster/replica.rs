@@ -115,9 +115,10 @@ pub(crate) enum NotApplied {
     /// It does not belong to what the store contains.
     #[error(
         "entry {seq} of the journal does not follow what this node has applied: the journal was \
-         restored or made anew, or the data belongs to another cluster. If another node leads the \
-         shard, stop this one, move its data_dir away, and start it again: it takes the tasks from \
-         there. If none does, keep every data_dir, and read \"etcd is lost\" in docs/cluster.md"
+         restored or made anew, the data belongs to another cluster, or `hyper-delay cluster import` \
+         broke off. In that case stop all nodes, and run it again. Otherwise, if another node leads \
+         the shard, stop this one, move its data_dir away, and start it again: it takes the tasks \
+         from there. If none does, keep every data_dir, and read \"etcd is lost\" in docs/cluster.md"
     )]
     Foreign {
         /// Its place.

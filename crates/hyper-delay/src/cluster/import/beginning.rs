@@ -1,13 +1,15 @@
 use crate::{
     cluster::{
         Charter, ShardId,
-        entry::{Change, Encoded, Header},
+        entry::{Change, Encoded, Hash, Header},
         replica::{Applied, genesis},
     },
     store::Batch,
 };
 
-/// The entries that follow the first one of a journal after an import. They change nothing.
+/// The entries that are put after the first one of a journal by an import. They change nothing, and
+/// no replica applies them: entry 1 names no entry before it, so it follows nothing. Otherwise a
+/// node that reads them before the journal is shortened would take itself for up to date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
     /// The entries 1 and 2.
@@ -15,6 +17,9 @@ pub(crate) struct Beginning {
     /// How far a store is that was imported.
     pub(crate) applied: Applied,
 }
+
+/// The hash of no entry.
+const NOTHING: Hash = 0;
 
 impl Beginning {
     /// The place of the last of the entries.
@@ -35,7 +40,7 @@ impl Beginning {
             seq: 1,
             epoch: 0,
             nonce: contents,
-            previous: genesis.hash,
+            previous: NOTHING,
             offset: genesis.bytes.len() as u64,
             now: 0,
             counted: (0, 0),
@@ -68,23 +73,48 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{cluster::replica::Replica, store::fake::Fake};
+    use crate::{
+        cluster::{
+            entry,
+            replica::{NotApplied, Replica},
+        },
+        store::{Room, fake::Fake},
+    };
+
+    const CHARTER: Charter = Charter {
+        cluster: 7,
+        shards: 3,
+    };
+    const SHARD: ShardId = ShardId(2);
 
     #[test]
-    fn entries_follow_the_first_one_of_the_journal() {
-        let charter = Charter {
-            cluster: 7,
-            shards: 3,
-        };
-        let shard = ShardId(2);
-        let beginning = Beginning::of(charter, shard, 5);
-        let mut replica = Replica::open(Arc::new(Fake::default()), charter, shard).unwrap();
-        for (entry, seq) in beginning.entries.iter().zip(1..) {
-            replica
-                .apply(seq, &entry.bytes, crate::store::Room::AMPLE)
-                .unwrap();
-        }
-        assert_eq!(replica.applied(), beginning.applied);
-        assert_ne!(Beginning::of(charter, shard, 6).entries, beginning.entries);
+    fn replica_without_the_tasks_applies_none_of_the_entries() {
+        let beginning = Beginning::of(CHARTER, SHARD, 5);
+        let mut replica = Replica::open(Arc::new(Fake::default()), CHARTER, SHARD).unwrap();
+        let [first, second] = &beginning.entries;
+        let error = replica.apply(1, &first.bytes, Room::AMPLE).unwrap_err();
+        assert!(matches!(error, NotApplied::Foreign { seq: 1 }), "{error}");
+        let error = replica.apply(2, &second.bytes, Room::AMPLE).unwrap_err();
+        assert!(matches!(error, NotApplied::Gap { .. }), "{error}");
+        assert_eq!(replica.applied().seq, 0);
+    }
+
+    #[test]
+    fn imported_store_goes_on_after_the_entries() {
+        let beginning = Beginning::of(CHARTER, SHARD, 5);
+        let headers = beginning
+            .entries
+            .each_ref()
+            .map(|it| entry::header(&it.bytes).unwrap());
+        let genesis = genesis(CHARTER, SHARD).bytes.len() as u64;
+        let [first, second] = &beginning.entries;
+        let lengths = [first, second].map(|it| it.bytes.len() as u64);
+        assert_eq!(headers.map(|it| it.seq), [1, 2]);
+        assert_eq!(headers.map(|it| it.offset), [genesis, genesis + lengths[0]]);
+        assert_eq!(headers[1].previous, first.hash);
+        let Applied { seq, hash, end, .. } = beginning.applied;
+        let whole = genesis + lengths[0] + lengths[1];
+        assert_eq!((seq, hash, end), (2, second.hash, whole));
+        assert_ne!(Beginning::of(CHARTER, SHARD, 6).entries, beginning.entries);
     }
 }

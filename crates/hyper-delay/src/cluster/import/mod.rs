@@ -11,6 +11,11 @@
 //! each journal, and the journal is shortened to the second one ([`beginning`]). A node without a
 //! store then lacks the first one, and takes a snapshot of a node that has the tasks. The entries
 //! contain a hash of all rows, so stores of different imports never pass for the same.
+//!
+//! If the import breaks off before the journal is shortened, such a node can read both entries. The
+//! first one follows nothing, so the shard stops on the node, and says that the import is to be run
+//! again. The node takes a snapshot when it is started after that. The imported store is at the
+//! second entry from the beginning, so it applies neither.
 
 mod beginning;
 mod error;
