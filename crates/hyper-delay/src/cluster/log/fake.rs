@@ -137,7 +137,7 @@ impl FakeLog {
                 lease,
                 synced,
             } => {
-                let is_current = self.is_of(node, *lease);
+                let is_current = self.is_of(node, *lease) && self.members.contains_key(node);
                 if is_current {
                     let reports = &mut self.shards.entry(*shard).or_default().reports;
                     let before = reports.insert(node.clone(), *synced);
@@ -154,7 +154,10 @@ impl FakeLog {
             Request::Found(charter) => Answer::Founded(self.found(*charter)),
             Request::Charter => Answer::Charter(self.charter),
             Request::Join(member) => {
-                self.members.insert(member.node.clone(), member.clone());
+                let node = &member.node;
+                if self.members.insert(node.clone(), member.clone()).is_none() {
+                    self.forget_reports(node);
+                }
                 Answer::Done
             }
             Request::Move(member) => {
@@ -165,9 +168,7 @@ impl FakeLog {
             }
             Request::Remove(node) => {
                 self.members.remove(node);
-                for shard in self.shards.values_mut() {
-                    shard.reports.remove(node);
-                }
+                self.forget_reports(node);
                 Answer::Done
             }
             Request::Members => {
@@ -177,6 +178,12 @@ impl FakeLog {
                 });
                 Answer::Members(members.collect())
             }
+        }
+    }
+
+    fn forget_reports(&mut self, node: &NodeName) {
+        for shard in self.shards.values_mut() {
+            shard.reports.remove(node);
         }
     }
 

@@ -175,8 +175,9 @@ pub(crate) enum Request {
         /// The place of the first entry that stays.
         below: u64,
     },
-    /// Notes the highest entry that is applied and synced on a node, if the heartbeat of the node
-    /// is of this lease. So a late report of an earlier process changes nothing.
+    /// Notes the highest entry that is applied and synced on a node, if the node is a member, and
+    /// its heartbeat is of this lease. So a late report of an earlier process changes nothing, and
+    /// neither does one of a node that was removed: it may join again with an empty disk.
     Report {
         /// The shard.
         shard: ShardId,
@@ -193,8 +194,8 @@ pub(crate) enum Request {
     Found(Charter),
     /// What the cluster is.
     Charter,
-    /// Makes a node a member, or changes its address. Membership is permanent: it does not depend
-    /// on whether the node runs.
+    /// Makes a node a member, with nothing reported, or changes its address. Membership is
+    /// permanent: it does not depend on whether the node runs.
     Join(Member),
     /// Changes the address of a node, if it is a member.
     Move(Member),

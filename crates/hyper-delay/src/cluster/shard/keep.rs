@@ -18,9 +18,11 @@ use crate::{
 pub(super) struct Keeping {
     /// The last entry that is on the disk for sure.
     synced: u64,
-    /// What the others know of it. A node takes part only when they know what it has: after a loss
-    /// that can be less than they knew before.
+    /// What the log has of it. `None`: nothing, as far as is known.
     reported: Option<u64>,
+    /// Whether the others know what this node has. It takes part only then: after a loss that can be
+    /// less than they knew before. If the report is gone later, they count on nothing.
+    is_known: bool,
     /// The report under way.
     asked: Option<(CallId, u64)>,
     next_report: Tick,
@@ -35,6 +37,7 @@ impl Keeping {
         Self {
             synced,
             reported: None,
+            is_known: false,
             asked: None,
             next_report: now.monotonic,
             has_term: false,
@@ -51,7 +54,7 @@ impl Keeping {
 
     /// Returns whether the others know what this node has.
     pub(super) const fn is_known(&self) -> bool {
-        self.reported.is_some()
+        self.is_known
     }
 
     /// This entry is on the disk.
@@ -62,16 +65,16 @@ impl Keeping {
 
     /// A report was noted or refused.
     pub(super) fn reported(&mut self, call: CallId, noted: bool) {
-        if let Some((_, seq)) = self.asked.take_if(|(asked, _)| *asked == call)
-            && noted
-        {
-            self.reported = Some(seq);
+        if let Some((_, seq)) = self.asked.take_if(|(asked, _)| *asked == call) {
+            self.reported = noted.then_some(seq);
+            self.is_known |= noted;
         }
     }
 
-    /// The log has this report. A late one can have replaced the last one; then it is repeated.
-    pub(super) fn log_has(&mut self, reported: Option<u64>) {
-        if self.asked.is_none() && self.reported.is_some() && reported.is_some() {
+    /// The log has this report. A late one can have replaced the last one, or the node was removed
+    /// and has joined again; then it is repeated.
+    pub(super) const fn log_has(&mut self, reported: Option<u64>) {
+        if self.asked.is_none() && self.is_known {
             self.reported = reported;
         }
     }
@@ -96,6 +99,7 @@ impl Keeping {
     pub(super) const fn is_lost(&mut self) {
         self.synced = 0;
         self.reported = None;
+        self.is_known = false;
         self.asked = None;
     }
 
@@ -141,8 +145,12 @@ impl<S: Store> Shard<S> {
         let Some(term) = term.filter(|_| is_due) else {
             return;
         };
-        // If it is refused, the lease is not announced yet.
-        keeping.next_report = after(now, self.setup.pause());
+        // If it is refused, the lease is not announced yet, or the node is no member any more.
+        let pause = match keeping.is_known && keeping.reported.is_none() {
+            true => self.setup.poll(),
+            false => self.setup.pause(),
+        };
+        keeping.next_report = after(now, pause);
         let node: NodeName = self.setup.member.node.clone();
         let call = self.call(Request::Report {
             shard: self.setup.shard,

@@ -1,5 +1,6 @@
 mod blind;
 mod follower;
+mod reports;
 mod room;
 mod sessions;
 mod snapshot;
@@ -47,6 +48,10 @@ impl World {
     fn new() -> Self {
         let mut log = FakeLog::default();
         log.create(SHARD, genesis(CHARTER, SHARD).bytes);
+        log.carry_out(&Request::Join(Member {
+            node: "a".into(),
+            address: "a:1".into(),
+        }));
         let now = Now {
             wall_nanos: 1_000_000_000_000,
             monotonic: Tick::new(1_000_000_000),

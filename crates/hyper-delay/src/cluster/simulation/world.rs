@@ -16,7 +16,7 @@ use super::{
 use crate::{
     cluster::{
         Charter, ShardId,
-        log::{NodeName, fake::FakeLog},
+        log::{NodeName, Request, fake::FakeLog},
         replica::genesis,
         shard::{Event, PeerId, Shard},
     },
@@ -97,6 +97,9 @@ impl World {
             };
             Node::new(name, drift, charter.shards)
         });
+        for node in &nodes {
+            log.carry_out(&Request::Join(node.member.clone()));
+        }
         let calm = random.u64(5_000..40_000) * MILLI;
         let mut disks = Disks::new(seed);
         let mut world = Self {

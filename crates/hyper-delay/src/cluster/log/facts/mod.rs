@@ -39,6 +39,7 @@ macro_rules! for_each_fact {
             heartbeat_is_replaced_by_its_revision
             heartbeat_of_a_node_that_leaves_is_gone
             report_needs_the_announced_lease
+            report_of_a_node_that_was_removed_does_not_come_back
             tail_is_read_in_parts
             trimmed_entries_do_not_come_back
             members_are_permanent
@@ -160,6 +161,8 @@ pub(crate) async fn report_needs_the_announced_lease(log: &impl Log) {
         Node::announced(log, "a").await,
         Node::announced(log, "b").await,
     );
+    a.join().await;
+    b.join().await;
     a.leave().await;
     assert!(!a.report(3).await);
     assert_eq!(
@@ -176,6 +179,27 @@ pub(crate) async fn report_needs_the_announced_lease(log: &impl Log) {
     assert_eq!(b.tail(0).await.reported, Some(5));
     let c = Node::announced(log, "c").await;
     assert_eq!(c.tail(0).await.reported, None);
+}
+
+pub(crate) async fn report_of_a_node_that_was_removed_does_not_come_back(log: &impl Log) {
+    let (a, b) = (
+        Node::announced(log, "a").await,
+        Node::announced(log, "b").await,
+    );
+    assert!(!b.report(7).await, "it never was a member");
+    b.join().await;
+    assert!(b.report(7).await);
+    a.remove("b").await;
+    assert!(!b.report(8).await, "it still runs");
+    assert_eq!(a.reports().await, []);
+    b.join().await;
+    assert_eq!(
+        (a.reports().await, b.tail(0).await.reported),
+        (vec![], None)
+    );
+    assert!(b.report(2).await);
+    b.join().await;
+    assert_eq!(a.reports().await, [("b".into(), 2)], "it was a member");
 }
 
 pub(crate) async fn tail_is_read_in_parts(log: &impl Log) {

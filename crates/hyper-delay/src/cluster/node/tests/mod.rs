@@ -120,8 +120,11 @@ async fn only_members_lead() {
     for number in 0..SHARDS {
         cluster.schedule(number).await;
     }
+    // One that was removed still follows, and one that never was a member does not.
+    cluster.stop(2).await;
     cluster.all_have_everything().await;
-    cluster.stop_all().await;
+    cluster.stop(0).await;
+    cluster.stop(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-use etcd_client::{GetOptions, KvClient, Txn, TxnOp};
+use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
 
 use super::{Done, lease::is_of};
 use crate::cluster::{
@@ -10,7 +10,8 @@ use crate::cluster::{
 };
 
 /// Sent twice: the same is noted twice. A late copy of the same process notes less than is true
-/// until the next report, so less is trimmed; one of an earlier process has an earlier lease.
+/// until the next report, so less is trimmed; one of an earlier process has an earlier lease. A node
+/// that was removed and still runs, or a late copy of its report, finds that it is no member.
 pub(super) async fn report(
     kv: &mut KvClient,
     shard: ShardId,
@@ -19,7 +20,10 @@ pub(super) async fn report(
     synced: u64,
 ) -> Result<Answer, EtcdError> {
     let note = TxnOp::put(key::report(shard, node), value::report(synced), None);
-    let done = Done::run(kv, Txn::new().when(is_of(node, lease)).and_then([note])).await?;
+    let [from, to] = is_of(node, lease);
+    let is_member = Compare::version(key::node(node), CompareOp::Greater, 0);
+    let txn = Txn::new().when([from, to, is_member]).and_then([note]);
+    let done = Done::run(kv, txn).await?;
     Ok(Answer::Reported(done.succeeded))
 }
 

@@ -100,8 +100,8 @@ async fn etcd_is_reached_as_a_user_with_rights_on_its_keys_only() {
     let log = Etcd::new(&config).unwrap();
     facts::tell_entries(&log).await;
     let b = Node::announced(&log, "b").await;
-    assert!(b.keep_alive().await && b.report(1).await);
     b.join().await;
+    assert!(b.keep_alive().await && b.report(1).await);
     b.remove("b").await;
     assert_eq!(b.members().await, []);
     // It knows the tokens no more that it has given.

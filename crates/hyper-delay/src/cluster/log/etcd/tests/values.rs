@@ -52,6 +52,19 @@ async fn values_can_be_read_by_people() {
 }
 
 #[tokio::test]
+async fn report_from_before_a_node_was_a_member_is_removed_when_it_joins() {
+    let etcd = Processes::one();
+    let log = etcd.log();
+    let a = Node::announced(&log, "a").await;
+    let mut client = etcd.client().await;
+    // As it was left by a version that noted reports of every node.
+    client.put("/hd/00000/at/a", "41", None).await.unwrap();
+    assert_eq!(a.reports().await, [("a".into(), 41)]);
+    a.join().await;
+    assert_eq!(a.reports().await, []);
+}
+
+#[tokio::test]
 async fn value_that_no_node_writes_is_named_with_its_cure() {
     let etcd = Processes::one();
     let log = etcd.log();

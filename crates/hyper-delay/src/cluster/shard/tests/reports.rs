@@ -1,0 +1,64 @@
+//! What the log has of this node.
+
+use super::*;
+
+/// The last report of the node in the log.
+fn reported(world: &World) -> Option<u64> {
+    world.log.shard(SHARD).reports.get("a").copied()
+}
+
+/// Lets the node ask the log what it knows, and answer that.
+fn looks(world: &mut World) {
+    for _ in 0..4 {
+        world.now.monotonic = world.now.after(world.shard.setup.poll());
+        world.settle();
+    }
+}
+
+fn membership(joins: bool) -> Request {
+    let member = Member {
+        node: "a".into(),
+        address: "a:1".into(),
+    };
+    match joins {
+        true => Request::Join(member),
+        false => Request::Remove(member.node),
+    }
+}
+
+#[test]
+fn a_node_whose_report_is_gone_reports_again() {
+    let mut world = World::new();
+    let until = Tick::new(u64::MAX);
+    world.term = world.term.map(|term| Term { until, ..term });
+    assert_eq!(reported(&world), Some(0));
+    world.log.carry_out(&membership(false));
+    world.event(Event::Members([].into()));
+    looks(&mut world);
+    assert!(!world.shard.is_leading());
+    assert_eq!(reported(&world), None, "it is no member");
+    assert!(world.shard.is_known(), "it still follows");
+    world.log.carry_out(&membership(true));
+    looks(&mut world);
+    assert_eq!(reported(&world), Some(0));
+}
+
+#[test]
+fn a_node_that_was_removed_reports_no_more_often_than_it_reads() {
+    let mut world = World::new();
+    let until = Tick::new(u64::MAX);
+    world.term = world.term.map(|term| Term { until, ..term });
+    world.log.carry_out(&membership(false));
+    world.event(Event::Members([].into()));
+    looks(&mut world);
+    world.asked.clear();
+    let pause = world.shard.setup.pause();
+    for _ in 0..4 * LEASE.as_nanos() / pause.as_nanos() {
+        world.now.monotonic = world.now.after(pause);
+        world.settle();
+    }
+    let reports = world.asked.iter();
+    let reports = reports.filter(|it| matches!(it, Request::Report { .. }));
+    let reports = reports.count();
+    assert!((10..=17).contains(&reports), "{reports}");
+}
