@@ -1,7 +1,6 @@
 //! The thread of a shard: passes events and the time to it, and carries out its effects.
 
 use std::{
-    iter,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -34,7 +33,7 @@ use crate::{
 /// How the names of the threads begin.
 pub(super) const NAME: &str = "shard ";
 
-/// The maximum number of messages between two reads of the clock.
+/// The maximum number of messages between two ticks.
 const BURST: usize = 256;
 
 /// A message for the thread of a shard.
@@ -117,8 +116,14 @@ impl<L: Log, F: Front> Worker<L, F> {
             let Some(first) = self.wait(next, pulse) else {
                 continue;
             };
-            let (now, term) = (self.now(), common.terms.current());
-            for mail in iter::once(first).chain(self.inbox.try_iter()).take(BURST) {
+            let mut first = Some(first);
+            for _ in 0..BURST {
+                let Some(mail) = first.take().or_else(|| self.inbox.try_recv().ok()) else {
+                    break;
+                };
+                // After the mail was sent: a serving node counts from when it has asked for as long
+                // as the term holds at this moment.
+                let (now, term) = (self.now(), common.terms.current());
                 match mail {
                     Mail::Event(event) => {
                         self.state.happens(&event, &self.waiting);

@@ -41,7 +41,7 @@ pub(super) const PRODUCER: ConsumerId = 9;
 /// Three nodes with their disks, and a log.
 pub(super) struct Cluster {
     pub(super) log: Arc<SharedLog>,
-    clock: Clock,
+    pub(super) clock: Clock,
     charter: Charter,
     disks: [TempDir; 3],
     nodes: [Option<Running>; 3],
