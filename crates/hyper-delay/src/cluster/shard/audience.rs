@@ -42,8 +42,9 @@ pub(super) struct Audience {
     copies: u64,
     /// Nothing is delivered before this moment, unless all nodes are ready earlier.
     pub(super) holding: Option<Tick>,
-    /// The nodes that can still write deliveries of a leadership of this node, and until when.
-    pub(super) granted: BTreeMap<PeerId, Tick>,
+    /// The nodes that can still write deliveries of a leadership of this node, by its epoch, and
+    /// until when.
+    pub(super) granted: BTreeMap<(PeerId, u64), Tick>,
     pub(super) away: Away,
 }
 
@@ -183,7 +184,7 @@ impl<S: Store> Shard<S> {
             ToLeader::Released { epoch }
                 if self.fence().is_none_or(|fence| fence.epoch != epoch) =>
             {
-                self.audience.granted.remove(&peer);
+                self.audience.granted.remove(&(peer, epoch));
             }
             message if self.audience.peers.contains_key(&peer) => {
                 self.partner_says(peer, message, now, term);
@@ -205,7 +206,9 @@ impl<S: Store> Shard<S> {
                 // Its answer would say that everything sent before was taken.
                 let fence = fence.filter(|_| self.takes_answers(now));
                 let epoch = fence.map(|fence| fence.epoch);
-                if let (Some(epoch), Some(holds)) = (epoch, self.grant(peer, sent, now, term)) {
+                if let Some(epoch) = epoch
+                    && let Some(holds) = self.grant((peer, epoch), sent, now, term)
+                {
                     let holds = ToServing::Holds { epoch, holds };
                     self.effects.told.push((peer, holds));
                 }

@@ -36,7 +36,7 @@ impl<S: Store> Shard<S> {
             self.peer_is_gone(peer, now);
         }
         let leads = self.fence().filter(|fence| fence.epoch == epoch);
-        let Some(holds) = leads.and_then(|_| self.grant(peer, sent, now, term)) else {
+        let Some(holds) = leads.and_then(|_| self.grant((peer, epoch), sent, now, term)) else {
             self.effects.told.push((peer, ToServing::Refused { epoch }));
             return;
         };
@@ -48,10 +48,10 @@ impl<S: Store> Shard<S> {
         self.effects.told.push((peer, accepted));
     }
 
-    /// Lets a serving node write deliveries for a part of the lease.
+    /// Lets a serving node write deliveries of a leadership for a part of the lease.
     pub(super) fn grant(
         &mut self,
-        peer: PeerId,
+        (peer, epoch): (PeerId, u64),
         asked: Tick,
         now: Now,
         term: Option<Term>,
@@ -62,7 +62,7 @@ impl<S: Store> Shard<S> {
         granted.retain(|_, ends| now.monotonic < *ends);
         // The clock of the serving node can be slower than that of this one.
         let ends = until + nanos(self.setup.lease / 8);
-        let of_peer = granted.entry(peer).or_insert(ends);
+        let of_peer = granted.entry((peer, epoch)).or_insert(ends);
         *of_peer = ends.max(*of_peer);
         Some(Holds {
             asked,

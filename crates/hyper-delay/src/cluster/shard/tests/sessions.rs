@@ -75,6 +75,30 @@ fn a_copy_that_was_lost_with_the_link_is_sent_again_at_once_and_has_not_failed()
 }
 
 #[test]
+fn a_release_of_an_earlier_leadership_leaves_the_grant_of_the_present_one() {
+    let mut world = World::new();
+    world.begin();
+    let epoch = |world: &World| world.shard.fence().unwrap().epoch;
+    let earlier = epoch(&world);
+    world.event(Event::ClockIsOff(true));
+    pass(&mut world, LEASE);
+    assert!(!world.is_led());
+    world.event(Event::ClockIsOff(false));
+    while !world.shard.is_leading() {
+        pass(&mut world, LEASE / 8);
+    }
+    world.begin();
+    let present = epoch(&world);
+    world.says(ToLeader::Released { epoch: earlier });
+    world.event(Event::HandOver);
+    world.settle();
+    assert!(world.is_led(), "the node can still write deliveries");
+    world.says(ToLeader::Released { epoch: present });
+    world.settle();
+    assert!(!world.is_led());
+}
+
+#[test]
 fn a_node_that_was_started_anew_does_not_know_what_its_connections_had() {
     let (mut world, _) = two_copies();
     break_link(&mut world, None, Vec::new());
