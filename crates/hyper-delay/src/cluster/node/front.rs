@@ -31,7 +31,8 @@ pub(crate) enum Told {
     Applied(u64),
     /// The shard does nothing on this node, for this reason, unless its replica is replaced.
     Stopped(Arc<str>),
-    /// This is the replica of this node from now on. It may contain less than the one before.
+    /// This is the replica of this node from now on. If it contains less than the one before,
+    /// that is told first.
     Replaced(Arc<Embedded>),
 }
 

@@ -203,11 +203,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         }
         self.fetches(fetch, &spool, unfetched);
         // Before the messages, which refer to what is applied.
-        let applied = Some(self.shard.applied());
-        if self.state.told != applied {
-            self.state.told = applied;
-            self.tell(Told::Applied(self.shard.applied()));
-        }
+        self.tell_applied();
         for change in changes {
             self.logs(change);
             self.tell(Told::Leads(change));
@@ -282,11 +278,21 @@ impl<L: Log, F: Front> Worker<L, F> {
             "the shard goes on with a snapshot of another node"
         );
         self.state.has_told_stop = false;
-        self.state.told = None;
+        // A lower place is told before the replica is used, and a higher one after it.
+        if self.state.told > Some(applied) {
+            self.tell_applied();
+        }
         self.handle.replaced(store.clone());
         self.tell(Told::Replaced(store));
         let removing = remove_replaced(self.common.directory.downgrade(), shard);
         self.common.runtime.spawn(removing);
+    }
+
+    fn tell_applied(&mut self) {
+        let applied = self.shard.applied();
+        if self.state.told.replace(applied) != Some(applied) {
+            self.tell(Told::Applied(applied));
+        }
     }
 
     fn tell_if_stopped(&mut self) {

@@ -50,6 +50,8 @@ pub(super) struct Cluster {
     pub(super) members: &'static [&'static str],
     /// Beyond this many bytes of a journal, nodes are left behind.
     pub(super) retention: u64,
+    /// How often the nodes sync their stores.
+    pub(super) sync_interval: Duration,
     /// What crashed nodes tell.
     unheard: Vec<Receiver<(ShardId, Told)>>,
 }
@@ -76,6 +78,7 @@ impl Cluster {
             acknowledged: BTreeSet::new(),
             members: &["a", "b", "c"],
             retention: 256 << 20,
+            sync_interval: Duration::from_millis(200),
             unheard: Vec::new(),
         }
     }
@@ -94,7 +97,7 @@ impl Cluster {
             metrics: Arc::default(),
             group_bytes: 64 << 10,
             retention: self.retention,
-            sync_interval: Duration::from_millis(200),
+            sync_interval: self.sync_interval,
         }
     }
 

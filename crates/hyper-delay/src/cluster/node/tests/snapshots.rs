@@ -1,8 +1,9 @@
 //! Nodes whose replicas cannot go on with the journal.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use super::fixture::{Cluster, SHARDS, id};
+use crate::{cluster::shard::Event, store::StoreError};
 
 /// So few bytes that a node that is down is left behind by each entry.
 const NOTHING: u64 = 1;
@@ -171,6 +172,28 @@ async fn a_damaged_replica_is_replaced_while_the_node_runs() {
         names.any(|name| name.to_string_lossy().starts_with("damaged-"))
     };
     cluster.until("the damaged one is moved aside", aside).await;
+    cluster.stop_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_told_that_a_snapshot_has_less_before_it_is_used() {
+    let mut cluster = Cluster::new();
+    // The giver has only the first entries for sure.
+    cluster.sync_interval = Duration::from_secs(3_600);
+    cluster.start_all().await;
+    for number in 0..12 {
+        cluster.schedule(number).await;
+    }
+    cluster.all_have_everything().await;
+    let follower = (cluster.leader_of(1).await + 1) % 3;
+    let damage = StoreError::damage("read", "a checksum does not match");
+    cluster.node(follower).node.shards()[1].event(Event::Damaged(damage));
+    cluster
+        .until("the shard goes on with a snapshot", |cluster| {
+            cluster.node(follower).has_replaced(1)
+        })
+        .await;
+    cluster.all_have_everything().await;
     cluster.stop_all().await;
 }
 
