@@ -45,11 +45,13 @@ pub(super) struct RouteSettings {
 
 impl Settings {
     /// Returns the settings of one of the schedulers of a cluster's node. Memory is divided among
-    /// them, and the credit of a connection is lent to them.
+    /// them, and the credit of a connection is lent to them. They see the connections of all nodes,
+    /// so each node bounds the registrations of its own.
     #[cfg(any(feature = "cluster", test))]
     pub(crate) fn of_shard(&self, shards: u16) -> Self {
         Self {
             credit: 0,
+            max_routes: usize::MAX,
             window_tasks: (self.window_tasks / usize::from(shards)).max(1),
             ..self.clone()
         }

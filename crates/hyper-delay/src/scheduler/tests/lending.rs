@@ -53,6 +53,21 @@ fn returned(world: &World, consumer: u64) -> u32 {
 }
 
 #[test]
+fn a_shard_does_not_bound_the_registrations_of_all_nodes() {
+    let config = Config {
+        max_routes: 1,
+        ..Config::default()
+    };
+    let mut world = World::with(config, 60_000, 1000, 100);
+    world.scheduler.settings = world.scheduler.settings.of_shard(2);
+    for route in ["a", "b"] {
+        world.connect(&[route]);
+    }
+    world.settle();
+    assert_eq!(world.scheduler.routes.registrations(), 2);
+}
+
+#[test]
 fn a_connection_asks_for_credit_once_and_again_after_each_loan_that_does_not_suffice() {
     let mut world = shard();
     let consumer = world.connect(&["route"]);

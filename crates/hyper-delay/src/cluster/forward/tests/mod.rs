@@ -62,13 +62,17 @@ impl World {
     }
 
     fn asks(&mut self, json: &str) {
+        self.asks_as(CLIENT, json);
+    }
+
+    fn asks_as(&mut self, consumer: ConsumerId, json: &str) {
         let line = parse(json.as_bytes()).unwrap();
         let ask = Ask {
             line,
             weight: 3,
             grant: None,
         };
-        self.event(Event::Input(Input::Asked(CLIENT, vec![ask])));
+        self.event(Event::Input(Input::Asked(consumer, vec![ask])));
     }
 
     fn effects(&mut self) -> Effects {

@@ -80,6 +80,20 @@ fn too_many_routes_are_refused() {
 }
 
 #[test]
+fn the_connections_of_a_node_share_its_bound_of_routes() {
+    const OTHER: ConsumerId = CLIENT + 1;
+    let mut world = World::new(1);
+    world.event(Event::Input(Input::Opened(OTHER)));
+    for (number, consumer) in (0..).zip([CLIENT, CLIENT, CLIENT, OTHER, OTHER]) {
+        let register = format!(r#"{{"kind":"register","route_key":"r{number}"}}"#);
+        world.asks_as(consumer, &register);
+    }
+    assert_eq!(world.replies(), [""; 0]);
+    world.asks_as(OTHER, r#"{"kind":"register","route_key":"r5"}"#);
+    assert_eq!(world.replies(), ["too_many_routes"]);
+}
+
+#[test]
 fn a_schedule_without_a_route_gets_one_and_an_id() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
