@@ -47,6 +47,14 @@ pub(crate) enum AdminError {
         /// The address of both.
         address: String,
     },
+    /// A node that is alive has another address.
+    #[error("node {node} is alive at {address}: give this node another name, or stop that one first")]
+    AliveAt {
+        /// The node.
+        node: NodeName,
+        /// The address that it has.
+        address: String,
+    },
     /// A node is no member.
     #[error("node {node:?} is no member; the members are: {members}")]
     NoMember {

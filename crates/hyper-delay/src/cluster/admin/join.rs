@@ -1,9 +1,9 @@
 //! Adding a node.
 
-use super::{Admin, AdminError};
+use super::{Admin, AdminError, Life};
 use crate::cluster::{
     Charter,
-    log::{Answer, Log, Member, Request},
+    log::{Answer, Log, Member, NodeName, Request},
 };
 
 /// The number of shards of a new cluster unless the operator gives one.
@@ -37,11 +37,12 @@ pub(crate) enum Was {
 
 impl<L: Log> Admin<L> {
     /// Makes the cluster if there is none, and makes a node a member. Repeating it changes nothing.
+    /// Takes a lease if the address of a silent node changes.
     ///
     /// # Errors
     ///
-    /// If the log does not answer, the cluster has another number of shards than `shards`, or
-    /// another member has the same address.
+    /// If the log does not answer, the cluster has another number of shards than `shards`, another
+    /// member has the same address, or the node is alive at another address.
     pub(crate) async fn join(
         &self,
         member: &Member,
@@ -62,6 +63,9 @@ impl<L: Log> Admin<L> {
             Some(known) if known.member.address == member.address => Was::Member,
             Some(known) => Was::Elsewhere(known.member.address.to_string()),
         };
+        if let Was::Elsewhere(address) = &was {
+            self.check_is_away(&member.node, address).await?;
+        }
         if was != Was::Member {
             self.tell(Request::Join(member.clone())).await?;
         }
@@ -77,6 +81,19 @@ impl<L: Log> Admin<L> {
             place: place + 1,
             members: after.len(),
         })
+    }
+
+    /// Checks that no process is the node, whose address is to change: the other nodes would lose
+    /// their links to it.
+    async fn check_is_away(&self, node: &NodeName, address: &str) -> Result<(), AdminError> {
+        let signs = self.signs(|it| it.member.node == *node).await?;
+        match signs.iter().any(|(_, life)| *life == Life::Alive) {
+            false => Ok(()),
+            true => Err(AdminError::AliveAt {
+                node: node.clone(),
+                address: address.to_owned(),
+            }),
+        }
     }
 
     /// Returns what the cluster is, and whether it was made now.

@@ -12,7 +12,7 @@ use crate::cluster::admin::Was;
 /// Make the node of the configuration a member, and make the cluster if there is none.
 ///
 /// Membership is permanent: it does not depend on whether the node runs. Repeat the command after
-/// `advertise` has changed.
+/// `advertise` has changed, while the node does not run.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay cluster join --config /etc/hyper-delay.json")]
 pub(super) struct Join {

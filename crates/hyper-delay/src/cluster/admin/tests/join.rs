@@ -1,6 +1,8 @@
 use std::sync::atomic::Ordering;
 
-use super::{Memory, member};
+use tokio::time::Instant;
+
+use super::{Memory, TTL, member};
 use crate::cluster::{
     admin::{Admin, Joined, Was},
     log::Member,
@@ -67,6 +69,29 @@ async fn address_of_a_member_can_change() {
     assert_eq!(joined.was, Was::Elsewhere("a.internal:7002".to_owned()));
     assert_eq!((joined.place, joined.members), (1, 2));
     assert_eq!(admin.join(&moved, None).await.unwrap().was, Was::Member);
+}
+
+#[tokio::test(start_paused = true)]
+async fn address_of_a_node_that_lives_stays() {
+    let admin = Admin::of(&["a", "b"]).await;
+    admin.announce("a", 7, 0);
+    let other = Member {
+        address: "elsewhere:1".into(),
+        ..member("a")
+    };
+    let error = admin.alive(&[("a", 7)], admin.join(&other, None)).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "node a is alive at a.internal:7002: give this node another name, or stop that one first"
+    );
+    assert_eq!(admin.members().await.unwrap()[0].member, member("a"));
+    let same = admin.alive(&[("a", 7)], admin.join(&member("a"), None));
+    assert_eq!(same.await.unwrap().was, Was::Member);
+
+    let begun = Instant::now();
+    let joined = admin.join(&other, None).await.unwrap();
+    assert_eq!(joined.was, Was::Elsewhere("a.internal:7002".to_owned()));
+    assert!(begun.elapsed() >= TTL && begun.elapsed() < TTL * 2, "it is silent");
 }
 
 #[tokio::test]
