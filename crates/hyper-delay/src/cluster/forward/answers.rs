@@ -15,6 +15,9 @@ use crate::{
     scheduler::{ConsumerId, Message},
 };
 
+const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
+    it again with the same id";
+
 impl Forwarder {
     /// A client acknowledges a delivery. The present leader of the shard takes the ack, also if an
     /// earlier one has sent the delivery.
@@ -183,6 +186,11 @@ impl Forwarder {
         self.session(shard).wait(pending.consumer, ack, NEVER);
     }
 
+    /// Returns why a request has found no leader.
+    pub(super) fn no_leader(&self) -> String {
+        self.rival().unwrap_or_else(|| NO_LEADER.to_owned())
+    }
+
     /// Answers a request that the leader has not answered, and takes back what was noted for it.
     pub(super) fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
         match std::mem::replace(&mut pending.what, What::Other) {
@@ -193,11 +201,13 @@ impl Forwarder {
                 }
             }
             What::Look(id) => {
-                let message = format!(
-                    "this node reaches no leader of shard {}: send it again later, ask another \
-                     node, or look at `hyper-delay cluster status`",
-                    shard.0
-                );
+                let message = self.rival().unwrap_or_else(|| {
+                    format!(
+                        "this node reaches no leader of shard {}: send it again later, ask another \
+                         node, or look at `hyper-delay cluster status`",
+                        shard.0
+                    )
+                });
                 return self.look_fails(id, &message);
             }
             What::Register { .. } | What::Touch(_) | What::Other => {}

@@ -131,6 +131,8 @@ pub(crate) enum Event {
     Linked(NodeName),
     /// The link to a node is broken.
     Unlinked(NodeName),
+    /// Whether another process has the name of this node, and its lease.
+    Rival(bool),
     /// A node says something of a shard.
     Told(NodeName, ShardId, ToServing),
     /// Somebody is about to read the replicas of this node, that of a route or all, and waits until
@@ -166,6 +168,8 @@ pub(crate) struct Forwarder {
     /// Registrations of all connections.
     routes: usize,
     looks: Looks,
+    /// Another process has the name of this node, and its lease.
+    has_rival: bool,
     /// This node ends, and closes its connections.
     is_ending: bool,
     metrics: Arc<Metrics>,
@@ -189,6 +193,7 @@ impl Forwarder {
             connections: BTreeMap::new(),
             routes: 0,
             looks: Looks::default(),
+            has_rival: false,
             is_ending: false,
             metrics,
             effects: Effects::default(),
@@ -205,6 +210,7 @@ impl Forwarder {
             Event::Follows(shard, follows) => self.follows(shard, follows),
             Event::Linked(node) => self.linked(node),
             Event::Unlinked(node) => self.unlinked(&node),
+            Event::Rival(has_rival) => self.has_rival = has_rival,
             Event::Told(node, shard, told) => self.told(&node, shard, told),
             Event::Fresh(id, route) => self.fresh(id, route.as_deref()),
         }
@@ -243,7 +249,7 @@ impl Forwarder {
     ///
     /// # Errors
     ///
-    /// The shards whose leaders cannot.
+    /// The shards whose leaders cannot, or why none can.
     pub(crate) fn is_ready(&self) -> Result<(), String> {
         let now = self.now.monotonic;
         let lease = nanos(self.setup.lease);
@@ -253,11 +259,20 @@ impl Forwarder {
         let without: Vec<_> = without.map(|(shard, _)| shard.to_string()).collect();
         match without.is_empty() {
             true => Ok(()),
-            false => Err(format!(
-                "this node reaches no leader of shard {}: look at `hyper-delay cluster status`",
-                without.join(", ")
-            )),
+            false => Err(self.rival().unwrap_or_else(|| {
+                format!(
+                    "this node reaches no leader of shard {}: look at `hyper-delay cluster status`",
+                    without.join(", ")
+                )
+            })),
         }
+    }
+
+    /// Returns why this node reaches no leader, if another process has its name.
+    fn rival(&self) -> Option<String> {
+        let node = &self.setup.node;
+        self.has_rival
+            .then(|| format!("another process has the name of this node ({node}): stop one of them"))
     }
 
     /// Returns whether no request waits for an answer.

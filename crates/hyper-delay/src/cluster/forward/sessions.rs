@@ -24,9 +24,6 @@ use crate::{
     scheduler::{Adopted, ConsumerId},
 };
 
-const NO_LEADER: &str = "this node reaches no leader of the shard of this route at the moment: send \
-    it again with the same id";
-
 const UNKNOWN: &str = "the leader of the shard of this route is gone, and it is not known whether \
     the request took effect: send it again with the same id";
 
@@ -407,7 +404,7 @@ impl Forwarder {
             }
         }
         for pending in expired {
-            self.gives_up(shard, pending, NO_LEADER);
+            self.gives_up(shard, pending, &self.no_leader());
         }
     }
 }

@@ -80,6 +80,7 @@ async fn keep_alive(
                 "another process has the name of this node, and keeps its lease: this one waits"
             );
         }
+        terms.note_rival(rival.is_there);
         lease.answered(call, &answer, now);
         let term = lease.term();
         terms.publish(term);
@@ -94,6 +95,8 @@ async fn keep_alive(
 struct Rival {
     /// The heartbeat that the last announcement has found.
     beat: Option<Beat>,
+    /// It keeps the lease.
+    is_there: bool,
     is_known: bool,
 }
 
@@ -101,12 +104,21 @@ impl Rival {
     /// Returns whether an answer shows for the first time that there is one: a heartbeat in the way
     /// goes on. That of a process that has ended does not.
     fn shows(&mut self, answer: &Result<Answer, Unanswered>) -> bool {
-        let Ok(Answer::Announced(Announced::Not(Some(beat)))) = answer else {
-            return false;
+        let beat = match answer {
+            Ok(Answer::Announced(Announced::Not(Some(beat)))) => beat,
+            Ok(Answer::Announced(_)) => {
+                self.is_there = false;
+                return false;
+            }
+            _ => return false,
         };
         let before = self.beat.replace(*beat);
         let goes_on = |before: Beat| before.lease == beat.lease && before.revision != beat.revision;
-        before.is_some_and(goes_on) && !std::mem::replace(&mut self.is_known, true)
+        if !before.is_some_and(goes_on) {
+            return false;
+        }
+        self.is_there = true;
+        !std::mem::replace(&mut self.is_known, true)
     }
 }
 
@@ -200,6 +212,33 @@ mod tests {
         until(|| taken.load(Ordering::Relaxed) > before && holds()).await;
         let second = terms.current().expect("it holds").lease;
         assert!(second > first, "{second:?} is a new one");
+    }
+
+    #[tokio::test]
+    async fn another_process_with_the_name_is_noted_until_it_is_gone() {
+        let (clock, log) = (Clock::new(), log());
+        let other = LeaseId(7);
+        log.carry_out(&Request::Announce {
+            member: member(),
+            lease: other,
+            ttl: LEASE,
+            over: 0,
+        });
+        let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
+        let terms = Arc::new(Terms::default());
+        let (_leave, leaving) = oneshot::channel();
+        let connection = log.connect(LEASE / 4);
+        let keeping = keep(connection, lease, clock, terms.clone(), || {}, leaving);
+        let _keeping = tokio::spawn(keeping);
+        until(|| {
+            let node = member().node;
+            log.carry_out(&Request::KeepAlive { node, lease: other });
+            terms.has_rival()
+        })
+        .await;
+        assert_eq!(terms.current(), None);
+        until(|| terms.current().is_some()).await;
+        assert!(!terms.has_rival());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The lease of the node, as its threads see it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use race_wheel::Tick;
 
@@ -22,6 +22,7 @@ pub(crate) struct Terms {
     lease: AtomicU64,
     /// 0: there is no term.
     until: AtomicU64,
+    has_rival: AtomicBool,
 }
 
 impl Terms {
@@ -46,6 +47,15 @@ impl Terms {
         term.is_some_and(|term| term.lease == fence.lease && term.holds(now))
     }
 
+    /// Returns whether there is no term because another process has the name of this node.
+    pub(crate) fn has_rival(&self) -> bool {
+        self.has_rival.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_rival(&self, has_rival: bool) {
+        self.has_rival.store(has_rival, Ordering::Relaxed);
+    }
+
     /// Only one task may call this.
     pub(super) fn publish(&self, term: Option<Term>) {
         let lease = self.lease.load(Ordering::Relaxed);
@@ -62,7 +72,7 @@ impl Terms {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::atomic::AtomicBool, thread};
+    use std::thread;
 
     use super::*;
 

@@ -17,7 +17,7 @@ use crate::{
         forward::{self, Effects, Forwarder, FreshId},
         link::{self, links::Links},
         log::NodeName,
-        node::ShardHandle,
+        node::{ShardHandle, Terms},
         shard, shard_of_seq,
     },
     driver::Event,
@@ -39,6 +39,7 @@ pub(super) struct Forwarding {
     pub(super) links: Links,
     pub(super) nodes: link::outboxes::Outboxes,
     pub(super) shards: Arc<[ShardHandle]>,
+    pub(super) terms: Arc<Terms>,
     pub(super) clock: Clock,
     pub(super) progress: Arc<Progress>,
     pub(super) runtime: Handle,
@@ -90,6 +91,8 @@ impl Forwarding {
                 }
             };
             self.progress.scheduler.works();
+            let rival = forward::Event::Rival(self.terms.has_rival());
+            self.forwarder.handle(rival, self.clock.now());
             let Some(first) = first else {
                 continue;
             };

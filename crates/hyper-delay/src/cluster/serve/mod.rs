@@ -197,6 +197,7 @@ impl Serving {
             links,
             nodes: Default::default(),
             shards,
+            terms: started.terms().clone(),
             clock,
             progress,
             runtime: Handle::current(),

@@ -36,6 +36,33 @@ fn without_a_leader_a_request_is_refused_after_a_lease() {
 }
 
 #[test]
+fn another_process_with_the_name_of_this_node_is_the_reason() {
+    let mut world = World::new(1);
+    world.asks(CANCEL);
+    world.event(Event::Rival(true));
+    world.now = 2_000;
+    let effects = world.effects();
+    let [
+        (
+            _,
+            Message::Reply {
+                reply: Reply::Error(refusal),
+                ..
+            },
+        ),
+    ] = &effects.messages[..]
+    else {
+        panic!("{effects:?}");
+    };
+    let why = "another process has the name of this node (a): stop one of them";
+    assert_eq!(&*refusal.message, why);
+    assert_eq!(world.forwarder.is_ready().unwrap_err(), why);
+    world.event(Event::Rival(false));
+    let error = world.forwarder.is_ready().unwrap_err();
+    assert!(error.starts_with("this node reaches no leader of shard 0: "));
+}
+
+#[test]
 fn a_leader_that_refuses_is_asked_again_and_a_silent_one_too() {
     let mut world = World::new(1);
     world.leads(0, "b", 7);
