@@ -4,7 +4,7 @@ use std::io;
 
 use crate::cluster::{
     BadShards, ShardId,
-    log::{NodeName, Unanswered},
+    log::{NodeName, Unanswered, Why},
 };
 
 /// What an operator asks for is not possible. The message is the cure.
@@ -15,7 +15,10 @@ pub(crate) enum AdminError {
         "{0}; check that etcd runs and has a quorum, and the fields etcd, etcd_tls and etcd_user of \
          cluster in the configuration"
     )]
-    Unanswered(#[from] Unanswered),
+    Unanswered(Unanswered),
+    /// What the log keeps is damaged. The error has the cure.
+    #[error(transparent)]
+    Damage(Unanswered),
     /// There is no cluster.
     #[error(
         "etcd has no cluster: make one with `hyper-delay cluster join`; if there was one, keep every \
@@ -103,4 +106,13 @@ pub(crate) enum AdminError {
     /// There are no random numbers.
     #[error("the operating system has no random numbers: {0}")]
     Random(io::Error),
+}
+
+impl From<Unanswered> for AdminError {
+    fn from(error: Unanswered) -> Self {
+        match error.0 {
+            Why::Silence(_) => Self::Unanswered(error),
+            Why::Damage(_) => Self::Damage(error),
+        }
+    }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use super::{
     Charter, ShardId,
-    log::{Answer, Log, Membership, NodeName, Request, Tail, Unanswered},
+    log::{Answer, Log, Membership, NodeName, Request, Tail, Unanswered, Why},
 };
 
 /// The most times that a request is sent. Each attempt asks another member of etcd first.
@@ -47,7 +47,7 @@ impl<L: Log> Admin<L> {
         Self { log }
     }
 
-    /// Sends a request until it is answered, a few times.
+    /// Sends a request until it is answered, a few times if that can help.
     async fn ask<T>(
         &self,
         request: Request,
@@ -59,7 +59,13 @@ impl<L: Log> Admin<L> {
                 Ok(answer) => {
                     return Ok(read(answer).expect("an answer is of the kind of its request"));
                 }
-                Err(error) => unanswered = Some(error),
+                Err(error) => {
+                    let is_damage = matches!(error.0, Why::Damage(_));
+                    unanswered = Some(error);
+                    if is_damage {
+                        break;
+                    }
+                }
             }
         }
         let error: Unanswered = unanswered.expect("it was sent");

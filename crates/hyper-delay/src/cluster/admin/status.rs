@@ -42,14 +42,15 @@ pub(crate) struct ShardStatus {
     pub(crate) shard: u16,
     /// Who leads it. `None`: nobody.
     pub(crate) leader: Option<LeaderStatus>,
-    /// The place of the first entry of its journal.
-    pub(crate) first: u64,
-    /// The place of the last entry.
-    pub(crate) last: u64,
+    /// The places of the first and the last entry of its journal. `None`: see `error`.
+    pub(crate) first: Option<u64>,
+    pub(crate) last: Option<u64>,
     /// The bytes of its journal. `None`: its entries cannot be read, or it has changed meanwhile.
     pub(crate) bytes: Option<u64>,
     /// The last entry that each node has applied and synced.
     pub(crate) synced: BTreeMap<String, u64>,
+    /// Why nothing of the shard is known: its keys are damaged.
+    pub(crate) error: Option<String>,
 }
 
 /// How the leader of a shard is.
@@ -68,7 +69,8 @@ fn id<S: Serializer>(charter: &Charter, serializer: S) -> Result<S::Ok, S::Error
 }
 
 impl<L: Log> Admin<L> {
-    /// Returns how the cluster is. Takes a lease if a node is silent.
+    /// Returns how the cluster is. Takes a lease if a node is silent. A shard whose keys are damaged
+    /// does not hide the others.
     ///
     /// # Errors
     ///
@@ -78,24 +80,44 @@ impl<L: Log> Admin<L> {
         let signs = self.signs(|_| true).await?;
         let mut shards = Vec::new();
         for shard in (0..charter.shards).map(ShardId) {
-            let tail = self.tail(shard, u64::MAX).await?;
-            let bytes = self.bytes(shard, tail.last).await?;
-            let reports = self.reports(shard).await?.into_iter();
-            shards.push(ShardStatus {
-                shard: shard.0,
-                leader: leader(&tail, &signs),
-                first: tail.first,
-                last: tail.last,
-                bytes,
-                synced: reports
-                    .map(|(node, synced)| (node.to_string(), synced))
-                    .collect(),
+            shards.push(match self.shard(shard, &signs).await {
+                Err(AdminError::Damage(error)) => ShardStatus {
+                    shard: shard.0,
+                    leader: None,
+                    first: None,
+                    last: None,
+                    bytes: None,
+                    synced: BTreeMap::new(),
+                    error: Some(error.to_string()),
+                },
+                status => status?,
             });
         }
         Ok(Status {
             charter,
             nodes: signs.iter().map(node).collect(),
             shards,
+        })
+    }
+
+    async fn shard(
+        &self,
+        shard: ShardId,
+        signs: &[(Membership, Life)],
+    ) -> Result<ShardStatus, AdminError> {
+        let tail = self.tail(shard, u64::MAX).await?;
+        let bytes = self.bytes(shard, tail.last).await?;
+        let reports = self.reports(shard).await?.into_iter();
+        Ok(ShardStatus {
+            shard: shard.0,
+            leader: leader(&tail, signs),
+            first: Some(tail.first),
+            last: Some(tail.last),
+            bytes,
+            synced: reports
+                .map(|(node, synced)| (node.to_string(), synced))
+                .collect(),
+            error: None,
         })
     }
 
@@ -157,8 +179,12 @@ impl Status {
                 "node {node} {what}: start it, or remove it with `hyper-delay cluster remove {node}`"
             ));
         }
-        let is_led = |shard: &&ShardStatus| shard.leader.as_ref().is_some_and(|it| it.alive);
-        let without = numbers(self.shards.iter().filter(|shard| !is_led(shard)));
+        for ShardStatus { shard, error, .. } in &self.shards {
+            problems.extend(error.as_ref().map(|error| format!("shard {shard}: {error}")));
+        }
+        let is_led = |shard: &ShardStatus| shard.leader.as_ref().is_some_and(|it| it.alive);
+        let is_without = |shard: &&ShardStatus| shard.error.is_none() && !is_led(shard);
+        let without = numbers(self.shards.iter().filter(is_without));
         if !without.is_empty() {
             problems.push(format!(
                 "no living leader for shard {without}: a node that is alive takes it over after a \
@@ -173,7 +199,7 @@ impl Status {
         let behind = |node: &&NodeStatus| {
             let lacks = |shard: &&ShardStatus| {
                 let synced = shard.synced.get(&node.node);
-                shard.first > synced.map_or(0, |synced| synced + 1)
+                shard.first > synced.map(|synced| synced + 1).or(Some(0))
             };
             numbers(self.shards.iter().filter(lacks))
         };

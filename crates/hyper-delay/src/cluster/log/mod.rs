@@ -16,7 +16,7 @@ pub(crate) mod fake;
 #[cfg(test)]
 pub(crate) mod fake_async;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use super::{Charter, ShardId};
 
@@ -284,7 +284,29 @@ pub(crate) struct Tail {
 /// A request was not answered: whether it was carried out, or will be, is not known.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Unanswered(pub(crate) String);
+pub(crate) struct Unanswered(pub(crate) Why);
+
+/// Why a request was not answered.
+#[derive(Debug, Clone)]
+pub(crate) enum Why {
+    /// The log is out of reach, slow or refuses: the same request can be answered later.
+    Silence(String),
+    /// What the log keeps is damaged: no request like this is answered until it is mended.
+    Damage(String),
+}
+
+impl From<&str> for Why {
+    fn from(silence: &str) -> Self {
+        Self::Silence(silence.to_owned())
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Silence(why) | Self::Damage(why)) = self;
+        f.write_str(why)
+    }
+}
 
 /// What has changed, as it becomes known: it may be late, and some of it may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]

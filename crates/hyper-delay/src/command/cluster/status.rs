@@ -15,8 +15,8 @@ use crate::cluster::admin::{self, Life, NodeStatus, ShardStatus};
 ///
 /// A node is alive if it gives a sign of life within its lease. For each shard the first and the last
 /// entry of its journal are printed, the size of the journal, and for each node how many entries it
-/// has not synced yet (- if it has reported nothing). The exit code is 0 only if every member is
-/// alive and each shard has a living leader.
+/// has not synced yet (- if it has reported nothing). A shard whose keys in etcd are damaged has ?
+/// everywhere. The exit code is 0 only if every member is alive and each shard has a living leader.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay cluster status --config /etc/hyper-delay.json")]
 pub(super) struct Status {
@@ -97,6 +97,11 @@ fn shards(status: &admin::Status) -> Vec<String> {
         .chain(status.nodes.iter().map(|node| &*node.node))
         .collect();
     let row = |shard: &ShardStatus| {
+        let (Some(first), Some(last)) = (shard.first, shard.last) else {
+            let mut row = vec!["?".to_owned(); head.len()];
+            row[0] = shard.shard.to_string();
+            return row;
+        };
         let (leader, epoch) = match &shard.leader {
             None => ("-".to_owned(), "-".to_owned()),
             Some(it) if it.alive => (it.node.clone(), it.epoch.to_string()),
@@ -105,13 +110,13 @@ fn shards(status: &admin::Status) -> Vec<String> {
         let bytes = shard
             .bytes
             .map_or("-".to_owned(), |bytes| bytes.div_ceil(1024).to_string());
-        let numbers = [shard.first.to_string(), shard.last.to_string(), bytes];
+        let numbers = [first.to_string(), last.to_string(), bytes];
         let mut row = vec![shard.shard.to_string(), leader, epoch];
         row.extend(numbers);
         row.extend(status.nodes.iter().map(|node| {
             let synced = shard.synced.get(&node.node);
             synced.map_or("-".to_owned(), |synced| {
-                shard.last.saturating_sub(*synced).to_string()
+                last.saturating_sub(*synced).to_string()
             })
         }));
         row
@@ -145,18 +150,25 @@ mod tests {
         let shard = |number, leader, bytes, synced: &[(&str, u64)]| ShardStatus {
             shard: number,
             leader,
-            first: 90,
-            last: 100,
+            first: Some(90),
+            last: Some(100),
             bytes,
             synced: synced
                 .iter()
                 .map(|(node, seq)| ((*node).to_owned(), *seq))
                 .collect(),
+            error: None,
+        };
+        let damaged = ShardStatus {
+            first: None,
+            last: None,
+            error: Some("etcd lacks it".to_owned()),
+            ..shard(3, None, None, &[])
         };
         let status = admin::Status {
             charter: Charter {
                 cluster: 0xabc,
-                shards: 3,
+                shards: 4,
             },
             nodes: vec![
                 node("a", Life::Alive),
@@ -172,6 +184,7 @@ mod tests {
                 ),
                 shard(1, leader("node-b", false), None, &[("a", 101)]),
                 shard(2, None, Some(1), &[]),
+                damaged,
             ],
         };
         assert_eq!(
@@ -186,6 +199,7 @@ mod tests {
                 "    0  a               1234     90   100    2  0      97  -",
                 "    1  node-b (gone)   1234     90   100    -  0       -  -",
                 "    2  -                  -     90   100    1  -       -  -",
+                "    3  ?                  ?      ?     ?    ?  ?       ?  ?",
             ]
         );
     }

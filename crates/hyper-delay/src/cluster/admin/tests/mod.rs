@@ -7,7 +7,7 @@ mod status;
 
 use std::{
     sync::{
-        Mutex,
+        Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -16,16 +16,18 @@ use std::{
 use super::Admin;
 use crate::cluster::{
     ShardId,
-    log::{Answer, Fence, LeaseId, Log, Member, News, Request, Unanswered, fake::FakeLog},
+    log::{Answer, Fence, LeaseId, Log, Member, News, Request, Unanswered, Why, fake::FakeLog},
 };
 
 const TTL: Duration = Duration::from_secs(8);
 
-/// The log in memory. It answers at once, except to the next `unanswered` requests.
+/// The log in memory. It answers at once, except to the next `unanswered` requests, and to those of a
+/// journal that is damaged.
 #[derive(Debug, Default)]
 struct Memory {
     log: Mutex<FakeLog>,
     unanswered: AtomicUsize,
+    damaged: OnceLock<ShardId>,
 }
 
 impl Log for Memory {
@@ -35,7 +37,11 @@ impl Log for Memory {
             .unanswered
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
         {
-            Ok(_) => Err(Unanswered("etcd at http://x: silence".to_owned())),
+            Ok(_) => Err(Unanswered("etcd at http://x: silence".into())),
+            Err(_) if self.damaged.get().is_some_and(|it| reads(&request, *it)) => {
+                let why = "etcd at http://x: etcd lacks it: restore etcd".to_owned();
+                Err(Unanswered(Why::Damage(why)))
+            }
             Err(_) => Ok(self.log.lock().unwrap().carry_out(&request)),
         }
     }
@@ -43,6 +49,10 @@ impl Log for Memory {
     async fn watch(&self, _: impl FnMut(News) + Send) {
         std::future::pending::<()>().await;
     }
+}
+
+fn reads(request: &Request, damaged: ShardId) -> bool {
+    matches!(request, Request::Tail { shard, .. } if *shard == damaged)
 }
 
 fn member(name: &str) -> Member {

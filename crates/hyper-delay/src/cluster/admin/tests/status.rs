@@ -65,6 +65,7 @@ async fn every_figure_is_told() {
                     "last": 0,
                     "bytes": genesis,
                     "synced": {"a": 0},
+                    "error": null,
                 },
                 {
                     "shard": 1,
@@ -73,6 +74,7 @@ async fn every_figure_is_told() {
                     "last": 0,
                     "bytes": genesis,
                     "synced": {},
+                    "error": null,
                 },
             ],
         })
@@ -158,6 +160,28 @@ async fn node_that_needs_a_snapshot_is_noted() {
         ]
     );
     assert_eq!(status().await.problems(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_shard_does_not_hide_the_others() {
+    let admin = led().await;
+    admin.log.damaged.set(ShardId(0)).unwrap();
+    let status = admin.alive(&BOTH, admin.status()).await.unwrap();
+    assert_eq!(
+        status.problems(),
+        ["shard 0: etcd at http://x: etcd lacks it: restore etcd"]
+    );
+    assert_eq!(status.notes(), [""; 0]);
+    let [damaged, well] = &status.shards[..] else {
+        panic!("{status:?}");
+    };
+    assert_eq!((damaged.first, damaged.last, &damaged.leader), (None, None, &None));
+    assert_eq!((well.first, well.last), (Some(0), Some(0)));
+    let error = admin.tail(ShardId(0), 0).await.unwrap_err().to_string();
+    assert_eq!(
+        error, "etcd at http://x: etcd lacks it: restore etcd",
+        "without a cure that does not help"
+    );
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use super::{
     endpoint::{Call, Endpoint},
     error::EtcdError,
 };
-use crate::cluster::log::Unanswered;
+use crate::cluster::log::{Unanswered, Why};
 
 /// How soon a further member is asked when the first one does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,12 +138,15 @@ impl Endpoints {
                 self.move_on(first, &calls[..won.index]);
                 Ok(won.output)
             }
+            Err(error @ GenericRaceError::Fatal { .. }) => {
+                let fatal = error.into_last_error().expect("one was fatal");
+                Err(Unanswered(Why::Damage(format!("etcd at {fatal}"))))
+            }
             Err(error) => {
-                if !matches!(error, GenericRaceError::Fatal { .. }) {
-                    self.move_on(first, &calls);
-                }
+                self.move_on(first, &calls);
                 let urls: Vec<_> = calls.iter().map(|(it, _)| &**it.url()).collect();
-                Err(Unanswered(format!("etcd at {}: {error}", urls.join(", "))))
+                let why = format!("etcd at {}: {error}", urls.join(", "));
+                Err(Unanswered(Why::Silence(why)))
             }
         }
     }
