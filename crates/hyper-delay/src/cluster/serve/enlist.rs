@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::{Charter, Log, ServingError};
 use crate::{
-    cluster::log::{Answer, Member, Request},
+    cluster::log::{Answer, Member, Request, Why},
     config::Cluster,
 };
 
@@ -14,17 +14,17 @@ use crate::{
 ///
 /// # Errors
 ///
-/// If there is no cluster, or this node is not one of it.
+/// If there is no cluster, it is damaged, or this node is not one of it.
 pub(super) async fn enlist(
     log: &impl Log,
     cluster: &Cluster,
 ) -> Result<(Charter, Arc<[Member]>), ServingError> {
-    let charter = match ask(log, cluster, Request::Charter).await {
+    let charter = match ask(log, cluster, Request::Charter).await? {
         Answer::Charter(Some(charter)) => charter,
         _ => return Err(ServingError::NoCluster),
     };
     let node = cluster.member().node;
-    let Answer::Members(members) = ask(log, cluster, Request::Members).await else {
+    let Answer::Members(members) = ask(log, cluster, Request::Members).await? else {
         return Err(ServingError::NoCluster);
     };
     let members: Arc<[Member]> = members.into_iter().map(|it| it.member).collect();
@@ -36,11 +36,18 @@ pub(super) async fn enlist(
     }
 }
 
-async fn ask(log: &impl Log, cluster: &Cluster, request: Request) -> Answer {
+async fn ask(
+    log: &impl Log,
+    cluster: &Cluster,
+    request: Request,
+) -> Result<Answer, ServingError> {
     let mut is_told = false;
     loop {
         match log.call(request.clone()).await {
-            Ok(answer) => return answer,
+            Ok(answer) => return Ok(answer),
+            Err(error) if matches!(error.0, Why::Damage(_)) => {
+                return Err(ServingError::Damage(error));
+            }
             Err(error) => {
                 if !std::mem::replace(&mut is_told, true) {
                     tracing::warn!(
@@ -52,5 +59,36 @@ async fn ask(log: &impl Log, cluster: &Cluster, request: Request) -> Answer {
                 sleep(cluster.lease() / 4).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        cluster::log::{News, Unanswered},
+        config::Config,
+    };
+
+    /// A log with damaged keys.
+    struct Damaged;
+
+    impl Log for Damaged {
+        async fn call(&self, _: Request) -> Result<Answer, Unanswered> {
+            Err(Unanswered(Why::Damage("etcd lacks it".to_owned())))
+        }
+
+        async fn watch(&self, _: impl FnMut(News) + Send) {}
+    }
+
+    #[tokio::test]
+    async fn damaged_cluster_ends_the_start() {
+        let cluster = json!({"etcd": ["http://x:1"], "node": "a", "advertise": "127.0.0.1:7002"});
+        let config = Config::from_json("f", &json!({ "cluster": cluster }).to_string());
+        let cluster = config.unwrap().cluster.unwrap();
+        let error = enlist(&Damaged, &cluster).await.unwrap_err();
+        assert_eq!(error.to_string(), "etcd lacks it");
     }
 }

@@ -1,6 +1,6 @@
 use crate::{
     TlsError,
-    cluster::{link::error::ListenError, node::NodeError},
+    cluster::{link::error::ListenError, log::Unanswered, node::NodeError},
 };
 
 /// A node could not begin to serve, or has ended.
@@ -13,6 +13,9 @@ pub(crate) enum ServingError {
          in docs/cluster.md first"
     )]
     NoCluster,
+    /// What the log keeps is damaged. The error has the cure.
+    #[error(transparent)]
+    Damage(Unanswered),
     /// This node was not added to the cluster, or was removed.
     #[error(
         "{node:?} is no node of the cluster: add it with `hyper-delay cluster join --config FILE`; if \

@@ -7,7 +7,7 @@ use crate::{
     cluster::{
         Charter, ShardId,
         log::{
-            Answer, Appended, LeaseId, Log, Request,
+            Answer, Appended, LeaseId, Log, Request, Why,
             facts::{self, CHARTER, Node, SHARD, TTL, entry, member},
         },
     },
@@ -160,22 +160,22 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
 }
 
 #[tokio::test]
-async fn journals_without_a_charter_are_not_begun_again() {
+async fn journals_without_a_charter_are_a_damaged_cluster() {
     let etcd = Processes::one();
     let log = etcd.log();
-    let a = Node::new(&log, "a").await;
-    etcd.client()
-        .await
-        .delete("/hd/charter", None)
-        .await
-        .unwrap();
-    let error = log
-        .call(Request::Found(CHARTER))
-        .await
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("etcd lacks /hd/charter"), "{error}");
-    assert_eq!(a.ask(Request::Charter).await, Answer::Charter(None));
+    assert_eq!(log.call(Request::Charter).await.unwrap(), Answer::Charter(None));
+    Node::new(&log, "a").await;
+    let mut client = etcd.client().await;
+    client.delete("/hd/charter", None).await.unwrap();
+    for request in [Request::Found(CHARTER), Request::Charter] {
+        let error = log.call(request).await.unwrap_err();
+        assert!(matches!(error.0, Why::Damage(_)), "{error:?}");
+        let error = error.to_string();
+        assert!(
+            error.contains("etcd lacks /hd/charter, and has other keys of the cluster"),
+            "{error}"
+        );
+    }
 }
 
 #[tokio::test]
