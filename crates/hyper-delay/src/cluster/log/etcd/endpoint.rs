@@ -11,6 +11,8 @@ use std::{
 use etcd_client::{Client, ConnectOptions};
 use tokio::{sync::SetOnce, time::timeout};
 
+use super::error::innermost;
+
 /// One member of etcd, and the connection to it, which all calls share.
 ///
 /// With a user, a connection begins with an authentication, which costs etcd about 50 ms of
@@ -38,7 +40,7 @@ struct Connection {
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum NotConnected {
     /// etcd refused it, or could not be reached.
-    #[error(transparent)]
+    #[error("{}", innermost(.0))]
     Client(Arc<etcd_client::Error>),
     /// etcd does not answer.
     #[error("no connection in {0:?}")]

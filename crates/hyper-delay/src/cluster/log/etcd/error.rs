@@ -1,5 +1,7 @@
 //! Why etcd has not answered a request.
 
+use std::error::Error;
+
 use etcd_client::KeyValue;
 
 use super::endpoint::NotConnected;
@@ -9,7 +11,7 @@ use crate::cluster::BadShards;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EtcdError {
     /// etcd refused the request, or could not be reached.
-    #[error(transparent)]
+    #[error("{}", innermost(.0))]
     Client(#[from] etcd_client::Error),
     /// There is no connection.
     #[error(transparent)]
@@ -79,4 +81,20 @@ impl EtcdError {
             _ => false,
         }
     }
+}
+
+/// Returns what has gone wrong at the bottom: the errors above it show what is below them a second
+/// time, as code.
+pub(super) fn innermost(error: &etcd_client::Error) -> String {
+    let top: &dyn Error = match error {
+        etcd_client::Error::TransportError(error) => error,
+        etcd_client::Error::GRpcStatus(status) => match status.source() {
+            Some(source) => source,
+            None if status.message().is_empty() => return status.code().to_string(),
+            None => return status.message().to_owned(),
+        },
+        other => other,
+    };
+    let chain = std::iter::successors(Some(top), |error| error.source());
+    chain.last().unwrap_or(top).to_string()
 }

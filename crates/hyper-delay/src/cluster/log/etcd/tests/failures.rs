@@ -3,10 +3,15 @@
 
 use std::{sync::Mutex, time::Duration};
 
-use super::process::Processes;
+use super::process::{LEASE, Processes};
 use crate::cluster::log::{
     Announced, Answer, Appended, LeaseId, Log, News, Request,
-    etcd::{Etcd, endpoints::Pace, request::pace},
+    etcd::{
+        Etcd,
+        config::{EtcdConfig, EtcdTls, EtcdUser},
+        endpoints::Pace,
+        request::pace,
+    },
     facts::{Node, entry, until},
 };
 
@@ -142,6 +147,32 @@ async fn without_a_majority_there_is_no_answer_until_it_is_back() {
     }
     etcd.restart(1);
     assert_eq!(answer(&log, &Request::Charter).await, Answer::Charter(None));
+}
+
+#[tokio::test]
+async fn reason_of_each_member_is_short() {
+    // Nothing listens once the listeners are dropped.
+    let ports = [0; 2].map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let urls = ports.map(|port| format!("http://{}", port.local_addr().unwrap()));
+    let [a, b] = &urls;
+    for user in [None, Some("hd")] {
+        let config = EtcdConfig {
+            endpoints: urls.to_vec(),
+            tls: EtcdTls::default(),
+            user: user.map(|user| EtcdUser {
+                name: user.into(),
+                password: "p".into(),
+            }),
+            lease: LEASE,
+        };
+        let log = Etcd::new(&config).unwrap();
+        let error = log.call(Request::Charter).await.unwrap_err().to_string();
+        let why = "Connection refused (os error 111)";
+        assert_eq!(
+            error,
+            format!("etcd at {a}, {b}: all 2 attempts failed: #0: {a}: {why}; #1: {b}: {why}")
+        );
+    }
 }
 
 /// A watch tells news again after `fail` befell the member whose news it tells.
