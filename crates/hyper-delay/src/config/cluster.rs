@@ -109,8 +109,12 @@ pub(super) fn check_address(config: &Config) -> Result<(), (SocketAddr, String)>
         ("bind_addr", Some(config.bind_addr)),
         ("http_addr", config.http_addr),
     ] {
-        if other == Some(address) {
-            let cure = format!("{name} of the server is the same: give them different ports");
+        if let Some(other) = other.filter(|other| overlap(*other, address)) {
+            let what = match other == address {
+                true => "the same".to_owned(),
+                false => format!("\"{other}\", on the same port"),
+            };
+            let cure = format!("{name} of the server is {what}: give them different ports");
             return Err((address, cure));
         }
     }
@@ -125,4 +129,11 @@ pub(super) fn check_address(config: &Config) -> Result<(), (SocketAddr, String)>
                 .to_owned(),
         )),
     }
+}
+
+/// Returns whether only one listener can have both addresses: they are the same, or one is every
+/// address of the machine.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let [a, b] = [one, other].map(|it| it.ip().to_canonical());
+    one.port() == other.port() && (a == b || a.is_unspecified() || b.is_unspecified())
 }

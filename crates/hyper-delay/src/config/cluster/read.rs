@@ -67,11 +67,19 @@ fn endpoints(value: &Value) -> Result<Vec<String>, String> {
         .iter()
         .map(endpoint)
         .collect::<Result<_, _>>()?;
-    let is_repeated = |(at, url): &(usize, &String)| urls[..*at].contains(url);
+    let is_repeated = |(at, url): &(usize, &String)| {
+        let mut before = urls[..*at].iter();
+        before.any(|before| without_slash(before) == without_slash(url))
+    };
     match urls.iter().enumerate().find(is_repeated) {
         None => Ok(urls),
         Some((_, url)) => Err(format!("{url:?} is given twice in it: give it once")),
     }
+}
+
+/// Returns a URL as it is without the path `/`, which means the same.
+fn without_slash(url: &str) -> &str {
+    url.strip_suffix('/').unwrap_or(url)
 }
 
 fn endpoint(entry: &Value) -> Result<String, String> {

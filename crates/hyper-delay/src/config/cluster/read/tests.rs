@@ -113,6 +113,10 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
             &["\"http://a:1\" is given twice in it: give it once"],
         ),
         (
+            json!({"etcd": ["http://a:1", "http://a:1/"]}),
+            &["\"http://a:1/\" is given twice in it: give it once"],
+        ),
+        (
             json!({"node": ""}),
             &["node in it is \"\": give a name of 1 to 64"],
         ),
@@ -241,5 +245,38 @@ fn links_have_an_address_of_their_own() {
                  give them different ports"
             )
         );
+    }
+}
+
+#[test]
+fn links_have_a_port_of_their_own_if_an_address_is_every_one() {
+    let read = |server: &str, field: &str, links: &str| {
+        let cluster = with(json!({ "bind_addr": links }));
+        config(&json!({ field: server, "open": true, "cluster": cluster }))
+    };
+    for (server, links) in [
+        ("127.0.0.1:7003", "0.0.0.0:7003"),
+        ("127.0.0.1:7003", "[::]:7003"),
+        ("[::1]:7003", "0.0.0.0:7003"),
+        ("0.0.0.0:7003", "10.0.0.1:7003"),
+        ("[::]:7003", "10.0.0.1:7003"),
+        ("0.0.0.0:7003", "[::]:7003"),
+        ("127.0.0.1:7003", "[::ffff:127.0.0.1]:7003"),
+    ] {
+        for field in ["bind_addr", "http_addr"] {
+            let error = read(server, field, links).unwrap_err();
+            let wanted = format!(
+                "f: cluster.bind_addr is \"{links}\": {field} of the server is \"{server}\", on \
+                 the same port: give them different ports"
+            );
+            assert_eq!(error, wanted);
+        }
+    }
+    for (server, links) in [
+        ("127.0.0.1:7003", "127.0.0.2:7003"),
+        ("0.0.0.0:7003", "0.0.0.0:7004"),
+        ("127.0.0.1:0", "0.0.0.0:7004"),
+    ] {
+        read(server, "bind_addr", links).expect(links);
     }
 }
