@@ -151,12 +151,12 @@ fn is_noticed(planted: Planted, faults: Faults, from: u64) {
 
 #[test]
 fn a_log_without_fences_is_noticed() {
-    is_noticed(Planted::NoFence, Faults::All, 163);
+    is_noticed(Planted::NoFence, Faults::All, 393);
 }
 
 #[test]
 fn a_socket_without_a_look_at_the_lease_is_noticed() {
-    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 18);
+    is_noticed(Planted::NoLeaseAtTheSocket, Faults::All, 42);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_lease_that_counts_from_the_answer_is_noticed() {
 
 #[test]
 fn a_note_of_what_is_synced_before_it_is_synced_is_noticed() {
-    is_noticed(Planted::NotesBeforeSync, Faults::All, 3);
+    is_noticed(Planted::NotesBeforeSync, Faults::All, 5);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn an_append_without_an_answer_that_counts_as_failed_is_noticed() {
 
 #[test]
 fn a_ledger_that_outlives_its_leadership_is_noticed() {
-    is_noticed(Planted::KeepsTheLedger, Faults::All, 8);
+    is_noticed(Planted::KeepsTheLedger, Faults::All, 18);
 }
 
 #[test]
