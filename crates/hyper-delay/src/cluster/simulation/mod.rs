@@ -90,15 +90,18 @@ const READ_SEEDS: u64 = 200;
 
 #[test]
 fn reads_see_what_was_acknowledged_before() {
+    let seeds = range(READ_SEEDS);
+    let number = seeds.end - seeds.start;
     let mut done = 0;
-    for seed in 0..seeds(READ_SEEDS) {
+    for seed in seeds {
+        let _panics = Told(seed);
         let world = World::new(seed, Planted::Nothing, Faults::All).with_reads(seed);
         match world.run_with_reads() {
             Ok(reads) => done += reads,
-            Err(broken) => panic!("seed {seed}: {broken}"),
+            Err(broken) => panic!("CLUSTER_SEED={seed}: {broken}"),
         }
     }
-    assert!(done > 10 * seeds(READ_SEEDS), "{done} reads");
+    assert!(done > 10 * number, "{done} reads");
 }
 
 #[test]
@@ -116,19 +119,14 @@ fn number(variable: &str) -> Option<u64> {
     Some(value.parse().expect("it is a number"))
 }
 
-/// Returns how many histories are run: as many as `CLUSTER_SEEDS` says, or `default`.
-fn seeds(default: u64) -> u64 {
-    number("CLUSTER_SEEDS").unwrap_or(default)
-}
-
 /// Returns the seeds of the histories that are run: `CLUSTER_SEED` alone, or as many as
-/// [`seeds`] says from `CLUSTER_FROM` on.
+/// `CLUSTER_SEEDS` or `default` says from `CLUSTER_FROM` on.
 fn range(default: u64) -> Range<u64> {
     match number("CLUSTER_SEED") {
         Some(seed) => seed..seed + 1,
         None => {
             let from = number("CLUSTER_FROM").unwrap_or(0);
-            from..from + seeds(default)
+            from..from + number("CLUSTER_SEEDS").unwrap_or(default)
         }
     }
 }
