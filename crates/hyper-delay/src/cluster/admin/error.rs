@@ -51,7 +51,9 @@ pub(crate) enum AdminError {
         address: String,
     },
     /// A node that is alive has another address.
-    #[error("node {node} is alive at {address}: give this node another name, or stop that one first")]
+    #[error(
+        "node {node} is alive at {address}: give this node another name, or stop that one first"
+    )]
     AliveAt {
         /// The node.
         node: NodeName,

@@ -69,8 +69,8 @@ fn id<S: Serializer>(charter: &Charter, serializer: S) -> Result<S::Ok, S::Error
 }
 
 impl<L: Log> Admin<L> {
-    /// Returns how the cluster is. Takes a lease if a node is silent. A shard whose keys are damaged
-    /// does not hide the others.
+    /// Returns how the cluster is. Takes a lease if a node is silent. A shard whose keys are
+    /// damaged does not hide the others.
     ///
     /// # Errors
     ///
@@ -180,7 +180,11 @@ impl Status {
             ));
         }
         for ShardStatus { shard, error, .. } in &self.shards {
-            problems.extend(error.as_ref().map(|error| format!("shard {shard}: {error}")));
+            problems.extend(
+                error
+                    .as_ref()
+                    .map(|error| format!("shard {shard}: {error}")),
+            );
         }
         let is_led = |shard: &ShardStatus| shard.leader.as_ref().is_some_and(|it| it.alive);
         let is_without = |shard: &&ShardStatus| shard.error.is_none() && !is_led(shard);

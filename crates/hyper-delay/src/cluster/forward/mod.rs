@@ -271,8 +271,9 @@ impl Forwarder {
     /// Returns why this node reaches no leader, if another process has its name.
     fn rival(&self) -> Option<String> {
         let node = &self.setup.node;
-        self.has_rival
-            .then(|| format!("another process has the name of this node ({node}): stop one of them"))
+        self.has_rival.then(|| {
+            format!("another process has the name of this node ({node}): stop one of them")
+        })
     }
 
     /// Returns whether no request waits for an answer.

@@ -36,11 +36,7 @@ pub(super) async fn enlist(
     }
 }
 
-async fn ask(
-    log: &impl Log,
-    cluster: &Cluster,
-    request: Request,
-) -> Result<Answer, ServingError> {
+async fn ask(log: &impl Log, cluster: &Cluster, request: Request) -> Result<Answer, ServingError> {
     let mut is_told = false;
     loop {
         match log.call(request.clone()).await {

@@ -85,13 +85,17 @@ async fn address_of_a_node_that_lives_stays() {
         "node a is alive at a.internal:7002: give this node another name, or stop that one first"
     );
     assert_eq!(admin.members().await.unwrap()[0].member, member("a"));
-    let same = admin.alive(&[("a", 7)], admin.join(&member("a"), None));
-    assert_eq!(same.await.unwrap().was, Was::Member);
+    let same = member("a");
+    let joined = admin.alive(&[("a", 7)], admin.join(&same, None)).await;
+    assert_eq!(joined.unwrap().was, Was::Member);
 
     let begun = Instant::now();
     let joined = admin.join(&other, None).await.unwrap();
     assert_eq!(joined.was, Was::Elsewhere("a.internal:7002".to_owned()));
-    assert!(begun.elapsed() >= TTL && begun.elapsed() < TTL * 2, "it is silent");
+    assert!(
+        begun.elapsed() >= TTL && begun.elapsed() < TTL * 2,
+        "it is silent"
+    );
 }
 
 #[tokio::test]

@@ -21,8 +21,8 @@ use crate::cluster::{
 
 const TTL: Duration = Duration::from_secs(8);
 
-/// The log in memory. It answers at once, except to the next `unanswered` requests, and to those of a
-/// journal that is damaged.
+/// The log in memory. It answers at once, except to the next `unanswered` requests, and to those of
+/// a journal that is damaged.
 #[derive(Debug, Default)]
 struct Memory {
     log: Mutex<FakeLog>,

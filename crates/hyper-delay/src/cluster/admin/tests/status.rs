@@ -175,7 +175,10 @@ async fn damaged_shard_does_not_hide_the_others() {
     let [damaged, well] = &status.shards[..] else {
         panic!("{status:?}");
     };
-    assert_eq!((damaged.first, damaged.last, &damaged.leader), (None, None, &None));
+    assert_eq!(
+        (damaged.first, damaged.last, &damaged.leader),
+        (None, None, &None)
+    );
     assert_eq!((well.first, well.last), (Some(0), Some(0)));
     let error = admin.tail(ShardId(0), 0).await.unwrap_err().to_string();
     assert_eq!(

@@ -86,7 +86,7 @@ impl EtcdError {
 /// Returns what has gone wrong at the bottom: the errors above it show what is below them a second
 /// time, as code.
 pub(super) fn innermost(error: &etcd_client::Error) -> String {
-    let top: &dyn Error = match error {
+    let mut error: &dyn Error = match error {
         etcd_client::Error::TransportError(error) => error,
         etcd_client::Error::GRpcStatus(status) => match status.source() {
             Some(source) => source,
@@ -95,6 +95,8 @@ pub(super) fn innermost(error: &etcd_client::Error) -> String {
         },
         other => other,
     };
-    let chain = std::iter::successors(Some(top), |error| error.source());
-    chain.last().unwrap_or(top).to_string()
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
 }

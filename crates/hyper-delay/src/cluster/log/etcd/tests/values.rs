@@ -163,7 +163,10 @@ async fn watch_goes_on_after_a_value_that_no_node_writes() {
 async fn journals_without_a_charter_are_a_damaged_cluster() {
     let etcd = Processes::one();
     let log = etcd.log();
-    assert_eq!(log.call(Request::Charter).await.unwrap(), Answer::Charter(None));
+    assert_eq!(
+        log.call(Request::Charter).await.unwrap(),
+        Answer::Charter(None)
+    );
     Node::new(&log, "a").await;
     let mut client = etcd.client().await;
     client.delete("/hd/charter", None).await.unwrap();
