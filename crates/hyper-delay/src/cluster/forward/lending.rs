@@ -76,8 +76,12 @@ impl Lending {
         self.credit = credit;
     }
 
-    /// A shard takes part, or its leader is known again. It still has `lent` from before.
-    pub(super) fn open(&mut self, shard: ShardId, lent: u16) {
+    /// A shard takes part, or its leader is known again. Copies from before use this much. Returns how
+    /// much it is lent: what they use, as far as that is free. More would be used at once if the leader
+    /// knows that some of the copies have ended.
+    pub(super) fn open(&mut self, shard: ShardId, used: u16) -> u16 {
+        self.loans.remove(&shard);
+        let lent = used.min(self.free());
         self.loans.insert(
             shard,
             Loan {
@@ -85,13 +89,16 @@ impl Lending {
                 ..Loan::default()
             },
         );
+        lent
     }
 
     /// A shard takes part, if it does not yet.
     pub(super) fn open_once(&mut self, shard: ShardId) {
         match self.loans.get_mut(&shard) {
             Some(loan) if !loan.is_closed => loan.is_retired = false,
-            _ => self.open(shard, 0),
+            _ => {
+                self.open(shard, 0);
+            }
         }
     }
 

@@ -260,17 +260,17 @@ impl Forwarder {
         for (consumer, connection) in &mut self.connections {
             if !connection.is_closing && connection.opened.contains(&shard) {
                 let used = connection.used(shard, self.now.monotonic);
-                connection.lending.open(shard, used);
+                let credit = connection.lending.open(shard, used);
                 let mut routes = connection.routes().keys();
                 if !routes.any(|route| shard_of(route, shards) == shard) {
                     connection.lending.retire(shard);
                 }
-                lent.push((*consumer, used));
+                lent.push((*consumer, credit));
             }
         }
-        for (consumer, used) in lent {
-            if used > 0 {
-                self.send(shard, ToLeader::Lent(consumer, used));
+        for (consumer, credit) in lent {
+            if credit > 0 {
+                self.send(shard, ToLeader::Lent(consumer, credit));
             }
             self.balance(consumer);
         }

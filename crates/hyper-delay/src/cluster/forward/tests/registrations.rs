@@ -128,6 +128,26 @@ fn a_shard_without_a_route_gets_no_credit_when_its_session_begins_anew() {
 }
 
 #[test]
+fn a_new_leader_is_lent_no_more_than_the_credit() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    registers(&mut world, 0, "r", 2);
+    // The leader knows that some have ended: other consumers had copies, too.
+    for (id, seq) in [("w", 3), ("x", 4), ("y", 5), ("z", 6)] {
+        world.delivers(0, ("r", id, seq), 0);
+    }
+    world.told(0, "b", ToServing::Ended { epoch: 7 });
+    world.effects();
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let credit = sent
+        .iter()
+        .filter(|it| matches!(it, ToLeader::Lent(..) | ToLeader::Recalled(..)));
+    let credit: Vec<_> = credit.collect();
+    assert!(matches!(credit[..], [ToLeader::Lent(_, 2)]), "{credit:?}");
+}
+
+#[test]
 fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     let [first, second] = routes();
     let mut world = World::new(2);
