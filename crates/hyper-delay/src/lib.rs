@@ -22,10 +22,6 @@ pub mod protocol;
 mod backup;
 mod clock;
 #[cfg(any(feature = "cluster", test))]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the server does not start a node yet")
-)]
 mod cluster;
 mod committer;
 mod connection;

@@ -34,6 +34,7 @@
 //! recognised. If the leadership ends before, the leader forgets what it had in memory, and reads
 //! the journal like any other node.
 
+#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
 pub(crate) mod admin;
 pub(crate) mod beats;
 mod calls;

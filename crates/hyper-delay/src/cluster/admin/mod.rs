@@ -1,6 +1,5 @@
 //! What an operator asks of the log: who belongs to the cluster, and how it is.
 
-#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
 mod begin;
 mod error;
 mod join;
@@ -13,7 +12,6 @@ mod tests;
 pub(crate) use error::AdminError;
 #[cfg(test)]
 pub(crate) use join::Joined;
-#[cfg(any(all(feature = "cli", feature = "cluster"), test))]
 pub(crate) use join::Was;
 pub(crate) use signs::Life;
 #[cfg(all(test, feature = "cli", feature = "cluster"))]

@@ -75,6 +75,7 @@ impl LinkListener {
     }
 
     /// Returns the address that it listens on.
+    #[cfg(test)]
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

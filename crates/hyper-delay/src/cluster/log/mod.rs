@@ -191,15 +191,18 @@ pub(crate) enum Request {
     /// What all nodes have reported.
     Reports(ShardId),
     /// Makes the cluster, with the first entry of each journal, unless there is one.
+    #[cfg(any(feature = "cli", feature = "internals", test))]
     Found(Charter),
     /// What the cluster is.
     Charter,
     /// Makes a node a member, with nothing reported, or changes its address. Membership is
     /// permanent: it does not depend on whether the node runs.
+    #[cfg(any(feature = "cli", test))]
     Join(Member),
     /// Changes the address of a node, if it is a member.
     Move(Member),
     /// Makes a node no member, and forgets what it has reported. Its heartbeat stays: it may lead.
+    #[cfg(any(feature = "cli", test))]
     Remove(NodeName),
     /// The members.
     Members,
@@ -226,6 +229,7 @@ pub(crate) enum Answer {
     /// To [`Request::Reports`]: the place that each node has reported.
     Reports(Vec<(NodeName, u64)>),
     /// To [`Request::Found`]: what the cluster is, which may have been made before.
+    #[cfg(any(feature = "cli", feature = "internals", test))]
     Founded(Charter),
     /// To [`Request::Charter`]. `None`: there is no cluster yet.
     Charter(Option<Charter>),

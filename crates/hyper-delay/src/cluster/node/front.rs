@@ -6,11 +6,15 @@ use crate::{
     cluster::{
         ShardId,
         forward::wire::ToServing,
-        log::{Fence, Leader, Member},
-        shard::{Leadership, PeerId},
+        log::{Leader, Member},
+        shard::PeerId,
     },
-    scheduler::{ConsumerId, Message},
     store::Embedded,
+};
+#[cfg(test)]
+use crate::{
+    cluster::{log::Fence, shard::Leadership},
+    scheduler::{ConsumerId, Message},
 };
 
 /// News of a shard of this node.
@@ -19,18 +23,19 @@ pub(crate) enum Told {
     /// Messages to serving nodes, in this order for each.
     Peers(Vec<(PeerId, ToServing)>),
     /// Messages to consumers of no serving node, from this leadership of this node, in this order
-    /// for each consumer. They must not be written unless [`Terms::allows`](super::Terms::allows)
-    /// it then.
+    /// for each consumer.
+    #[cfg(test)]
     Messages(Fence, Vec<(ConsumerId, Message)>),
     /// This node leads the shard from now on, or does not any more.
+    #[cfg(test)]
     Leads(Leadership),
     /// Who leads the shard, as far as this node knows.
     Leader(Option<Leader>),
     /// Everything up to this entry is in the store of this node. What a message refers to is
     /// applied before it.
     Applied(u64),
-    /// The shard does nothing on this node, for this reason, unless its replica is replaced.
-    Stopped(Arc<str>),
+    /// The shard does nothing on this node, unless its replica is replaced.
+    Stopped,
     /// This is the replica of this node from now on. If it contains less than the one before,
     /// that is told first.
     Replaced(Arc<Embedded>),

@@ -46,7 +46,6 @@ use super::{
     lease::{Lease, LeaseTimes},
     link::Endpoint,
     log::{LeaseId, Log, Member},
-    shard::Event,
     snapshot::{Giver, NotGiven},
 };
 use crate::{
@@ -183,7 +182,7 @@ impl Node {
         };
         let (leave, leaving) = oneshot::channel();
         node.leave = Some(leave);
-        let keeping = lease_task::keep(log.clone(), lease, clock, terms.clone(), taken, leaving);
+        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken, leaving);
         node.task(LEASE, &tell, keeping);
         let pause = config.lease.ttl / 8;
         let changed = Arc::new(Notify::new());
@@ -234,7 +233,7 @@ impl Node {
         })
     }
 
-    /// Returns the term of this node, for what is written to sockets.
+    /// Returns the term of this node.
     pub(crate) const fn terms(&self) -> &Arc<Terms> {
         &self.terms
     }
@@ -243,14 +242,6 @@ impl Node {
     /// mistake.
     pub(crate) fn is_node(&self) -> watch::Receiver<bool> {
         self.is_node.clone()
-    }
-
-    /// Whether the wall clock of this node is known to be wrong, as
-    /// [`ClockCheck`](super::clock_check::ClockCheck) finds out. With a wrong one it does not lead.
-    pub(crate) fn clock_is_off(&self, is_off: bool) {
-        for shard in self.shards.iter() {
-            shard.event(Event::ClockIsOff(is_off));
-        }
     }
 
     /// Resolves when a thread or task of the node has ended, which is an error. Cancel safe.

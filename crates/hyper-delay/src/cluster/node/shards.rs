@@ -20,7 +20,7 @@ use crate::{
         shard::{Event, Setup, Shard},
         snapshot::NotGiven,
     },
-    scheduler::{InMemory, Input, Settings},
+    scheduler::{InMemory, Settings},
     store::{Embedded, ReadStore, replicas::NodeDirectory},
 };
 
@@ -79,12 +79,14 @@ impl ShardHandle {
     }
 
     /// Returns its number.
-    pub(crate) const fn id(&self) -> ShardId {
+    #[cfg(test)]
+    pub(super) const fn id(&self) -> ShardId {
         self.id
     }
 
     /// Passes something to the scheduler. It is dropped unless this node leads the shard then.
-    pub(crate) fn input(&self, input: Input) {
+    #[cfg(test)]
+    pub(super) fn input(&self, input: crate::scheduler::Input) {
         self.event(Event::Input(input));
     }
 

@@ -4,13 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use race_wheel::Tick;
 
-use crate::{
-    clock::Now,
-    cluster::{
-        lease::Term,
-        log::{Fence, LeaseId},
-    },
-};
+use crate::cluster::{lease::Term, log::LeaseId};
 
 /// The term that holds now. One task writes it; a read takes no lock.
 ///
@@ -39,12 +33,6 @@ impl Terms {
                 until: Tick::new(until),
             });
         }
-    }
-
-    /// Returns whether what follows from a leadership of this node may leave it now.
-    pub(crate) fn allows(&self, fence: Fence, now: Now) -> bool {
-        let term = self.current();
-        term.is_some_and(|term| term.lease == fence.lease && term.holds(now))
     }
 
     /// Returns whether there is no term because another process has the name of this node.
@@ -91,25 +79,6 @@ mod tests {
             terms.publish(published);
             assert_eq!(terms.current(), published);
         }
-    }
-
-    #[test]
-    fn a_leadership_of_another_lease_is_not_allowed_anything() {
-        let terms = Terms::default();
-        let fence = |lease| Fence {
-            shard: Default::default(),
-            epoch: 1,
-            lease: LeaseId(lease),
-        };
-        let at = |monotonic| Now {
-            wall_nanos: 0,
-            monotonic: Tick::new(monotonic),
-        };
-        assert!(!terms.allows(fence(0), at(0)));
-        terms.publish(Some(term(7, 10)));
-        assert!(terms.allows(fence(7), at(9)));
-        assert!(!terms.allows(fence(7), at(10)));
-        assert!(!terms.allows(fence(6), at(9)));
     }
 
     /// The end of each term is its lease times ten, or one more.

@@ -176,6 +176,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         let Effects {
             calls,
             told,
+            #[cfg(test)]
             messages,
             changes,
             leader_changed,
@@ -206,6 +207,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         self.tell_applied();
         for change in changes {
             self.logs(change);
+            #[cfg(test)]
             self.tell(Told::Leads(change));
         }
         if leader_changed {
@@ -214,6 +216,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         if !told.is_empty() {
             self.tell(Told::Peers(told));
         }
+        #[cfg(test)]
         if let Some(fence) = self.shard.fence()
             && !messages.is_empty()
         {
@@ -320,7 +323,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         {
             tracing::error!(shard, %error, "the damage could not be noted for the next start");
         }
-        self.tell(Told::Stopped(reason.into()));
+        self.tell(Told::Stopped);
     }
 
     fn tell_if_handed_over(&mut self) {

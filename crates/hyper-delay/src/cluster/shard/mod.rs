@@ -134,6 +134,7 @@ impl<S: Store> Shard<S> {
             }
             Event::Peer(peer, message) => self.peer_says(peer, message, now, term),
             Event::PeerIsGone(peer) => self.peer_is_gone(peer, now),
+            #[cfg(test)]
             Event::Input(input) => self.asked(input, now),
             Event::Settings(settings) => self.configure(*settings, now),
             Event::Members(members) => self.members_are(members),
@@ -209,6 +210,7 @@ impl<S: Store> Shard<S> {
     }
 
     /// Returns whether the log knows what this node has on its disk.
+    #[cfg(test)]
     pub(crate) const fn is_known(&self) -> bool {
         self.keeping.is_known()
     }
@@ -282,12 +284,10 @@ impl<S: Store> Shard<S> {
                 self.election.done(call);
             }
             Ok(
-                Answer::Alive(_)
-                | Answer::Announced(_)
-                | Answer::Founded(_)
-                | Answer::Charter(_)
-                | Answer::Members(_),
+                Answer::Alive(_) | Answer::Announced(_) | Answer::Charter(_) | Answer::Members(_),
             ) => {}
+            #[cfg(any(feature = "cli", feature = "internals", test))]
+            Ok(Answer::Founded(_)) => {}
             Err(_) => {
                 let again = now.after(self.setup.pause());
                 self.keeping.unanswered(call, again);

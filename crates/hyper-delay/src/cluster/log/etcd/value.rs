@@ -102,6 +102,7 @@ pub(super) fn report(synced: u64) -> Vec<u8> {
 }
 
 /// Returns the value of what the cluster is.
+#[cfg(any(feature = "cli", feature = "internals", test))]
 pub(super) fn charter(charter: Charter) -> Vec<u8> {
     json(&Founded {
         cluster: format!("{:032x}", charter.cluster).into(),

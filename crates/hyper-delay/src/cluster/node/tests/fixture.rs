@@ -125,7 +125,7 @@ impl Cluster {
                         told: Some(told),
                         fences: BTreeMap::new(),
                         leaders: BTreeMap::new(),
-                        stopped: BTreeMap::new(),
+                        stopped: BTreeSet::new(),
                         applied: BTreeMap::new(),
                         replaced: BTreeSet::new(),
                         link,
@@ -264,13 +264,15 @@ impl Cluster {
     }
 
     fn leads(&self, shard: usize) -> Option<usize> {
+        let now = self.clock.now();
         let nodes = self.nodes.iter();
         let mut nodes = nodes
             .enumerate()
             .filter_map(|(place, node)| Some((place, node.as_ref()?)));
         let leads = nodes.find(|(_, node)| {
             let fence = node.fences.get(&id(shard));
-            fence.is_some_and(|fence| node.node.terms().allows(*fence, self.clock.now()))
+            let term = node.node.terms.current().filter(|term| term.holds(now));
+            fence.is_some_and(|fence| term.is_some_and(|term| term.lease == fence.lease))
         });
         leads.map(|(place, _)| place)
     }

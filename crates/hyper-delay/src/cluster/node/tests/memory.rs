@@ -94,7 +94,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
                         })
                         .sum::<usize>();
                 }
-                Told::Stopped(why) => panic!("{why}"),
+                Told::Stopped => panic!("{shard:?} has stopped"),
                 _ => {}
             }
         }

@@ -76,7 +76,7 @@ async fn a_node_with_a_wrong_clock_leads_nothing_until_it_is_right_again() {
     let mut cluster = Cluster::new();
     cluster.start_all().await;
     cluster.all_lead().await;
-    cluster.node(0).node.clock_is_off(true);
+    cluster.node(0).clock_is_off(true);
     cluster
         .until("the others lead", |cluster| {
             let others = cluster.running().skip(1);
@@ -91,7 +91,7 @@ async fn a_node_with_a_wrong_clock_leads_nothing_until_it_is_right_again() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     cluster.hear();
     assert!(!cluster.node(0).leads_any());
-    cluster.node(0).node.clock_is_off(false);
+    cluster.node(0).clock_is_off(false);
     cluster.all_lead().await;
     cluster.schedule(2).await;
     cluster.stop(0).await;
@@ -147,10 +147,10 @@ async fn a_shard_that_stops_says_why_and_the_others_go_on() {
     cluster.damage_journal(1).await;
     cluster
         .until("the shard has stopped", |cluster| {
-            cluster.running().all(|node| node.stopped(1).is_some())
+            cluster.running().all(|node| node.has_stopped(1))
         })
         .await;
-    let why = cluster.node(0).stopped(1).unwrap();
+    let why = cluster.node(0).why(1);
     assert!(why.contains("of the journal"), "{why}");
     for number in (0..20).filter(|number| number % SHARDS != 1) {
         cluster.schedule(number).await;

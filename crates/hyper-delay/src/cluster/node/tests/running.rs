@@ -19,7 +19,8 @@ use crate::{
         log::{Fence, Leader, fake_async::FakeConnection},
         node::{Front, Node, Told},
         replica::Applied,
-        shard::Leadership,
+        shard::{Event, Leadership},
+        snapshot::NotGiven,
     },
     record,
     scheduler::Input,
@@ -53,7 +54,7 @@ pub(super) struct Running {
     pub(super) told: Option<Receiver<(ShardId, Told)>>,
     pub(super) fences: BTreeMap<ShardId, Fence>,
     pub(super) leaders: BTreeMap<ShardId, Option<Leader>>,
-    pub(super) stopped: BTreeMap<ShardId, Arc<str>>,
+    pub(super) stopped: BTreeSet<ShardId>,
     pub(super) applied: BTreeMap<ShardId, u64>,
     /// The shards whose replicas were replaced.
     pub(super) replaced: BTreeSet<ShardId>,
@@ -73,8 +74,23 @@ impl Running {
         self.leaders.get(&id(shard))?.as_ref()
     }
 
-    pub(super) fn stopped(&self, shard: usize) -> Option<&str> {
-        self.stopped.get(&id(shard)).map(|why| &**why)
+    pub(super) fn has_stopped(&self, shard: usize) -> bool {
+        self.stopped.contains(&id(shard))
+    }
+
+    /// Returns why a shard has stopped.
+    pub(super) fn why(&self, shard: usize) -> Arc<str> {
+        match self.node.shards()[shard].to_give().map(drop) {
+            Err(NotGiven::Stopped { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Tells the shards whether the wall clock of the node is wrong.
+    pub(super) fn clock_is_off(&self, is_off: bool) {
+        for shard in self.node.shards().iter() {
+            shard.event(Event::ClockIsOff(is_off));
+        }
     }
 
     pub(super) fn has_replaced(&self, shard: usize) -> bool {
@@ -95,11 +111,11 @@ impl Running {
                     assert_eq!(self.fences.remove(&shard), Some(fence));
                 }
                 Told::Leader(leader) => drop(self.leaders.insert(shard, leader)),
-                Told::Stopped(why) => drop(self.stopped.insert(shard, why)),
+                Told::Stopped => drop(self.stopped.insert(shard)),
                 Told::Applied(seq) => {
                     let before = self.applied.insert(shard, seq);
                     let goes_on = before.is_none_or(|before| before < seq);
-                    let may_go_back = self.stopped.contains_key(&shard);
+                    let may_go_back = self.stopped.contains(&shard);
                     assert!(goes_on || may_go_back, "it goes back");
                 }
                 Told::Replaced(store) => {

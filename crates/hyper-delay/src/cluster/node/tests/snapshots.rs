@@ -28,7 +28,7 @@ impl Cluster {
     async fn are_replaced(&mut self, node: usize) {
         self.until("all shards go on with a snapshot", |cluster| {
             let node = cluster.node(node);
-            (0..SHARDS).all(|shard| node.has_replaced(shard) && node.stopped(shard).is_none())
+            (0..SHARDS).all(|shard| node.has_replaced(shard) && !node.has_stopped(shard))
         })
         .await;
     }
@@ -126,7 +126,7 @@ async fn a_node_waits_while_no_other_one_can_give() {
     cluster.start(2).await;
     cluster
         .until("it waits", |cluster| {
-            (0..SHARDS).all(|shard| cluster.node(2).stopped(shard).is_some())
+            (0..SHARDS).all(|shard| cluster.node(2).has_stopped(shard))
         })
         .await;
     assert!(!cluster.node(2).leads_any());
@@ -152,7 +152,7 @@ async fn a_damaged_replica_is_replaced_while_the_node_runs() {
     assert!(damage_tables(&store) > 0);
     // It reads its tables when it leads, and no other node can.
     for node in others {
-        cluster.node(node).node.clock_is_off(true);
+        cluster.node(node).clock_is_off(true);
     }
     cluster
         .until("the shard goes on with a snapshot", |cluster| {
@@ -160,7 +160,7 @@ async fn a_damaged_replica_is_replaced_while_the_node_runs() {
         })
         .await;
     for node in others {
-        cluster.node(node).node.clock_is_off(false);
+        cluster.node(node).clock_is_off(false);
     }
     for number in 1_000..1_006 {
         cluster.schedule(number).await;

@@ -5,9 +5,13 @@
 
 mod append;
 mod charter;
+#[cfg(any(feature = "cli", feature = "internals", test))]
+mod found;
 mod lead;
 mod lease;
 mod members;
+#[cfg(any(feature = "cli", test))]
+mod membership;
 mod report;
 mod tail;
 
@@ -21,7 +25,9 @@ pub(super) const fn pace(request: &Request) -> Pace {
     match request {
         Request::Announce { .. } | Request::KeepAlive { .. } => Pace::Soon,
         // A copy that is late could undo what an operator has done since.
-        Request::Join(_) | Request::Move(_) | Request::Remove(_) => Pace::Never,
+        Request::Move(_) => Pace::Never,
+        #[cfg(any(feature = "cli", test))]
+        Request::Join(_) | Request::Remove(_) => Pace::Never,
         _ => Pace::Late,
     }
 }
@@ -56,11 +62,14 @@ pub(super) async fn carry_out(client: Client, request: &Request) -> Result<Answe
             synced,
         } => report::report(&mut kv, *shard, node, *lease, *synced).await,
         Request::Reports(shard) => report::reports(&mut kv, *shard).await,
-        Request::Found(charter) => charter::found(&mut kv, *charter).await,
+        #[cfg(any(feature = "cli", feature = "internals", test))]
+        Request::Found(charter) => found::found(&mut kv, *charter).await,
         Request::Charter => Ok(Answer::Charter(charter::charter(&mut kv).await?)),
-        Request::Join(member) => members::join(&mut kv, member).await,
+        #[cfg(any(feature = "cli", test))]
+        Request::Join(member) => membership::join(&mut kv, member).await,
         Request::Move(member) => members::relocate(&mut kv, member).await,
-        Request::Remove(node) => members::remove(&mut kv, node).await,
+        #[cfg(any(feature = "cli", test))]
+        Request::Remove(node) => membership::remove(&mut kv, node).await,
         Request::Members => members::members(&mut kv).await,
     }
 }

@@ -75,7 +75,7 @@ impl Running {
                 Told::Leads(Leadership::Begins(_)) => self.leads += 1,
                 Told::Leads(Leadership::Ends(_)) => self.leads -= 1,
                 Told::Replaced(_) => {}
-                Told::Stopped(why) => panic!("{shard:?}: {why}"),
+                Told::Stopped => panic!("{shard:?} has stopped"),
                 _ => {}
             }
         }
