@@ -58,8 +58,8 @@ pub(super) struct Facts {
     last: BTreeMap<ShardId, (u64, entry::Hash, u64)>,
     /// The latest leadership that has begun.
     leads: BTreeMap<ShardId, u64>,
-    /// The leaderships that another node has taken over. No two shards have the same.
-    taken_over: BTreeSet<u64>,
+    /// The leaderships that were given up or taken over. No two shards have the same.
+    over: BTreeSet<u64>,
     sent: BTreeMap<SentCopy, Sent>,
     /// How many copies were in flight at planned ends.
     handed_over: u64,
@@ -110,16 +110,16 @@ impl Facts {
         self.failures.gives_back(consumer, name);
     }
 
-    /// A leadership is taken over: nobody acts for it any more.
-    pub(super) fn taken_over(&mut self, epoch: u64) {
-        self.taken_over.insert(epoch);
+    /// A leadership is given up or taken over: nobody acts for it any more.
+    pub(super) fn is_over(&mut self, epoch: u64) {
+        self.over.insert(epoch);
     }
 
     /// A node acts for a leadership.
     fn acts(&self, epoch: u64, name: &TaskName) -> Result<(), String> {
-        match self.taken_over.contains(&epoch) {
+        match self.over.contains(&epoch) {
             true => Err(format!(
-                "{name} is delivered for leadership {epoch}, which was taken over"
+                "{name} is delivered for leadership {epoch}, which is over"
             )),
             false => Ok(()),
         }

@@ -209,7 +209,7 @@ fn a_ledger_that_outlives_its_leadership_is_noticed() {
 
 #[test]
 fn an_outbox_that_outlives_its_session_is_noticed() {
-    is_noticed(Planted::KeepsTheOutbox, Faults::All, 0);
+    is_noticed(Planted::KeepsTheOutbox, Faults::Harmless, 0);
 }
 
 #[test]

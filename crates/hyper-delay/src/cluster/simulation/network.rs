@@ -75,7 +75,9 @@ impl World {
             _ => 0,
         };
         let led_before = match request {
-            Request::Lead { shard, .. } => self.leads(*shard),
+            Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) => {
+                self.leads(*shard)
+            }
             _ => None,
         };
         let answer = self.log.carry_out(request);
@@ -102,8 +104,14 @@ impl World {
             && let Some(before) = led_before
             && self.leads(*shard) != led_before
         {
-            self.facts.taken_over(before);
+            self.facts.is_over(before);
             self.is_taken_over(*shard);
+        }
+        if let Request::Resign(Fence { shard, epoch, .. }) = request
+            && led_before == Some(*epoch)
+            && self.leads(*shard).is_none()
+        {
+            self.facts.is_over(*epoch);
         }
         if let Request::Lead { shard, .. } | Request::Resign(Fence { shard, .. }) = request {
             let leader = self.log.shard(*shard).leader.clone();
