@@ -23,6 +23,7 @@ mod connection;
 mod contents;
 mod deliveries;
 mod lending;
+mod loans;
 mod looks;
 mod operate;
 mod requests;
