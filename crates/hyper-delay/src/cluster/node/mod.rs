@@ -279,7 +279,7 @@ impl Node {
         let handed_over = handed_over.unwrap_or(false);
         if !handed_over {
             tracing::warn!("the shards could not be handed over: they end with the lease");
-            // The rest can take long, and nobody takes over from a node that lives.
+            // The rest can take long, and a shard is not taken over from a node with a heartbeat.
             let _ = self.leave.take().map(|leave| leave.send(Leaving::Silent));
         }
         for shard in self.shards.iter() {

@@ -110,7 +110,7 @@ impl Facts {
         self.failures.gives_back(consumer, name);
     }
 
-    /// A leadership is given up or taken over: nobody acts for it any more.
+    /// A leadership is given up or taken over: from now on no node may act for it.
     pub(super) fn is_over(&mut self, epoch: u64) {
         self.over.insert(epoch);
     }

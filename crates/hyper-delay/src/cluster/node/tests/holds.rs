@@ -1,4 +1,4 @@
-//! How long a leadership holds, as serving nodes are told.
+//! What serving nodes are told of the end of a leadership.
 
 use super::fixture::{Cluster, PATIENCE, id};
 use crate::cluster::{

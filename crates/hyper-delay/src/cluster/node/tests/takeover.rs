@@ -44,7 +44,7 @@ async fn another_node_leads_while_one_ends_that_cannot_hand_over() {
         ..
     } = cluster.take_out(leader);
     connection.only_beats();
-    // The end waits for whoever uses the data directory.
+    // `stop` waits until the data directory is not in use.
     let used = node.directory.upgrade();
     let stopping = tokio::spawn(node.stop());
     cluster.schedule(0).await;
