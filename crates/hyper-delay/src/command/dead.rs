@@ -152,7 +152,7 @@ fn described(letter: &DeadLetter) -> String {
         text += &format!("; reason: {reason}");
     }
     if letter.orphaned {
-        text += "; orphaned: its connection is closed";
+        text += "; orphaned: no connection has its route";
     }
     text
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(
             line(r#"{"id":"b","fire_at":0,"attempt":0,"died_at":0,"orphaned":true}"#),
             "b is not dead; it is due at 1970-01-01T00:00:00.000Z; \
-             orphaned: its connection is closed"
+             orphaned: no connection has its route"
         );
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     ledger::{Listing, Position, Row, View},
     protocol::{Code, DeadTask, Filter, Refusal, Reply},
     record::{Name, Place, key},
+    scheduler::{Input, OwnRoute, OwnRouteAsked},
     store::{ReadStore, Space, StoreError},
 };
 
@@ -25,19 +26,29 @@ pub(super) struct Letters {
     pub(super) payload: bool,
 }
 
-/// Lists dead letters; for the route of a connection that is gone, all tasks.
+/// Lists dead letters; for a route that the server made and that has no consumer, all tasks.
 pub(super) async fn dead<S: ReadStore>(asker: Asker<'_, S>, asked: Letters) {
     let view = asker.view();
     let page = Page::new(usize::from(asked.limit), asker.room());
     let route = asked.route.clone();
-    let is_listed_whole =
-        asker.shared.own_routes.is_orphaned(&route) && asked.filter == Filter::default();
-    let read = read(move || match is_listed_whole {
-        true => orphans(&view, &asked, page),
-        false => letters(&view, &asked, page),
+    let can_be_orphaned = OwnRoute::parse(&route).is_some() && asked.filter == Filter::default();
+    let read = read(move || {
+        let orphaned = match can_be_orphaned {
+            true => Some(orphans(&view, &asked, page.clone())?),
+            false => None,
+        };
+        Ok((letters(&view, &asked, page)?, orphaned))
     });
     match read.await {
-        Ok(reply) => asker.reply(reply),
+        Ok((dead, None)) => asker.reply(dead),
+        Ok((dead, Some(orphaned))) => asker.pass(|reply_to| {
+            Input::OwnRoute(Box::new(OwnRouteAsked {
+                route,
+                dead,
+                orphaned,
+                reply_to,
+            }))
+        }),
         Err(error) => asker.unreadable(Some(route), error),
     }
 }
@@ -121,6 +132,7 @@ fn orphans<S: ReadStore>(
 }
 
 /// The tasks of one reply.
+#[derive(Clone)]
 struct Page {
     limit: usize,
     /// The bytes that are left of the line.

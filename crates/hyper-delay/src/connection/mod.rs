@@ -51,7 +51,7 @@ use crate::{
     log_limit::LogLimit,
     metrics::Metrics,
     outbox::Outbox,
-    scheduler::{ConsumerId, Input, OwnRoutes},
+    scheduler::{ConsumerId, Input},
     store::ReadStore,
     tls,
 };
@@ -68,7 +68,6 @@ pub(crate) struct Shared<S> {
     pub(crate) events: Sender<Event>,
     pub(crate) freshness: Freshness,
     pub(crate) clock: Clock,
-    pub(crate) own_routes: Arc<OwnRoutes>,
     /// True once the server shuts down.
     pub(crate) ending: watch::Receiver<bool>,
     pub(crate) unfinished: Arc<Unfinished>,
@@ -91,7 +90,6 @@ impl<S> Shared<S> {
             events: self.events.clone(),
             freshness: self.freshness.clone(),
             clock: self.clock,
-            own_routes: self.own_routes.clone(),
             ending: self.ending.clone(),
             unfinished: self.unfinished.clone(),
             logs: self.logs.clone(),

@@ -8,7 +8,7 @@ use crate::{
     ledger::View,
     protocol::{Counts, RouteStats, Stats},
     record,
-    scheduler::{CountsAsked, Input, Listed, OwnRoutes},
+    scheduler::{CountsAsked, Input, Listed, OwnRoute},
     store::{ReadStore, StoreError},
 };
 
@@ -19,19 +19,19 @@ pub(super) async fn stats<S: ReadStore>(
     grant: Option<Arc<Grant>>,
 ) {
     let view = asker.view();
-    let own_routes = asker.shared.own_routes.clone();
     let (one, from, of) = (route.clone(), after.clone(), grant.clone());
     let read = read(move || {
         let is_listed = |name: &str| match &one {
             Some(one) => name == &**one,
             None => from.as_ref().is_none_or(|from| name > &**from),
         };
-        counts(&view, &own_routes, of.as_deref(), is_listed)
+        counts(&view, of.as_deref(), is_listed)
     });
     match read.await {
-        Ok(stats) => asker.pass(|reply_to| {
+        Ok((stats, own)) => asker.pass(|reply_to| {
             Input::Stats(Box::new(CountsAsked {
                 stats,
+                own,
                 listed: Listed {
                     route,
                     after,
@@ -45,18 +45,19 @@ pub(super) async fn stats<S: ReadStore>(
 }
 
 /// Returns the sums, the rows of the first listed routes in order of name, and whether there are
-/// others. With a grant, all of this is of the routes of which it allows the administration.
+/// others; then the routes that the server made, with the number of their tasks. With a grant, all
+/// of this is of the routes of which it allows the administration.
 fn counts<S: ReadStore>(
     view: &View<S>,
-    own_routes: &OwnRoutes,
     of: Option<&Grant>,
     is_listed: impl Fn(&str) -> bool,
-) -> Result<Stats, StoreError> {
+) -> Result<(Stats, Vec<(OwnRoute, u64)>), StoreError> {
     let mut stats = Stats::default();
     if of.is_none() {
         stats.counts = on_disk(view.totals()?);
     }
     let mut first = BTreeMap::new();
+    let mut own = Vec::new();
     // They are ordered by length first, so all are read.
     view.routes(|name, counts| {
         if let Some(grant) = of {
@@ -67,15 +68,13 @@ fn counts<S: ReadStore>(
             stats.counts.parked += counts.parked;
             stats.counts.dead += counts.dead;
         }
-        let orphaned = own_routes.is_orphaned(name);
-        if orphaned {
-            stats.orphaned += counts.total();
+        if let Some(route) = OwnRoute::parse(name) {
+            own.push((route, counts.total()));
         }
         if is_listed(name) {
             let row = RouteStats {
                 route: name.into(),
                 counts: on_disk(counts),
-                orphaned,
                 ..RouteStats::default()
             };
             first.insert(row.route.clone(), row);
@@ -86,7 +85,7 @@ fn counts<S: ReadStore>(
         }
     })?;
     stats.routes = first.into_values().collect();
-    Ok(stats)
+    Ok((stats, own))
 }
 
 const fn on_disk(counts: record::Counts) -> Counts {

@@ -104,7 +104,6 @@ async fn connect<S: ReadStore>(store: S) -> World {
         events,
         clock: Clock::new(),
         freshness: Default::default(),
-        own_routes: Arc::default(),
         ending,
         logs: Arc::default(),
         backups: Arc::new(Semaphore::new(1)),

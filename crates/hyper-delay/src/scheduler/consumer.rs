@@ -9,7 +9,7 @@ use race_wheel::{Key, Tick};
 
 pub(super) use ended::{ClosedConsumer, Overdue};
 
-use super::{late::LateCopies, lending::Lending};
+use super::{OwnRoute, late::LateCopies, lending::Lending};
 use crate::protocol::{Accept, Named};
 
 /// A connection, as the scheduler sees it.
@@ -179,8 +179,8 @@ impl Consumer {
     }
 
     /// The route the server makes for it: always the same.
-    pub(super) fn own_route(&mut self, make: impl FnOnce() -> Arc<str>) -> &Arc<str> {
-        self.own_route.get_or_insert_with(make)
+    pub(super) fn own_route(&mut self) -> &Arc<str> {
+        self.own_route.get_or_insert_with(OwnRoute::make)
     }
 
     /// Queues a route that has tasks for this consumer, which has no room.
@@ -389,7 +389,6 @@ impl Consumer {
         unanswered.sort_unstable_by_key(|(_, copy)| copy.seq);
         ClosedConsumer {
             routes: self.routes,
-            own_route: self.own_route,
             unanswered,
             late: self.late.into_copies().map(|copy| copy.seq).collect(),
         }

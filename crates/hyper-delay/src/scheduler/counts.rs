@@ -1,6 +1,10 @@
-use std::{collections::BTreeMap, mem, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+};
 
-use super::{ConsumerId, CountsAsked, ReplyTo, Scheduler};
+use super::{ConsumerId, CountsAsked, OwnRoute, OwnRouteAsked, ReplyTo, Scheduler};
 use crate::{
     access::{Grant, Right},
     metrics::Metrics,
@@ -21,6 +25,8 @@ pub(crate) struct Counted {
     routes: BTreeMap<Arc<str>, OfRoute>,
     /// Whether there are more.
     more: bool,
+    /// All routes that may be counted, that a server made, and that have consumers.
+    own: Vec<OwnRoute>,
 }
 
 /// What only the memory of a scheduler knows of a route.
@@ -83,8 +89,13 @@ impl<S: Store> Scheduler<S> {
     /// Returns what only memory knows.
     pub(crate) fn counted(&self, listed: &Listed) -> Counted {
         let mut counted = Counted::default();
-        for (name, state) in self.routes.iter().filter(|(name, _)| listed.has(name)) {
-            counted.row(name).consumers = state.len() as u64;
+        for (name, state) in self.routes.iter() {
+            if listed.has(name) {
+                counted.row(name).consumers = state.len() as u64;
+            }
+            if listed.is_permitted(name) {
+                counted.own.extend(OwnRoute::parse(name));
+            }
         }
         for name in self.paused.iter().filter(|name| listed.has(name)) {
             counted.row(name).paused = true;
@@ -101,6 +112,13 @@ impl<S: Store> Scheduler<S> {
         counted
     }
 
+    /// Replies with what was read of a route that the server made.
+    pub(super) fn own_route(&mut self, asked: OwnRouteAsked) {
+        let has_consumers = self.routes.get(&asked.route).is_some();
+        let (reply_to, reply) = asked.complete(has_consumers);
+        self.reply(reply_to, reply);
+    }
+
     /// Whether a task is in flight, and a consumer has the first live copy of it.
     fn is_first_of(&self, consumer: ConsumerId, seq: u64) -> bool {
         let round = self.tasks.round(seq);
@@ -109,6 +127,13 @@ impl<S: Store> Scheduler<S> {
 }
 
 impl Counted {
+    /// Returns whether a listed route has consumers.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn has_consumers(&self, route: &str) -> bool {
+        let row = self.routes.get(route);
+        row.is_some_and(|row| row.consumers > 0)
+    }
+
     fn row(&mut self, name: &Arc<str>) -> &mut OfRoute {
         if !self.routes.contains_key(name) {
             self.routes.insert(name.clone(), OfRoute::default());
@@ -137,17 +162,27 @@ impl CountsAsked {
     ) -> (ReplyTo, Reply) {
         let Self {
             mut stats,
+            own,
             reply_to,
             ..
         } = self;
+        let counted: Vec<Counted> = counted.into_iter().collect();
+        let served = counted.iter().flat_map(|counted| &counted.own);
+        let served: BTreeSet<OwnRoute> = served.copied().collect();
         stats.connections = connections;
         stats.unknown_acks = metrics.unknown_answers.value();
+        let orphaned = own.iter().filter(|(route, _)| !served.contains(route));
+        stats.orphaned = orphaned.map(|(_, tasks)| tasks).sum();
         // Beyond the last row there are more on the disk, which a row must not hide.
         let last = stats.routes.last().map(|last| last.route.clone());
         let last = last.filter(|_| stats.more);
         let mut rows: BTreeMap<Arc<str>, RouteStats> = mem::take(&mut stats.routes)
             .into_iter()
-            .map(|row| (row.route.clone(), row))
+            .map(|mut row| {
+                let own = OwnRoute::parse(&row.route);
+                row.orphaned = own.is_some_and(|route| !served.contains(&route));
+                (row.route.clone(), row)
+            })
             .collect();
         for counted in counted {
             stats.counts.in_flight += counted.in_flight;
@@ -173,6 +208,18 @@ impl CountsAsked {
             stats.more |= is_cut;
         }
         (reply_to, reply)
+    }
+}
+
+impl OwnRouteAsked {
+    /// Returns the reply, and where it goes: all tasks of a route without consumers, which are
+    /// orphaned, and the dead letters of another.
+    pub(crate) fn complete(self, has_consumers: bool) -> (ReplyTo, Reply) {
+        let reply = match has_consumers {
+            true => self.dead,
+            false => self.orphaned,
+        };
+        (self.reply_to, reply)
     }
 }
 

@@ -30,7 +30,7 @@ mod inherited;
 mod late;
 mod lending;
 mod low_water;
-mod own_routes;
+mod own_route;
 mod quotas;
 mod requests;
 mod retention;
@@ -68,7 +68,7 @@ pub(crate) use counts::Listed;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
-    Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
+    Input, Job, Message, Nacked, OwnRouteAsked, ReplyTo, SeenTasks, Token,
 };
 #[cfg(any(feature = "cluster", test))]
 pub(crate) use late::LateCopies;
@@ -76,7 +76,7 @@ pub(crate) use late::LateCopies;
 pub(crate) use operating::AUDIT;
 use operating::Unwritten;
 pub(crate) use operating::{Operated, Standing};
-pub(crate) use own_routes::OwnRoutes;
+pub(crate) use own_route::OwnRoute;
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
 
@@ -119,7 +119,6 @@ pub(crate) struct Scheduler<S> {
     routes: Routes,
     consumers: Consumers,
     quotas: Quotas,
-    own_routes: Arc<OwnRoutes>,
     requests: Requests,
     expiry: Expiry,
     retention: Retention,
@@ -154,7 +153,6 @@ impl<S: Store> Scheduler<S> {
             routes: Routes::default(),
             consumers: Consumers::default(),
             quotas: Quotas::default(),
-            own_routes: Arc::default(),
             requests: Requests::default(),
             expiry: Expiry::default(),
             retention: Retention::default(),
@@ -187,6 +185,7 @@ impl<S: Store> Scheduler<S> {
                 self.reply(reply_to, Reply::Future(Box::new(future)));
             }
             Input::Seen(tasks) => self.seen(*tasks),
+            Input::OwnRoute(asked) => self.own_route(*asked),
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
@@ -230,12 +229,6 @@ impl<S: Store> Scheduler<S> {
     #[must_use]
     pub(crate) fn is_settled(&self) -> bool {
         self.requests.is_empty()
-    }
-
-    /// Returns the routes that the server made for open connections. Other threads read them.
-    #[must_use]
-    pub(crate) fn own_routes(&self) -> Arc<OwnRoutes> {
-        self.own_routes.clone()
     }
 
     /// Counts in these metrics from now on, which several schedulers can share.

@@ -24,9 +24,6 @@ impl<S: Store> Scheduler<S> {
         let Some(closed) = self.consumers.close(consumer) else {
             return;
         };
-        if let Some(route) = &closed.own_route {
-            self.own_routes.remove(route);
-        }
         if self.is_ending {
             // What it has in flight has not failed: the next start delivers it.
             return;

@@ -214,8 +214,7 @@ impl<S: Store> Scheduler<S> {
         if let Some(route) = state.only_route() {
             return Some((route.clone(), false));
         }
-        let new_route = || self.own_routes.make();
-        Some((state.own_route(new_route).clone(), true))
+        Some((state.own_route().clone(), true))
     }
 }
 

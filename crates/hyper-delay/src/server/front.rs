@@ -24,7 +24,6 @@ use crate::{
     metrics::Metrics,
     progress::Progress,
     reload::{Protection, Reloader, Update},
-    scheduler::OwnRoutes,
     store::ReadStore,
     tls::Tls,
 };
@@ -45,7 +44,6 @@ pub(super) struct Front {
 pub(super) struct Engine<S> {
     pub(super) store: Arc<S>,
     pub(super) gauges: ReadGauges,
-    pub(super) own_routes: Arc<OwnRoutes>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) freshness: Freshness,
 }
@@ -113,7 +111,6 @@ impl Front {
         let Engine {
             store,
             gauges,
-            own_routes,
             metrics,
             freshness,
         } = engine;
@@ -132,7 +129,6 @@ impl Front {
             events: events.clone(),
             freshness: freshness.clone(),
             clock,
-            own_routes,
             ending,
             logs: logs.clone(),
             failures: failures.clone(),

@@ -200,7 +200,6 @@ async fn serve<S: Store>(
             .map(|(id, job)| Job::stored(id, job))
             .collect(),
     });
-    let own_routes = scheduler.own_routes();
     let metrics = scheduler.metrics();
     metrics.forecast.begin(ledger.low_water());
     let driver = Driver {
@@ -233,7 +232,6 @@ async fn serve<S: Store>(
             let of_scheduler = memory.first().expect("there is one scheduler");
             metrics::read(&read, of_scheduler, limits)
         }),
-        own_routes,
         metrics,
         freshness: Freshness::default(),
     };

@@ -94,7 +94,6 @@ pub(super) async fn serve_with(
     let engine = Engine {
         gauges: offer.gauges(),
         store: offer.store,
-        own_routes: offer.own_routes,
         metrics: offer.metrics,
         freshness: Freshness::of_replicas(events.clone()),
     };

@@ -10,6 +10,7 @@ mod consumer;
 mod faults;
 mod line;
 mod nodes;
+mod own_routes;
 mod producer;
 mod proxy;
 

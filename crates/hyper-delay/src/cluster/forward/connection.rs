@@ -11,6 +11,7 @@ use super::{deliveries::Deliveries, lending::Lending};
 use crate::{
     cluster::ShardId,
     protocol::{Accept, Mode},
+    scheduler::OwnRoute,
 };
 
 /// A connection of a client.
@@ -80,8 +81,8 @@ impl Connection {
     }
 
     /// The route the server makes for it: always the same.
-    pub(super) fn make_own_route(&mut self, make: impl FnOnce() -> Arc<str>) -> Arc<str> {
-        self.own_route.get_or_insert_with(make).clone()
+    pub(super) fn make_own_route(&mut self) -> Arc<str> {
+        self.own_route.get_or_insert_with(OwnRoute::make).clone()
     }
 
     /// What it has in flight of a shard.

@@ -17,7 +17,9 @@ use crate::cluster::simulation;
 use crate::{
     cluster::{ShardId, shard_of_seq},
     protocol::{Code, Future, Refusal, Reply},
-    scheduler::{ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks},
+    scheduler::{
+        ConsumerId, Counted, CountsAsked, Listed, Message, OwnRouteAsked, ReplyTo, SeenTasks,
+    },
 };
 
 const LATE: &str = "this node has not caught up with the others in time: send it again, or ask \
@@ -59,6 +61,8 @@ enum Wanted {
     Counts(Box<CountsAsked>, Vec<Counted>),
     /// How many tasks wait for the minutes, hours and days ahead.
     Future(ReplyTo, Box<Future>),
+    /// Whether a route that a server made has consumers.
+    OwnRoute(Box<OwnRouteAsked>, bool),
     /// That the replicas of this node contain all that was acknowledged before.
     Fresh(FreshId),
 }
@@ -80,10 +84,23 @@ impl Forwarder {
 
     /// A connection has read counts: the leaders know what is in memory.
     pub(super) fn counts(&mut self, asked: Box<CountsAsked>) {
-        let looks = self.shards_of(asked.listed.route.as_deref());
+        // The sums are of all shards, also if one route is listed.
+        let looks = self.shards_of(None);
         let looks = looks.map(|shard| (shard, Look::Counts(asked.listed.clone())));
         let looks = looks.collect();
         self.look(Wanted::Counts(asked, Vec::new()), looks);
+    }
+
+    /// A connection has read the tasks of a route that a server made: its leader knows whether they
+    /// are orphaned.
+    pub(super) fn own_route(&mut self, asked: Box<OwnRouteAsked>) {
+        let listed = Listed {
+            route: Some(asked.route.clone()),
+            after: None,
+            grant: None,
+        };
+        let looks = vec![(self.shard_of(&asked.route), Look::Counts(listed))];
+        self.look(Wanted::OwnRoute(asked, false), looks);
     }
 
     /// A connection asks how many tasks wait: the leaders count them.
@@ -147,6 +164,9 @@ impl Forwarder {
         match (&mut question.asked, looked) {
             (Wanted::Seen(_, known), Looked::InFlight(seqs)) => known.extend(seqs),
             (Wanted::Counts(_, known), Looked::Counts(counted)) => known.push(counted),
+            (Wanted::OwnRoute(asked, has_consumers), Looked::Counts(counted)) => {
+                *has_consumers = counted.has_consumers(&asked.route);
+            }
             (Wanted::Future(_, sum), Looked::Future(future)) if sum.minutes.tasks.is_empty() => {
                 *sum = future;
             }
@@ -207,6 +227,7 @@ impl Forwarder {
                 let room = self.setup.max_line_bytes;
                 asked.complete(counted, connections, &self.metrics, room)
             }
+            Some(Wanted::OwnRoute(asked, has_consumers)) => asked.complete(has_consumers),
             Some(Wanted::Future(reply_to, future)) => (reply_to, Reply::Future(future)),
             Some(Wanted::Fresh(id)) => return self.effects.fresh.push((id, Ok(()))),
             None => return,
@@ -244,6 +265,7 @@ impl Forwarder {
                 )
             }
             Wanted::Future(reply_to, _) => (reply_to, refusal(None)),
+            Wanted::OwnRoute(asked, _) => (asked.reply_to, refusal(Some(asked.route))),
             Wanted::Counts(asked, _) => (asked.reply_to, refusal(asked.listed.route)),
             Wanted::Fresh(id) => return self.effects.fresh.push((id, Err(refusal(None)))),
         };

@@ -58,7 +58,7 @@ use crate::{
     config::Config,
     metrics::Metrics,
     protocol::{Code, Refusal, Reply},
-    scheduler::{ConsumerId, Input, Message, Next, OwnRoutes},
+    scheduler::{ConsumerId, Input, Message, Next},
 };
 
 /// What does not change while a node runs.
@@ -159,7 +159,6 @@ pub(crate) struct Effects {
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     setup: Setup,
-    own_routes: Arc<OwnRoutes>,
     now: Now,
     /// By shard.
     sessions: Vec<Session>,
@@ -178,18 +177,12 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    pub(crate) fn new(
-        setup: Setup,
-        own_routes: Arc<OwnRoutes>,
-        metrics: Arc<Metrics>,
-        now: Now,
-    ) -> Self {
+    pub(crate) fn new(setup: Setup, metrics: Arc<Metrics>, now: Now) -> Self {
         let sessions = (0..setup.shards).map(|_| Session::new(now.monotonic));
         Self {
             sessions: sessions.collect(),
             linked: BTreeSet::from([setup.node.clone()]),
             setup,
-            own_routes,
             now,
             connections: BTreeMap::new(),
             routes: 0,

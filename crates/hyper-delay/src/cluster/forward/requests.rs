@@ -34,6 +34,7 @@ impl Forwarder {
             }
             Input::Operated(operated) => self.operated(*operated),
             Input::Seen(seen) => self.seen(seen),
+            Input::OwnRoute(asked) => self.own_route(asked),
             Input::Future(reply_to) => self.future(reply_to),
             Input::Stats(asked) => self.counts(asked),
             Input::Settings(settings) => self.setup.configure(settings.config()),
@@ -90,9 +91,6 @@ impl Forwarder {
             return;
         };
         self.routes -= connection.routes().len();
-        if let Some(route) = connection.own_route() {
-            self.own_routes.remove(route);
-        }
         for shard in connection.opened {
             self.send(shard, ToLeader::Closed(consumer));
         }
@@ -351,7 +349,6 @@ impl Forwarder {
             let is_own = connection.own_route() == Some(route);
             return Some((route.clone(), is_own));
         }
-        let new_route = || self.own_routes.make();
-        Some((connection.make_own_route(new_route), true))
+        Some((connection.make_own_route(), true))
     }
 }

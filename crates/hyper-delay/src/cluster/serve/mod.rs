@@ -50,7 +50,7 @@ use crate::{
     metrics::{self, Gauges, Limits, Metrics},
     outbox::Outboxes,
     progress::Progress,
-    scheduler::{InMemory, OwnRoutes},
+    scheduler::InMemory,
     store::Embedded,
 };
 use forwarding::{Forwarding, Waiting};
@@ -90,7 +90,6 @@ pub(crate) enum News {
 #[derive(Debug)]
 pub(crate) struct Offer {
     pub(crate) store: Arc<Merged<Embedded>>,
-    pub(crate) own_routes: Arc<OwnRoutes>,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -180,14 +179,13 @@ impl Serving {
         let store = merged.get_or_init(|| store).clone();
         started.fetch_over(endpoint.clone());
         let listener = listener.giving(started.giver());
-        let own_routes: Arc<OwnRoutes> = Arc::default();
         let of_links = events.clone();
         let links = Links::new(endpoint, started.is_node(), move |news| {
             // The forwarder is gone when the node ends.
             let _ = of_links.send(Event::Cluster(News::Link(news)));
         });
         let setup = forward::Setup::new(node.clone(), charter.shards, cluster.lease(), &config);
-        let forwarder = Forwarder::new(setup, own_routes.clone(), metrics.clone(), clock.now());
+        let forwarder = Forwarder::new(setup, metrics.clone(), clock.now());
         let (settle, settled) = oneshot::channel();
         let forwarding = Forwarding {
             node,
@@ -218,11 +216,7 @@ impl Serving {
             forwarder: ended,
             listener: Listening(tokio::spawn(listener.run(peers))),
         };
-        let offer = Offer {
-            store,
-            own_routes,
-            metrics,
-        };
+        let offer = Offer { store, metrics };
         Ok((serving, offer))
     }
 

@@ -213,7 +213,6 @@ impl Node {
                     max_line_bytes: 65_536,
                 },
                 Arc::default(),
-                Arc::default(),
                 now,
             ),
             known: vec![(0, None); charter.shards.into()],

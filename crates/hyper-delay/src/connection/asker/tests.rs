@@ -47,7 +47,6 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
         events,
         clock: Clock::new(),
         freshness: Default::default(),
-        own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
         backups: Arc::new(Semaphore::new(1)),

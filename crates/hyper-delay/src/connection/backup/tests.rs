@@ -46,7 +46,6 @@ fn shared_with<S>(store: S) -> Arc<Shared<S>> {
         events: mpsc::channel().0,
         clock: Clock::new(),
         freshness: Default::default(),
-        own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
         backups: Arc::new(Semaphore::new(MOST)),

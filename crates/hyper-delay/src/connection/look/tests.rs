@@ -85,7 +85,6 @@ impl World {
             events,
             clock: Clock::new(),
             freshness: Default::default(),
-            own_routes: Arc::default(),
             ending: watch::channel(false).1,
             logs: Arc::default(),
             backups: Arc::new(Semaphore::new(1)),

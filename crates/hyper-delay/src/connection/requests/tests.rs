@@ -44,7 +44,6 @@ async fn backup(from: &str, grant: Option<Arc<Grant>>) -> Option<Code> {
         events: events.clone(),
         clock: Clock::new(),
         freshness: Default::default(),
-        own_routes: Arc::default(),
         ending: watch::channel(false).1,
         logs: Arc::default(),
         backups: Arc::new(Semaphore::new(MOST_BACKUPS)),

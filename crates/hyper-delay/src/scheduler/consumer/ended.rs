@@ -19,7 +19,6 @@ pub(in crate::scheduler) enum Overdue {
 #[derive(Debug)]
 pub(in crate::scheduler) struct ClosedConsumer {
     pub(in crate::scheduler) routes: BTreeSet<Arc<str>>,
-    pub(in crate::scheduler) own_route: Option<Arc<str>>,
     pub(in crate::scheduler) unanswered: Vec<(Arc<str>, Copy)>,
     /// The revisions of the copies it left unanswered.
     pub(in crate::scheduler) late: Vec<u64>,

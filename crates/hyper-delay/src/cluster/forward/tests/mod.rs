@@ -48,7 +48,7 @@ impl World {
             max_line_bytes: 65_536,
         };
         let mut world = Self {
-            forwarder: Forwarder::new(setup, Arc::default(), Arc::default(), at(0)),
+            forwarder: Forwarder::new(setup, Arc::default(), at(0)),
             now: 0,
         };
         world.event(Event::Linked("b".into()));

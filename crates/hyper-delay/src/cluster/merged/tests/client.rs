@@ -45,7 +45,6 @@ impl<S: ReadStore> Client<S> {
             events,
             clock: Clock::new(),
             freshness: Default::default(),
-            own_routes: Arc::default(),
             ending: watch::channel(false).1,
             logs: Arc::default(),
             backups: Arc::new(Semaphore::new(1)),

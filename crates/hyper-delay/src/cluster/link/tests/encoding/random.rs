@@ -98,6 +98,11 @@ impl<'de> Deserializer<'de> for &mut Random {
         deserialize_u64 visit_u64 u64
     );
 
+    fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NotTaken> {
+        let upper = u128::from(self.number(64));
+        visitor.visit_u128(upper << 64 | u128::from(self.number(64)))
+    }
+
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NotTaken> {
         visitor.visit_bool(self.numbers.bool())
     }
@@ -189,7 +194,7 @@ impl<'de> Deserializer<'de> for &mut Random {
     }
 
     serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u128 f32 f64 char byte_buf unit_struct map identifier ignored_any
+        i8 i16 i32 i64 i128 f32 f64 char byte_buf unit_struct map identifier ignored_any
     }
 }
 

@@ -1,0 +1,75 @@
+//! The routes that nodes make for connections that schedule without one.
+
+use std::{net::SocketAddr, thread, time::Duration};
+
+use serde_json::{Value, json};
+
+use super::{
+    book::now,
+    line::{Came, Line},
+    nodes::{NODES, Nodes},
+};
+
+/// How often a client asks again, or waits for an answer.
+const TRIES: usize = 60;
+
+/// Sends a request once, and returns the reply.
+fn ask(line: &mut Line, request: &Value) -> Value {
+    assert!(line.send(request), "the connection has ended: {request}");
+    for _ in 0..TRIES {
+        match line.next() {
+            Came::Line(reply) => return reply,
+            Came::Nothing => {}
+            Came::End => break,
+        }
+    }
+    panic!("no reply to {request}");
+}
+
+/// Repeats a request until the reply is the one that is waited for.
+fn until(address: SocketAddr, request: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
+    let mut line = Line::connect(address).expect("the node listens");
+    let mut last = Value::Null;
+    for _ in 0..TRIES {
+        last = ask(&mut line, request);
+        if is_it(&last) {
+            return last;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{request}: {last}");
+}
+
+#[test]
+fn tasks_of_a_client_are_orphaned_at_no_node_until_it_is_gone() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let nodes = Nodes::start(folder.path(), false);
+    let address = |node| nodes.map().address(node).expect("it runs");
+    let mut client = Line::connect(address(0)).expect("the node listens");
+    let fire_at = now() + 86_400_000;
+    let schedule = json!({"kind": "schedule", "id": "task", "fire_at": fire_at});
+    let scheduled = ask(&mut client, &schedule);
+    let route = scheduled["route_key"].as_str();
+    let route = route.unwrap_or_else(|| panic!("{scheduled}"));
+    let (stats, dead) = (
+        json!({"kind": "stats"}),
+        json!({"kind": "dead", "route_key": route}),
+    );
+    for node in 0..NODES {
+        let shown = until(address(node), &stats, |it| it["kind"] == "stats");
+        assert_eq!(
+            (&shown["waiting"], &shown["orphaned"]),
+            (&json!(1), &json!(0))
+        );
+        assert_eq!(shown["routes"][0].get("orphaned"), None, "{shown}");
+        let shown = until(address(node), &dead, |it| it["kind"] == "dead");
+        assert_eq!(shown["tasks"], json!([]));
+    }
+    drop(client);
+    for node in 0..NODES {
+        let shown = until(address(node), &stats, |it| it["orphaned"] == 1);
+        assert_eq!(shown["routes"][0]["orphaned"], true, "{shown}");
+        let shown = until(address(node), &dead, |it| it["kind"] == "dead");
+        assert_eq!(shown["tasks"][0]["orphaned"], true, "{shown}");
+    }
+}
