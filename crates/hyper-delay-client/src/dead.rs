@@ -50,7 +50,7 @@ pub struct DeadLetter {
     /// Why it died, if that is known: its content cannot be read, or a consumer gave a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the server made the task's route for a connection that is gone.
+    /// Whether the server made the task's route, and no connection has it registered.
     #[serde(
         default,
         deserialize_with = "or_default",

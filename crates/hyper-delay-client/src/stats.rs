@@ -27,7 +27,8 @@ pub struct Stats {
     /// Acks and nacks without a matching delivery.
     #[serde(deserialize_with = "or_default")]
     pub unknown_acks: u64,
-    /// Tasks whose route the server made for a connection that is gone. No consumer receives them.
+    /// Tasks on routes that the server made and that no connection has registered. No consumer
+    /// receives them.
     #[serde(deserialize_with = "or_default")]
     pub orphaned: u64,
     /// The counts of each route, in order of name, as many as fit into one reply.
@@ -61,7 +62,7 @@ pub struct RouteStats {
     /// Connections that have registered the route.
     #[serde(deserialize_with = "or_default")]
     pub consumers: u64,
-    /// Whether the server made the route for a connection that is gone.
+    /// Whether the server made the route, and no connection has it registered.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "std::ops::Not::not"

@@ -62,7 +62,7 @@ impl Task {
     /// [receipt](crate::Receipt::route) names it. As another connection gets another route, such a
     /// task is not sent again if the connection is lost before the reply:
     /// [`Disconnected`](crate::RequestError::Disconnected). When the connection ends, the tasks of
-    /// its `conn-` route are orphaned: no consumer receives them.
+    /// its `conn-` route are orphaned: no consumer receives them until one registers that route.
     pub fn route(mut self, route: impl Into<String>) -> Self {
         self.route = Some(route.into());
         self

@@ -11,12 +11,11 @@ use std::{
 
 use tokio::sync::oneshot;
 
-#[cfg(any(feature = "cluster", test))]
-use crate::protocol::Refusal;
 use crate::{
     clock::Clock,
     outbox::{Outbox, Outboxes},
     progress::Progress,
+    protocol::Refusal,
     scheduler::{ConsumerId, Effects, InMemory, Input, Job, Next, Scheduler},
     store::{Store, StoreError},
 };
@@ -39,6 +38,8 @@ pub(crate) enum Event {
     IsIdle(ConsumerId, oneshot::Sender<bool>),
     /// Asks whether requests can be carried out. The error says why not.
     IsReady(oneshot::Sender<Result<(), String>>),
+    /// Asks whether a route has consumers. The error says why that is not known.
+    HasConsumers(Arc<str>, oneshot::Sender<Result<bool, Refusal>>),
     /// Asks what the scheduler has in memory, or the schedulers of all shards, in their order.
     InMemory(oneshot::Sender<Vec<InMemory>>),
     /// Asks to be told when the replicas of this node contain all that was acknowledged before, of
@@ -127,6 +128,9 @@ impl<S: Store> Driver<S> {
                     }
                     Event::IsReady(answer) => {
                         let _ = answer.send(Ok(()));
+                    }
+                    Event::HasConsumers(route, answer) => {
+                        let _ = answer.send(Ok(self.scheduler.has_consumers(&route)));
                     }
                     Event::InMemory(answer) => {
                         let _ = answer.send(vec![self.scheduler.in_memory()]);

@@ -40,7 +40,7 @@ type Stats struct {
 	Counts
 	Connections int64 `json:"connections"`
 	UnknownAcks int64 `json:"unknown_acks"`
-	// Orphaned counts the tasks whose route the server made for a connection that is gone.
+	// Orphaned counts the tasks on routes that the server made and no connection has registered.
 	Orphaned int64        `json:"orphaned"`
 	Routes   []RouteStats `json:"routes"`
 	// More is true if there are more routes: ask again for those After the last one.
@@ -52,7 +52,7 @@ type RouteStats struct {
 	Route string `json:"route_key"`
 	Counts
 	Consumers int64 `json:"consumers"`
-	// Orphaned is true if the server made the route for a connection that is gone.
+	// Orphaned is true if the server made the route and no connection has it registered.
 	Orphaned bool `json:"orphaned"`
 }
 

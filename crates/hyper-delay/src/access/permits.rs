@@ -1,10 +1,10 @@
 use std::{fmt, sync::Arc};
 
 use super::{Grant, Right};
-use crate::protocol::{Request, Schedule};
-
-/// What the routes begin with that the server makes.
-const OWN_ROUTES: &str = "conn-";
+use crate::{
+    protocol::{Request, Schedule},
+    scheduler::OWN_ROUTES,
+};
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use super::{
 
 /// List the dead letters of a route, oldest first, or revive or remove them.
 ///
-/// For a route that the server made for a connection that is now closed, list all tasks.
+/// If the tasks of the route are orphaned, list all of them (see `hyper-delay stats --help`).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   hyper-delay dead service-A

@@ -9,8 +9,8 @@ use super::{
 /// Print the number of tasks by state and by route.
 ///
 /// Waiting tasks are due later; they include those in flight. Parked tasks are due, and no consumer
-/// has credit for them. Orphaned tasks belong to a route that the server made for a connection that
-/// is closed; such a route is marked.
+/// has credit for them. Orphaned tasks belong to a route that the server made for a connection and
+/// that no connection has registered any more; such a route is marked.
 ///
 /// List the tasks of an orphaned route with `hyper-delay dead`.
 #[derive(Debug, Args)]

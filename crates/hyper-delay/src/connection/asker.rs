@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use super::Shared;
 use crate::{
     driver::Event,
@@ -74,6 +76,19 @@ impl<S> Asker<'_, S> {
             ..Refusal::new(Code::Damaged, error.to_string())
         };
         self.reply(Reply::Error(refusal));
+    }
+
+    /// Returns whether a route has consumers.
+    ///
+    /// # Errors
+    ///
+    /// If that is not known in time.
+    pub(super) async fn has_consumers(&self, route: &Arc<str>) -> Result<bool, Refusal> {
+        let (tell, told) = oneshot::channel();
+        let ask = Event::HasConsumers(route.clone(), tell);
+        let is_asked = self.shared.events.send(ask).is_ok();
+        let answer = if is_asked { told.await.ok() } else { None };
+        answer.unwrap_or_else(|| Err(Refusal::new(Code::Unavailable, "the server is ending")))
     }
 
     /// Passes what was read to the scheduler, which adds what it knows and replies.

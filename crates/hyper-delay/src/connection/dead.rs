@@ -10,7 +10,7 @@ use crate::{
     ledger::{Listing, Position, Row, View},
     protocol::{Code, DeadTask, Filter, Refusal, Reply},
     record::{Name, Place, key},
-    scheduler::{Input, OwnRoute, OwnRouteAsked},
+    scheduler::OwnRoute,
     store::{ReadStore, Space, StoreError},
 };
 
@@ -32,23 +32,20 @@ pub(super) async fn dead<S: ReadStore>(asker: Asker<'_, S>, asked: Letters) {
     let page = Page::new(usize::from(asked.limit), asker.room());
     let route = asked.route.clone();
     let can_be_orphaned = OwnRoute::parse(&route).is_some() && asked.filter == Filter::default();
-    let read = read(move || {
-        let orphaned = match can_be_orphaned {
-            true => Some(orphans(&view, &asked, page.clone())?),
-            false => None,
-        };
-        Ok((letters(&view, &asked, page)?, orphaned))
+    let is_orphaned = match can_be_orphaned {
+        true => asker.has_consumers(&route).await.map(|has| !has),
+        false => Ok(false),
+    };
+    let is_orphaned = match is_orphaned {
+        Ok(is_orphaned) => is_orphaned,
+        Err(why) => return asker.reply(Reply::Error(why)),
+    };
+    let read = read(move || match is_orphaned {
+        true => orphans(&view, &asked, page),
+        false => letters(&view, &asked, page),
     });
     match read.await {
-        Ok((dead, None)) => asker.reply(dead),
-        Ok((dead, Some(orphaned))) => asker.pass(|reply_to| {
-            Input::OwnRoute(Box::new(OwnRouteAsked {
-                route,
-                dead,
-                orphaned,
-                reply_to,
-            }))
-        }),
+        Ok(reply) => asker.reply(reply),
         Err(error) => asker.unreadable(Some(route), error),
     }
 }
@@ -132,7 +129,6 @@ fn orphans<S: ReadStore>(
 }
 
 /// The tasks of one reply.
-#[derive(Clone)]
 struct Page {
     limit: usize,
     /// The bytes that are left of the line.

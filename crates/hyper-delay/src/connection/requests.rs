@@ -336,12 +336,14 @@ fn refusal(line: &Line, code: Code, message: &str) -> Refusal {
 /// Returns which route the reply to a request is read from the store of, if it is: `None` for all.
 fn reads(request: &Request) -> Option<Option<Arc<str>>> {
     match request {
-        Request::Stats { route, .. } | Request::Reasons { route, .. } => Some(route.clone()),
+        Request::Reasons { route, .. } => Some(route.clone()),
         Request::List(list) => Some(list.route.clone()),
         Request::Dead { route, .. } | Request::Get { route, .. } => Some(Some(route.clone())),
         Request::Bulk(bulk) if bulk.dry_run => Some(Some(bulk.route.clone())),
         // A backup is read at its first piece.
         Request::Backup { offset: 0 } | Request::Jobs | Request::Audit { .. } => Some(None),
+        // With a route, too, the sums are of all.
+        Request::Stats { .. } => Some(None),
         _ => None,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use rustc_hash::FxHashMap;
+
 use super::asker::{Asker, read};
 use crate::{
     access::{Grant, Right},
@@ -45,19 +47,20 @@ pub(super) async fn stats<S: ReadStore>(
 }
 
 /// Returns the sums, the rows of the first listed routes in order of name, and whether there are
-/// others; then the routes that the server made, with the number of their tasks. With a grant, all
-/// of this is of the routes of which it allows the administration.
+/// others; then the routes that servers have made, whose tasks all count as orphaned, with the
+/// number of their tasks. With a grant, all of this is of the routes of which it allows the
+/// administration.
 fn counts<S: ReadStore>(
     view: &View<S>,
     of: Option<&Grant>,
     is_listed: impl Fn(&str) -> bool,
-) -> Result<(Stats, Vec<(OwnRoute, u64)>), StoreError> {
+) -> Result<(Stats, FxHashMap<OwnRoute, u64>), StoreError> {
     let mut stats = Stats::default();
     if of.is_none() {
         stats.counts = on_disk(view.totals()?);
     }
     let mut first = BTreeMap::new();
-    let mut own = Vec::new();
+    let mut own = FxHashMap::default();
     // They are ordered by length first, so all are read.
     view.routes(|name, counts| {
         if let Some(grant) = of {
@@ -68,13 +71,16 @@ fn counts<S: ReadStore>(
             stats.counts.parked += counts.parked;
             stats.counts.dead += counts.dead;
         }
-        if let Some(route) = OwnRoute::parse(name) {
-            own.push((route, counts.total()));
+        let made = OwnRoute::parse(name);
+        if let Some(route) = made {
+            stats.orphaned += counts.total();
+            own.insert(route, counts.total());
         }
         if is_listed(name) {
             let row = RouteStats {
                 route: name.into(),
                 counts: on_disk(counts),
+                orphaned: made.is_some(),
                 ..RouteStats::default()
             };
             first.insert(row.route.clone(), row);

@@ -23,7 +23,7 @@ pub struct DeadTask {
     pub died_at: u64,
     /// Why it died, if that is known: its content cannot be read, or a consumer said so.
     pub reason: Option<Arc<str>>,
-    /// Whether the server made the task's route for a connection that is closed.
+    /// Whether a server made the task's route, and no connection has it registered.
     pub orphaned: bool,
     /// Its content, if it was asked for and can be read.
     pub content: Option<Content>,

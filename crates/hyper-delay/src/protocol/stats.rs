@@ -17,7 +17,7 @@ pub struct Stats {
     pub connections: u64,
     /// Acks and nacks without a matching delivery since the server started.
     pub unknown_acks: u64,
-    /// Tasks whose route the server made for a connection that is closed.
+    /// Tasks on routes that servers made and no connection has registered.
     pub orphaned: u64,
     /// The requested routes, in order of name.
     pub routes: Vec<RouteStats>,
@@ -43,7 +43,7 @@ pub struct RouteStats {
     pub counts: Counts,
     /// Connections that have registered the route.
     pub consumers: u64,
-    /// Whether the server made the route for a connection that is closed.
+    /// Whether a server made the route, and no connection has it registered.
     pub orphaned: bool,
     /// Whether the route is paused: none of its tasks are delivered.
     pub paused: bool,

@@ -1,10 +1,8 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, mem, sync::Arc};
 
-use super::{ConsumerId, CountsAsked, OwnRoute, OwnRouteAsked, ReplyTo, Scheduler};
+use rustc_hash::FxHashSet;
+
+use super::{ConsumerId, CountsAsked, OwnRoute, ReplyTo, Scheduler};
 use crate::{
     access::{Grant, Right},
     metrics::Metrics,
@@ -25,8 +23,8 @@ pub(crate) struct Counted {
     routes: BTreeMap<Arc<str>, OfRoute>,
     /// Whether there are more.
     more: bool,
-    /// All routes that may be counted, that a server made, and that have consumers.
-    own: Vec<OwnRoute>,
+    /// The routes with consumers that servers have made, all that may be counted.
+    served: Vec<OwnRoute>,
 }
 
 /// What only the memory of a scheduler knows of a route.
@@ -93,9 +91,10 @@ impl<S: Store> Scheduler<S> {
             if listed.has(name) {
                 counted.row(name).consumers = state.len() as u64;
             }
-            if listed.is_permitted(name) {
-                counted.own.extend(OwnRoute::parse(name));
-            }
+            let own = OwnRoute::parse(name);
+            counted
+                .served
+                .extend(own.filter(|_| listed.is_permitted(name)));
         }
         for name in self.paused.iter().filter(|name| listed.has(name)) {
             counted.row(name).paused = true;
@@ -112,11 +111,10 @@ impl<S: Store> Scheduler<S> {
         counted
     }
 
-    /// Replies with what was read of a route that the server made.
-    pub(super) fn own_route(&mut self, asked: OwnRouteAsked) {
-        let has_consumers = self.routes.get(&asked.route).is_some();
-        let (reply_to, reply) = asked.complete(has_consumers);
-        self.reply(reply_to, reply);
+    /// Returns whether a route has consumers. If not, and a server has made it, its tasks are
+    /// orphaned.
+    pub(crate) fn has_consumers(&self, route: &str) -> bool {
+        self.routes.get(route).is_some()
     }
 
     /// Whether a task is in flight, and a consumer has the first live copy of it.
@@ -127,13 +125,6 @@ impl<S: Store> Scheduler<S> {
 }
 
 impl Counted {
-    /// Returns whether a listed route has consumers.
-    #[cfg(any(feature = "cluster", test))]
-    pub(crate) fn has_consumers(&self, route: &str) -> bool {
-        let row = self.routes.get(route);
-        row.is_some_and(|row| row.consumers > 0)
-    }
-
     fn row(&mut self, name: &Arc<str>) -> &mut OfRoute {
         if !self.routes.contains_key(name) {
             self.routes.insert(name.clone(), OfRoute::default());
@@ -167,12 +158,14 @@ impl CountsAsked {
             ..
         } = self;
         let counted: Vec<Counted> = counted.into_iter().collect();
-        let served = counted.iter().flat_map(|counted| &counted.own);
-        let served: BTreeSet<OwnRoute> = served.copied().collect();
+        let served = counted.iter().flat_map(|counted| &counted.served);
+        let served: FxHashSet<OwnRoute> = served.copied().collect();
         stats.connections = connections;
         stats.unknown_acks = metrics.unknown_answers.value();
-        let orphaned = own.iter().filter(|(route, _)| !served.contains(route));
-        stats.orphaned = orphaned.map(|(_, tasks)| tasks).sum();
+        stats.orphaned -= served
+            .iter()
+            .filter_map(|route| own.get(route))
+            .sum::<u64>();
         // Beyond the last row there are more on the disk, which a row must not hide.
         let last = stats.routes.last().map(|last| last.route.clone());
         let last = last.filter(|_| stats.more);
@@ -180,7 +173,7 @@ impl CountsAsked {
             .into_iter()
             .map(|mut row| {
                 let own = OwnRoute::parse(&row.route);
-                row.orphaned = own.is_some_and(|route| !served.contains(&route));
+                row.orphaned &= own.is_none_or(|route| !served.contains(&route));
                 (row.route.clone(), row)
             })
             .collect();
@@ -208,18 +201,6 @@ impl CountsAsked {
             stats.more |= is_cut;
         }
         (reply_to, reply)
-    }
-}
-
-impl OwnRouteAsked {
-    /// Returns the reply, and where it goes: all tasks of a route without consumers, which are
-    /// orphaned, and the dead letters of another.
-    pub(crate) fn complete(self, has_consumers: bool) -> (ReplyTo, Reply) {
-        let reply = match has_consumers {
-            true => self.dead,
-            false => self.orphaned,
-        };
-        (self.reply_to, reply)
     }
 }
 

@@ -1,6 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
+use rustc_hash::FxHashMap;
 
 use super::{Listed, Operated, OwnRoute, Settings};
 use crate::{
@@ -39,8 +40,6 @@ pub(crate) enum Input {
     Future(ReplyTo),
     /// A connection asked for tasks.
     Seen(Box<SeenTasks>),
-    /// A connection asked for the dead letters of a route that the server made.
-    OwnRoute(Box<OwnRouteAsked>),
     /// An operator asked for a change.
     Operated(Box<Operated>),
     /// Operations are on disk, in the order in which they were asked for.
@@ -187,10 +186,11 @@ pub(crate) struct Nacked {
 /// A request for counts.
 #[derive(Debug)]
 pub(crate) struct CountsAsked {
-    /// The counts on disk, to which the scheduler adds what only it knows.
+    /// The counts on disk, to which the scheduler adds what only it knows. All tasks on routes that
+    /// servers have made count as orphaned.
     pub stats: Stats,
-    /// The routes that the server made, with the number of their tasks on disk.
-    pub own: Vec<(OwnRoute, u64)>,
+    /// Those routes, with the number of their tasks.
+    pub own: FxHashMap<OwnRoute, u64>,
     /// Of which routes.
     pub listed: Listed,
     /// Where the reply goes.
@@ -205,20 +205,6 @@ pub(crate) struct SeenTasks {
     /// The reply.
     pub reply: Reply,
     /// Where it goes.
-    pub reply_to: ReplyTo,
-}
-
-/// A request for the dead letters of a route that the server made. The scheduler knows whether its
-/// tasks are orphaned.
-#[derive(Debug)]
-pub(crate) struct OwnRouteAsked {
-    /// The route.
-    pub route: Arc<str>,
-    /// The reply if it has consumers: its dead letters.
-    pub dead: Reply,
-    /// The reply if it has none: all its tasks.
-    pub orphaned: Reply,
-    /// Where the reply goes.
     pub reply_to: ReplyTo,
 }
 

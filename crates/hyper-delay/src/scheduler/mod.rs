@@ -68,7 +68,7 @@ pub(crate) use counts::Listed;
 pub(crate) use in_memory::{InMemory, RouteInMemory, earlier};
 pub(crate) use input::{
     Acked, Adopted, Ask, Committed, ConsumerId, CopyOf, CountsAsked, Credit, Effects, GoneCopy,
-    Input, Job, Message, Nacked, OwnRouteAsked, ReplyTo, SeenTasks, Token,
+    Input, Job, Message, Nacked, ReplyTo, SeenTasks, Token,
 };
 #[cfg(any(feature = "cluster", test))]
 pub(crate) use late::LateCopies;
@@ -76,7 +76,7 @@ pub(crate) use late::LateCopies;
 pub(crate) use operating::AUDIT;
 use operating::Unwritten;
 pub(crate) use operating::{Operated, Standing};
-pub(crate) use own_route::OwnRoute;
+pub(crate) use own_route::{OwnRoute, PREFIX as OWN_ROUTES};
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;
 
@@ -185,7 +185,6 @@ impl<S: Store> Scheduler<S> {
                 self.reply(reply_to, Reply::Future(Box::new(future)));
             }
             Input::Seen(tasks) => self.seen(*tasks),
-            Input::OwnRoute(asked) => self.own_route(*asked),
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),

@@ -6,12 +6,12 @@ use std::{
 use uuid::Uuid;
 
 /// What the routes begin with that the server makes.
-const PREFIX: &str = "conn-";
+pub(crate) const PREFIX: &str = "conn-";
 
-/// A route that the server made for a connection, because it scheduled without one: `conn-` and 32
-/// hexadecimal digits.
+/// The name of a route as a server makes it for a connection that schedules without one: `conn-` and
+/// 32 hexadecimal digits.
 ///
-/// Its connection is a consumer of it from then on. Once it has no consumer, its tasks are orphaned.
+/// Its connection registers it at once. When it has no consumer any more, its tasks are orphaned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     any(feature = "cluster", test),
@@ -25,7 +25,7 @@ impl OwnRoute {
         Self(Uuid::now_v7().as_u128()).to_string().into()
     }
 
-    /// Returns which one this is. `None`: a client has chosen the name of the route.
+    /// Returns which one this is. `None`: no server makes such a name.
     pub(crate) fn parse(route: &str) -> Option<Self> {
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         let digits = route.strip_prefix(PREFIX)?;

@@ -1,4 +1,4 @@
-//! Orphaned tasks: the server made their route for a connection that is closed.
+//! Orphaned tasks: the server made their route for a connection, and none has it registered.
 
 use serde_json::{Value, json};
 use testkit::request::later;

@@ -17,9 +17,7 @@ use crate::cluster::simulation;
 use crate::{
     cluster::{ShardId, shard_of_seq},
     protocol::{Code, Future, Refusal, Reply},
-    scheduler::{
-        ConsumerId, Counted, CountsAsked, Listed, Message, OwnRouteAsked, ReplyTo, SeenTasks,
-    },
+    scheduler::{ConsumerId, Counted, CountsAsked, Message, ReplyTo, SeenTasks},
 };
 
 const LATE: &str = "this node has not caught up with the others in time: send it again, or ask \
@@ -29,8 +27,8 @@ const LATE: &str = "this node has not caught up with the others in time: send it
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LookId(u64);
 
-/// Who waits until the replicas of this node are fresh, by a number of its own.
-pub(crate) type FreshId = u64;
+/// Who asks something of this node, by a number of its own.
+pub(crate) type AskedId = u64;
 
 /// No connection has this number.
 const NO_CONSUMER: ConsumerId = 0;
@@ -61,10 +59,10 @@ enum Wanted {
     Counts(Box<CountsAsked>, Vec<Counted>),
     /// How many tasks wait for the minutes, hours and days ahead.
     Future(ReplyTo, Box<Future>),
-    /// Whether a route that a server made has consumers.
-    OwnRoute(Box<OwnRouteAsked>, bool),
+    /// Whether a route has consumers.
+    HasConsumers(AskedId, Option<bool>),
     /// That the replicas of this node contain all that was acknowledged before.
-    Fresh(FreshId),
+    Fresh(AskedId),
 }
 
 impl Forwarder {
@@ -91,16 +89,10 @@ impl Forwarder {
         self.look(Wanted::Counts(asked, Vec::new()), looks);
     }
 
-    /// A connection has read the tasks of a route that a server made: its leader knows whether they
-    /// are orphaned.
-    pub(super) fn own_route(&mut self, asked: Box<OwnRouteAsked>) {
-        let listed = Listed {
-            route: Some(asked.route.clone()),
-            after: None,
-            grant: None,
-        };
-        let looks = vec![(self.shard_of(&asked.route), Look::Counts(listed))];
-        self.look(Wanted::OwnRoute(asked, false), looks);
+    /// Somebody asks whether a route has consumers: its leader knows.
+    pub(super) fn has_consumers(&mut self, id: AskedId, route: Arc<str>) {
+        let looks = vec![(self.shard_of(&route), Look::HasConsumers(route))];
+        self.look(Wanted::HasConsumers(id, None), looks);
     }
 
     /// A connection asks how many tasks wait: the leaders count them.
@@ -112,7 +104,7 @@ impl Forwarder {
     }
 
     /// Somebody is about to read the replicas of this node, of a route or of all.
-    pub(super) fn fresh(&mut self, id: FreshId, route: Option<&str>) {
+    pub(super) fn fresh(&mut self, id: AskedId, route: Option<&str>) {
         let looks = self.shards_of(route).map(|shard| (shard, Look::Applied));
         let looks = looks.collect();
         self.look(Wanted::Fresh(id), looks);
@@ -164,9 +156,7 @@ impl Forwarder {
         match (&mut question.asked, looked) {
             (Wanted::Seen(_, known), Looked::InFlight(seqs)) => known.extend(seqs),
             (Wanted::Counts(_, known), Looked::Counts(counted)) => known.push(counted),
-            (Wanted::OwnRoute(asked, has_consumers), Looked::Counts(counted)) => {
-                *has_consumers = counted.has_consumers(&asked.route);
-            }
+            (Wanted::HasConsumers(_, known), Looked::HasConsumers(has)) => *known = Some(has),
             (Wanted::Future(_, sum), Looked::Future(future)) if sum.minutes.tasks.is_empty() => {
                 *sum = future;
             }
@@ -227,7 +217,10 @@ impl Forwarder {
                 let room = self.setup.max_line_bytes;
                 asked.complete(counted, connections, &self.metrics, room)
             }
-            Some(Wanted::OwnRoute(asked, has_consumers)) => asked.complete(has_consumers),
+            Some(Wanted::HasConsumers(id, known)) => {
+                let has = known.ok_or_else(|| Refusal::new(Code::Unavailable, LATE));
+                return self.effects.has_consumers.push((id, has));
+            }
             Some(Wanted::Future(reply_to, future)) => (reply_to, Reply::Future(future)),
             Some(Wanted::Fresh(id)) => return self.effects.fresh.push((id, Ok(()))),
             None => return,
@@ -265,7 +258,9 @@ impl Forwarder {
                 )
             }
             Wanted::Future(reply_to, _) => (reply_to, refusal(None)),
-            Wanted::OwnRoute(asked, _) => (asked.reply_to, refusal(Some(asked.route))),
+            Wanted::HasConsumers(id, _) => {
+                return self.effects.has_consumers.push((id, Err(refusal(None))));
+            }
             Wanted::Counts(asked, _) => (asked.reply_to, refusal(asked.listed.route)),
             Wanted::Fresh(id) => return self.effects.fresh.push((id, Err(refusal(None)))),
         };

@@ -33,7 +33,7 @@ mod told;
 mod untold;
 pub(crate) mod wire;
 
-pub(crate) use looks::FreshId;
+pub(crate) use looks::AskedId;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -136,9 +136,11 @@ pub(crate) enum Event {
     Rival(bool),
     /// A node says something of a shard.
     Told(NodeName, ShardId, ToServing),
+    /// Somebody asks whether a route has consumers.
+    HasConsumers(AskedId, Arc<str>),
     /// Somebody is about to read the replicas of this node, that of a route or all, and waits until
     /// they contain everything that was acknowledged before.
-    Fresh(FreshId, Option<Arc<str>>),
+    Fresh(AskedId, Option<Arc<str>>),
 }
 
 /// What is to be done.
@@ -152,7 +154,9 @@ pub(crate) struct Effects {
     /// [`Input::Void`] before the next tick.
     pub(crate) revoked: Vec<Arc<Authority>>,
     /// These may read, or must not.
-    pub(crate) fresh: Vec<(FreshId, Result<(), Refusal>)>,
+    pub(crate) fresh: Vec<(AskedId, Result<(), Refusal>)>,
+    /// Whether routes have consumers, for those who asked. The error says why that is not known.
+    pub(crate) has_consumers: Vec<(AskedId, Result<bool, Refusal>)>,
 }
 
 /// See the [module](self).
@@ -206,6 +210,7 @@ impl Forwarder {
             Event::Unlinked(node) => self.unlinked(&node),
             Event::Rival(has_rival) => self.has_rival = has_rival,
             Event::Told(node, shard, told) => self.told(&node, shard, told),
+            Event::HasConsumers(id, route) => self.has_consumers(id, route),
             Event::Fresh(id, route) => self.fresh(id, route.as_deref()),
         }
     }

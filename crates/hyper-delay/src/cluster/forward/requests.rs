@@ -34,7 +34,6 @@ impl Forwarder {
             }
             Input::Operated(operated) => self.operated(*operated),
             Input::Seen(seen) => self.seen(seen),
-            Input::OwnRoute(asked) => self.own_route(asked),
             Input::Future(reply_to) => self.future(reply_to),
             Input::Stats(asked) => self.counts(asked),
             Input::Settings(settings) => self.setup.configure(settings.config()),

@@ -229,11 +229,17 @@ impl Forwarder {
             if !adopted.is_empty() {
                 told.push(ToLeader::Adopted(*consumer, adopted));
             }
+            // Without the contents a connection takes no copies, but its own route has a consumer: its
+            // tasks are not orphaned.
+            let own = connection.own_route().cloned();
+            let is_bound = |route: &Arc<str>| is_here || own.as_ref() == Some(route);
             if connection.is_closing || !is_here {
                 told.push(ToLeader::Closing(*consumer));
+            }
+            if connection.is_closing {
                 continue;
             }
-            let bound = routes.into_iter();
+            let bound = routes.into_iter().filter(|(route, _)| is_bound(route));
             told.extend(bound.map(|(route, mode)| ToLeader::Bound(*consumer, route, mode)));
         }
         for message in told {

@@ -121,6 +121,8 @@ pub(crate) enum Look {
     InFlight(Vec<u64>),
     /// Counts of its memory.
     Counts(Listed),
+    /// Whether a route has consumers.
+    HasConsumers(Arc<str>),
     /// How many tasks wait for the minutes, hours and days from this time on, in Unix milliseconds.
     Future(u64),
 }
@@ -134,6 +136,8 @@ pub(crate) enum Looked {
     InFlight(Vec<(u64, u32)>),
     /// Counts of its memory.
     Counts(Counted),
+    /// Whether a route has consumers.
+    HasConsumers(bool),
     /// How many tasks wait for the minutes, hours and days ahead.
     Future(Box<Future>),
 }

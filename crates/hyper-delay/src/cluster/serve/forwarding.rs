@@ -14,7 +14,7 @@ use super::{News, front::OWN, memory};
 use crate::{
     clock::{Clock, Now},
     cluster::{
-        forward::{self, Effects, Forwarder, FreshId},
+        forward::{self, AskedId, Effects, Forwarder},
         link::{self, links::Links},
         log::NodeName,
         node::{ShardHandle, Terms},
@@ -49,8 +49,9 @@ pub(super) struct Forwarding {
 /// Who waits for what.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    last: FreshId,
-    fresh: HashMap<FreshId, oneshot::Sender<Result<(), Refusal>>>,
+    last: AskedId,
+    fresh: HashMap<AskedId, oneshot::Sender<Result<(), Refusal>>>,
+    consumers: HashMap<AskedId, oneshot::Sender<Result<bool, Refusal>>>,
     /// No connection reads any more: this is told once no request is under way.
     settled: Option<oneshot::Sender<()>>,
 }
@@ -146,6 +147,11 @@ impl Forwarding {
                 ));
                 return ControlFlow::Continue(());
             }
+            Event::HasConsumers(route, answer) => {
+                self.waiting.last += 1;
+                self.waiting.consumers.insert(self.waiting.last, answer);
+                forward::Event::HasConsumers(self.waiting.last, route)
+            }
             Event::Fresh(route, answer) => {
                 self.waiting.last += 1;
                 self.waiting.fresh.insert(self.waiting.last, answer);
@@ -219,6 +225,7 @@ impl Forwarding {
                 mut to_leaders,
                 revoked,
                 fresh,
+                has_consumers,
             } = self.forwarder.take_effects();
             self.outboxes.deliver(messages);
             for (_, shard, message) in to_leaders.extract_if(.., |(node, ..)| *node == self.node) {
@@ -228,6 +235,11 @@ impl Forwarding {
             for (id, result) in fresh {
                 if let Some(answer) = self.waiting.fresh.remove(&id) {
                     // Who has asked may have left.
+                    let _ = answer.send(result);
+                }
+            }
+            for (id, result) in has_consumers {
+                if let Some(answer) = self.waiting.consumers.remove(&id) {
                     let _ = answer.send(result);
                 }
             }

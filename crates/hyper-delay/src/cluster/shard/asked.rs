@@ -66,6 +66,7 @@ impl<S: Store> Shard<S> {
             Look::Applied => Looked::Applied(self.applied()),
             Look::InFlight(seqs) => Looked::InFlight(scheduler.seen_in_flight(&seqs).collect()),
             Look::Future(now) => Looked::Future(Box::new(leading.forecast.read(now))),
+            Look::HasConsumers(route) => Looked::HasConsumers(scheduler.has_consumers(&route)),
             Look::Counts(listed) => Looked::Counts(scheduler.counted(&listed)),
         })
     }

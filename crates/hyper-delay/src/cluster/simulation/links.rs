@@ -78,7 +78,11 @@ impl World {
             _ => self.random.u64(0..2 * MILLI),
         };
         for (consumer, message) in effects.messages {
-            self.after(pause, Happening::Socket(life, consumer, message));
+            // What comes later on a connection waits.
+            let socket = self.sockets.entry(consumer).or_default();
+            *socket = (self.at + pause).max(*socket);
+            let waits = *socket - self.at;
+            self.after(waits, Happening::Socket(life, consumer, message));
         }
     }
 

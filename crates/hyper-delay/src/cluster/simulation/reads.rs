@@ -8,7 +8,7 @@ use super::{
     world::{MILLI, World},
 };
 use crate::{
-    cluster::forward::{Event, FreshId},
+    cluster::forward::{AskedId, Event},
     protocol::Refusal,
     store::Space,
 };
@@ -17,8 +17,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Reads {
     random: fastrand::Rng,
-    last: FreshId,
-    waiting: BTreeMap<FreshId, Vec<TaskName>>,
+    last: AskedId,
+    waiting: BTreeMap<AskedId, Vec<TaskName>>,
     /// How many were answered.
     pub(super) done: u64,
 }
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Clients of a process may read.
-    pub(super) fn may_read(&mut self, life: Life, fresh: Vec<(FreshId, Result<(), Refusal>)>) {
+    pub(super) fn may_read(&mut self, life: Life, fresh: Vec<(AskedId, Result<(), Refusal>)>) {
         for (id, result) in fresh {
             let Some(reads) = &mut self.reads else {
                 return;

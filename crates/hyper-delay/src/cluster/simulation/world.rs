@@ -21,6 +21,7 @@ use crate::{
         shard::{Event, PeerId, Shard},
     },
     record::{self, Name, Place},
+    scheduler::ConsumerId,
     store::Space,
 };
 
@@ -57,6 +58,8 @@ pub(super) struct World {
     pub(super) facts: Facts,
     pub(super) clients: Clients,
     pub(super) links: BTreeMap<PeerId, Link>,
+    /// What was sent last on each connection is written then.
+    pub(super) sockets: BTreeMap<ConsumerId, u64>,
     pub(super) last_link: u64,
     /// The last leadership of each shard of each process.
     pub(super) epochs: BTreeMap<(Life, ShardId), u64>,
@@ -129,6 +132,7 @@ impl World {
             charter,
             facts,
             links: BTreeMap::new(),
+            sockets: BTreeMap::new(),
             last_link: 0,
             epochs: BTreeMap::new(),
             calm,

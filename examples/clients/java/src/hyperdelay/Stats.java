@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * The counts of a server: tasks by state.
  *
- * @param orphaned tasks whose route the server made for a connection that is gone
+ * @param orphaned tasks on routes that the server made and no connection has registered
  * @param more whether there are more routes: ask again for those after the last one
  */
 public record Stats(
@@ -27,7 +27,7 @@ public record Stats(
     /**
      * The counts of a route.
      *
-     * @param orphaned whether the server made the route for a connection that is gone
+     * @param orphaned whether the server made the route and no connection has it registered
      */
     public record Route(
         @JsonProperty("route_key") String route,

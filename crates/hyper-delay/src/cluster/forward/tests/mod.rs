@@ -9,14 +9,14 @@ use std::sync::Arc;
 use race_wheel::Tick;
 
 use super::{
-    wire::{Asked, Copy, Holds, NotSent, ToLeader, ToServing, Told, Why},
+    wire::{Asked, Copy, Holds, Look, Looked, NotSent, ToLeader, ToServing, Told, Why},
     *,
 };
 use crate::{
     cluster::log::Member,
     ledger::Subject,
-    protocol::{Accept, Mode, Named, Request, parse},
-    scheduler::{Ask, Credit},
+    protocol::{Accept, Mode, Named, Request, Stats, parse},
+    scheduler::{Ask, CountsAsked, Credit, Listed, ReplyTo},
 };
 
 const MILLI: u64 = 1_000_000;

@@ -182,3 +182,23 @@ fn credit_is_free_when_the_time_of_a_delivery_passes_without_a_link() {
     );
     assert!(lent(&world.sent()));
 }
+
+/// Its tasks are not orphaned, though the node takes no copies for it.
+#[test]
+fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(r#"{"kind":"schedule","fire_at":1}"#);
+    registers(&mut world, 0, "r", 4);
+    world.event(Event::Follows(ShardId(0), false));
+    world.effects();
+    world.up(0, "c", 8);
+    let sent = world.sent();
+    let told = sent.iter().filter_map(|message| match message {
+        ToLeader::Closing(_) => Some("closing"),
+        ToLeader::Bound(_, route, _) if route.starts_with("conn-") => Some("own"),
+        ToLeader::Bound(..) => Some("other"),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["closing", "own"], "{sent:?}");
+}

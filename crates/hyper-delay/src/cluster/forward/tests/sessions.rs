@@ -131,3 +131,64 @@ fn every_leader_hears_that_the_node_ends_before_its_connections_close() {
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Ending, ..]), "{sent:?}");
 }
+
+#[test]
+fn the_leader_of_a_route_says_whether_it_has_consumers() {
+    let [first, second] = routes();
+    for (number, route) in (0..).zip([first, second]) {
+        let mut world = World::new(2);
+        world.event(Event::HasConsumers(3, route.as_str().into()));
+        assert_eq!(world.effects().has_consumers, []);
+        world.up(number, "b", 7);
+        let sent = world.sent();
+        let [ToLeader::Asked(_, asked, look), ToLeader::Ready] = &sent[..] else {
+            panic!("{sent:?}");
+        };
+        let Asked::Look(Look::HasConsumers(of)) = &**look else {
+            panic!("{look:?}");
+        };
+        assert_eq!(**of, *route);
+        let looked = Told::Looked(*asked, Looked::HasConsumers(true));
+        world.told(number, "b", ToServing::Told(0, looked));
+        assert_eq!(world.effects().has_consumers, [(3, Ok(true))]);
+    }
+}
+
+#[test]
+fn without_a_leader_it_is_not_known_whether_a_route_has_consumers() {
+    let mut world = World::new(1);
+    world.event(Event::HasConsumers(3, "r".into()));
+    world.now = 2_000;
+    let known = world.effects().has_consumers;
+    assert!(
+        matches!(&known[..], [(3, Err(refusal))] if refusal.code == Code::Unavailable),
+        "{known:?}"
+    );
+    assert!(world.forwarder.is_settled());
+}
+
+/// The sums are of all routes.
+#[test]
+fn counts_of_a_route_are_asked_of_all_leaders() {
+    let mut world = World::new(2);
+    world.up(0, "b", 7);
+    world.up(1, "b", 8);
+    world.effects();
+    let listed = Listed {
+        route: Some("r".into()),
+        after: None,
+        grant: None,
+    };
+    let asked = CountsAsked {
+        stats: Stats::default(),
+        own: Default::default(),
+        listed,
+        reply_to: ReplyTo {
+            consumer: CLIENT,
+            tag: None,
+            weight: 3,
+        },
+    };
+    world.event(Event::Input(Input::Stats(Box::new(asked))));
+    assert_eq!(world.sent().len(), 2);
+}

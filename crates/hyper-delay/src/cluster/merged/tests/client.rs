@@ -113,6 +113,10 @@ fn pass_on(inbox: &Receiver<Event>) {
             Event::Input(Input::Stats(asked)) => {
                 (asked.reply_to, Reply::Stats(Box::new(asked.stats)))
             }
+            Event::HasConsumers(_, answer) => {
+                answer.send(Ok(false)).unwrap();
+                continue;
+            }
             Event::Disconnected(id) => {
                 outboxes.remove(&id);
                 continue;
