@@ -8,6 +8,7 @@ mod record;
 mod report;
 mod requests;
 mod shapes;
+mod single;
 
 use std::{env, process::ExitCode};
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let mut report = Report::default();
     fixed::run(&mut report);
     adaptive::run(&mut report);
+    single::run(&mut report);
     fan_out::run(&mut report);
     record::run();
     match report.missed() {

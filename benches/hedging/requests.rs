@@ -16,8 +16,8 @@ use super::shapes::Shape;
 pub(crate) struct Served {
     /// The latency of each.
     pub(crate) took: Vec<Duration>,
-    /// The number of hedged requests.
-    pub(crate) hedged: usize,
+    /// Which of them were hedged.
+    pub(crate) hedged: Vec<bool>,
     /// The number of requests during the warm-up.
     pub(crate) warming_up: usize,
 }
@@ -25,17 +25,28 @@ pub(crate) struct Served {
 impl Served {
     fn add(&mut self, (took, is_hedged): (Duration, bool)) {
         self.took.push(took);
-        self.hedged += usize::from(is_hedged);
+        self.hedged.push(is_hedged);
     }
 
     /// Returns the extra load in percent.
     pub(crate) fn load(&self) -> f64 {
-        100.0 * self.hedged as f64 / self.took.len() as f64
+        100.0 * self.hedges() / self.took.len() as f64
     }
 
     /// Returns the extra load in percent, without the warm-up.
     pub(crate) fn load_once_warm(&self) -> f64 {
-        100.0 * self.hedged as f64 / (self.took.len() - self.warming_up) as f64
+        100.0 * self.hedges() / (self.took.len() - self.warming_up) as f64
+    }
+
+    /// Leaves the first requests out.
+    pub(crate) fn skip(mut self, requests: usize) -> Self {
+        self.took.drain(..requests);
+        self.hedged.drain(..requests);
+        self
+    }
+
+    fn hedges(&self) -> f64 {
+        self.hedged.iter().filter(|is_hedged| **is_hedged).count() as f64
     }
 }
 

@@ -1,7 +1,14 @@
 //! What a budget charges, and what is free.
 
-use futures::poll;
-use race::{Backoff, Budget, Cause, InlineRace, OnFailure, Refusal, Steps};
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use futures::{future::join_all, poll};
+use race::{
+    Backoff, Budget, Cause, InlineRace, OnFailure, Refusal, Steps, VirtualClock, core::Race,
+};
 
 use crate::{
     probe::ms,
@@ -234,4 +241,58 @@ fn failure_after_an_idle_start_has_its_own_cause() {
     assert_eq!(scenario.run(race.quorum(2)).unwrap().len(), 2);
     let causes = [(Cause::First, 0), (Cause::Idle, 5), (Cause::Failure, 10)];
     assert_eq!(scenario.causes(), causes);
+}
+
+/// A share of what is in flight, in several races at a time.
+#[test]
+fn hedges_are_a_share_of_what_is_in_flight() {
+    let budget = Budget::in_flight(50).reserve(1);
+    let clock = VirtualClock::new();
+    let started = Cell::new(0);
+    let attempt = |_: usize| {
+        started.set(started.get() + 1);
+        clock.sleep(ms(100))
+    };
+    let race = || {
+        let race = Race::from_fn_with(clock.timer(), ms(10), attempt).max_attempts(2);
+        race.budget(&budget).first()
+    };
+    clock.run(join_all((0..4).map(|_| race()))).unwrap();
+    // The first hedge is one of 5 attempts, the second one of 6, the third one of 7. A fourth would
+    // be the fourth of 8, and half of 7 is 3.
+    assert_eq!(started.get(), 7);
+    assert_eq!((budget.balance(), clock.elapsed()), (1, ms(100)));
+    drop(race());
+    assert_eq!(budget.balance(), 1);
+    assert!(!budget.withdraw(), "it is not for use by hand");
+}
+
+/// A hedge that cannot be made takes nothing from the budget, and one that panics gives it back: the
+/// next one can start.
+#[test]
+fn hedges_that_panic_give_back_what_is_in_flight() {
+    for is_made in [false, true] {
+        let budget = Budget::in_flight(0).reserve(1);
+        let clock = VirtualClock::new();
+        let (panics, started) = (Cell::new(true), Cell::new(0));
+        let attempt = |index: usize| {
+            let panics = index == 1 && panics.replace(false);
+            assert!(is_made || !panics, "attempt 1 cannot be made, on purpose");
+            started.set(started.get() + 1);
+            let clock = clock.clone();
+            async move {
+                assert!(!panics, "attempt 1 panics on purpose");
+                clock.sleep(ms(25)).await;
+            }
+        };
+        let race = Race::from_fn_with(clock.timer(), ms(10), attempt);
+        let mut first = race.max_attempts(3).budget(&budget).first();
+        let mut run = || catch_unwind(AssertUnwindSafe(|| clock.run(&mut first)));
+        run().unwrap_err();
+        let won = run().unwrap().unwrap();
+        assert_eq!(won.map(|won| won.index), Some(0), "{is_made}");
+        drop(first);
+        assert_eq!(started.get(), 2 + usize::from(is_made));
+        assert_eq!(budget.balance(), 1, "{is_made}");
+    }
 }

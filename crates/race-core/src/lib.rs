@@ -146,7 +146,9 @@ pub use observe::CoarseClock;
 pub use observe::Traced;
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
-pub use policy::{Adaptive, AdaptiveBudget, AdaptiveDelay, SharedAdaptive, TimedBy};
+pub use policy::{
+    Adaptive, AdaptiveBudget, AdaptiveDelay, Gain, Percentile, SharedAdaptive, TimedBy,
+};
 
 #[cfg(all(doctest, feature = "test-util"))]
 #[doc = include_str!("../README.md")]

@@ -138,9 +138,6 @@ pub use race_thread::Race;
 ))]
 pub use race_web::Race;
 
-#[cfg(feature = "adaptive")]
-#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
-pub use race_core::Adaptive;
 #[cfg(feature = "coarsetime")]
 #[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]
 pub use race_core::CoarseClock;
@@ -150,6 +147,9 @@ pub use race_core::Traced;
 #[cfg(feature = "conformance")]
 #[cfg_attr(docsrs, doc(cfg(feature = "conformance")))]
 pub use race_core::conformance;
+#[cfg(feature = "adaptive")]
+#[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
+pub use race_core::{Adaptive, Gain, Percentile};
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
     Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,

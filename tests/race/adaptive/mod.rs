@@ -7,6 +7,8 @@ use race::{Adaptive, Event, EventKind, OnFailure, Verdict, VirtualClock, core::R
 use crate::probe::ms;
 
 mod load;
+mod percentile;
+mod shapes;
 
 type Outcome = Result<&'static str, &'static str>;
 

@@ -4,13 +4,19 @@
 //! load doubles at the worst moment. A budget limits what all races start together: a percentage on
 //! top of the first attempts.
 
-use core::{fmt, ops::Deref};
+mod charge;
+mod in_flight;
 
-use super::{Hook, RaceState};
+use core::fmt;
+
+use super::RaceState;
 use crate::{
     Cause,
     sync::{AtomicUsize, Ordering},
 };
+use in_flight::InFlight;
+
+pub use charge::Charge;
 
 /// One attempt, in the unit of the balance.
 const ATTEMPT: usize = 1_000;
@@ -33,6 +39,9 @@ const SAVINGS: usize = 100;
 /// replica once. If that is too much, use [`charge_failover`](Self::charge_failover),
 /// `max_attempts` or a [`Backoff`](crate::Backoff).
 ///
+/// That is a share of what is *started*. [`in_flight`](Self::in_flight) makes the other kind, a share
+/// of what is *running*.
+///
 /// Races share a budget by reference or in an `Arc`. It takes no lock, allocates nothing, and
 /// counts in thousandths of an attempt, in integers. The idea is that of Finagle's `RetryBudget`.
 ///
@@ -53,6 +62,8 @@ pub struct Budget {
     savings: usize,
     charges_failover: bool,
     balance: AtomicUsize,
+    /// Present if it is a share of what is running.
+    in_flight: Option<InFlight>,
 }
 
 impl Budget {
@@ -75,6 +86,36 @@ impl Budget {
             savings: SAVINGS * ATTEMPT,
             charges_failover: false,
             balance: AtomicUsize::new(0),
+            in_flight: None,
+        }
+    }
+
+    /// Allows charged attempts as long as they are at most `percent` of all attempts that are
+    /// running, or at most [`reserve`](Self::reserve) if that is more. At most 100.
+    ///
+    /// It counts the attempts of the races that share it. An attempt counts until it has ended or its
+    /// race is dropped, also if nobody polls the race; one that is running is never stopped. Below
+    /// `100 / percent` running attempts, only the reserve allows one.
+    ///
+    /// Slow attempts are in flight for longer. So while servers are slow it allows more hedges for
+    /// each race than a share of what is started does, and it needs no quiet time to save from.
+    ///
+    /// It cannot be used by hand: [`withdraw`](Self::withdraw) returns `false`, and
+    /// [`deposit`](Self::deposit) and [`savings`](Self::savings) have no effect. Each race that it is
+    /// attached to keeps a list of its running attempts, which it allocates.
+    ///
+    /// ```
+    /// use race_core::Budget;
+    ///
+    /// // At most a fifth of what is running, and always three.
+    /// let budget = Budget::in_flight(20).reserve(3);
+    /// assert_eq!(budget.balance(), 3);
+    /// ```
+    #[must_use]
+    pub fn in_flight(percent: u8) -> Self {
+        Self {
+            in_flight: Some(InFlight::new(percent)),
+            ..Self::percent(0)
         }
     }
 
@@ -113,6 +154,9 @@ impl Budget {
     /// Withdraws one attempt; returns `false` if the balance is too low.
     #[must_use]
     pub fn withdraw(&self) -> bool {
+        if self.in_flight.is_some() {
+            return false;
+        }
         let withdrawn = self.update(|balance| balance.checked_sub(ATTEMPT));
         withdrawn.is_ok()
     }
@@ -120,7 +164,10 @@ impl Budget {
     /// Returns how many charged attempts could start now.
     #[must_use]
     pub fn balance(&self) -> usize {
-        self.balance.load(Ordering::Relaxed) / ATTEMPT
+        match &self.in_flight {
+            Some(in_flight) => in_flight.room(self.reserve / ATTEMPT),
+            None => self.balance.load(Ordering::Relaxed) / ATTEMPT,
+        }
     }
 
     fn add(&self, amount: usize) {
@@ -139,57 +186,16 @@ impl Budget {
         let is_hedge = state.cause == Cause::Delay;
         (is_hedge || self.charges_failover) && state.index >= state.needed
     }
-
-    pub(super) fn charge(&self, state: &RaceState<'_>) -> bool {
-        !self.charges(state) || self.withdraw()
-    }
-
-    pub(super) fn refund(&self, state: &RaceState<'_>) {
-        if self.charges(state) {
-            self.add(ATTEMPT);
-        }
-    }
-
-    pub(super) fn started(&self, index: usize) {
-        if index == 0 {
-            self.deposit();
-        }
-    }
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget")
             .field("per_mille", &self.deposit)
+            .field("in_flight", &self.in_flight)
             .field("reserve", &(self.reserve / ATTEMPT))
             .field("balance", &self.balance())
             .finish()
-    }
-}
-
-/// A budget attached to a race, as `Race::budget` makes it.
-#[derive(Clone, Debug)]
-pub struct Charge<B> {
-    budget: B,
-}
-
-impl<B: Deref<Target = Budget>> Charge<B> {
-    pub(crate) fn new(budget: B) -> Self {
-        Self { budget }
-    }
-}
-
-impl<B: Deref<Target = Budget>> Hook for Charge<B> {
-    fn charge(&mut self, state: &RaceState<'_>) -> bool {
-        self.budget.charge(state)
-    }
-
-    fn refund(&mut self, state: &RaceState<'_>) {
-        self.budget.refund(state);
-    }
-
-    fn started(&mut self, index: usize, _: Cause) {
-        self.budget.started(index);
     }
 }
 

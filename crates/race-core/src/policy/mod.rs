@@ -25,7 +25,9 @@ pub use into_policy::IntoPolicy;
 pub use steps::Steps;
 
 #[cfg(feature = "adaptive")]
-pub use adaptive::{Adaptive, AdaptiveBudget, AdaptiveDelay, SharedAdaptive, TimedBy};
+pub use adaptive::{
+    Adaptive, AdaptiveBudget, AdaptiveDelay, Gain, Percentile, SharedAdaptive, TimedBy,
+};
 #[cfg(feature = "alloc")]
 pub use budget::{Budget, Charge};
 

@@ -1,8 +1,11 @@
 use alloc::sync::Arc;
 use core::{fmt, ops::Deref, time::Duration};
 
-use super::Adaptive;
-use crate::{Cause, Clock, Hook, IntoPolicy, Observed, Observer, Policy, RaceState, Timer};
+use super::{Adaptive, plan::Plan, watch::Watch};
+use crate::{
+    Budget, Cause, Charge, Clock, EventKind, Hook, IntoPolicy, Observed, Observer, Policy,
+    RaceState, Timer,
+};
 
 /// A shared [`Adaptive`]: `&Adaptive` or `Arc<Adaptive>`.
 pub trait SharedAdaptive: Deref<Target = Adaptive> + Observer + Clone {}
@@ -12,11 +15,19 @@ impl SharedAdaptive for Arc<Adaptive> {}
 
 /// The learnt delay as a policy. It does not record samples.
 #[derive(Clone)]
-pub struct AdaptiveDelay<A>(A);
+pub struct AdaptiveDelay<A> {
+    adaptive: A,
+    /// What was drawn for this race, if the [`Adaptive`] draws.
+    plan: Option<Plan>,
+}
 
 impl<A: SharedAdaptive> Policy for AdaptiveDelay<A> {
-    fn delay(&mut self, _: usize, _: Cause) -> Option<Duration> {
-        self.0.delay()
+    fn delay(&mut self, index: usize, _: Cause) -> Option<Duration> {
+        if !self.adaptive.is_single() {
+            return self.adaptive.delay();
+        }
+        let plan = self.plan.filter(|plan| plan.hedges && index == 1);
+        plan.map(|plan| plan.delay)
     }
 }
 
@@ -28,28 +39,50 @@ impl<A> fmt::Debug for AdaptiveDelay<A> {
 
 /// The budget of an [`Adaptive`], attached to a race.
 #[derive(Clone)]
-pub struct AdaptiveBudget<A>(A);
+pub struct AdaptiveBudget<A: SharedAdaptive>(Option<Charge<BudgetOf<A>>>);
 
-impl<A: SharedAdaptive> Hook for AdaptiveBudget<A> {
-    fn charge(&mut self, state: &RaceState<'_>) -> bool {
-        let budget = self.0.budget.as_ref();
-        budget.is_none_or(|budget| budget.charge(state))
-    }
-
-    fn refund(&mut self, state: &RaceState<'_>) {
-        if let Some(budget) = &self.0.budget {
-            budget.refund(state);
-        }
-    }
-
-    fn started(&mut self, index: usize, _: Cause) {
-        if let Some(budget) = &self.0.budget {
-            budget.started(index);
-        }
+impl<A: SharedAdaptive> AdaptiveBudget<A> {
+    fn new(adaptive: A) -> Self {
+        let has_budget = adaptive.budget.is_some();
+        Self(has_budget.then(|| Charge::new(BudgetOf(adaptive))))
     }
 }
 
-impl<A> fmt::Debug for AdaptiveBudget<A> {
+/// An [`Adaptive`] with a budget, as its budget.
+#[derive(Clone)]
+struct BudgetOf<A>(A);
+
+impl<A: SharedAdaptive> Deref for BudgetOf<A> {
+    type Target = Budget;
+
+    fn deref(&self) -> &Budget {
+        self.0.budget.as_ref().expect("it has a budget")
+    }
+}
+
+impl<A: SharedAdaptive> Hook for AdaptiveBudget<A> {
+    fn charge(&mut self, state: &RaceState<'_>) -> bool {
+        self.0.charge(state)
+    }
+
+    fn refund(&mut self, state: &RaceState<'_>) {
+        self.0.refund(state);
+    }
+
+    fn started(&mut self, index: usize, cause: Cause) {
+        self.0.started(index, cause);
+    }
+
+    fn ended(&mut self, index: usize, kind: EventKind) {
+        self.0.ended(index, kind);
+    }
+
+    fn retain(&mut self, is_running: &mut dyn FnMut(usize) -> bool) {
+        self.0.retain(is_running);
+    }
+}
+
+impl<A: SharedAdaptive> fmt::Debug for AdaptiveBudget<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdaptiveBudget").finish_non_exhaustive()
     }
@@ -64,13 +97,15 @@ pub struct TimedBy<A, C> {
 
 impl<T, A: SharedAdaptive, C: Clock> IntoPolicy<T> for TimedBy<A, C> {
     type Policy = AdaptiveDelay<A>;
-    type Hooks = (Observed<A, C>, AdaptiveBudget<A>);
+    type Hooks = (Observed<Watch<A>, C>, AdaptiveBudget<A>);
 
     fn into_policy(self, _: &T) -> (Self::Policy, Self::Hooks) {
         let Self { adaptive, clock } = self;
-        let observed = Observed::new(clock, adaptive.clone());
-        let budget = AdaptiveBudget(adaptive.clone());
-        (AdaptiveDelay(adaptive), (observed, budget))
+        let plan = adaptive.plan();
+        let watch = Watch::new(adaptive.clone(), plan.filter(|plan| plan.is_drawn));
+        let budget = AdaptiveBudget::new(adaptive.clone());
+        let policy = AdaptiveDelay { adaptive, plan };
+        (policy, (Observed::new(clock, watch), budget))
     }
 }
 
@@ -80,7 +115,7 @@ macro_rules! into_policy {
         /// hedges to the budget of the [`Adaptive`].
         impl<T: Timer + Clone> IntoPolicy<T> for $adaptive {
             type Policy = AdaptiveDelay<Self>;
-            type Hooks = (Observed<Self, T>, AdaptiveBudget<Self>);
+            type Hooks = (Observed<Watch<Self>, T>, AdaptiveBudget<Self>);
 
             fn into_policy(self, timer: &T) -> (Self::Policy, Self::Hooks) {
                 let (adaptive, clock) = (self, timer.clone());

@@ -3,11 +3,15 @@ use core::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use histogram::{AtomicHistogram32, Config, Histogram32};
 
-use super::survival;
+use super::{
+    curve::{Curve, Point},
+    rule::LONGEST,
+    survival,
+};
 
 /// The buckets, in nanoseconds up to 2^42 (73 minutes). Each power of two has 64 of them, so the
 /// width of a bucket is at most 1/64 of its values.
@@ -16,8 +20,8 @@ const BUCKETS: Config = match Config::new(6, 42) {
     Err(_) => panic!("42 is more than 6, and at most 64"),
 };
 
-/// The longest time that a bucket can hold, in nanoseconds. Longer times count as this one.
-const LONGEST: u64 = (1 << 42) - 1;
+/// How often an estimate is made while the memory is filled once.
+const UPDATES: u64 = 16;
 
 /// Lower weights become zero, because arithmetic on subnormal numbers is slow.
 const NEGLIGIBLE: f32 = 1e-3;
@@ -43,6 +47,10 @@ pub(super) struct Weights {
     censored: Box<[f32]>,
     /// The buffer into which `learn` drains the recorded samples. Kept, because it is large.
     taken: Histogram32,
+    /// The sum of the weights.
+    total: f64,
+    /// The number of samples at which `learn_if_due` learns again.
+    due: u64,
 }
 
 /// How long an attempt took.
@@ -65,6 +73,8 @@ impl Samples {
                 exact: weights(),
                 censored: weights(),
                 taken: Histogram32::with_config(&BUCKETS),
+                total: 0.0,
+                due: 0,
             }),
         }
     }
@@ -87,6 +97,11 @@ impl Samples {
         self.recorded.load(Ordering::Acquire)
     }
 
+    /// Locks the weights, and waits for another thread that has.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Weights> {
+        self.weights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Locks the weights. Returns `None` if another thread holds the lock.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Weights>> {
         match self.weights.try_lock() {
@@ -94,6 +109,17 @@ impl Samples {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// Calls [`learn`](Self::learn) if there are enough new samples. Returns whether it did.
+    pub(super) fn learn_if_due(&self, weights: &mut Weights, memory: u32) -> bool {
+        let recorded = self.recorded();
+        let is_due = recorded >= weights.due.max(1);
+        if is_due {
+            self.learn(weights, memory);
+            weights.due = next_update(recorded, memory);
+        }
+        is_due
     }
 
     /// Adds the samples since the last call to the weights.
@@ -105,6 +131,8 @@ impl Samples {
             exact,
             censored,
             taken,
+            total,
+            ..
         } = weights;
         for (recorded, weights) in [(&self.exact, &mut *exact), (&self.censored, &mut *censored)] {
             recorded
@@ -114,10 +142,11 @@ impl Samples {
                 *weight += count as f32;
             }
         }
-        let total = survival::sum(exact) + survival::sum(censored);
+        let sum = survival::sum(exact) + survival::sum(censored);
         let memory = f64::from(memory);
-        if total > memory {
-            let scale = (memory / total) as f32;
+        *total = sum.min(memory);
+        if sum > memory {
+            let scale = (memory / sum) as f32;
             for weight in exact.iter_mut().chain(censored) {
                 let faded = *weight * scale;
                 *weight = if faded < NEGLIGIBLE { 0.0 } else { faded };
@@ -135,6 +164,35 @@ impl Weights {
         let index = survival::bucket(&self.exact, &self.censored, beyond)?;
         Some(self.taken.iter().nth(index)?.end())
     }
+
+    /// Returns the estimate.
+    pub(super) fn curve(&self) -> Curve {
+        let mut curve = Curve::default();
+        self.fill(&mut curve);
+        curve
+    }
+
+    /// Writes the estimate into a curve.
+    pub(super) fn fill(&self, curve: &mut Curve) {
+        let mut buckets = self.taken.iter().enumerate();
+        let points = survival::curve(&self.exact, &self.censored);
+        curve.fill(points.filter_map(|(index, running)| {
+            let (_, bucket) = buckets.find(|(bucket, _)| *bucket == index)?;
+            let at = bucket.end();
+            Some(Point { at, running })
+        }));
+    }
+
+    /// Returns the weight of all samples.
+    pub(super) const fn total(&self) -> f64 {
+        self.total
+    }
+}
+
+/// Returns the number of samples at which an estimate is made again.
+pub(super) fn next_update(recorded: u64, memory: u32) -> u64 {
+    let often = recorded.min(memory.into()) / UPDATES;
+    recorded + often.max(1)
 }
 
 #[cfg(test)]
