@@ -86,7 +86,7 @@ const TASKS: [Task; 26] = [
     ),
     task(
         "clusters",
-        "long histories of clusters, and 500 faults in one",
+        "long histories of clusters, and 500 faults in clusters of processes",
         proofs::clusters,
     ),
     task(

@@ -83,7 +83,7 @@ pub(crate) fn faults() -> Outcome {
         .run()
 }
 
-/// Simulated histories of clusters, and faults in one of processes.
+/// Simulated histories of clusters, and faults in clusters of processes.
 pub(crate) fn clusters() -> Outcome {
     let test = "test --locked --release -p hyper-delay --features cluster";
     Step::cargo(&format!("{test} --lib no_history_breaks_a_promise"))

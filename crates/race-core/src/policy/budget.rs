@@ -93,9 +93,9 @@ impl Budget {
     /// Allows charged attempts as long as they are at most `percent` of all attempts that are
     /// running, or at most [`reserve`](Self::reserve) if that is more. At most 100.
     ///
-    /// It counts the attempts of the races that share it. An attempt counts until it has ended or its
-    /// race is dropped, also if nobody polls the race; one that is running is never stopped. Below
-    /// `100 / percent` running attempts, only the reserve allows one.
+    /// It counts the attempts of the races that share it. An attempt counts until it ends or its race
+    /// is dropped, even if the race is no longer polled. The budget never stops an attempt that runs.
+    /// With fewer than `100 / percent` running attempts, only the reserve allows a hedge.
     ///
     /// Slow attempts are in flight for longer. So while servers are slow it allows more hedges for
     /// each race than a share of what is started does, and it needs no quiet time to save from.

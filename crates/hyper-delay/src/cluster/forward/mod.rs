@@ -155,7 +155,7 @@ pub(crate) struct Effects {
     pub(crate) revoked: Vec<Arc<Authority>>,
     /// These may read, or must not.
     pub(crate) fresh: Vec<(AskedId, Result<(), Refusal>)>,
-    /// Whether routes have consumers, for those who asked. The error says why that is not known.
+    /// Answers to [`Event::HasConsumers`], or why there is none.
     pub(crate) has_consumers: Vec<(AskedId, Result<bool, Refusal>)>,
 }
 

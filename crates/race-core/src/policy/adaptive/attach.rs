@@ -2,10 +2,7 @@ use alloc::sync::Arc;
 use core::{fmt, ops::Deref, time::Duration};
 
 use super::{Adaptive, plan::Plan, watch::Watch};
-use crate::{
-    Budget, Cause, Charge, Clock, EventKind, Hook, IntoPolicy, Observed, Observer, Policy,
-    RaceState, Timer,
-};
+use crate::{Budget, Cause, Charge, Clock, IntoPolicy, Observed, Observer, Policy, Timer};
 
 /// A shared [`Adaptive`]: `&Adaptive` or `Arc<Adaptive>`.
 pub trait SharedAdaptive: Deref<Target = Adaptive> + Observer + Clone {}
@@ -37,22 +34,11 @@ impl<A> fmt::Debug for AdaptiveDelay<A> {
     }
 }
 
-/// The budget of an [`Adaptive`], attached to a race.
+/// The budget of an [`Adaptive`] that has one.
 #[derive(Clone)]
-pub struct AdaptiveBudget<A: SharedAdaptive>(Option<Charge<BudgetOf<A>>>);
+pub struct AdaptiveBudget<A>(A);
 
-impl<A: SharedAdaptive> AdaptiveBudget<A> {
-    fn new(adaptive: A) -> Self {
-        let has_budget = adaptive.budget.is_some();
-        Self(has_budget.then(|| Charge::new(BudgetOf(adaptive))))
-    }
-}
-
-/// An [`Adaptive`] with a budget, as its budget.
-#[derive(Clone)]
-struct BudgetOf<A>(A);
-
-impl<A: SharedAdaptive> Deref for BudgetOf<A> {
+impl<A: SharedAdaptive> Deref for AdaptiveBudget<A> {
     type Target = Budget;
 
     fn deref(&self) -> &Budget {
@@ -60,29 +46,7 @@ impl<A: SharedAdaptive> Deref for BudgetOf<A> {
     }
 }
 
-impl<A: SharedAdaptive> Hook for AdaptiveBudget<A> {
-    fn charge(&mut self, state: &RaceState<'_>) -> bool {
-        self.0.charge(state)
-    }
-
-    fn refund(&mut self, state: &RaceState<'_>) {
-        self.0.refund(state);
-    }
-
-    fn started(&mut self, index: usize, cause: Cause) {
-        self.0.started(index, cause);
-    }
-
-    fn ended(&mut self, index: usize, kind: EventKind) {
-        self.0.ended(index, kind);
-    }
-
-    fn retain(&mut self, is_running: &mut dyn FnMut(usize) -> bool) {
-        self.0.retain(is_running);
-    }
-}
-
-impl<A: SharedAdaptive> fmt::Debug for AdaptiveBudget<A> {
+impl<A> fmt::Debug for AdaptiveBudget<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdaptiveBudget").finish_non_exhaustive()
     }
@@ -97,13 +61,14 @@ pub struct TimedBy<A, C> {
 
 impl<T, A: SharedAdaptive, C: Clock> IntoPolicy<T> for TimedBy<A, C> {
     type Policy = AdaptiveDelay<A>;
-    type Hooks = (Observed<Watch<A>, C>, AdaptiveBudget<A>);
+    type Hooks = (Observed<Watch<A>, C>, Option<Charge<AdaptiveBudget<A>>>);
 
     fn into_policy(self, _: &T) -> (Self::Policy, Self::Hooks) {
         let Self { adaptive, clock } = self;
         let plan = adaptive.plan();
         let watch = Watch::new(adaptive.clone(), plan.filter(|plan| plan.is_drawn));
-        let budget = AdaptiveBudget::new(adaptive.clone());
+        let has_budget = adaptive.budget.is_some();
+        let budget = has_budget.then(|| Charge::new(AdaptiveBudget(adaptive.clone())));
         let policy = AdaptiveDelay { adaptive, plan };
         (policy, (Observed::new(clock, watch), budget))
     }
@@ -115,7 +80,7 @@ macro_rules! into_policy {
         /// hedges to the budget of the [`Adaptive`].
         impl<T: Timer + Clone> IntoPolicy<T> for $adaptive {
             type Policy = AdaptiveDelay<Self>;
-            type Hooks = (Observed<Watch<Self>, T>, AdaptiveBudget<Self>);
+            type Hooks = (Observed<Watch<Self>, T>, Option<Charge<AdaptiveBudget<Self>>>);
 
             fn into_policy(self, timer: &T) -> (Self::Policy, Self::Hooks) {
                 let (adaptive, clock) = (self, timer.clone());

@@ -29,7 +29,6 @@ use core::{
 use super::Budget;
 use crate::{Cause, Clock, Event, EventKind, Observer};
 use percentile::Learner;
-use plan::{Draws, Plan};
 use rule::{AtomicRule, Rule, Share};
 use samples::{Sample, Samples, Weights};
 
@@ -79,10 +78,9 @@ pub use percentile::Percentile;
 ///
 /// # What it learns from
 ///
-/// Every attempt, whatever its index; with a [`percentile`](Self::percentile), first attempts and
-/// those after failures apart from hedges. An attempt that won or finished took as long as it took, and
-/// one that committed took until then. An attempt that was cancelled or timed out would have taken
-/// longer than it ran. A failed attempt says nothing about how long a success takes and is left
+/// Every attempt, whatever its index; with a [`percentile`](Self::percentile), hedges are kept apart
+/// from the others. An attempt that won or finished took as long as it took, and one that committed
+/// took until then. An attempt that was cancelled or timed out would have taken longer than it ran. A failed attempt says nothing about how long a success takes and is left
 /// out. From these samples the Kaplan-Meier estimator (Journal of the American Statistical
 /// Association 53(282), 1958) gives the share of attempts that take longer than any given time; the
 /// delay is the shortest that few enough exceed.
@@ -106,8 +104,8 @@ pub use percentile::Percentile;
 ///
 /// # Costs
 ///
-/// 48 kB, whatever it is fed; more with a [`percentile`](Self::percentile). Recording a sample is two atomic additions without a lock. From time
-/// to time (after each sample at first, later 16 times while the memory is filled once) the
+/// 48 kB, whatever it is fed; more with a [`percentile`](Self::percentile). Recording a sample is
+/// two atomic additions without a lock. From time to time (after each sample at first, later 16 times while the memory is filled once) the
 /// recording thread also computes the delay, in some tens of microseconds; no other thread waits
 /// for it. It has no clock and no true randomness: the same events in the same order give the same
 /// delays and draws.
@@ -135,6 +133,7 @@ pub struct Adaptive {
     samples: Samples,
     /// The number of samples at which the delay is computed again.
     due: AtomicU64,
+    /// When races are hedged.
     rule: AtomicRule,
     /// Present if a percentile is to be made short.
     learner: Option<Box<Learner>>,
@@ -178,70 +177,6 @@ impl Adaptive {
             rule: AtomicRule::none(),
             learner: None,
         }
-    }
-
-    /// Makes a percentile of the latencies of races as short as a load can make it:
-    /// `Adaptive::percentile(99.0).extra_load(1.0)`.
-    ///
-    /// In percent: 99.0, not 0.99. Clamped to 0 to 100. At 100, or if it is not a number, the hedges
-    /// go to the slowest races, as far as the load allows.
-    ///
-    /// # The rule
-    ///
-    /// [`extra_load`](Self::extra_load) alone hedges every race that outlasts the delay. With 1 %
-    /// the hedges start at the 99th percentile, too late to move it. This rule, SingleR, hedges
-    /// earlier, and only a part of the races that last so long, which it draws at random: so some
-    /// of those that would be among the slowest 1 % are not. It computes the delay and the part from
-    /// the latencies of first attempts and of hedges (T. Kaler, Y. He and S. Elnikety, *Optimal
-    /// Reissue Policies for Reducing Tail Latency*, SPAA 2017). In the model of that paper, in which
-    /// latencies do not depend on the load, no rule with the same load is better, also if it hedges
-    /// several times.
-    ///
-    /// # The price
-    ///
-    /// Races that lose the draw stay slow, so higher percentiles become longer. With 1 % extra load
-    /// and hedges that are independent of the first attempt, in ms:
-    ///
-    /// | latencies | p99: never | `extra_load` | `percentile` | p99.9: never | `extra_load` | `percentile` |
-    /// | --- | --- | --- | --- | --- | --- | --- |
-    /// | lognormal, one in twenty 10 times slower | 64.2 | 64.2 | **55.8** | 102 | **72** | 94 |
-    /// | exponential, mean 10 | 46.1 | 46.1 | **43.8** | 69 | **58** | 64 |
-    /// | Pareto(1.5), from 1 | 21.5 | 21.5 | **15.8** | 100 | **25** | 68 |
-    /// | lognormal, median 5, sigma 2 | 524 | 524 | **342** | 2,416 | **580** | 1,584 |
-    ///
-    /// Use it if one percentile matters and the load is scarce. For the percentile 99 with 5 % extra
-    /// load or more there is little to gain.
-    ///
-    /// # The draw
-    ///
-    /// It is made once, when the race is made, for attempt 1. Later attempts, and attempt 1 if the
-    /// draw is lost, have no delay: only a failure starts them, or nothing if
-    /// [`OnFailure::Wait`](crate::OnFailure::Wait) says so. The numbers are those of a generator
-    /// with a [`seed`](Self::seed).
-    ///
-    /// Of the races past the delay at least 2 % are not hedged, unless the load is 100 %. Compared
-    /// with the others they show what hedging is worth, also if replicas are slow together: see
-    /// [`gain`](Self::gain). It is meant for races with one winner; of a quorum it takes the first
-    /// accepted attempt for the end.
-    ///
-    /// # Memory
-    ///
-    /// A percentile needs some tens of samples beyond it, so 99.9 sets a [`memory`](Self::memory)
-    /// of 50,000, and 99.99 and above 500,000. Hedges have a memory of their own, of 1,000; until
-    /// there were 100 they are expected to take as long as first attempts. They do not count as
-    /// [`samples`](Self::samples). All of it takes 190 kB, and up to 80 kB for the estimates.
-    #[must_use = "it needs `extra_load`"]
-    pub fn percentile(percent: f64) -> Percentile {
-        Percentile::new(percent)
-    }
-
-    /// Sets the seed of the draws of a [`percentile`](Self::percentile). Default: 0.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        if let Some(learner) = &mut self.learner {
-            learner.draws = Draws::new(seed);
-        }
-        self
     }
 
     /// Replaces the budget, such as by one with other savings or by a share of what is
@@ -313,22 +248,6 @@ impl Adaptive {
         }
     }
 
-    /// Returns the share of the races past the [`delay`](Self::delay) that are hedged. It is 1
-    /// without a [`percentile`](Self::percentile), and as long as there is no delay.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        self.rule.load().map_or(1.0, |rule| rule.share.get())
-    }
-
-    /// Returns what hedging gains, measured by a comparison of races that won and lost the draw.
-    /// `None` without a [`percentile`](Self::percentile), and until enough races of both kinds have
-    /// lasted longer than the delay.
-    #[must_use]
-    pub fn gain(&self) -> Option<Gain> {
-        let learner = self.learner.as_ref()?;
-        learner.gain(&self.samples)
-    }
-
     fn before_the_first_rule(&self) -> Option<Duration> {
         match self.due.load(Ordering::Relaxed) {
             0 => self.initial,
@@ -339,24 +258,6 @@ impl Adaptive {
     fn within(&self, nanos: u64) -> Duration {
         let learnt = Duration::from_nanos(nanos);
         learnt.max(self.floor).min(self.ceiling)
-    }
-
-    /// Whether a race is hedged by a draw, and once.
-    fn is_single(&self) -> bool {
-        self.learner.is_some()
-    }
-
-    /// Draws what a race does. `None`: it draws nothing, or does not hedge.
-    fn plan(&self) -> Option<Plan> {
-        let learner = self.learner.as_ref()?;
-        match self.rule.load() {
-            Some(rule) => Some(learner.draws.plan(rule, self.within(rule.delay))),
-            None => self.before_the_first_rule().map(|delay| Plan {
-                delay,
-                hedges: true,
-                is_drawn: false,
-            }),
-        }
     }
 
     /// Returns the number of samples recorded so far, faded ones included.
@@ -370,13 +271,6 @@ impl Adaptive {
     pub fn timed_by<C: Clock>(&self, clock: C) -> TimedBy<&Self, C> {
         let adaptive = self;
         TimedBy { adaptive, clock }
-    }
-
-    /// Records how long a race took for which something was drawn.
-    fn record_race(&self, plan: Plan, sample: Sample) {
-        if let Some(learner) = &self.learner {
-            learner.record_race(plan, sample);
-        }
     }
 
     /// Returns the rule that the samples suggest.

@@ -92,7 +92,7 @@ fn copies_that_take_long_are_sent_earlier() {
 
 #[test]
 fn a_percentile_that_nothing_reaches_leaves_a_rule_with_the_load() {
-    // Half of the attempts were stopped at 10: nobody knows how long they would have taken.
+    // Half of the attempts were cancelled at 10, so longer times are not known.
     let curve = curve([(5, 0.6), (10, 0.5)]);
     for beyond in [0.01, 0.0] {
         let rule = aim(0.01, beyond).rule(&curve, &curve).unwrap();
