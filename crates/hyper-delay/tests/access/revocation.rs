@@ -1,6 +1,7 @@
 use std::{fs, io::Write as _, thread, time::Duration};
 
 use serde_json::json;
+use socket2::SockRef;
 use testkit::{Peer, request::later};
 
 use crate::server::{ALL, Server, id, with_token};
@@ -157,9 +158,18 @@ fn tokens_can_be_turned_on_and_off() {
 
 #[test]
 fn connection_that_waits_for_room_is_ended_too() {
-    let config = json!({"connection_write_channel": 1, "ack_timeout_ms": 3_600_000});
+    // No time limit but that of the revocation may end the connection.
+    let config = json!({
+        "connection_write_channel": 1,
+        "ack_timeout_ms": 3_600_000,
+        "user_timeout_seconds": 3_600,
+    });
     let (server, [revoked, kept]) = Server::logging("debug", config, [ALL, ALL]);
     let mut stuck = server.peer_with(&revoked);
+    // The kernel would grow its buffers to many megabytes of replies.
+    let socket = SockRef::from(stuck.stream());
+    socket.set_recv_buffer_size(4_096).unwrap();
+    socket.set_send_buffer_size(4_096).unwrap();
     stuck.register("mail");
     stuck.due("mail", "1");
     assert_eq!(stuck.delivery()["attempt"], 1);
