@@ -162,10 +162,12 @@ impl Forwarder {
     pub(super) fn accepted(&mut self, node: &NodeName, shard: ShardId, epoch: u64, holds: Holds) {
         let now = self.now;
         let session = self.session(shard);
-        let State::Begun(partner, _) = &session.state else {
+        let State::Begun(partner, sent) = &session.state else {
             return;
         };
-        if (&partner.node, partner.epoch) != (node, epoch) {
+        // The answer to an earlier question names a session that the leader ends when it reads the
+        // last one: until then it can use up credit that is lent anew here.
+        if (&partner.node, partner.epoch, *sent) != (node, epoch, holds.asked) {
             return;
         }
         session.state = State::Up(Up {

@@ -132,9 +132,12 @@ impl World {
         }
     }
 
-    /// The leader accepts the session that it was asked for.
+    /// The leader accepts the session that it was asked for last.
     fn accepts(&mut self, shard: u16, node: &str, epoch: u64) {
-        let holds = self.holds();
+        let mut holds = self.holds();
+        if let session::State::Begun(_, sent) = self.forwarder.session(ShardId(shard)).state {
+            holds.asked = sent;
+        }
         self.told(shard, node, ToServing::Accepted { epoch, holds });
     }
 

@@ -76,6 +76,23 @@ fn a_leader_that_refuses_is_asked_again_and_a_silent_one_too() {
 }
 
 #[test]
+fn an_answer_to_an_earlier_question_begins_no_session() {
+    let mut world = World::new(1);
+    world.leads(0, "b", 7);
+    assert_eq!(world.sent().len(), 1);
+    let late = ToServing::Accepted {
+        epoch: 7,
+        holds: world.holds(),
+    };
+    world.now = 600;
+    assert_eq!(world.sent().len(), 1, "it is asked again");
+    world.told(0, "b", late);
+    assert!(world.sent().is_empty());
+    world.accepts(0, "b", 7);
+    assert!(matches!(world.sent()[..], [ToLeader::Ready]));
+}
+
+#[test]
 fn what_was_asked_of_a_leader_that_is_gone_is_answered_before_anything_else() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
