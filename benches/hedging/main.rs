@@ -4,6 +4,7 @@
 mod adaptive;
 mod fan_out;
 mod fixed;
+mod queues;
 mod record;
 mod report;
 mod requests;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     adaptive::run(&mut report);
     single::run(&mut report);
     fan_out::run(&mut report);
+    queues::run(&mut report);
     record::run();
     match report.missed() {
         0 => ExitCode::SUCCESS,

@@ -1,0 +1,94 @@
+use std::error;
+
+use plotters::prelude::*;
+
+use crate::{Report, Run};
+
+const SIZE: (u32, u32) = (900, 520);
+
+/// The share at which the curves begin.
+const HALF: f64 = 0.5;
+
+/// Colours that are told apart with any kind of colour vision (Okabe and Ito, *Color Universal
+/// Design*, 2008).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 0, 0),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// Draws the share of the requests that take longer than a time, for each report, as an SVG. Both
+/// axes are logarithmic. The shares begin at the median, and end where fewer than ten requests of a
+/// run are left.
+///
+/// # Panics
+///
+/// Panics if there are no reports.
+#[must_use]
+pub fn chart(title: &str, reports: &[Report]) -> String {
+    assert!(
+        !reports.is_empty(),
+        "the chart {title:?} has no reports: it needs at least one"
+    );
+    let mut svg = String::new();
+    draw(&mut svg, title, reports).expect("a string can be written to");
+    svg
+}
+
+fn draw(svg: &mut String, title: &str, reports: &[Report]) -> Result<(), Box<dyn error::Error>> {
+    let curves: Vec<_> = reports.iter().map(curve).collect();
+    let points = || curves.iter().flatten();
+    let least = points().map(|point| point.0).fold(f64::MAX, f64::min);
+    let most = points().map(|point| point.0).fold(0.0, f64::max);
+    let rarest = points().map(|point| point.1).fold(HALF, f64::min);
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .caption(title, ("sans-serif", 20))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d((least..most * 1.1).log_scale(), (rarest..HALF).log_scale())?;
+    chart
+        .configure_mesh()
+        .x_desc("latency, ms")
+        .y_desc("share of requests that take longer")
+        .x_label_formatter(&|millis| format!("{millis}"))
+        .y_label_formatter(&|share| format!("{share}"))
+        .light_line_style(TRANSPARENT)
+        .label_style(("sans-serif", 14))
+        .draw()?;
+    for (index, (report, curve)) in reports.iter().zip(curves).enumerate() {
+        let style = COLOURS[index % COLOURS.len()].stroke_width(2);
+        chart
+            .draw_series(LineSeries::new(curve, style))?
+            .label(report.name())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], style));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .label_font(("sans-serif", 14))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+/// Returns latencies in milliseconds with the shares of the requests that take longer.
+fn curve(report: &Report) -> Vec<(f64, f64)> {
+    let rarest = 10.0 / report.median(|run: &Run| run.requests() as f64);
+    let shares = (0..).map(|step| HALF * 10_f64.powf(-f64::from(step) / 25.0));
+    shares
+        .take_while(|share| *share >= rarest)
+        .map(|share| {
+            let latency = report.percentile(100.0 * (1.0 - share));
+            (latency.as_secs_f64() * 1_000.0, share)
+        })
+        .collect()
+}
