@@ -94,12 +94,12 @@ fn bound(gates: &mut Gates) {
     println!();
 }
 
-/// How much of the gain is left if slowness belongs to the request.
+/// How much of the gain is left if the attempts of a request are slow together.
 fn correlation() {
     println!("Correlation: load 0.8, two choices; p99 in ms");
     println!(
         "{:<34} {:>8} {:>8} {:>8}",
-        "slowness belongs to the request", "0", "0.5", "1"
+        "requests that are slow as a whole", "0", "0.5", "1"
     );
     for (name, losers, hedges) in [
         ("never", Losers::Cancelled, false),
@@ -145,8 +145,7 @@ fn thresholds(gates: &mut Gates) {
         let (below, above) = (published - 0.03, published + 0.03);
         let (of_below, of_above) = (gain(below), gain(above));
         let threshold = below + (above - below) * of_below / (of_below - of_above);
-        let (least, most) = (published - 0.02, published + 0.02);
-        let mark = gates.within(least / published, threshold, published, most / published);
+        let mark = gates.within(published - 0.02, threshold, 1.0, published + 0.02);
         println!("{name:<14} {threshold:.3}, published {published:.3}{mark}");
     }
     println!();

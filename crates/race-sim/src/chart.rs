@@ -27,21 +27,28 @@ const COLOURS: [RGBColor; 7] = [
 ///
 /// # Panics
 ///
-/// Panics if there are no reports.
+/// Panics if no report has twenty requests with a latency above zero.
 #[must_use]
 pub fn chart(title: &str, reports: &[Report]) -> String {
+    let curves: Vec<_> = reports.iter().map(|it| (it.name(), curve(it))).collect();
     assert!(
-        !reports.is_empty(),
-        "the chart {title:?} has no reports: it needs at least one"
+        curves.iter().any(|(_, curve)| !curve.is_empty()),
+        "the chart {title:?} is empty: it needs a report with twenty latencies above zero"
     );
     let mut svg = String::new();
-    draw(&mut svg, title, reports).expect("a string can be written to");
+    draw(&mut svg, title, curves).expect("a string can be written to");
     svg
 }
 
-fn draw(svg: &mut String, title: &str, reports: &[Report]) -> Result<(), Box<dyn error::Error>> {
-    let curves: Vec<_> = reports.iter().map(curve).collect();
-    let points = || curves.iter().flatten();
+/// Latencies in milliseconds with the shares of the requests that take longer.
+type Curve = Vec<(f64, f64)>;
+
+fn draw(
+    svg: &mut String,
+    title: &str,
+    curves: Vec<(&str, Curve)>,
+) -> Result<(), Box<dyn error::Error>> {
+    let points = || curves.iter().flat_map(|(_, curve)| curve);
     let least = points().map(|point| point.0).fold(f64::MAX, f64::min);
     let most = points().map(|point| point.0).fold(0.0, f64::max);
     let rarest = points().map(|point| point.1).fold(HALF, f64::min);
@@ -62,11 +69,11 @@ fn draw(svg: &mut String, title: &str, reports: &[Report]) -> Result<(), Box<dyn
         .light_line_style(TRANSPARENT)
         .label_style(("sans-serif", 14))
         .draw()?;
-    for (index, (report, curve)) in reports.iter().zip(curves).enumerate() {
+    for (index, (name, curve)) in curves.into_iter().enumerate() {
         let style = COLOURS[index % COLOURS.len()].stroke_width(2);
         chart
             .draw_series(LineSeries::new(curve, style))?
-            .label(report.name())
+            .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], style));
     }
     chart
@@ -80,8 +87,7 @@ fn draw(svg: &mut String, title: &str, reports: &[Report]) -> Result<(), Box<dyn
     Ok(())
 }
 
-/// Returns latencies in milliseconds with the shares of the requests that take longer.
-fn curve(report: &Report) -> Vec<(f64, f64)> {
+fn curve(report: &Report) -> Curve {
     let rarest = 10.0 / report.median(|run: &Run| run.requests() as f64);
     let shares = (0..).map(|step| HALF * 10_f64.powf(-f64::from(step) / 25.0));
     shares
@@ -90,5 +96,6 @@ fn curve(report: &Report) -> Vec<(f64, f64)> {
             let latency = report.percentile(100.0 * (1.0 - share));
             (latency.as_secs_f64() * 1_000.0, share)
         })
+        .filter(|(latency, _)| *latency > 0.0)
         .collect()
 }

@@ -25,6 +25,7 @@
 //!
 //! The network is simple on purpose: attempts and replies arrive at once, and a setting says how
 //! long cancellations take. Every attempt is answered unless it is cancelled; servers do not fail.
+//! A run ends when all requests are answered and all servers are idle.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod random;

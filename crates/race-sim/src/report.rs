@@ -60,21 +60,21 @@ impl Report {
         self.median(Run::wasted)
     }
 
-    /// Returns the share of the time in which servers worked, in percent.
+    /// Returns the share of the time in which servers worked, by [`Run::utilisation`].
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         self.median(Run::utilisation)
     }
 
-    /// Returns whether the queues grow in most runs, so that the latencies depend on how long it
-    /// runs.
+    /// Returns whether the queues grow in most runs, by [`Run::is_unstable`]. The latencies then
+    /// depend on how long the run is.
     #[must_use]
     pub fn is_unstable(&self) -> bool {
         let unstable = self.runs.iter().filter(|run| run.is_unstable()).count();
         2 * unstable > self.runs.len()
     }
 
-    /// Returns the requests that arrived in a time, counted from the start of each run.
+    /// Returns the requests that arrived in a time, by [`Run::between`].
     #[must_use]
     pub fn between(&self, from: Duration, until: Duration) -> Self {
         let runs = self.runs.iter().map(|run| run.between(from, until));
@@ -97,16 +97,9 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = |latency: Duration| latency.as_secs_f64() * 1_000.0;
-        write!(f, "{:<34}", self.name)?;
-        for latency in [50.0, 90.0, 99.0, 99.9]
-            .map(|percent| self.percentile(percent))
-            .into_iter()
-            .fold(vec![self.mean()], |mut all, next| {
-                all.push(next);
-                all
-            })
-        {
-            write!(f, " {:>8.2}", millis(latency))?;
+        write!(f, "{:<34} {:>8.2}", self.name, millis(self.mean()))?;
+        for percent in [50.0, 90.0, 99.0, 99.9] {
+            write!(f, " {:>8.2}", millis(self.percentile(percent)))?;
         }
         let of_runs = self.runs.iter().map(|run| millis(run.percentile(99.0)));
         let (least, most) = of_runs.fold((f64::MAX, 0.0_f64), |(least, most), it| {

@@ -31,8 +31,8 @@ pub struct Request {
 struct State {
     number: u64,
     client: usize,
-    /// Whether the request itself is slow, which its attempts share by the correlation.
-    is_slow: bool,
+    /// Whether all its attempts are slow, or none. `None` if each is by its own chance.
+    is_slow: Option<bool>,
     /// How many attempts were sent.
     sent: Cell<u32>,
     tied: Tied,
@@ -85,7 +85,7 @@ impl Request {
         let state = State {
             number,
             client: own.usize(..simulation.clients),
-            is_slow: simulation.service().is_slow(&mut own),
+            is_slow: simulation.shared_slowness(&mut own),
             sent: Cell::new(0),
             tied: Tied::default(),
             choices: RefCell::new(stream(world.seed(), Purpose::Choices(number))),
@@ -136,8 +136,8 @@ impl Request {
 
     /// Like [`send`](Self::send), tied to the other attempts that are sent in this way: when a
     /// server begins one, it tells the servers of the others, which remove theirs unless they have
-    /// begun (Dean and Barroso, *The Tail at Scale*, CACM 56(2), 2013). The reply of an attempt
-    /// that was removed never comes.
+    /// begun (Dean and Barroso, *The Tail at Scale*, CACM 56(2), 2013). An attempt that is sent to
+    /// an idle server begins at once. The reply of an attempt that was removed never comes.
     ///
     /// # Panics
     ///
@@ -157,12 +157,9 @@ impl Request {
         let simulation = world.simulation();
         let index = state.sent.replace(state.sent.get() + 1);
         let mut own = stream(world.seed(), Purpose::Job(state.number, index));
-        let is_its_own = simulation.service().is_slow(&mut own);
-        let is_slow = match own.f64() < simulation.correlated() {
-            true => state.is_slow,
-            false => is_its_own,
-        };
-        let work = simulation.service().draw(&mut own, is_slow);
+        let by_chance = simulation.service.is_slow(&mut own);
+        let is_slow = state.is_slow.unwrap_or(by_chance);
+        let work = simulation.service.draw(&mut own, is_slow);
         let job = Job::new(state.number, server, work, tied);
         world.submit(job.clone());
         Reply {
@@ -206,7 +203,7 @@ impl Reply {
     /// Keeps a value until the attempt is over: answered or, with
     /// [`Losers::Cancelled`](crate::Losers::Cancelled), dropped; with
     /// [`Losers::RunOn`](crate::Losers::RunOn) a dropped attempt is over when the server has ended
-    /// it.
+    /// it. If it is over already, the value is dropped now.
     pub fn holding(self, value: impl Any) -> Self {
         self.job.hold(Box::new(value));
         self

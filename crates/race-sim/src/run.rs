@@ -20,9 +20,10 @@ pub(crate) struct Record {
 pub struct Run {
     /// In the order of their arrival.
     records: Vec<Record>,
-    /// The latencies in seconds, sorted.
-    sorted: Vec<f64>,
+    /// The latencies, sorted.
+    sorted: Vec<Duration>,
     utilisation: f64,
+    is_unstable: bool,
 }
 
 impl Record {
@@ -38,12 +39,13 @@ impl Record {
 }
 
 impl Run {
-    pub(crate) fn new(records: Vec<Record>, utilisation: f64) -> Self {
+    pub(crate) fn new(records: Vec<Record>, utilisation: f64, is_unstable: bool) -> Self {
         let sorted = sorted(&records);
         Self {
             records,
             sorted,
             utilisation,
+            is_unstable,
         }
     }
 
@@ -58,10 +60,10 @@ impl Run {
         self.records.len()
     }
 
-    /// Returns the mean latency.
+    /// Returns the mean latency. Zero if there are no requests.
     #[must_use]
     pub fn mean(&self) -> Duration {
-        let total: f64 = self.sorted.iter().sum();
+        let total: f64 = self.sorted.iter().map(Duration::as_secs_f64).sum();
         Duration::from_secs_f64(total / self.sorted.len().max(1) as f64)
     }
 
@@ -69,15 +71,15 @@ impl Run {
     /// requests.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
-        Duration::from_secs_f64(rank(&self.sorted, percent))
+        rank(&self.sorted, percent)
     }
 
     /// Returns the number of attempts beyond the first of each request, in percent of the requests.
     #[must_use]
     pub fn extra_load(&self) -> f64 {
-        let sent: u64 = self.records.iter().map(|it| u64::from(it.sent)).sum();
-        let requests = self.records.len().max(1) as f64;
-        100.0 * (sent as f64 / requests - 1.0).max(0.0)
+        let further = |it: &Record| u64::from(it.sent.saturating_sub(1));
+        let further: u64 = self.records.iter().map(further).sum();
+        100.0 * further as f64 / self.records.len().max(1) as f64
     }
 
     /// Returns the time that servers worked on attempts whose replies were dropped, in percent of
@@ -93,40 +95,49 @@ impl Run {
         }
     }
 
-    /// Returns the share of the time in which servers worked, in percent.
+    /// Returns the share of the time in which servers worked, from the first arrival after the
+    /// warm-up to the last one, in percent.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         100.0 * self.utilisation
     }
 
-    /// Returns whether the queues grow: the p99 of the last third of the requests is more than twice
-    /// that of the first third.
+    /// Returns whether the queues grow: the p99 of the last third of all requests is more than twice
+    /// that of the first third, warm-up included. `false` with fewer than 3,000 requests.
     #[must_use]
     pub fn is_unstable(&self) -> bool {
-        let third = self.records.len() / 3;
-        let p99 = |records| rank(&sorted(records), 99.0);
-        let (first, last) = (&self.records[..third], &self.records[2 * third..]);
-        third > 0 && p99(last) > 2.0 * p99(first)
+        self.is_unstable
     }
 
-    /// Returns the requests that arrived in a time, counted from the start of the run. The
-    /// utilisation stays that of the whole run.
+    /// Returns the requests that arrived in a time, counted from the start of the run, without those
+    /// of the warm-up. The utilisation and the stability stay those of the whole run.
     #[must_use]
     pub fn between(&self, from: Duration, until: Duration) -> Self {
         let times = Moment::from(from)..Moment::from(until);
         let records = self.records.iter().filter(|it| times.contains(&it.arrived));
-        Self::new(records.copied().collect(), self.utilisation)
+        Self::new(
+            records.copied().collect(),
+            self.utilisation,
+            self.is_unstable,
+        )
     }
 }
 
-fn sorted(records: &[Record]) -> Vec<f64> {
-    let mut sorted: Vec<_> = records.iter().map(|it| it.took.as_secs_f64()).collect();
-    sorted.sort_unstable_by(f64::total_cmp);
+/// See [`Run::is_unstable`].
+pub(crate) fn is_unstable(records: &[Record]) -> bool {
+    let third = records.len() / 3;
+    let p99 = |records| rank(&sorted(records), 99.0);
+    third >= 1_000 && p99(&records[2 * third..]) > 2 * p99(&records[..third])
+}
+
+fn sorted(records: &[Record]) -> Vec<Duration> {
+    let mut sorted: Vec<_> = records.iter().map(|it| it.took).collect();
+    sorted.sort_unstable();
     sorted
 }
 
-fn rank(sorted: &[f64], percent: f64) -> f64 {
+fn rank(sorted: &[Duration], percent: f64) -> Duration {
     let rank = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
     let index = rank.clamp(1, sorted.len().max(1)) - 1;
-    sorted.get(index).copied().unwrap_or(0.0)
+    sorted.get(index).copied().unwrap_or_default()
 }

@@ -30,7 +30,7 @@ impl Service {
     ///
     /// # Panics
     ///
-    /// Panics if `mean` is zero.
+    /// Panics if `mean` is zero. A run panics if `draw` returns a negative number or none.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
@@ -94,12 +94,13 @@ impl Service {
     ///
     /// # Panics
     ///
-    /// Panics if the mean is zero, or if `exponent` is 1 or less, as there is no mean then.
+    /// Panics if the mean is zero, or if `exponent` is not above 1, as there is no mean then, or not
+    /// finite.
     #[must_use]
     pub fn pareto(mean: Duration, exponent: f64) -> Self {
         assert!(
-            exponent > 1.0,
-            "the exponent of a Pareto distribution is {exponent}: it has a mean above 1 only"
+            exponent > 1.0 && exponent.is_finite(),
+            "the exponent of a Pareto distribution is {exponent}: it must be above 1 and finite"
         );
         let least = mean.as_secs_f64() * (exponent - 1.0) / exponent;
         let power = -1.0 / exponent;
@@ -145,7 +146,12 @@ impl Service {
     /// Draws the time of a job.
     pub(crate) fn draw(&self, rng: &mut Rng, is_slow: bool) -> Duration {
         let factor = if is_slow { self.slow_factor } else { 1.0 };
-        seconds((self.draw)(rng) * factor)
+        let drawn = (self.draw)(rng);
+        assert!(
+            drawn >= 0.0,
+            "a service time of {drawn} seconds was drawn: it must be zero or more"
+        );
+        seconds(drawn * factor)
     }
 }
 
@@ -160,9 +166,9 @@ impl fmt::Debug for Service {
     }
 }
 
-/// Returns a duration; the longest one if it is longer than that, and zero for no number.
+/// Returns a duration; the longest one if it is longer than that.
 pub(crate) fn seconds(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX)
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 /// Draws from the standard normal distribution (Box and Muller, Annals of Mathematical Statistics

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use fastrand::Rng;
 use race_core::Moment;
 
 use crate::{Client, Report, Service, Setup, engine, service::seconds};
@@ -32,7 +33,7 @@ use crate::{Client, Report, Service, Setup, engine, service::seconds};
 /// simulation are compared under the same conditions.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    service: Service,
+    pub(crate) service: Service,
     pub(crate) servers: usize,
     slow_servers: usize,
     slow_servers_factor: f64,
@@ -52,7 +53,7 @@ pub struct Simulation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Losers {
-    /// The server works on it to its end.
+    /// The server works on it to its end. Attempts that are tied are removed nevertheless.
     RunOn,
     /// The server is told after [`Simulation::message_delay`]. It stops the attempt, or removes it
     /// from its queue.
@@ -62,8 +63,8 @@ pub enum Losers {
 /// Periods in which a server is slow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowPeriods {
-    pub(crate) every: Duration,
-    pub(crate) last: Duration,
+    pub(crate) pause: Duration,
+    pub(crate) length: Duration,
     pub(crate) factor: f64,
 }
 
@@ -112,7 +113,7 @@ impl Simulation {
         self
     }
 
-    /// Makes the first `count` servers slower by a factor. Default: none.
+    /// Makes the first `count` servers slower by a factor; all if there are fewer. Default: none.
     ///
     /// # Panics
     ///
@@ -123,23 +124,23 @@ impl Simulation {
         self
     }
 
-    /// Gives each server slow periods: on average one starts `every` so often after the last has
-    /// ended, and it lasts for `last`, both with an exponential distribution. A job that begins in
-    /// one takes `factor` times as long. Default: none.
+    /// Gives each server slow periods. A job that begins in one takes `factor` times as long. The
+    /// lengths of the periods and of the pauses between them are exponentially distributed with
+    /// these means. No period begins after the last arrival. Default: none.
     ///
     /// # Panics
     ///
     /// Panics if a duration is zero, or `factor` is not above zero and finite.
     #[must_use]
-    pub fn slow_periods(mut self, every: Duration, last: Duration, factor: f64) -> Self {
+    pub fn slow_periods(mut self, pause: Duration, length: Duration, factor: f64) -> Self {
         assert!(
-            !every.is_zero() && !last.is_zero(),
-            "slow periods last for {last:?}, every {every:?}: neither may be zero"
+            !pause.is_zero() && !length.is_zero(),
+            "slow periods of {length:?}, with pauses of {pause:?}: neither may be zero"
         );
         let factor = slower(factor);
         self.slow_periods = Some(SlowPeriods {
-            every,
-            last,
+            pause,
+            length,
             factor,
         });
         self
@@ -194,8 +195,9 @@ impl Simulation {
         self
     }
 
-    /// Sets how far the slowness of [`Service::slow`] belongs to the request: with 0 each attempt
-    /// is slow by its own chance, with 1 all attempts of a request are slow or none.
+    /// Sets the correlation between the attempts of a request in the slowness of [`Service::slow`]:
+    /// the share of the requests of which all attempts are slow or none. The attempts of the others
+    /// are slow each by its own chance.
     ///
     /// # Panics
     ///
@@ -253,9 +255,14 @@ impl Simulation {
     /// Runs it once with each seed, on as many threads as there are processors. `client` makes each
     /// of the clients.
     ///
+    /// Make policies and counts inside of `client`. What is made outside is shared by all clients,
+    /// seeds and threads: the figures then differ from run to run, and a policy that learns has
+    /// learnt from other runs.
+    ///
     /// # Panics
     ///
-    /// Panics if `client` or a client panics, or if a client waits for something that never comes.
+    /// Panics if `client` or a client panics, if a client waits for something that never comes, if
+    /// a service time is negative or no number, or if a run takes longer than 584 years.
     #[must_use]
     pub fn run<C: Client>(
         &self,
@@ -294,12 +301,11 @@ impl Simulation {
         Report::new(name.into(), runs)
     }
 
-    pub(crate) fn service(&self) -> &Service {
-        &self.service
-    }
-
-    pub(crate) fn correlated(&self) -> f64 {
-        self.correlation
+    /// Draws whether all attempts of a request are slow, or none. Returns `None` if each is by its
+    /// own chance.
+    pub(crate) fn shared_slowness(&self, rng: &mut Rng) -> Option<bool> {
+        let is_slow = self.service.is_slow(rng);
+        (rng.f64() < self.correlation).then_some(is_slow)
     }
 
     /// Returns how many times as long as a server of normal speed this one takes.

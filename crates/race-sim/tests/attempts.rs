@@ -1,7 +1,7 @@
 //! What becomes of single attempts.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     future::{Future as _, poll_fn},
     panic,
     pin::pin,
@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::join;
 use race_sim::{Losers, Reply, Request, Service, Setup, Simulation};
 
 const MS: Duration = Duration::from_millis(1);
@@ -117,6 +118,21 @@ fn tied_attempt_is_removed_when_another_begins() {
 }
 
 #[test]
+fn tied_attempt_that_begins_removes_the_others_from_their_queues() {
+    for (delay, expected) in [(0, 30), (9, 30), (11, 40)] {
+        let took = latency(&one(2).message_delay(delay * MS), async |request| {
+            // Server 0 is busy for 10 ms, and server 1 for 20 ms.
+            let _busy = [0, 1, 1].map(|server| request.send(server));
+            let (tied, _other) = (request.send_tied(0), request.send_tied(1));
+            let behind = request.send(1);
+            tied.await;
+            behind.await;
+        });
+        assert_eq!(took, expected * MS, "news take {delay} ms");
+    }
+}
+
+#[test]
 fn tied_attempts_that_begin_together_both_run() {
     let took = latency(&one(2).message_delay(2 * MS), async |request| {
         let (one, other) = (request.send_tied(0), request.send_tied(1));
@@ -127,37 +143,43 @@ fn tied_attempts_that_begin_together_both_run() {
 }
 
 #[test]
-fn slowness_of_a_request_is_shared_by_correlation() {
-    let service = Service::constant(MS).slow(0.5, 10.0);
-    let both_slow = |correlation| {
-        let simulation = Simulation::new(service.clone()).servers(2).load(0.001);
-        let simulation = simulation
+fn slowness_of_two_attempts_has_the_correlation() {
+    const SHARE: f64 = 0.3;
+    let service = Service::constant(MS).slow(SHARE, 10.0);
+    for correlation in [0.0, 0.5, 1.0] {
+        let simulation = Simulation::new(service.clone())
+            .servers(2)
+            .load(0.0001)
             .correlation(correlation)
-            .requests(4_000, 0)
+            .requests(20_000, 0)
             .seeds(1);
+        // It takes 20 ms if both attempts are slow.
         let report = simulation.run("both", |_| {
             async |request: Request| {
                 let (one, other) = (request.send(0), request.send(1));
-                one.await;
-                let first_took = request.clock().now();
-                other.await;
-                // The latency of a request shows whether both attempts took as long.
-                if request.clock().now() != first_took {
-                    request.clock().sleep(100 * MS).await;
+                let began = request.clock().now();
+                let took = async |reply: Reply| {
+                    reply.await;
+                    request.clock().now().since(began)
+                };
+                let (one, other) = join(took(one), took(other)).await;
+                if one == 10 * MS && other == 10 * MS {
+                    request.clock().sleep(10 * MS).await;
                 }
             }
         });
-        let different = report.percentile(100.0) > 50 * MS;
-        let slow = (1..=100).filter(|percent| {
-            let latency = report.percentile(f64::from(*percent));
-            (10 * MS..50 * MS).contains(&latency)
-        });
-        (slow.count(), different)
-    };
-    let (all, different) = both_slow(1.0);
-    assert!((46..=54).contains(&all) && !different, "{all}");
-    // The second attempt is the slower one in a quarter of the requests without correlation.
-    assert!(both_slow(0.0).1);
+        let count = |latency| {
+            (0..1_000)
+                .filter(|it| report.percentile(0.1 * f64::from(*it)) >= latency)
+                .count()
+        };
+        let both = count(20 * MS) as f64 / 1_000.0;
+        let measured = (both - SHARE * SHARE) / (SHARE * (1.0 - SHARE));
+        assert!(
+            (measured - correlation).abs() < 0.04,
+            "{measured} is not {correlation}"
+        );
+    }
 }
 
 #[test]
@@ -191,6 +213,24 @@ fn value_is_held_until_the_attempt_is_over() {
 }
 
 #[test]
+fn value_for_an_attempt_that_is_over_is_dropped_at_once() {
+    let took = latency(&one(2), async |request| {
+        let value = Rc::new(());
+        let before = request.send_tied(0);
+        let removed = request.send_tied(0);
+        before.await;
+        let answered = request.send(1);
+        request.clock().sleep(10 * MS).await;
+        let (_removed, _answered) = (
+            removed.holding(value.clone()),
+            answered.holding(value.clone()),
+        );
+        assert_eq!(Rc::strong_count(&value), 1);
+    });
+    assert_eq!(took, 20 * MS);
+}
+
+#[test]
 fn answer_of_a_probe_is_as_old_as_its_way() {
     let took = latency(&one(1).message_delay(2 * MS), async |request| {
         let first = request.send(0);
@@ -204,24 +244,44 @@ fn answer_of_a_probe_is_as_old_as_its_way() {
 }
 
 #[test]
-fn waste_and_extra_attempts_are_counted() {
-    let report = one(2).run("one", |_: &Setup| {
-        async |request: Request| {
-            let first = request.send(0);
-            request.clock().sleep(5 * MS).await;
-            let second = request.send(1);
-            first.await;
-            drop(second);
-            // The run ends with its last request, and cancellations are handled before that.
-            request.clock().sleep(MS).await;
+fn losers_are_waste_also_after_the_last_answer() {
+    for (losers, delay, wasted) in [
+        (Losers::Cancelled, 0, 5.0 / 15.0),
+        (Losers::Cancelled, 3, 8.0 / 18.0),
+        (Losers::RunOn, 0, 10.0 / 20.0),
+    ] {
+        let simulation = one(2).losers(losers).message_delay(delay * MS);
+        let report = simulation.run("one", |_: &Setup| {
+            async |request: Request| {
+                let first = request.send(0);
+                request.clock().sleep(5 * MS).await;
+                let _second = request.send(1);
+                first.await;
+            }
+        });
+        assert_eq!(report.extra_load(), 100.0);
+        assert!(
+            (report.wasted() - 100.0 * wasted).abs() < 1e-6,
+            "{}",
+            report.wasted()
+        );
+    }
+}
+
+#[test]
+fn requests_without_an_attempt_do_not_lower_the_extra_load() {
+    let simulation = one(2).requests(100, 0).load(0.01);
+    let report = simulation.run("a cache", |_: &Setup| {
+        let requests = Cell::new(0);
+        async move |request: Request| {
+            requests.set(requests.get() + 1);
+            if requests.get() % 2 == 0 {
+                let (one, _other) = (request.send(0), request.send(1));
+                one.await;
+            }
         }
     });
-    assert_eq!(report.extra_load(), 100.0);
-    assert!(
-        (report.wasted() - 100.0 / 3.0).abs() < 1e-6,
-        "{}",
-        report.wasted()
-    );
+    assert_eq!(report.extra_load(), 50.0);
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn is_refused<T>(make: impl FnOnce() -> T + panic::UnwindSafe, expected: &str) {
 }
 
 #[test]
-fn service_times() {
+fn service_times_without_a_mean_are_refused() {
     is_refused(
         || Service::constant(Duration::ZERO),
         "mean service time is zero",
@@ -31,6 +31,7 @@ fn service_times() {
         "exponent of a Pareto distribution is 1",
     );
     is_refused(|| Service::pareto(MS, f64::NAN), "is NaN");
+    is_refused(|| Service::pareto(MS, f64::INFINITY), "is inf");
     is_refused(
         || Service::constant(MS).slow(1.5, 2.0),
         "share of slow jobs is 1.5",
@@ -46,7 +47,7 @@ fn service_times() {
 }
 
 #[test]
-fn sizes() {
+fn counts_of_zero_are_refused() {
     is_refused(|| simulation().servers(0), "there are 0 servers");
     is_refused(|| simulation().clients(0), "there are 0 clients");
     is_refused(|| simulation().seeds(0), "there are 0 seeds");
@@ -61,7 +62,7 @@ fn sizes() {
 }
 
 #[test]
-fn loads_and_speeds() {
+fn loads_and_speeds_out_of_their_range_are_refused() {
     is_refused(|| simulation().load(0.0), "the load is 0");
     is_refused(|| simulation().load(f64::NAN), "the load is NaN");
     is_refused(
@@ -75,4 +76,24 @@ fn loads_and_speeds() {
         "neither may be zero",
     );
     is_refused(|| simulation().correlation(1.1), "the correlation is 1.1");
+}
+
+#[test]
+fn drawn_times_and_runs_that_are_impossible_are_refused() {
+    let run = |service: Service, load| {
+        let simulation = Simulation::new(service).requests(10, 0).load(load).seeds(1);
+        simulation.run("never", |_| Hedged::never(Random))
+    };
+    is_refused(
+        move || run(Service::new("wrong", MS, |_| f64::NAN), 0.5),
+        "a service time of NaN seconds",
+    );
+    is_refused(
+        move || run(Service::new("wrong", MS, |_| -1.0), 0.5),
+        "a service time of -1 seconds",
+    );
+    is_refused(
+        move || run(Service::constant(MS), 1e-18),
+        "longer than 584 years",
+    );
 }

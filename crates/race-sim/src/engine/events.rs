@@ -34,6 +34,10 @@ struct Entry {
 
 impl Events {
     pub(crate) fn insert(&mut self, at: Moment, event: Event) {
+        assert!(
+            at != Moment::NEVER,
+            "the run takes longer than 584 years: raise the load, or make the service times shorter"
+        );
         let key = (at, self.inserted);
         self.inserted += 1;
         self.waiting.push(Reverse(Entry { key, event }));

@@ -97,8 +97,11 @@ impl Job {
 
     /// Keeps a value until the job is over, or until [`release`](Self::release).
     pub(crate) fn hold(&self, value: Box<dyn Any>) {
-        let replaced = self.held.replace(Some(value));
-        drop(replaced);
+        let dropped = match self.is_over() {
+            true => Some(value),
+            false => self.held.replace(Some(value)),
+        };
+        drop(dropped);
     }
 
     /// Drops the value that is held. It can run any code.

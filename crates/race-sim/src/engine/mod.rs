@@ -37,6 +37,7 @@ pub(crate) fn run<C: Client>(
             if let Poll::Ready(Some(())) = requests.poll_next_unpin(cx) {
                 continue;
             }
+            // What losers still do is counted, too.
             if requests.is_empty() && world.is_over() {
                 return Poll::Ready(());
             }

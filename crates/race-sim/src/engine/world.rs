@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Losers, Run, Simulation,
     random::{Purpose, above_zero, stream},
-    run::Record,
+    run::{Record, is_unstable},
     service::seconds,
 };
 
@@ -80,9 +80,11 @@ impl World {
         self.state.borrow().events.next()
     }
 
-    /// Returns whether no more requests arrive.
+    /// Returns whether no more requests arrive and all servers are idle.
     pub(crate) fn is_over(&self) -> bool {
-        self.state.borrow().records.len() == self.simulation.requests
+        let state = self.state.borrow();
+        let is_idle = |server: &Server| server.in_flight() == 0;
+        state.has_all(&self.simulation) && state.servers.iter().all(is_idle)
     }
 
     pub(crate) fn in_flight(&self, server: usize) -> usize {
@@ -116,14 +118,13 @@ impl World {
     fn arrive(&self, now: Moment) -> u64 {
         let mut state = self.state.borrow_mut();
         let number = state.records.len();
-        let worked = state.servers.iter().map(|server| server.worked(now)).sum();
         if number == self.simulation.warm_up {
-            state.warm = (now, worked);
+            state.warm = (now, state.worked(now));
         }
-        state.last = (now, worked);
         state.records.push(Record::arrived(now));
-        if number + 1 < self.simulation.requests {
-            state.plan_arrival(&self.simulation, now);
+        match state.has_all(&self.simulation) {
+            true => state.last = (now, state.worked(now)),
+            false => state.plan_arrival(&self.simulation, now),
         }
         number as u64
     }
@@ -151,7 +152,7 @@ impl World {
     pub(crate) fn abandon(&self, job: &Rc<Job>) {
         job.abandon();
         if job.is_over() {
-            // Another one won at the same moment.
+            // It was answered when another one won, or was tied and removed.
             self.state.borrow_mut().records[job.request as usize].wasted += job.took();
         } else if self.simulation.losers == Losers::Cancelled {
             job.release();
@@ -203,7 +204,7 @@ impl World {
         };
         let mut state = self.state.borrow_mut();
         state.servers[server].slow_down(periods.factor);
-        let lasts = exponential(&mut state.periods[server], periods.last);
+        let lasts = exponential(&mut state.periods[server], periods.length);
         state.events.insert(now + lasts, Event::Recover { server });
     }
 
@@ -225,12 +226,23 @@ impl World {
         } else {
             0.0
         };
+        let is_unstable = is_unstable(&state.records);
         let records = state.records.split_off(self.simulation.warm_up);
-        Run::new(records, utilisation)
+        Run::new(records, utilisation, is_unstable)
     }
 }
 
 impl State {
+    /// Returns whether all requests have arrived.
+    fn has_all(&self, simulation: &Simulation) -> bool {
+        self.records.len() == simulation.requests
+    }
+
+    /// Returns how long all servers have worked.
+    fn worked(&self, now: Moment) -> Duration {
+        self.servers.iter().map(|server| server.worked(now)).sum()
+    }
+
     fn plan_arrival(&mut self, simulation: &Simulation, now: Moment) {
         let units = -above_zero(&mut self.arrivals).ln();
         self.events
@@ -239,9 +251,9 @@ impl State {
 
     fn plan_slow_period(&mut self, simulation: &Simulation, server: usize, now: Moment) {
         // If these events did not end, a request that is never answered would not be noticed.
-        let is_over = self.records.len() == simulation.requests;
-        if let Some(periods) = simulation.slow_periods.filter(|_| !is_over) {
-            let pause = exponential(&mut self.periods[server], periods.every);
+        let has_all = self.has_all(simulation);
+        if let Some(periods) = simulation.slow_periods.filter(|_| !has_all) {
+            let pause = exponential(&mut self.periods[server], periods.pause);
             self.events.insert(now + pause, Event::SlowDown { server });
         }
     }

@@ -69,7 +69,7 @@ impl FromStr for Client {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once('@');
-        let (policy, place) = parts.ok_or("it is a policy and a route, such as extra:5@two")?;
+        let (policy, place) = parts.ok_or("expected POLICY@ROUTE, such as extra:5@two")?;
         let parts: Vec<_> = policy.split(':').collect();
         let policy = match parts[..] {
             ["never"] => Policy::Never,
@@ -82,7 +82,7 @@ impl FromStr for Client {
             ["tied"] => Policy::Tied,
             _ => {
                 return Err(format!(
-                    "{policy:?} is no policy: never, after:DELAY, extra:PERCENT, \
+                    "{policy:?} is not a policy: expected never, after:DELAY, extra:PERCENT, \
                      percentile:PERCENTILE:PERCENT or tied"
                 ));
             }
@@ -91,7 +91,11 @@ impl FromStr for Client {
             "random" => Place::Random,
             "two" => Place::Two,
             "reported" => Place::Reported,
-            _ => return Err(format!("{place:?} is no route: random, two or reported")),
+            _ => {
+                return Err(format!(
+                    "{place:?} is not a route: expected random, two or reported"
+                ));
+            }
         };
         let name = text.to_owned();
         Ok(Self {

@@ -26,6 +26,9 @@ has in flight there), and `reported` (the same by the attempts of all clients).
 SERVICE is `constant:1ms`, `exponential:1ms`, `lognormal:1ms:500us` (mean and standard deviation) or
 `pareto:1ms:1.5` (mean and exponent).";
 
+/// With fewer requests a chart shows nothing.
+const LEAST_DRAWN: usize = 1_000;
+
 /// Compares ways to hedge requests, by simulation.
 #[derive(Parser, Debug)]
 #[command(version, after_help = CLIENTS)]
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> io::Result<()> {
+    check(options)?;
     let simulation = simulation(options);
     println!("{}", Report::HEAD);
     let mut reports = Vec::new();
@@ -104,6 +108,22 @@ fn run(options: &Options) -> io::Result<()> {
     let title = format!("{} servers, load {}", options.servers, options.load);
     let written = fs::write(file, chart(&title, &reports));
     written.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
+}
+
+/// Checks what no option shows alone.
+fn check(options: &Options) -> io::Result<()> {
+    let problem = match options.slow_servers {
+        Some((slow, _)) if slow > options.servers => format!(
+            "--slow-servers has {slow} servers, and --servers only {}",
+            options.servers
+        ),
+        _ if options.svg.is_some() && options.requests < LEAST_DRAWN => format!(
+            "--requests is {}: a chart needs at least {LEAST_DRAWN}",
+            options.requests
+        ),
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 
 fn simulation(options: &Options) -> Simulation {
@@ -124,8 +144,8 @@ fn simulation(options: &Options) -> Simulation {
     if let Some((count, factor)) = options.slow_servers {
         simulation = simulation.slow_servers(count, factor);
     }
-    if let Some((every, last, factor)) = options.slow_periods {
-        simulation = simulation.slow_periods(every, last, factor);
+    if let Some((pause, length, factor)) = options.slow_periods {
+        simulation = simulation.slow_periods(pause, length, factor);
     }
     simulation
 }

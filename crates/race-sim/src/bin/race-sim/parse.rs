@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 pub(crate) fn count(text: &str) -> Result<usize, String> {
-    let count = text.parse().map_err(|_| "it is a whole number above 0")?;
-    match count {
-        0 => Err("it is a whole number above 0".into()),
-        count => Ok(count),
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a whole number above 0".into()),
+        Ok(count) => Ok(count),
     }
 }
 
@@ -34,7 +33,11 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = humantime::parse_duration(text);
-    let duration = duration.map_err(|_| format!("{text:?} is no duration, such as 10ms"))?;
+    duration.map_err(|error| format!("{text:?} is not a duration, such as 10ms: {error}"))
+}
+
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
     match duration.is_zero() {
         true => Err(format!("{text} is not above 0")),
         false => Ok(duration),
@@ -44,22 +47,22 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 /// Parses a share and a factor, such as 0.02x15.
 pub(crate) fn slow(text: &str) -> Result<(f64, f64), String> {
     let parts = text.split_once('x');
-    let (part, factor) = parts.ok_or("it is a share and a factor, such as 0.02x15")?;
+    let (part, factor) = parts.ok_or("expected SHARExFACTOR, such as 0.02x15")?;
     Ok((share(part)?, positive(factor)?))
 }
 
 /// Parses a number of servers and a factor, such as 2x6.
 pub(crate) fn slow_servers(text: &str) -> Result<(usize, f64), String> {
     let parts = text.split_once('x');
-    let (servers, factor) = parts.ok_or("it is a number of servers and a factor, such as 2x6")?;
+    let (servers, factor) = parts.ok_or("expected SERVERSxFACTOR, such as 2x6")?;
     Ok((count(servers)?, positive(factor)?))
 }
 
 /// Parses a mean pause, a mean length and a factor, such as 10s:1s:5.
 pub(crate) fn periods(text: &str) -> Result<(Duration, Duration, f64), String> {
     let parts: Vec<_> = text.split(':').collect();
-    let [every, last, factor] = parts[..] else {
-        return Err("it has three parts, such as 10s:1s:5".into());
+    let [pause, length, factor] = parts[..] else {
+        return Err("expected PAUSE:LENGTH:FACTOR, such as 10s:1s:5".into());
     };
-    Ok((duration(every)?, duration(last)?, positive(factor)?))
+    Ok((time(pause)?, time(length)?, positive(factor)?))
 }
