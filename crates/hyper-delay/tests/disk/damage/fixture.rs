@@ -225,7 +225,7 @@ fn ask(wire: &mut Wire, requests: &[Value], kind: &str) {
         wire.send(&lines.concat()).unwrap();
         let mut replies = 0;
         while replies < requests.len() {
-            for reply in wire.receive(PATIENCE).unwrap() {
+            for reply in some(wire) {
                 assert_eq!(text(&reply, "kind"), kind, "{reply}");
                 replies += 1;
             }
@@ -254,7 +254,7 @@ fn load(server: &Server, run: usize, expected: &mut Expected) {
         }
         let mut answered = BTreeSet::new();
         while answered.len() < names.len() {
-            for message in consumer.receive(PATIENCE).unwrap() {
+            for message in some(&mut consumer) {
                 if text(&message, "kind") != "delivery" {
                     continue;
                 }
@@ -267,7 +267,8 @@ fn load(server: &Server, run: usize, expected: &mut Expected) {
             }
         }
         // The consumer's requests take effect in order, so the pong comes after its answers.
-        wait_for(&mut consumer, &json!({"kind": "ping"}), "pong");
+        reply(&mut consumer, &json!({"kind": "ping"}), "pong");
+        leave(consumer, wire);
         names
     };
     if run > 0 {
@@ -324,7 +325,7 @@ fn expiring(wire: &mut Wire, names: &[Name]) -> Vec<Name> {
     let mut taken = Vec::new();
     let mut replies = 0;
     while replies < names.len() {
-        for reply in wire.receive(PATIENCE).unwrap() {
+        for reply in some(wire) {
             replies += 1;
             if text(&reply, "kind") == "ack" {
                 taken.push(name(&reply));
@@ -342,7 +343,7 @@ fn see_gone(wire: &mut Wire, (route, id): &Name) {
     let get = line(&json!({"kind": "get", "route_key": route, "id": id}));
     loop {
         wire.send(&get).unwrap();
-        let reply = wire.receive(PATIENCE).unwrap().pop().unwrap();
+        let reply = some(wire).pop().unwrap();
         if reply["found"] == false {
             return;
         }
@@ -382,12 +383,41 @@ fn journals(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn wait_for(wire: &mut Wire, request: &Value, kind: &str) {
+/// Sends a request and returns the reply of this kind. What comes before it is dropped.
+fn reply(wire: &mut Wire, request: &Value, kind: &str) -> Value {
     wire.send(&line(request)).unwrap();
     loop {
-        let replies = wire.receive(PATIENCE).unwrap();
-        if replies.iter().any(|reply| text(reply, "kind") == kind) {
+        let mut replies = some(wire).into_iter();
+        if let Some(reply) = replies.find(|reply| text(reply, "kind") == kind) {
+            return reply;
+        }
+    }
+}
+
+/// The next messages, at least one.
+fn some(wire: &mut Wire) -> Vec<Value> {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        let messages = wire.receive(PATIENCE).unwrap();
+        if !messages.is_empty() {
+            return messages;
+        }
+    }
+    panic!("nothing came within {PATIENCE:?}");
+}
+
+/// Closes the connection of a consumer, and waits until the server delivers nothing to it any more:
+/// such deliveries would have failed.
+fn leave(consumer: Wire, wire: &mut Wire) {
+    drop(consumer);
+    let begun = Instant::now();
+    loop {
+        let stats = reply(wire, &json!({"kind": "stats"}), "stats");
+        let routes = stats["routes"].as_array().unwrap();
+        if routes.iter().all(|route| route["consumers"] == 0) {
             return;
         }
+        assert!(begun.elapsed() < PATIENCE, "{stats}");
+        thread::sleep(Duration::from_millis(5));
     }
 }
