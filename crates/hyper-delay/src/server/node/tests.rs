@@ -205,7 +205,7 @@ async fn a_task_is_delivered_by_another_node_than_the_one_that_took_it() {
                 (&delivery["id"], &delivery["payload_base64"]),
                 (&"x".into(), &"aGk=".into())
             );
-            assert!(consumer.removes(&delivery), "{delivery}");
+            acks(&mut consumer, &delivery);
         }
     })
     .await;
@@ -251,7 +251,7 @@ async fn every_node_reads_what_was_acknowledged_on_another() {
             let stats = insist(peer, r#"{"kind":"stats","route_key":"flight"}"#);
             assert_eq!(stats["in_flight"], 1, "{stats}");
         }
-        assert!(peers[0].removes(&delivery));
+        acks(&mut peers[0], &delivery);
         let task = insist(
             &mut peers[2],
             r#"{"kind":"get","route_key":"flight","id":"y"}"#,
@@ -283,8 +283,7 @@ async fn tasks_and_deliveries_survive_the_end_of_a_node() {
         for _ in routes() {
             let delivery = consumer.delivery();
             assert_eq!(delivery["id"], "before");
-            let acked = insist(&mut consumer, &echo_confirm(&delivery));
-            assert_eq!(acked["removed"], true, "{acked}");
+            acks(&mut consumer, &delivery);
         }
         for route in routes() {
             insist(&mut consumer, &schedule(&route, "after", 0));
@@ -293,13 +292,25 @@ async fn tasks_and_deliveries_survive_the_end_of_a_node() {
                 (&delivery["id"], &delivery["attempt"]),
                 (&"after".into(), &1.into())
             );
-            insist(&mut consumer, &echo_confirm(&delivery));
+            acks(&mut consumer, &delivery);
         }
     })
     .await;
     nodes.stop_all().await;
 }
 
-fn echo_confirm(delivery: &serde_json::Value) -> String {
-    testkit::request::echo_with("ack", delivery, r#""confirm":true"#)
+/// Acknowledges a delivery and asserts that this has removed the task. An ack without a leader may
+/// have been executed all the same, and the repeated one then finds nothing.
+fn acks(peer: &mut Peer, delivery: &serde_json::Value) {
+    let ack = testkit::request::echo_with("ack", delivery, r#""confirm":true"#);
+    let first = peer.ask(&ack);
+    if first["code"] == "unavailable" {
+        assert_eq!(insist(peer, &ack)["kind"], "acked");
+    } else {
+        assert_eq!(
+            (&first["kind"], &first["removed"]),
+            (&"acked".into(), &true.into()),
+            "{first}"
+        );
+    }
 }
