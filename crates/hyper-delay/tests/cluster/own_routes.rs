@@ -53,7 +53,7 @@ fn tasks_of_a_client_are_orphaned_at_no_node_until_it_is_gone() {
     let mut client = Line::connect(address(0)).expect("the node listens");
     let fire_at = now() + 86_400_000;
     let schedule = json!({"kind": "schedule", "id": "task", "fire_at": fire_at});
-    let is_scheduled = |reply: &Value| reply["kind"] == "scheduled";
+    let is_scheduled = |reply: &Value| reply["kind"] == "ack";
     let scheduled = repeat(&mut client, &schedule, is_scheduled);
     let route = scheduled["route_key"].as_str().expect("it has a route");
     let (stats, dead) = (
