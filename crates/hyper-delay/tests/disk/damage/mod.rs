@@ -4,6 +4,7 @@
 //! 50 cuts and deletions for each kind of file, a number draws that many flips; `HYPER_DELAY_SEED`
 //! repeats a run.
 
+mod exchange;
 mod fault;
 mod fixture;
 mod judge;
