@@ -9,8 +9,7 @@ const SIZE: (u32, u32) = (900, 520);
 /// The share at which the curves begin.
 const HALF: f64 = 0.5;
 
-/// Colours that are told apart with any kind of colour vision (Okabe and Ito, *Color Universal
-/// Design*, 2008).
+/// A palette for every kind of colour vision (Okabe and Ito, *Color Universal Design*, 2008).
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
     RGBColor(213, 94, 0),

@@ -5,7 +5,8 @@ use std::{
 
 use tower_service::Service;
 
-/// Where the attempts of a request go: to copies of one service, or to [`Replicas`].
+/// Where the attempts of a request go: to copies of one service, to [`Replicas`], to the `Balanced`
+/// of `race-balance`, or where an implementation of your own sends them.
 ///
 /// [`Replicas`]: crate::Replicas
 pub trait Backends<Req>: Clone {

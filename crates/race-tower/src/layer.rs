@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use race_core::{Budget, CatchUp, OnFailure};
 use tower_layer::Layer;
 
-use crate::{CloneRequests, Copies, Hedge, Replicas};
+use crate::{CloneRequests, Copies, Hedge};
 
 /// Races attempts of a request: if a service does not answer within the delay, or fails, the
 /// request is sent again, and the first good answer wins. The other attempts are dropped at once.
@@ -196,9 +196,10 @@ impl<T, D, R, O> GenericHedgeLayer<T, D, R, O> {
         }
     }
 
-    /// Hedges over replicas: each attempt goes to another one.
-    pub fn over<S>(self, replicas: Replicas<S>) -> Hedge<Replicas<S>, T, D, R, O> {
-        Hedge::new(replicas, self)
+    /// Hedges over several services, such as [`Replicas`](crate::Replicas) or the `Balanced` of
+    /// `race-balance`: each attempt goes to another one.
+    pub fn over<B>(self, backends: B) -> Hedge<B, T, D, R, O> {
+        Hedge::new(backends, self)
     }
 }
 

@@ -53,6 +53,7 @@ mod attempt;
 mod backends;
 mod counters;
 mod error;
+mod first_ready;
 mod future;
 mod layer;
 #[cfg(feature = "metrics")]
@@ -68,6 +69,7 @@ pub use race_core;
 pub use backends::{Backends, Copies};
 pub use counters::{HedgeCounters, HedgeCounts};
 pub use error::HedgeError;
+pub use first_ready::FirstReady;
 pub use future::HedgeFuture;
 pub use layer::GenericHedgeLayer;
 #[cfg(feature = "metrics")]

@@ -1,5 +1,5 @@
 use std::{
-    fmt, mem,
+    fmt,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +9,7 @@ use std::{
 
 use tower_service::Service;
 
-use crate::Backends;
+use crate::{Backends, FirstReady};
 
 /// Equal services, such as one for each server. Each attempt of a request goes to another one, and
 /// each request begins with the next one.
@@ -41,14 +41,12 @@ struct All<S> {
     turn: AtomicUsize,
 }
 
-/// One of the [`Replicas`]: the first that is ready, from a position on.
+/// One of the [`Replicas`]: the first that is ready, tried from a position on.
 pub struct Replica<S> {
     all: Arc<All<S>>,
     from: usize,
-    /// Those whose readiness is awaited, by position, in the order of the turn. If one is ready, it
-    /// is alone.
-    polled: Vec<(usize, S)>,
-    is_ready: bool,
+    /// By position.
+    service: FirstReady<usize, S>,
 }
 
 impl<S: Clone> Replicas<S> {
@@ -80,8 +78,7 @@ impl<S> Replicas<S> {
         Replica {
             all: self.all.clone(),
             from: from % self.all.count,
-            polled: Vec::new(),
-            is_ready: false,
+            service: FirstReady::new(),
         }
     }
 }
@@ -117,9 +114,9 @@ impl<Req, S: Service<Req> + Clone> Backends<Req> for Replicas<S> {
     }
 
     fn take_ready(&mut self) -> Replica<S> {
-        let first = self.first.take().filter(|first| first.is_ready);
+        let first = self.first.take().filter(|first| first.service.is_ready());
         let first = first.expect("`call` comes after `poll_ready` returned `Ready`");
-        self.next = first.polled[0].0 + 1;
+        self.next = first.service.key().map_or(0, |position| position + 1);
         first
     }
 
@@ -136,40 +133,16 @@ impl<Req, S: Service<Req> + Clone> Service<Req> for Replica<S> {
     type Future = S::Future;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.is_ready = false;
-        let mut awaited = mem::take(&mut self.polled);
-        let mut failed = None;
-        for offset in 0..self.all.count {
-            let position = (self.from + offset) % self.all.count;
-            let known = awaited.iter().position(|(it, _)| *it == position);
-            let mut service = match known {
-                Some(known) => awaited.swap_remove(known).1,
-                None => self.all.service(position),
-            };
-            match service.poll_ready(cx) {
-                Poll::Ready(Ok(())) => {
-                    self.polled.clear();
-                    self.polled.push((position, service));
-                    self.is_ready = true;
-                    return Poll::Ready(Ok(()));
-                }
-                Poll::Ready(Err(error)) => failed = Some(error),
-                Poll::Pending => self.polled.push((position, service)),
-            }
-        }
-        match failed {
-            Some(error) if self.polled.is_empty() => Poll::Ready(Err(error)),
-            _ => Poll::Pending,
-        }
+        let (all, from) = (&self.all, self.from);
+        let mut turn = (0..all.count).map(|offset| (from + offset) % all.count);
+        self.service.poll_ready(cx, |tried| {
+            let position = turn.find(|position| !tried.contains(position))?;
+            Some((position, all.service(position)))
+        })
     }
 
     fn call(&mut self, request: Req) -> S::Future {
-        assert!(
-            self.is_ready,
-            "`call` comes after `poll_ready` returned `Ready`"
-        );
-        self.is_ready = false;
-        let (_, mut service) = self.polled.remove(0);
+        let (_, mut service) = self.service.take();
         service.call(request)
     }
 }
@@ -186,7 +159,7 @@ impl<S> fmt::Debug for Replica<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Replica")
             .field("from", &self.from)
-            .field("is_ready", &self.is_ready)
+            .field("service", &self.service)
             .finish_non_exhaustive()
     }
 }

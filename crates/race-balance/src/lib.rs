@@ -1,0 +1,63 @@
+//! Chooses where each attempt of a race goes: to the better of two random endpoints, by learnt
+//! latency times attempts in flight.
+//!
+//! ```
+//! use std::{io, time::Duration};
+//! use race_balance::Balance;
+//! use race_thread::Race;
+//!
+//! async fn fetch(host: &str) -> io::Result<String> {
+//!     Ok(format!("the answer of {host}"))
+//! }
+//!
+//! // Share one among all requests to a service.
+//! let balance = Balance::new(["one.example", "two.example", "three.example"]);
+//!
+//! let targets = balance.targets();
+//! let attempt = |_| targets.try_run(|host| async move { fetch(host).await });
+//! let race = Race::from_fn(Duration::from_millis(50), attempt).max_attempts(2);
+//! let won = pollster::block_on(race.first_ok())?;
+//! assert!(won.output.starts_with("the answer of "));
+//! # Ok::<(), race_core::RaceError<usize, io::Error>>(())
+//! ```
+//!
+//! - A [`Balance`] has the endpoints of a service, with their learnt latencies and the attempts in
+//!   flight.
+//! - [`Targets`] are the endpoints of one race: no attempt goes where an earlier one went.
+//! - A [`Lease`] is an attempt in flight. It is part of the attempt's future, so a cancelled attempt
+//!   no longer counts.
+//! - `Balanced` (feature `tower`) is for the layers of `race-tower`.
+//!
+//! # Which endpoint
+//!
+//! For each attempt two endpoints are drawn, and the one with the lower *latency × (attempts in
+//! flight + 1)* is chosen (Mitzenmacher, *The Power of Two Choices in Randomized Load Balancing*,
+//! IEEE TPDS 12(10), 2001). The latency is an exponentially weighted moving average that rises to a
+//! longer sample at once (Peak EWMA, from Twitter's Finagle). A cancelled attempt that ran longer
+//! than the average raises it, too. The older a latency is, the closer it is drawn to that of the
+//! other endpoint: an endpoint that was slow is tried again, and is not mistaken for the fastest.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod endpoint;
+mod estimate;
+mod monotonic;
+
+mod balance;
+#[cfg(feature = "tower")]
+mod balanced;
+mod lease;
+mod targets;
+
+pub use race_core;
+
+pub use balance::{Balance, Load, NoEndpoints};
+#[cfg(feature = "tower")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tower")))]
+pub use balanced::{Balanced, BalancedService, Slot};
+pub use lease::{Lease, Leased};
+pub use monotonic::Monotonic;
+pub use targets::Targets;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
