@@ -22,6 +22,7 @@ mod observers;
 mod on_failure;
 mod one_waker;
 mod option_order;
+mod overrun;
 mod panics;
 mod peers;
 mod polling;

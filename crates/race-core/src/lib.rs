@@ -49,7 +49,7 @@
 //! | feature | adds |
 //! | --- | --- |
 //! | `alloc` | [`Race`], [`Attempts`]; quorums, budgets and observers; attempts with handles |
-//! | `std` | jitter without a seed |
+//! | `std` | jitter without a seed; with `alloc`, `Overrun` |
 //! | `tracing` | `Traced`, an observer that emits spans and events |
 //! | `coarsetime` | `CoarseClock`, cheap to read, for observers; needs `std` |
 //! | `portable-atomic` | atomics for targets without compare-and-swap; for `alloc` |
@@ -137,6 +137,10 @@ pub use {
     policy::{Budget, Charge},
     race::{Heap, OneWaker, Race},
 };
+
+#[cfg(all(feature = "alloc", feature = "std"))]
+#[cfg_attr(docsrs, doc(cfg(all(feature = "alloc", feature = "std"))))]
+pub use observe::{AttemptGuard, Overrun, RaceOverrun};
 
 #[cfg(feature = "coarsetime")]
 #[cfg_attr(docsrs, doc(cfg(feature = "coarsetime")))]

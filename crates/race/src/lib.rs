@@ -150,6 +150,9 @@ pub use race_core::conformance;
 #[cfg(feature = "adaptive")]
 #[cfg_attr(docsrs, doc(cfg(feature = "adaptive")))]
 pub use race_core::{Adaptive, Gain, Percentile};
+#[cfg(feature = "std")]
+#[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+pub use race_core::{AttemptGuard, Overrun, RaceOverrun};
 pub use race_core::{
     AttemptHandle, Attempts, Backoff, BoxedRaceError, Budget, CatchUp, Cause, Clock, Counters,
     Counts, Decision, Event, EventKind, Failed, Failure, First, GenericRace, GenericRaceError,

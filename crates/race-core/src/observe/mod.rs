@@ -13,6 +13,8 @@ mod counts;
 mod observed;
 #[cfg(feature = "alloc")]
 mod observer;
+#[cfg(all(feature = "alloc", feature = "std"))]
+mod overrun;
 #[cfg(feature = "alloc")]
 mod staircase;
 #[cfg(feature = "tracing")]
@@ -23,6 +25,8 @@ pub use event::{Cause, Event, EventKind, Refusal};
 
 #[cfg(feature = "coarsetime")]
 pub use coarse_clock::CoarseClock;
+#[cfg(all(feature = "alloc", feature = "std"))]
+pub use overrun::{AttemptGuard, Overrun, RaceOverrun};
 #[cfg(feature = "tracing")]
 pub use traced::Traced;
 #[cfg(feature = "alloc")]
