@@ -36,6 +36,9 @@
 //! longer sample at once (Peak EWMA, from Twitter's Finagle). A cancelled attempt that ran longer
 //! than the average raises it, too. The older a latency is, the closer it is drawn to that of the
 //! other endpoint: an endpoint that was slow is tried again, and is not mistaken for the fastest.
+//!
+//! Servers need not help. Where they report their queues, there are better rules: C3 (L. Suresh et
+//! al., NSDI 2015) and Prequal (B. Wydrowski et al., NSDI 2024).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod endpoint;

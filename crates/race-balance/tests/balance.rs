@@ -3,8 +3,8 @@
 use std::{future::pending, panic, task::Poll, time::Duration};
 
 use futures::{FutureExt as _, poll};
-use race_balance::{Balance, Load, NoEndpoints, Targets};
-use race_core::{Race, RaceError, VirtualClock};
+use race_balance::{Balance, Load, NoEndpoints};
+use race_core::{Race, VirtualClock};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -293,92 +293,6 @@ fn balance_without_endpoints_is_refused() {
         *message,
         "`Balance` has no endpoints: it needs at least one"
     );
-}
-
-/// Races up to three attempts that never end, for 100 ms, and returns when they started.
-fn started(clock: &VirtualClock, targets: &Targets<usize, VirtualClock>, fails: bool) -> Vec<u128> {
-    let starts = std::cell::RefCell::new(Vec::new());
-    let began = clock.elapsed();
-    let run = async {
-        let attempt = |index| {
-            starts
-                .borrow_mut()
-                .push((clock.elapsed() - began).as_millis());
-            targets.try_run(move |_| async move {
-                match fails && index == 0 {
-                    true => Err(()),
-                    false => pending().await,
-                }
-            })
-        };
-        let race = Race::from_fn_with(clock.timer(), 40 * MS, attempt)
-            .max_attempts(3)
-            .gate(targets.gate())
-            .deadline(100 * MS);
-        let lost: Result<race_core::Won<usize, ()>, RaceError<usize, ()>> = race.first_ok().await;
-        assert!(lost.is_err());
-    };
-    clock.run(run).expect("its deadline passes");
-    starts.into_inner()
-}
-
-/// Holds this many attempts at each of two endpoints of which only the first is fast.
-fn busy(
-    clock: &VirtualClock,
-    balance: &Balance<usize, VirtualClock>,
-    counts: [usize; 2],
-) -> Vec<race_balance::Lease<usize, VirtualClock>> {
-    learn(clock, balance, &[MS, 1_000_000 * MS]);
-    let mut busy = Vec::new();
-    while in_flight(balance) != counts {
-        let targets = balance.targets();
-        for lease in [targets.pick(), targets.pick()] {
-            let endpoint = *lease.endpoint();
-            if in_flight(balance)[endpoint] <= counts[endpoint] {
-                busy.push(lease);
-            }
-        }
-    }
-    busy
-}
-
-#[test]
-fn gate_lets_a_hedge_go_only_where_at_most_a_quarter_is_in_flight() {
-    let clock = VirtualClock::new();
-    // With the first attempt, there is one more at the first endpoint.
-    for (counts, starts) in [
-        ([0, 0], vec![0, 40]),
-        ([0, 1], vec![0]),
-        ([2, 1], vec![0]),
-        ([3, 1], vec![0, 40]),
-        ([6, 2], vec![0]),
-        ([7, 2], vec![0, 40]),
-    ] {
-        let balance = balance::<2>(&clock).decay(Duration::from_secs(1_000_000));
-        let _busy = busy(&clock, &balance, counts);
-        assert_eq!(
-            started(&clock, &balance.targets(), false),
-            starts,
-            "{counts:?}"
-        );
-    }
-}
-
-#[test]
-fn gate_compares_with_the_first_endpoint_also_when_attempts_go_round() {
-    let clock = VirtualClock::new();
-    let balance = balance::<2>(&clock).decay(Duration::from_secs(1_000_000));
-    // The third attempt would go to the first endpoint, which has more than a quarter.
-    let _busy = busy(&clock, &balance, [20, 0]);
-    assert_eq!(started(&clock, &balance.targets(), false), [0, 40]);
-}
-
-#[test]
-fn gate_does_not_delay_an_attempt_after_a_failure() {
-    let clock = VirtualClock::new();
-    let balance = balance::<2>(&clock);
-    let _busy: Vec<_> = (0..10).map(|_| balance.targets().pick()).collect();
-    assert_eq!(started(&clock, &balance.targets(), true), [0, 0]);
 }
 
 #[tokio::test]
