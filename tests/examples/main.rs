@@ -10,6 +10,7 @@ mod hedge;
 mod interleave;
 mod no_runtime;
 mod quorum;
+mod stop_work;
 
 use testkit::{
     example::{run, start},
