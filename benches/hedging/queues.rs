@@ -3,7 +3,7 @@ use std::{sync::Arc, time::Duration};
 use race::Adaptive;
 use race_sim::{Hedged, Losers, Random, Report, Service, Simulation, TwoChoices};
 
-use crate::report::Report as Gates;
+use crate::{figures::Figures, report::Report as Gates};
 
 const REQUESTS: usize = 400_000;
 const MS: Duration = Duration::from_millis(1);
@@ -21,7 +21,7 @@ fn five_percent() -> Arc<Adaptive> {
 }
 
 /// Hedges under load, where each attempt makes others wait.
-pub(crate) fn run(gates: &mut Gates) {
+pub(crate) fn run(gates: &mut Gates, figures: &Figures) {
     println!("Queues: 16 servers, exponential, mean 1 ms, 2 % 15 times slower; 9 x {REQUESTS}; ms");
     println!("{}", Report::HEAD);
     let at_80 = simulation(0.8);
@@ -54,6 +54,8 @@ pub(crate) fn run(gates: &mut Gates) {
         });
         println!("{row}{mark}");
     }
+    let title = "16 servers with queues, load 0.8";
+    figures.draw("queues", title, &[never, on, cancelled, two, both, tied]);
     let at_30 = simulation(0.3);
     println!(
         "{}",
@@ -68,14 +70,14 @@ pub(crate) fn run(gates: &mut Gates) {
         })
     );
     println!();
-    bound(gates);
+    bound(gates, figures);
     correlation();
     thresholds(gates);
 }
 
 /// The load stays within the target while latencies rise: without a budget, nearly every request
 /// outlasts a delay that was learnt before, and the copies are what makes it slow.
-fn bound(gates: &mut Gates) {
+fn bound(gates: &mut Gates, figures: &Figures) {
     println!("The bound: load 0.9, two choices, losers run on; ms");
     println!("{}", Report::HEAD);
     let simulation = simulation(0.9).losers(Losers::RunOn);
@@ -92,6 +94,8 @@ fn bound(gates: &mut Gates) {
     println!("{bounded}{mark}");
     println!("{unbounded}");
     println!();
+    let title = "Losers run on, load 0.9, two choices";
+    figures.draw("bound", title, &[never, bounded, unbounded]);
 }
 
 /// How much of the gain is left if the attempts of a request are slow together.

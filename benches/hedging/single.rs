@@ -1,6 +1,10 @@
+use std::{sync::Arc, time::Duration};
+
 use race::Adaptive;
+use race_sim::{Hedged, Random, Service, Simulation};
 
 use crate::{
+    figures::Figures,
     report::{Report, percentile},
     requests::{serve, serve_adaptive},
     shapes::SHAPES,
@@ -17,7 +21,7 @@ const BEST: [[f64; 2]; 4] = [[55.8, 48.8], [43.8, 42.0], [15.8, 13.1], [342.0, 2
 
 /// One hedge, in a share of the races, by `Adaptive::percentile` ("single"), beside all that
 /// outlast the delay, by `Adaptive::extra_load` ("all").
-pub(crate) fn run(report: &mut Report) {
+pub(crate) fn run(report: &mut Report, figures: &Figures) {
     println!("A percentile, by SingleR: {REQUESTS} requests; ms");
     println!(
         "{:<22} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6}",
@@ -59,4 +63,25 @@ pub(crate) fn run(report: &mut Report) {
         }
     }
     println!();
+    tails(figures);
+}
+
+/// Draws the tails with 1 % of copies. The servers are so many that hardly a request waits.
+fn tails(figures: &Figures) {
+    if !figures.are_wanted() {
+        return;
+    }
+    let service = Service::pareto(Duration::from_millis(3), 1.5);
+    let simulation = Simulation::new(service).servers(1_000).load(0.01);
+    let simulation = simulation.requests(REQUESTS, LEARNING);
+    let never = simulation.run("never", |_| Hedged::never(Random));
+    let all = simulation.run("extra_load(1.0)", |_| {
+        Hedged::new(Arc::new(Adaptive::extra_load(1.0)), Random)
+    });
+    let single = simulation.run("percentile(99.0).extra_load(1.0)", |setup| {
+        let adaptive = Adaptive::percentile(99.0).extra_load(1.0);
+        Hedged::new(Arc::new(adaptive.seed(setup.seed())), Random)
+    });
+    let title = "1 % of copies, Pareto(1.5) from 1 ms";
+    figures.draw("percentile", title, &[never, all, single]);
 }
