@@ -49,7 +49,9 @@ pub struct Simulation {
     seeds: usize,
 }
 
-/// What becomes of an attempt whose reply is dropped.
+/// What happens to an attempt whose reply is dropped. It decides whether copies help under load
+/// (N. B. Shah, K. Lee and K. Ramchandran, *When Do Redundant Requests Reduce Latency?*, Allerton
+/// 2013).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Losers {
@@ -197,7 +199,8 @@ impl Simulation {
 
     /// Sets the correlation between the attempts of a request in the slowness of [`Service::slow`]:
     /// the share of the requests of which all attempts are slow or none. The attempts of the others
-    /// are slow each by its own chance.
+    /// are slow each by its own chance. At 0 servers are slow, at 1 requests are slow; the S&X model
+    /// has both (K. Gardner, M. Harchol-Balter and A. Scheller-Wolf, MASCOTS 2016).
     ///
     /// # Panics
     ///

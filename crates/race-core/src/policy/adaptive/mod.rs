@@ -36,7 +36,8 @@ pub use attach::{AdaptiveBudget, AdaptiveDelay, SharedAdaptive, TimedBy};
 pub use gain::Gain;
 pub use percentile::Percentile;
 
-/// A learnt delay: the next attempt starts when the previous one is slower than most attempts were.
+/// A learnt delay: the next attempt starts when the previous one is slower than most attempts were
+/// (hedged requests: J. Dean and L. A. Barroso, *The Tail at Scale*, CACM 56(2), 2013).
 ///
 /// It is the policy of a race: `Race::of(&adaptive, attempts)`. Races share it by reference or in
 /// an `Arc`. Use one for each kind of request with similar latencies.
@@ -72,18 +73,21 @@ pub use percentile::Percentile;
 /// # The budget
 ///
 /// When latencies rise, nearly every race outlasts the learnt delay, and hedging all of them would
-/// double the load. So an `Adaptive` charges its hedges to a [`Budget`] of its own: the target
-/// share of the races, rounded up to a thousandth, with savings of 100 attempts. Replace it by
-/// another [`budget`](Self::budget), or race [`without_budget`](Self::without_budget).
+/// double the load, even after the cause is gone (N. Bronson et al., *Metastable Failures in
+/// Distributed Systems*, HotOS 2021). So an `Adaptive` charges its hedges to a [`Budget`] of its
+/// own: the target share of the races, rounded up to a thousandth, with savings of 100 attempts.
+/// Replace it by another [`budget`](Self::budget), or race
+/// [`without_budget`](Self::without_budget).
 ///
 /// # What it learns from
 ///
 /// Every attempt, whatever its index; with a [`percentile`](Self::percentile), hedges are kept apart
 /// from the others. An attempt that won or finished took as long as it took, and one that committed
-/// took until then. An attempt that was cancelled or timed out would have taken longer than it ran. A failed attempt says nothing about how long a success takes and is left
-/// out. From these samples the Kaplan-Meier estimator (Journal of the American Statistical
-/// Association 53(282), 1958) gives the share of attempts that take longer than any given time; the
-/// delay is the shortest that few enough exceed.
+/// took until then. An attempt that was cancelled or timed out would have taken longer than it ran.
+/// A failed attempt says nothing about how long a success takes and is left out. From these samples
+/// the Kaplan-Meier estimator (Journal of the American Statistical Association 53(282), 1958) gives
+/// the share of attempts that take longer than any given time; the delay is the shortest that few
+/// enough exceed.
 ///
 /// If the slowest attempts were all cancelled, so that their times are unknown, the delay is the
 /// longest time seen. A shorter delay would be exceeded too often. Races then wait longer and see
@@ -105,10 +109,10 @@ pub use percentile::Percentile;
 /// # Costs
 ///
 /// 48 kB, whatever it is fed; more with a [`percentile`](Self::percentile). Recording a sample is
-/// two atomic additions without a lock. From time to time (after each sample at first, later 16 times while the memory is filled once) the
-/// recording thread also computes the delay, in some tens of microseconds; no other thread waits
-/// for it. It has no clock and no true randomness: the same events in the same order give the same
-/// delays and draws.
+/// two atomic additions without a lock. From time to time (after each sample at first, later 16
+/// times while the memory is filled once) the recording thread also computes the delay, in some tens
+/// of microseconds; no other thread waits for it. It has no clock and no true randomness: the same
+/// events in the same order give the same delays and draws.
 ///
 /// # Changes of latency
 ///
