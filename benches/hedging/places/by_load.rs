@@ -40,7 +40,7 @@ impl<S: Load + Service<Request, Response = (), Error = Infallible>> ByLoad<S> {
             service_fn(answer)
         };
         let clock = TokioClock::new();
-        let services = (0..setup.servers()).map(server).map(measured).collect();
+        let services = clock.enter(|| (0..setup.servers()).map(server).map(measured).collect());
         Self {
             services: RefCell::new(services),
             policy,

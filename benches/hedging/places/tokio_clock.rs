@@ -25,6 +25,12 @@ impl TokioClock {
         }
     }
 
+    /// Calls code that reads the clock of tokio.
+    pub(super) fn enter<T>(&self, code: impl FnOnce() -> T) -> T {
+        let _entered = self.runtime.enter();
+        code()
+    }
+
     /// Polls a future in the runtime, whose clock shows the time of the other one.
     pub(super) async fn following<F: Future>(
         &self,
