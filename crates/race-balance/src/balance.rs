@@ -44,7 +44,8 @@ pub(crate) struct Settings {
 #[non_exhaustive]
 pub struct Load {
     /// The learnt latency, however old it is. `None` before the first attempt has ended; cancelled
-    /// attempts raise it.
+    /// attempts raise it, and a failed one sets it to at least
+    /// [`failure_penalty`](Balance::failure_penalty).
     pub latency: Option<Duration>,
     /// The number of attempts in flight.
     pub in_flight: usize,
@@ -106,6 +107,10 @@ impl<E, C: Clock> Balance<E, C> {
 
     /// Sets the latency that a failed attempt counts as, if it took less, so that an endpoint that
     /// fails at once does not look fast. See [`Lease::try_run`](crate::Lease::try_run).
+    ///
+    /// A failure outweighs latencies for about one [`decay`](Self::decay). If all endpoints fail now
+    /// and then, choose a penalty of a few times the usual latency: with a much longer one, slow and
+    /// fast endpoints look alike.
     #[must_use]
     pub fn failure_penalty(mut self, penalty: Duration) -> Self {
         self.settings.failure_penalty = penalty;
