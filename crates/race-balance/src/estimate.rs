@@ -11,8 +11,9 @@ const FORGOTTEN: f64 = 0.05;
 pub(crate) struct Estimate {
     /// The average in nanoseconds, and the time of the last update.
     average: Option<(f64, Moment)>,
-    /// Before the first sample: how long cancelled attempts ran, in nanoseconds.
-    at_least: f64,
+    /// Before the first sample: how long cancelled attempts ran, in nanoseconds, and the time of
+    /// the last update. It fades to zero, so that the endpoint is tried again.
+    at_least: Option<(f64, Moment)>,
 }
 
 /// An estimate at a moment, in nanoseconds.
@@ -33,8 +34,18 @@ impl Estimate {
             Some((average, weight)) if weight >= FORGOTTEN => Latency::Known { average, weight },
             Some(_) => Latency::Unknown { at_least: 0.0 },
             None => Latency::Unknown {
-                at_least: self.at_least,
+                at_least: self.at_least_at(now, decay),
             },
+        }
+    }
+
+    fn at_least_at(&self, now: Moment, decay: Duration) -> f64 {
+        let Some((at_least, at)) = self.at_least else {
+            return 0.0;
+        };
+        match weight(now.since(at), decay) {
+            weight if weight >= FORGOTTEN => at_least * weight,
+            _ => 0.0,
         }
     }
 
@@ -62,7 +73,10 @@ impl Estimate {
     pub(crate) fn add_cancelled(&mut self, elapsed: Duration, now: Moment, decay: Duration) {
         let elapsed = nanos(elapsed);
         match self.average {
-            None => self.at_least = elapsed.max(self.at_least),
+            None => {
+                let at_least = self.at_least_at(now, decay).max(elapsed);
+                self.at_least = Some((at_least, now));
+            }
             Some((average, at)) => {
                 let old = weight(now.since(at), decay);
                 if elapsed > average || old < FORGOTTEN {
@@ -177,6 +191,13 @@ mod tests {
         estimate.add_cancelled(2 * MS, at(10), DECAY);
         assert_eq!(estimate.average(), None);
         assert_eq!(estimate.at(at(10), DECAY), unknown(3e6));
+        let Latency::Unknown { at_least } = estimate.at(at(110), DECAY) else {
+            panic!("there was no sample");
+        };
+        // 3/e.
+        assert!((at_least / 1e6 - 1.1036).abs() < 1e-4);
+        assert_eq!(estimate.at(at(310), DECAY), unknown(0.0));
+        assert_eq!(estimate.at(at(10), Duration::ZERO), unknown(0.0));
         estimate.add(MS, at(11), DECAY);
         assert_eq!(average(&estimate), 1.0);
     }

@@ -266,6 +266,32 @@ fn slow_endpoint_is_tried_again_although_the_other_is_busy_and_fast() {
 }
 
 #[test]
+fn endpoint_whose_first_attempts_were_all_cancelled_is_tried_again() {
+    for decay in [Duration::ZERO, 100 * MS] {
+        let clock = VirtualClock::new();
+        let balance = balance::<2>(&clock).decay(decay);
+        let targets = balance.targets();
+        let (one, other) = (targets.pick(), targets.pick());
+        let slow = *other.endpoint();
+        clock.advance(5 * MS);
+        one.succeeded();
+        clock.advance(500 * MS);
+        drop(other);
+        let cancelled = clock.elapsed();
+        let tried_again = (0..1_000).find(|_| {
+            let lease = balance.targets().pick();
+            let is_slow = *lease.endpoint() == slow;
+            clock.advance(5 * MS);
+            lease.succeeded();
+            is_slow
+        });
+        assert!(tried_again.is_some(), "{decay:?}");
+        let after = clock.elapsed() - cancelled;
+        assert!(after < 3 * decay + 100 * MS, "{decay:?}: {after:?}");
+    }
+}
+
+#[test]
 fn replace_keeps_the_statistics_of_the_endpoints_that_stay() {
     let clock = VirtualClock::new();
     let balance = balance::<3>(&clock);
