@@ -149,12 +149,16 @@ impl<E, C: Clock> Balance<E, C> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut before = self.endpoints().to_vec();
+        let mut superfluous = Vec::new();
         let kept = |value: E| {
             let same = before.iter().position(|endpoint| endpoint.value == value);
-            same.map_or_else(
-                || Arc::new(Endpoint::new(value)),
-                |same| before.swap_remove(same),
-            )
+            match same {
+                Some(same) => {
+                    superfluous.push(value);
+                    before.swap_remove(same)
+                }
+                None => Arc::new(Endpoint::new(value)),
+            }
         };
         let endpoints: Endpoints<E> = endpoints.into_iter().map(kept).collect();
         if endpoints.is_empty() {
@@ -167,7 +171,7 @@ impl<E, C: Clock> Balance<E, C> {
         let replaced = mem::replace(&mut *current, endpoints);
         // Endpoints are dropped without a lock: that can run any code.
         drop((current, replacing));
-        drop((before, replaced));
+        drop((before, replaced, superfluous));
         Ok(())
     }
 
@@ -182,15 +186,15 @@ impl<E, C: Clock> Balance<E, C> {
         }
     }
 
-    /// Chooses the better of two random endpoints that are not to be avoided, if there are some.
+    /// Chooses the better of two random endpoints that are free. Returns `None` if none is free, or
+    /// if they cease to be meanwhile.
     pub(crate) fn choose<'a>(
         &self,
         endpoints: &'a [Arc<Endpoint<E>>],
-        avoided: &[Arc<Endpoint<E>>],
+        is_free: impl Fn(&Arc<Endpoint<E>>) -> bool,
         now: Moment,
     ) -> Option<&'a Arc<Endpoint<E>>> {
-        let is_free = |it: &&Arc<Endpoint<E>>| !avoided.contains(it);
-        let free = || endpoints.iter().filter(is_free);
+        let free = || endpoints.iter().filter(|endpoint| is_free(endpoint));
         let mut draws = self.draws();
         match free().count() {
             0 => None,

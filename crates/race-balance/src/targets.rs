@@ -87,7 +87,9 @@ impl<E, C: Clock + Clone> Targets<E, C> {
     /// Returns a gate for `Race::gate`, for losers that run on to their end: a hedge starts only at
     /// an endpoint with at most a tenth as many attempts in flight as that of the first attempt,
     /// rounded down. So it starts at an idle endpoint if the first has fewer than ten. If none of
-    /// those that the attempt may go to has room, the gate is asked again after another delay.
+    /// those that the attempt may go to has room, the gate is asked again after another delay. With
+    /// a delay of zero the first refusal is final (see [`Permit::NotNow`]), and with one endpoint
+    /// there is no hedge.
     ///
     /// Without it such hedges make a loaded service slower. If losers are cancelled it is not
     /// needed: they make room. A stricter rule, which needs to know all attempts in flight, hedges
@@ -106,14 +108,13 @@ impl<E, C: Clock + Clone> Targets<E, C> {
                 return Permit::Start;
             }
             let most = state.first.as_ref().map_or(0, |first| first.in_flight()) / ROOM;
-            let is_full = |endpoint: &&Arc<Endpoint<E>>| endpoint.in_flight() > most;
-            let mut avoided: Vec<_> = self.endpoints.iter().filter(is_full).cloned().collect();
-            avoided.extend_from_slice(match state.used.len() < self.endpoints.len() {
-                true => &state.used,
+            let avoided = match state.used.len() < self.endpoints.len() {
+                true => &state.used[..],
                 false => state.last(),
-            });
+            };
+            let has_room = |it: &Arc<Endpoint<E>>| it.in_flight() <= most && !avoided.contains(it);
             let now = self.balance.clock.read();
-            let planned = self.balance.choose(&self.endpoints, &avoided, now);
+            let planned = self.balance.choose(&self.endpoints, has_room, now);
             state.planned = planned.cloned();
             match planned {
                 Some(_) => Permit::Start,
@@ -126,9 +127,9 @@ impl<E, C: Clock + Clone> Targets<E, C> {
     /// was tried, if there are others.
     fn choose(&self, state: &State<E>, tried: &[Arc<Endpoint<E>>]) -> Arc<Endpoint<E>> {
         let now = self.balance.clock.read();
-        let choose = |avoided: &[_]| {
-            let avoided = [avoided, tried].concat();
-            self.balance.choose(&self.endpoints, &avoided, now)
+        let choose = |avoided: &[Arc<Endpoint<E>>]| {
+            let is_free = |it: &Arc<Endpoint<E>>| !avoided.contains(it) && !tried.contains(it);
+            self.balance.choose(&self.endpoints, is_free, now)
         };
         let chosen = choose(&state.used)
             .or_else(|| choose(state.last()))

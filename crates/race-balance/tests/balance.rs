@@ -292,6 +292,29 @@ fn endpoint_whose_first_attempts_were_all_cancelled_is_tried_again() {
 }
 
 #[test]
+fn endpoint_that_is_given_again_is_dropped_without_a_lock() {
+    /// Replaces the endpoints when it is dropped.
+    struct Replacing(Option<Balance<Replacing, VirtualClock>>);
+
+    impl PartialEq for Replacing {
+        fn eq(&self, _: &Self) -> bool {
+            true
+        }
+    }
+
+    impl Drop for Replacing {
+        fn drop(&mut self) {
+            if let Some(balance) = self.0.take() {
+                balance.replace([Replacing(None)]).unwrap();
+            }
+        }
+    }
+
+    let balance = Balance::timed_by(VirtualClock::new(), [Replacing(None)]);
+    balance.replace([Replacing(Some(balance.clone()))]).unwrap();
+}
+
+#[test]
 fn replace_keeps_the_statistics_of_the_endpoints_that_stay() {
     let clock = VirtualClock::new();
     let balance = balance::<3>(&clock);
