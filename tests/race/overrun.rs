@@ -68,11 +68,12 @@ impl Attempt {
     /// Starts its work as a task.
     fn start(
         self,
+        index: usize,
         clock: &VirtualClock,
         tasks: &Tasks,
         of_race: &RaceOverrun<VirtualClock>,
     ) -> impl Future<Output = Result<(), ()>> + use<> {
-        tasks.spawn(of_race.attempt().run(clock.sleep(ms(self.work))));
+        tasks.spawn(of_race.attempt(index).run(clock.sleep(ms(self.work))));
         let latency = clock.sleep(ms(self.latency));
         async move {
             latency.await;
@@ -87,7 +88,7 @@ fn work_of_a_loser_counts_from_the_win_to_its_end() {
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
     let attempts = [Attempt::ok(100, 130), Attempt::ok(20, 20)];
-    let start = |index: usize| attempts[index].start(&clock, &tasks, &of_race);
+    let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
     let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
     let won = tasks
         .beside(&clock, race.max_attempts(2).first_ok())
@@ -110,7 +111,7 @@ fn work_of_the_winner_and_of_a_failure_does_not_count() {
         work: 500,
     };
     let attempts = [failure, Attempt::ok(20, 900)];
-    let start = |index: usize| attempts[index].start(&clock, &tasks, &of_race);
+    let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
     let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
     tasks
         .beside(&clock, race.max_attempts(2).first_ok())
@@ -125,7 +126,7 @@ fn work_that_ended_before_the_win_does_not_count() {
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
     let attempts = [Attempt::ok(100, 30), Attempt::ok(20, 20)];
-    let start = |index: usize| attempts[index].start(&clock, &tasks, &of_race);
+    let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
     let race = Race::from_fn_with(clock.timer(), ms(50), start).observer(of_race.clone());
     tasks
         .beside(&clock, race.max_attempts(2).first_ok())
@@ -140,7 +141,7 @@ fn work_counts_from_the_drop_of_the_race() {
     let clock = VirtualClock::new();
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
-    let guard = of_race.attempt();
+    let guard = of_race.attempt(0);
     let race = Race::of_with(clock.timer(), ms(50), [pending::<()>()]);
     let mut race = race.observer(of_race.clone());
     assert!(race.next().now_or_never().is_none());
@@ -156,7 +157,7 @@ fn observer_that_is_passed_twice_counts_once() {
     let clock = VirtualClock::new();
     let overrun = Overrun::new(clock.clone());
     let of_race = overrun.race();
-    let guard = of_race.attempt();
+    let guard = of_race.attempt(0);
     let race = Race::of_with(clock.timer(), ms(50), [pending::<()>()]);
     let mut race = race.observer(of_race.clone()).observer(of_race.clone());
     assert!(race.next().now_or_never().is_none());
@@ -168,10 +169,29 @@ fn observer_that_is_passed_twice_counts_once() {
 }
 
 #[test]
+fn guards_may_be_missing_and_in_any_order() {
+    let clock = VirtualClock::new();
+    let overrun = Overrun::new(clock.clone());
+    let of_race = overrun.race();
+    // The first attempt has two pieces of work, the second one none, and the third one wins.
+    let winner = of_race.attempt(2);
+    let guards = [of_race.attempt(0), of_race.attempt(0)];
+    let attempt = |index: usize| clock.sleep(ms([1_000, 1_000, 10][index]));
+    let race = Race::from_fn_with(clock.timer(), ms(20), attempt).observer(&of_race);
+    let won = clock.run(race.max_attempts(3).first()).unwrap().unwrap();
+    assert_eq!((won.index, overrun.running()), (2, 2));
+    clock.advance(ms(5));
+    drop(winner);
+    assert_eq!((overrun.running(), overrun.time()), (2, ms(0)));
+    drop(guards);
+    assert_eq!((overrun.running(), overrun.time()), (0, ms(10)));
+}
+
+#[test]
 fn guard_without_a_race_counts_nothing() {
     let clock = VirtualClock::new();
     let overrun = Overrun::new(clock.clone());
-    let guard = overrun.race().attempt();
+    let guard = overrun.race().attempt(0);
     clock.advance(ms(5));
     drop(guard.run(async {}));
     assert_eq!((overrun.running(), overrun.time()), (0, Duration::ZERO));
@@ -196,7 +216,7 @@ fn random_races_count_what_is_left_of_the_work_of_dropped_attempts() {
         let events = Rc::new(RefCell::new(Vec::new()));
         let told = events.clone();
         let of_race = overrun.race();
-        let start = |index: usize| attempts[index].start(&clock, &tasks, &of_race);
+        let start = |index: usize| attempts[index].start(index, &clock, &tasks, &of_race);
         let mut race = Race::from_fn_with(clock.timer(), ms(rng.u64(0..60)), start)
             .max_attempts(attempts.len())
             .observer(of_race.clone())

@@ -21,12 +21,12 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 ///
 /// let of_race = overrun.race();
 /// let mut guards = Vec::new();
-/// let attempts = [100, 20].map(|latency| {
-///     guards.push(of_race.attempt());
-///     clock.sleep(ms(latency))
-/// });
-/// let race = Race::of_with(clock.timer(), ms(50), attempts).observer(of_race);
-/// clock.run(race.first())?;
+/// let attempt = |index: usize| {
+///     guards.push(of_race.attempt(index));
+///     clock.sleep(ms([100, 20][index]))
+/// };
+/// let race = Race::from_fn_with(clock.timer(), ms(50), attempt).observer(&of_race);
+/// clock.run(race.max_attempts(2).first())?;
 /// assert_eq!(overrun.running(), 1);
 ///
 /// // The work of the loser ends 30 ms after the race.
@@ -38,13 +38,28 @@ use crate::{Clock, Event, EventKind, Moment, Observer};
 ///
 /// A task that runs on takes the guard with it. This works with any executor:
 ///
-/// ```ignore
+/// ```
+/// # use std::{io, time::Duration};
+/// # use race_core::{Overrun, Race, VirtualClock};
+/// # struct Task<T>(futures::future::Ready<T>);
+/// # impl<T> Task<T> {
+/// #     async fn join(self) -> Result<T, io::Error> { Ok(self.0.await) }
+/// # }
+/// # fn spawn<F: Future>(task: F) -> Task<F::Output> {
+/// #     Task(futures::future::ready(futures::executor::block_on(task)))
+/// # }
+/// # async fn fetch(index: usize) -> io::Result<usize> { Ok(index) }
+/// # let clock = VirtualClock::new();
+/// # let (timer, delay) = (clock.timer(), Duration::from_millis(50));
+/// # let overrun = Overrun::new(clock.clone());
 /// let of_race = overrun.race();
 /// let attempt = |index| {
-///     let task = tokio::spawn(of_race.attempt().run(fetch(index)));
-///     async { task.await.expect("the attempt does not panic") }
+///     let task = spawn(of_race.attempt(index).run(fetch(index)));
+///     async move { task.join().await? }
 /// };
-/// let race = Race::from_fn(delay, attempt).observer(of_race.clone());
+/// let race = Race::from_fn_with(timer, delay, attempt).observer(&of_race);
+/// # assert_eq!(clock.run(race.max_attempts(2).first_ok())?.unwrap().output, 0);
+/// # Ok::<(), race_core::Deadlock>(())
 /// ```
 #[derive(Clone)]
 pub struct Overrun<C> {
@@ -52,18 +67,19 @@ pub struct Overrun<C> {
     totals: Arc<Mutex<Totals>>,
 }
 
-/// The part of an [`Overrun`] that belongs to one race: an observer. Clones are the same.
+/// The part of an [`Overrun`] that belongs to one race: an observer, like a reference to it. Clones
+/// are the same. Without `.observer(&of_race)` nothing is counted.
 #[derive(Clone)]
 pub struct RaceOverrun<C> {
     all: Overrun<C>,
     attempts: Arc<Mutex<Attempts>>,
 }
 
-/// The work of one attempt of a race: it goes on until this is dropped.
+/// Work of an attempt of a race: it goes on until this is dropped.
 #[must_use = "the work is over when its guard is dropped"]
 pub struct AttemptGuard<C: Clock> {
     of_race: RaceOverrun<C>,
-    index: usize,
+    id: usize,
 }
 
 #[derive(Debug, Default)]
@@ -76,17 +92,17 @@ struct Totals {
 struct Attempts {
     /// How many guards there were.
     begun: usize,
-    /// The work that goes on, by index.
+    /// The work that goes on, by the number of its guard.
     running: BTreeMap<usize, Work>,
     time: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Work {
-    /// The race has the attempt still, or it has ended by itself.
-    Wanted,
-    /// The race dropped the attempt at this time.
-    Overrun(Moment),
+struct Work {
+    /// The index of its attempt.
+    index: usize,
+    /// When the race dropped the attempt. `None` while the race has it, and if it ended by itself.
+    dropped: Option<Moment>,
 }
 
 impl<C: Clock + Clone> Overrun<C> {
@@ -108,14 +124,15 @@ impl<C: Clock + Clone> Overrun<C> {
 }
 
 impl<C> Overrun<C> {
-    /// Returns the sum, over all attempts whose work has ended, of the time between the end of the
-    /// attempt in its race and the end of its work.
+    /// Returns how long work went on after its race had dropped or timed out its attempt: the sum
+    /// over all work that has ended.
     #[must_use]
     pub fn time(&self) -> Duration {
         lock(&self.totals).time
     }
 
-    /// Returns the number of attempts that were dropped and whose work goes on now.
+    /// Returns how much work goes on now although its attempt was dropped or timed out: the number
+    /// of guards.
     #[must_use]
     pub fn running(&self) -> usize {
         lock(&self.totals).running
@@ -123,17 +140,18 @@ impl<C> Overrun<C> {
 }
 
 impl<C: Clock + Clone> RaceOverrun<C> {
-    /// Returns the guard of the next attempt. Call it once for each attempt, in the order in which
-    /// they start.
-    pub fn attempt(&self) -> AttemptGuard<C> {
+    /// Returns a guard for work of the attempt with this index. Call it when the attempt starts. An
+    /// attempt may have several.
+    pub fn attempt(&self, index: usize) -> AttemptGuard<C> {
         let mut attempts = lock(&self.attempts);
-        let index = attempts.begun;
+        let id = attempts.begun;
         attempts.begun += 1;
-        attempts.running.insert(index, Work::Wanted);
+        let dropped = None;
+        attempts.running.insert(id, Work { index, dropped });
         drop(attempts);
         AttemptGuard {
             of_race: self.clone(),
-            index,
+            id,
         }
     }
 }
@@ -151,17 +169,19 @@ impl<C: Clock> RaceOverrun<C> {
     fn dropped(&self, index: usize) {
         let now = self.all.clock.read();
         let mut attempts = lock(&self.attempts);
-        // Without an entry, the work has ended.
-        if let Some(work @ Work::Wanted) = attempts.running.get_mut(&index) {
-            *work = Work::Overrun(now);
-            lock(&self.all.totals).running += 1;
+        for work in attempts.running.values_mut() {
+            if work.index == index && work.dropped.is_none() {
+                work.dropped = Some(now);
+                lock(&self.all.totals).running += 1;
+            }
         }
     }
 
-    fn ended(&self, index: usize) {
+    fn ended(&self, id: usize) {
         let now = self.all.clock.read();
         let mut attempts = lock(&self.attempts);
-        if let Some(Work::Overrun(since)) = attempts.running.remove(&index) {
+        let work = attempts.running.remove(&id);
+        if let Some(since) = work.and_then(|work| work.dropped) {
             let time = now.since(since);
             attempts.time = attempts.time.saturating_add(time);
             let mut totals = lock(&self.all.totals);
@@ -171,11 +191,17 @@ impl<C: Clock> RaceOverrun<C> {
     }
 }
 
-impl<C: Clock> Observer for RaceOverrun<C> {
+impl<C: Clock> Observer for &RaceOverrun<C> {
     fn observe(&mut self, event: Event) {
         if let EventKind::Cancelled | EventKind::TimedOut = event.kind {
             self.dropped(event.index);
         }
+    }
+}
+
+impl<C: Clock> Observer for RaceOverrun<C> {
+    fn observe(&mut self, event: Event) {
+        (&*self).observe(event);
     }
 }
 
@@ -190,7 +216,7 @@ impl<C: Clock> AttemptGuard<C> {
 
 impl<C: Clock> Drop for AttemptGuard<C> {
     fn drop(&mut self) {
-        self.of_race.ended(self.index);
+        self.of_race.ended(self.id);
     }
 }
 
@@ -217,7 +243,7 @@ impl<C> fmt::Debug for RaceOverrun<C> {
 impl<C: Clock> fmt::Debug for AttemptGuard<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttemptGuard")
-            .field("index", &self.index)
+            .field("id", &self.id)
             .finish_non_exhaustive()
     }
 }
