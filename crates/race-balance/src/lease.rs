@@ -47,8 +47,8 @@ impl<E, C: Clock> Lease<E, C> {
     /// Runs the attempt: its latency is recorded when the future resolves. If the future is dropped
     /// before, the attempt counts as cancelled, and if it panics, as failed.
     ///
-    /// If losers run on, put this inside of what runs on, such as a spawned task, so that they
-    /// count as in flight until they end.
+    /// If losers run on, spawn the future that this returns, so that they count as in flight until
+    /// they end.
     pub fn run<F: Future>(self, attempt: F) -> Leased<F, E, C> {
         Leased {
             attempt,

@@ -14,7 +14,7 @@
 //! let balance = Balance::new(["one.example", "two.example", "three.example"]);
 //!
 //! let targets = balance.targets();
-//! let attempt = |_| targets.try_run(|host| async move { fetch(host).await });
+//! let attempt = |_| targets.try_run(fetch);
 //! let race = Race::from_fn(Duration::from_millis(50), attempt).max_attempts(2);
 //! let won = pollster::block_on(race.first_ok())?;
 //! assert!(won.output.starts_with("the answer of "));
@@ -23,7 +23,8 @@
 //!
 //! - A [`Balance`] has the endpoints of a service, with their learnt latencies and the attempts in
 //!   flight.
-//! - [`Targets`] are the endpoints of one race: no attempt goes where an earlier one went.
+//! - [`Targets`] are the endpoints of one race: no attempt goes where an earlier one went, while
+//!   there are others. Set `max_attempts`: targets have no end.
 //! - A [`Lease`] is an attempt in flight. It is part of the attempt's future, so a cancelled attempt
 //!   no longer counts.
 //! - `Balanced` (feature `tower`) is for the layers of `race-tower`.

@@ -49,8 +49,8 @@ impl<E, C: Clock + Clone> Targets<E, C> {
     /// Runs the next attempt at an endpoint. Its latency is learnt when the future resolves; if the
     /// future is dropped before, the attempt counts as cancelled.
     ///
-    /// If losers run on, put the future inside of what runs on, such as a spawned task, so that
-    /// they count as in flight until they end.
+    /// If losers run on, spawn the future that this returns, so that they count as in flight until
+    /// they end.
     pub fn run<F: Future>(&self, attempt: impl FnOnce(E) -> F) -> Leased<F, E, C>
     where
         E: Clone,

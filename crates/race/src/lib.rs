@@ -175,3 +175,7 @@ mod chinese {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/async-std.md")]
 mod coming_from_async_std {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/hedging.md")]
+mod hedging {}
