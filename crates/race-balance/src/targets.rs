@@ -8,8 +8,8 @@ use race_core::{Cause, Clock, Permit, RaceState};
 use crate::{Balance, Lease, Leased, Monotonic, balance::Endpoints, endpoint::Endpoint};
 
 /// Where losers run on, a hedge starts at an endpoint with at most a tenth of the attempts of the
-/// first one. With a quarter, hedges make the median 1.3 times as long at a load of 0.9, and gain
-/// no more (`cargo bench --bench hedging`, "Room").
+/// first one. With a quarter, hedges made the median 1.3 times as long at a load of 0.9, and gained
+/// no more: see "Room" in `benches/README.md`.
 const ROOM: usize = 10;
 
 /// The endpoints of the attempts of one race: each attempt goes to another one. Clones are the same
