@@ -35,7 +35,7 @@ pub(crate) fn run() -> Outcome {
 
 /// The script that starts a cluster. It needs etcd.
 fn cluster() -> Outcome {
-    Step::cargo("build --locked --quiet -p hyper-delay --features cluster").run()?;
+    Step::cargo("build --locked --quiet -p hyper-delay").run()?;
     let program = workspace::target()?.join("debug/hyper-delay");
     let example = Step::new("examples/cluster/run").env("HYPER_DELAY", program);
     example.run_within(CLUSTER_LIMIT)

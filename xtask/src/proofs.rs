@@ -85,7 +85,7 @@ pub(crate) fn faults() -> Outcome {
 
 /// Simulated histories of clusters, and faults in clusters of processes.
 pub(crate) fn clusters() -> Outcome {
-    let test = "test --locked --release -p hyper-delay --features cluster";
+    let test = "test --locked --release -p hyper-delay";
     Step::cargo(&format!("{test} --lib no_history_breaks_a_promise"))
         .env("CLUSTER_SEEDS", "300000")
         .run()?;

@@ -5,8 +5,9 @@
 //! `hyper-delay` adds a command line. `PROTOCOL.md` specifies the protocol, `CONFIGURATION.md` the
 //! configuration.
 //!
-//! The default feature `cli` is the command line. A program that embeds the server can turn it off
-//! with `default-features = false`, and compiles fewer dependencies.
+//! The default features are `cli`, the command line, and `cluster`, several nodes that keep the same
+//! tasks. A program that embeds the server can turn them off with `default-features = false`, and
+//! compiles fewer dependencies.
 //!
 //! ```text
 //! connection ──line──▶ protocol ──▶ scheduler ──job──▶ committer ──▶ ledger ──▶ store

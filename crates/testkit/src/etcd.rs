@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{PATIENCE, process};
+use crate::{PATIENCE, http, process};
 
 /// The processes of an etcd cluster on this machine. They are killed when it is dropped.
 #[derive(Debug)]
@@ -58,7 +58,30 @@ fn metrics(address: SocketAddr) -> io::Result<String> {
     Ok(text)
 }
 
+/// Makes it an error that etcd is not installed.
+const REQUIRE: &str = "HYPER_DELAY_REQUIRE_ETCD";
+
 impl Etcd {
+    /// Whether `etcd` is installed. Prints a note if it is not.
+    ///
+    /// # Panics
+    ///
+    /// If it is not, and `HYPER_DELAY_REQUIRE_ETCD` is set.
+    #[must_use]
+    pub fn is_installed() -> bool {
+        let mut version = Command::new("etcd");
+        version.arg("--version").stdout(Stdio::null());
+        let is_there = version.status().is_ok_and(|status| status.success());
+        if !is_there {
+            assert!(
+                std::env::var_os(REQUIRE).is_none(),
+                "{REQUIRE} is set, and etcd does not run: install Debian's package etcd-server"
+            );
+            println!("NOTE: nothing is proved here: etcd is not installed");
+        }
+        is_there
+    }
+
     /// Starts a cluster whose files are in `folder`, with further arguments. Clients use `scheme`.
     #[must_use]
     #[track_caller]
@@ -139,6 +162,28 @@ impl Etcd {
             }
         }
         true
+    }
+
+    /// Requires users from now on, and creates one that has rights below `/hd/`.
+    pub fn require_users(&self, name: &str, password: &str) {
+        // Base64 of `/hd/`, and of `/hd0`, the first key after those below it.
+        let rights = r#"{"permType":"READWRITE","key":"L2hkLw==","range_end":"L2hkMA=="}"#;
+        for (path, body) in [
+            ("user/add", r#"{"name":"root","password":"root"}"#.into()),
+            ("role/add", r#"{"name":"root"}"#.into()),
+            ("user/grant", r#"{"user":"root","role":"root"}"#.into()),
+            (
+                "user/add",
+                format!(r#"{{"name":{name:?},"password":{password:?}}}"#),
+            ),
+            ("role/add", r#"{"name":"hd"}"#.into()),
+            ("role/grant", format!(r#"{{"name":"hd","perm":{rights}}}"#)),
+            ("user/grant", format!(r#"{{"user":{name:?},"role":"hd"}}"#)),
+            ("enable", "{}".into()),
+        ] {
+            let answer = http::post(self.members[0].address, &format!("/v3/auth/{path}"), &body);
+            assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        }
     }
 
     /// The URLs for clients.

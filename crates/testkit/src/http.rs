@@ -43,6 +43,18 @@ pub fn get_with(address: SocketAddr, path: &str, headers: &str) -> Answer {
     ask(address, &format!("{head}connection: close\r\n\r\n"))
 }
 
+/// Posts a body to a path on a connection of its own.
+#[must_use]
+#[track_caller]
+pub fn post(address: SocketAddr, path: &str, body: &str) -> Answer {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {length}");
+    ask(
+        address,
+        &format!("{head}\r\nconnection: close\r\n\r\n{body}"),
+    )
+}
+
 /// Sends bytes on a connection of its own, and reads the answer.
 #[must_use]
 #[track_caller]

@@ -1,7 +1,7 @@
 //! What a cluster costs: the journal alone in etcd, a single server, and three nodes with three
 //! members of etcd, in turn. All processes and the load are on this machine.
 //!
-//! `cargo bench -p hyper-delay --features cluster --bench cluster` takes two minutes; `-- journal`
+//! `cargo bench -p hyper-delay --bench cluster` takes two minutes; `-- journal`
 //! measures the journal alone. `-- sustain 600` puts a full load on the cluster for 600 seconds and
 //! shows the memory of all processes.
 
@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
     let Some(words) = testkit::bench::words() else {
-        println!("run it with: cargo bench -p hyper-delay --features cluster --bench cluster");
+        println!("run it with: cargo bench -p hyper-delay --bench cluster");
         return Ok(());
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -50,6 +50,9 @@ fn route(number: usize) -> String {
 
 #[test]
 fn faults_break_no_promise() {
+    if !testkit::Etcd::is_installed() {
+        return;
+    }
     with_or_without_mounts(faults_break_nothing);
 }
 

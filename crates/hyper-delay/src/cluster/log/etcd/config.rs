@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, path::PathBuf, time::Duration};
 
-use etcd_client::{Certificate, ConnectOptions, Identity, TlsOptions};
+use hyper_delay_etcd::{Options, Tls};
 
 /// How etcd is reached.
 #[derive(Debug, Clone)]
@@ -84,20 +84,15 @@ impl EtcdConfig {
     /// # Errors
     ///
     /// If the configuration cannot be used.
-    pub(super) fn connections(&self) -> Result<Vec<(String, ConnectOptions)>, EtcdConfigError> {
+    pub(super) fn connections(&self) -> Result<Vec<(String, Options)>, EtcdConfigError> {
         if self.endpoints.is_empty() {
             return Err(EtcdConfigError::NoEndpoint);
         }
-        let mut plain = ConnectOptions::new()
-            .with_require_leader(true)
-            .with_connect_timeout(self.lease / 4);
+        let mut plain = Options::new().connect_timeout(self.lease / 4);
         if let Some(user) = &self.user {
-            // A token of etcd ends after five minutes without a request.
-            plain = plain
-                .with_user(&user.name, &user.password)
-                .with_auto_token_refresh(true);
+            plain = plain.user(&user.name, &user.password);
         }
-        let secure = plain.clone().with_tls(self.tls_options()?);
+        let secure = plain.clone().tls(self.files()?);
         let has_files = self.tls.ca.is_some() || self.tls.client.is_some();
         let connection = |endpoint: &String| {
             let url: Option<axum::http::Uri> = endpoint.parse().ok();
@@ -113,22 +108,22 @@ impl EtcdConfig {
         self.endpoints.iter().map(connection).collect()
     }
 
-    fn tls_options(&self) -> Result<TlsOptions, EtcdConfigError> {
+    /// Reads the files of TLS.
+    fn files(&self) -> Result<Tls, EtcdConfigError> {
         let read = |file: &PathBuf| {
             fs::read(file).map_err(|source| EtcdConfigError::File {
                 file: file.clone(),
                 source,
             })
         };
-        let mut options = match &self.tls.ca {
-            Some(ca) => TlsOptions::new().ca_certificate(Certificate::from_pem(read(ca)?)),
-            None => TlsOptions::new().with_enabled_roots(),
-        };
-        if let Some(client) = &self.tls.client {
-            let identity = Identity::from_pem(read(&client.cert)?, read(&client.key)?);
-            options = options.identity(identity);
+        let mut tls = Tls::new();
+        if let Some(ca) = &self.tls.ca {
+            tls = tls.ca(read(ca)?);
         }
-        Ok(options)
+        if let Some(client) = &self.tls.client {
+            tls = tls.identity(read(&client.cert)?, read(&client.key)?);
+        }
+        Ok(tls)
     }
 }
 

@@ -8,22 +8,17 @@ use std::{
     time::Duration,
 };
 
-use etcd_client::{Client, ConnectOptions};
+use hyper_delay_etcd::{Client, Error, Options};
 use tokio::{sync::SetOnce, time::timeout};
-
-use super::error::innermost;
 
 /// One member of etcd, and the connection to it, which all calls share.
 ///
 /// With a user, a connection begins with an authentication, which costs etcd about 50 ms of
 /// computing. So only one connection is made at a time, in a task of its own: a call that is given
 /// up does not end it.
-///
-/// The client's own balancing over several members is not used: it sends requests to a member that
-/// has stopped, and waits.
 pub(super) struct Endpoint {
     url: Arc<str>,
-    options: ConnectOptions,
+    options: Options,
     /// A connection that takes longer than this is made anew.
     patience: Duration,
     present: Mutex<Option<Arc<Connection>>>,
@@ -40,8 +35,8 @@ struct Connection {
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum NotConnected {
     /// etcd refused it, or could not be reached.
-    #[error("{}", innermost(.0))]
-    Client(Arc<etcd_client::Error>),
+    #[error(transparent)]
+    Client(Arc<Error>),
     /// etcd does not answer.
     #[error("no connection in {0:?}")]
     Late(Duration),
@@ -58,7 +53,7 @@ pub(super) struct Call {
 impl Endpoint {
     /// Creates one that is not connected yet. A connection that takes longer than `patience` is
     /// made anew.
-    pub(super) fn new(url: &str, options: ConnectOptions, patience: Duration) -> Self {
+    pub(super) fn new(url: &str, options: Options, patience: Duration) -> Self {
         Self {
             url: url.into(),
             options,
@@ -105,14 +100,14 @@ impl Endpoint {
         let made = connection.clone();
         let (url, options, patience) = (self.url.clone(), self.options.clone(), self.patience);
         tokio::spawn(async move {
-            let connecting = timeout(patience, Client::connect([&*url], Some(options)));
+            let connecting = timeout(patience, Client::connect(&url, options));
             let client = match connecting.await {
                 Ok(client) => client.map_err(|error| NotConnected::Client(error.into())),
                 Err(_) => Err(NotConnected::Late(patience)),
             };
             // Calls that have waited for the connection do not tell that it leads nowhere.
             made.show();
-            made.made.set(client).ok().expect("it is set here only");
+            made.made.set(client).expect("it is set here only");
         });
         connection
     }
@@ -168,7 +163,7 @@ mod tests {
 
     /// Nothing is sent to it: without a user, a connection is made with the first request.
     fn endpoint() -> Endpoint {
-        Endpoint::new("http://127.0.0.1:1", ConnectOptions::new(), PATIENCE)
+        Endpoint::new("http://127.0.0.1:1", Options::new(), PATIENCE)
     }
 
     async fn connected(endpoint: &Endpoint) -> Call {
@@ -217,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn connection_that_could_not_be_made_is_made_anew() {
-        let endpoint = Endpoint::new("no URL", ConnectOptions::new(), PATIENCE);
+        let endpoint = Endpoint::new("no URL", Options::new(), PATIENCE);
         let failed = endpoint.call();
         let waits_too = endpoint.call();
         assert!(share(&failed, &waits_too));

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use etcd_client::Client;
+use hyper_delay_etcd::Client;
 use race_core::{Budget, GenericRaceError, Verdict};
 use race_tokio::Race;
 

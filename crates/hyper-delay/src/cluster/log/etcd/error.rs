@@ -1,8 +1,6 @@
 //! Why etcd has not answered a request.
 
-use std::error::Error;
-
-use etcd_client::KeyValue;
+use hyper_delay_etcd::{Error, KeyValue};
 
 use super::endpoint::NotConnected;
 use crate::cluster::BadShards;
@@ -11,14 +9,11 @@ use crate::cluster::BadShards;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EtcdError {
     /// etcd refused the request, or could not be reached.
-    #[error("{}", innermost(.0))]
-    Client(#[from] etcd_client::Error),
+    #[error(transparent)]
+    Client(#[from] Error),
     /// There is no connection.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
-    /// The answer lacks a part.
-    #[error("the answer lacks {0}: is this etcd 3.4 or later?")]
-    Incomplete(&'static str),
     /// A value that no node writes.
     #[error("etcd's key {key} has the value {value:?}, which no node writes: {cure}")]
     Value {
@@ -57,46 +52,19 @@ impl EtcdError {
     /// Returns whether every member of etcd would answer the same.
     pub(super) const fn is_final(&self) -> bool {
         match self {
-            Self::Client(_) | Self::NotConnected(_) => false,
-            Self::Incomplete(_) | Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
+            Self::Client(error) => matches!(error, Error::Incomplete(_)),
+            Self::NotConnected(_) => false,
+            Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
         }
     }
 
     /// Returns whether the answer has more bytes than the client takes.
     pub(super) fn is_too_large(&self) -> bool {
-        match self {
-            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
-                status.message().contains("message length too large")
-            }
-            _ => false,
-        }
+        matches!(self, Self::Client(error) if error.is_too_large())
     }
 
     /// Returns whether the revision that the request reads is not kept any more.
     pub(super) fn is_compacted(&self) -> bool {
-        match self {
-            Self::Client(etcd_client::Error::GRpcStatus(status)) => {
-                status.message().contains("revision has been compacted")
-            }
-            _ => false,
-        }
+        matches!(self, Self::Client(error) if error.is_compacted())
     }
-}
-
-/// Returns what has gone wrong at the bottom: the errors above it show what is below them a second
-/// time, as code.
-pub(super) fn innermost(error: &etcd_client::Error) -> String {
-    let mut error: &dyn Error = match error {
-        etcd_client::Error::TransportError(error) => error,
-        etcd_client::Error::GRpcStatus(status) => match status.source() {
-            Some(source) => source,
-            None if status.message().is_empty() => return status.code().to_string(),
-            None => return status.message().to_owned(),
-        },
-        other => other,
-    };
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }

@@ -77,7 +77,7 @@ impl Log for Etcd {
         let pace = request::pace(&request);
         let run = |client| {
             let request = request.clone();
-            async move { request::carry_out(client, &request).await }
+            async move { request::carry_out(&client, &request).await }
         };
         let answer = self.endpoints.ask(pace, run).await;
         if let Err(error) = &answer {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use etcd_client::KeyValue;
+use hyper_delay_etcd::KeyValue;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -123,7 +123,7 @@ pub(super) fn leader(kv: &KeyValue) -> Result<Leader, EtcdError> {
             node: node.into(),
             address: address.into(),
         },
-        epoch: kv.mod_revision().cast_unsigned(),
+        epoch: kv.mod_revision(),
         lease: lease(kv, &digits, CURE)?,
     })
 }
@@ -151,7 +151,7 @@ pub(super) fn beat_in(kv: &KeyValue) -> Result<Beat, EtcdError> {
         ..
     } = parse(kv, CURE)?;
     Ok(Beat {
-        revision: kv.mod_revision().cast_unsigned(),
+        revision: kv.mod_revision(),
         lease: lease(kv, &digits, CURE)?,
         ttl: Duration::from_millis(ttl_ms),
     })

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use etcd_client::{Event, EventType, WatchOptions, WatchResponse, WatchStream};
-use tokio::time::{Timeout, timeout};
+use hyper_delay_etcd::{Event, Keys, Watch};
+use tokio::time::timeout;
 
 use super::{
     endpoint::Call,
@@ -16,19 +16,16 @@ use crate::cluster::log::News;
 /// Why a watch has ended.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WatchEnded {
-    /// An error.
+    /// An error, or etcd ended it, for example because it cannot keep up, or has no leader.
     #[error(transparent)]
     Etcd(#[from] EtcdError),
-    /// etcd ended it, for example because it cannot keep up, or has no leader.
-    #[error("etcd ended the watch: {0}")]
-    Canceled(String),
     /// etcd has said nothing, though it was asked.
     #[error("no sign of life in {0:?}")]
     Silent(Duration),
 }
 
-impl From<etcd_client::Error> for WatchEnded {
-    fn from(error: etcd_client::Error) -> Self {
+impl From<hyper_delay_etcd::Error> for WatchEnded {
+    fn from(error: hyper_delay_etcd::Error) -> Self {
         Self::Etcd(error.into())
     }
 }
@@ -46,9 +43,9 @@ pub(super) async fn follow(
     complain: impl Fn(&EtcdError) + Send,
 ) -> WatchEnded {
     match begin(call, patience).await {
-        Ok(mut stream) => loop {
-            match next(&mut stream, patience).await {
-                Ok(response) => news(response.events(), tell, &complain),
+        Ok(mut watch) => loop {
+            match next(&mut watch, patience).await {
+                Ok(events) => news(&events, tell, &complain),
                 Err(ended) => return ended,
             }
         },
@@ -56,49 +53,25 @@ pub(super) async fn follow(
     }
 }
 
-fn within<F: IntoFuture>(patience: Duration, future: F) -> Timeout<F::IntoFuture> {
-    timeout(patience, future)
-}
-
-async fn begin(call: &Call, patience: Duration) -> Result<WatchStream, WatchEnded> {
-    let options = WatchOptions::new().with_prefix().with_fragment();
+async fn begin(call: &Call, patience: Duration) -> Result<Watch, WatchEnded> {
     let begin = async {
         let client = call.client().await.map_err(EtcdError::from)?;
-        let mut watches = client.watch_client();
-        let mut stream = watches.watch(key::ALL, Some(options)).await?;
-        message(&mut stream).await?;
-        Ok(stream)
+        Ok(client.watch(Keys::prefix(key::ALL)).await?)
     };
-    let begun = within(patience, begin).await;
+    let begun = timeout(patience, begin).await;
     begun.unwrap_or(Err(WatchEnded::Silent(patience)))
 }
 
-async fn next(stream: &mut WatchStream, patience: Duration) -> Result<WatchResponse, WatchEnded> {
-    if let Ok(message) = within(patience, message(stream)).await {
-        return message;
+async fn next(watch: &mut Watch, patience: Duration) -> Result<Vec<Event>, WatchEnded> {
+    if let Ok(events) = timeout(patience, watch.next()).await {
+        return Ok(events?);
     }
     let ask = async {
-        stream.request_progress().await?;
-        message(stream).await
+        watch.request_progress().await?;
+        Ok(watch.next().await?)
     };
-    let message = within(patience, ask).await;
-    message.unwrap_or(Err(WatchEnded::Silent(2 * patience)))
-}
-
-/// # Cancel safety
-///
-/// Nothing is lost.
-async fn message(stream: &mut WatchStream) -> Result<WatchResponse, WatchEnded> {
-    match stream.message().await? {
-        Some(message) if message.canceled() => {
-            Err(WatchEnded::Canceled(match message.compact_revision() {
-                0 => message.cancel_reason().to_owned(),
-                revision => format!("it is behind revision {revision}, which is the oldest kept"),
-            }))
-        }
-        Some(message) => Ok(message),
-        None => Err(WatchEnded::Canceled("the connection was closed".into())),
-    }
+    let events = timeout(patience, ask).await;
+    events.unwrap_or(Err(WatchEnded::Silent(2 * patience)))
 }
 
 /// Tells what the events of one response mean: entries of a shard together, if nothing about its
@@ -109,11 +82,11 @@ fn news(events: &[Event], tell: &mut impl FnMut(News), complain: &impl Fn(&EtcdE
     let mut open = BTreeMap::new();
     let mut members_changed = false;
     for event in events {
-        let Some(kv) = event.kv() else { continue };
-        let is_put = event.event_type() == EventType::Put;
+        let kv = event.kv();
+        let is_put = matches!(event, Event::Put(_));
         match Key::parse(kv.key()) {
             Some(Key::Entry(shard, seq)) if is_put => {
-                let entry = (seq, kv.value().into());
+                let entry = (seq, kv.value()[..].into());
                 if let Some(&place) = open.get(&shard)
                     && let Some(News::Entries(_, entries)) = all.get_mut::<usize>(place)
                     && entries.last().is_some_and(|(last, _)| last + 1 == seq)
@@ -129,7 +102,7 @@ fn news(events: &[Event], tell: &mut impl FnMut(News), complain: &impl Fn(&EtcdE
                 match leader {
                     Ok(leader) => {
                         open.remove(&shard);
-                        let revision = kv.mod_revision().cast_unsigned();
+                        let revision = kv.mod_revision();
                         all.push(News::Leader(shard, leader, revision));
                     }
                     Err(error) => complain(&error),

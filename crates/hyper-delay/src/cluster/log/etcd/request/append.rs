@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use etcd_client::{Compare, CompareOp, DeleteOptions, GetOptions, KvClient, Txn, TxnOp};
+use bytes::Bytes;
+use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
 
 use super::Done;
 use crate::cluster::{
@@ -14,37 +15,31 @@ use crate::cluster::{
 /// Sent twice: the second copy finds the bytes of the first. A late copy finds them too, or a later
 /// leadership, or, once they are trimmed, that the entry before them is missing.
 pub(super) async fn append(
-    kv: &mut KvClient,
+    client: &Client,
     fence: Fence,
     seq: u64,
     entry: &Arc<[u8]>,
 ) -> Result<Answer, EtcdError> {
     let (lead, place) = (key::lead(fence.shard), key::entry(fence.shard, seq));
-    let epoch = fence.epoch.cast_signed();
-    let mut compares = vec![
-        Compare::mod_revision(&*lead, CompareOp::Equal, epoch),
-        Compare::version(&*place, CompareOp::Equal, 0),
-    ];
-    // There is no place before the first one, so the comparison must fail: no version is below 0.
-    compares.push(match seq.checked_sub(1) {
-        Some(before) => Compare::version(key::entry(fence.shard, before), CompareOp::Greater, 0),
-        None => Compare::version(&*place, CompareOp::Less, 0),
-    });
-    let keys_only = GetOptions::new().with_keys_only();
+    let follows = match seq.checked_sub(1) {
+        Some(before) => Compare::present(key::entry(fence.shard, before)),
+        // There is no place before the first one, so this must not hold: no version is below 0.
+        None => Compare::version(&*place, Relation::Less, 0),
+    };
     let txn = Txn::new()
-        .when(compares)
-        .and_then([TxnOp::put(&*place, &**entry, None)])
-        .or_else([
-            TxnOp::get(&*place, None),
-            TxnOp::get(&*lead, Some(keys_only)),
-        ]);
-    let mut done = Done::run(kv, txn).await?;
+        .when(Compare::mod_revision(&*lead, Relation::Equal, fence.epoch))
+        .when(Compare::absent(&*place))
+        .when(follows)
+        .then(Put::new(place.clone(), Bytes::copy_from_slice(entry)))
+        .or_else(Get::new(place))
+        .or_else(Get::new(lead).keys_only());
+    let mut done = Done::run(client, txn).await?;
     if done.succeeded {
         return Ok(Answer::Appended(Appended::Done));
     }
     let (there, leads) = (done.read_one()?, done.read_one()?);
     let is_there = there.is_some_and(|there| there.value() == &**entry);
-    let is_led = leads.is_some_and(|leads| leads.mod_revision() == epoch);
+    let is_led = leads.is_some_and(|leads| leads.mod_revision() == fence.epoch);
     Ok(Answer::Appended(match (is_there, is_led) {
         (true, _) => Appended::Done,
         (false, false) => Appended::Fenced,
@@ -57,14 +52,14 @@ pub(super) async fn append(
 /// It names no places where nothing is: until etcd compacts its history, it looks at each key that
 /// was there once.
 pub(super) async fn trim(
-    kv: &mut KvClient,
+    client: &Client,
     shard: ShardId,
     from: u64,
     below: u64,
 ) -> Result<Answer, EtcdError> {
     if from < below {
-        let range = DeleteOptions::new().with_range(key::entry(shard, below));
-        kv.delete(key::entry(shard, from), Some(range)).await?;
+        let places = Keys::range(key::entry(shard, from), key::entry(shard, below));
+        client.delete(Delete::new(places)).await?;
     }
     Ok(Answer::Done)
 }

@@ -1,4 +1,4 @@
-use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Compare, Get, Keys, Txn};
 
 use super::Done;
 use crate::cluster::{
@@ -7,14 +7,14 @@ use crate::cluster::{
 };
 
 /// Changes nothing. A charter that is missing beside other keys of its cluster is an error.
-pub(super) async fn charter(kv: &mut KvClient) -> Result<Option<Charter>, EtcdError> {
+pub(super) async fn charter(client: &Client) -> Result<Option<Charter>, EtcdError> {
     let (from, to) = key::SHARDS;
-    let any = GetOptions::new().with_range(to).with_limit(1);
+    let any = Get::new(Keys::range(from, to)).limit(1).keys_only();
     let txn = Txn::new()
-        .when([Compare::version(key::CHARTER, CompareOp::Greater, 0)])
-        .and_then([TxnOp::get(key::CHARTER, None)])
-        .or_else([TxnOp::get(from, Some(any.with_keys_only()))]);
-    let mut done = Done::run(kv, txn).await?;
+        .when(Compare::present(key::CHARTER))
+        .then(Get::new(key::CHARTER))
+        .or_else(any);
+    let mut done = Done::run(client, txn).await?;
     match (done.succeeded, done.read_one()?) {
         (true, charter) => charter.as_ref().map(value::founded).transpose(),
         (false, None) => Ok(None),

@@ -1,4 +1,5 @@
-use etcd_client::{Compare, CompareOp, KvClient, Txn, TxnOp};
+use bytes::Bytes;
+use hyper_delay_etcd::{Client, Compare, Get, Keys, Put, Txn};
 
 use super::Done;
 use crate::cluster::{
@@ -11,23 +12,21 @@ use crate::cluster::{
 };
 
 /// Sent twice, or late: the second copy finds the cluster of the first, or another one.
-pub(super) async fn found(kv: &mut KvClient, charter: Charter) -> Result<Answer, EtcdError> {
+pub(super) async fn found(client: &Client, charter: Charter) -> Result<Answer, EtcdError> {
     let charter = Charter::new(charter.cluster, charter.shards)?;
-    let mut puts = vec![TxnOp::put(key::CHARTER, value::charter(charter), None)];
-    for shard in (0..charter.shards).map(ShardId) {
+    let journals = (0..charter.shards).map(ShardId).map(|shard| {
         let genesis = replica::genesis(charter, shard).bytes;
-        puts.push(TxnOp::put(key::entry(shard, 0), genesis, None));
-    }
+        Put::new(key::entry(shard, 0), Bytes::copy_from_slice(&genesis))
+    });
     // The journals of a cluster whose charter was deleted must not get a second beginning.
     let (from, to) = key::SHARDS;
     let txn = Txn::new()
-        .when([
-            Compare::version(key::CHARTER, CompareOp::Equal, 0),
-            Compare::version(from, CompareOp::Equal, 0).with_range(to),
-        ])
-        .and_then(puts)
-        .or_else([TxnOp::get(key::CHARTER, None)]);
-    let mut done = Done::run(kv, txn).await?;
+        .when(Compare::absent(key::CHARTER))
+        .when(Compare::absent(Keys::range(from, to)))
+        .then(Put::new(key::CHARTER, value::charter(charter)))
+        .then_all(journals)
+        .or_else(Get::new(key::CHARTER));
+    let mut done = Done::run(client, txn).await?;
     if done.succeeded {
         return Ok(Answer::Founded(charter));
     }

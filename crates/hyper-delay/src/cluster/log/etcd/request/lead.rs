@@ -1,4 +1,4 @@
-use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Compare, Delete, Get, Keys, Put, Relation, Txn};
 
 use super::{Done, lease::is_of};
 use crate::cluster::{
@@ -13,38 +13,36 @@ use crate::cluster::{
 /// leadership after the node has resigned; the node learns of it like of any other, and resigns it
 /// too. One that takes over names an epoch and a heartbeat, which do not come back.
 pub(super) async fn lead(
-    kv: &mut KvClient,
+    client: &Client,
     shard: ShardId,
     lease: LeaseId,
     member: &Member,
     over: Option<&Over>,
 ) -> Result<Answer, EtcdError> {
     let lead = key::lead(shard);
-    let mut compares = is_of(&member.node, lease).to_vec();
     // A key that is absent has revision 0, like the epoch of no leader.
-    let revision = |key: String, revision: u64| {
-        Compare::mod_revision(key, CompareOp::Equal, revision.cast_signed())
-    };
-    compares.push(revision(lead.clone(), over.map_or(0, |over| over.epoch)));
-    if let Some(silence) = over.and_then(|over| over.silence.as_ref()) {
-        compares.push(revision(key::alive(&silence.node), silence.revision));
-    }
-    let all = GetOptions::new().with_prefix();
+    let epoch = over.map_or(0, |over| over.epoch);
+    let silence = over.and_then(|over| over.silence.as_ref());
+    let silent = silence.map(|silence| {
+        let alive = key::alive(&silence.node);
+        Compare::mod_revision(alive, Relation::Equal, silence.revision)
+    });
     let txn = Txn::new()
-        .when(compares)
-        .and_then([
-            TxnOp::put(&*lead, value::lead(member, lease), None),
-            TxnOp::get(key::alive(&member.node), None),
-        ])
-        .or_else([TxnOp::get(&*lead, None), TxnOp::get(key::ALIVE, Some(all))]);
-    let mut done = Done::run(kv, txn).await?;
+        .when_all(is_of(&member.node, lease))
+        .when(Compare::mod_revision(&*lead, Relation::Equal, epoch))
+        .when_all(silent)
+        .then(Put::new(lead.clone(), value::lead(member, lease)))
+        .then(Get::new(key::alive(&member.node)))
+        .or_else(Get::new(lead))
+        .or_else(Get::new(Keys::prefix(key::ALIVE)));
+    let mut done = Done::run(client, txn).await?;
     if done.succeeded {
         let beat = done.read_one()?;
         return Ok(Answer::Leads(Some(Led {
             leader: Leader {
                 member: member.clone(),
                 // The key was written in this revision.
-                epoch: done.revision.cast_unsigned(),
+                epoch: done.revision,
                 lease,
             },
             beat: beat.as_ref().map(value::beat_in).transpose()?,
@@ -56,12 +54,11 @@ pub(super) async fn lead(
 }
 
 /// Sent twice, or late: each leadership has its own revision, so no other one is ended.
-pub(super) async fn resign(kv: &mut KvClient, fence: Fence) -> Result<Answer, EtcdError> {
+pub(super) async fn resign(client: &Client, fence: Fence) -> Result<Answer, EtcdError> {
     let lead = key::lead(fence.shard);
-    let epoch = fence.epoch.cast_signed();
     let txn = Txn::new()
-        .when([Compare::mod_revision(&*lead, CompareOp::Equal, epoch)])
-        .and_then([TxnOp::delete(&*lead, None)]);
-    Done::run(kv, txn).await?;
+        .when(Compare::mod_revision(&*lead, Relation::Equal, fence.epoch))
+        .then(Delete::new(lead));
+    Done::run(client, txn).await?;
     Ok(Answer::Done)
 }

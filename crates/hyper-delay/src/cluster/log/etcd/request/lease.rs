@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_client::{Compare, CompareOp, KvClient, PutOptions, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Compare, Delete, Get, Put, Relation, Txn};
 
 use super::Done;
 use crate::cluster::log::{
@@ -16,8 +16,8 @@ pub(super) fn is_of(node: &str, lease: LeaseId) -> [Compare; 2] {
     let alive = key::alive(node);
     let (before, after) = value::of_lease(lease);
     [
-        Compare::value(&*alive, CompareOp::Greater, before),
-        Compare::value(&*alive, CompareOp::Less, after),
+        Compare::value(&*alive, Relation::Greater, before),
+        Compare::value(&*alive, Relation::Less, after),
     ]
 }
 
@@ -25,19 +25,18 @@ pub(super) fn is_of(node: &str, lease: LeaseId) -> [Compare; 2] {
 /// is gone. If it is to replace none, it can leave a heartbeat after the process has ended; the
 /// next process waits for a lease.
 pub(super) async fn announce(
-    kv: &mut KvClient,
+    client: &Client,
     member: &Member,
     lease: LeaseId,
     ttl: Duration,
     over: u64,
 ) -> Result<Answer, EtcdError> {
     let alive = key::alive(&member.node);
-    let over = over.cast_signed();
     let txn = Txn::new()
-        .when([Compare::mod_revision(&*alive, CompareOp::Equal, over)])
-        .and_then([TxnOp::put(&*alive, value::alive(member, lease, ttl), None)])
-        .or_else([TxnOp::get(&*alive, None)]);
-    let mut done = Done::run(kv, txn).await?;
+        .when(Compare::mod_revision(&*alive, Relation::Equal, over))
+        .then(Put::new(alive.clone(), value::alive(member, lease, ttl)))
+        .or_else(Get::new(alive));
+    let mut done = Done::run(client, txn).await?;
     if done.succeeded {
         return Ok(Answer::Announced(Announced::Done));
     }
@@ -51,29 +50,26 @@ pub(super) async fn announce(
 
 /// Sent twice, or late: the other nodes take the node for dead later.
 pub(super) async fn keep_alive(
-    kv: &mut KvClient,
+    client: &Client,
     node: &str,
     lease: LeaseId,
 ) -> Result<Answer, EtcdError> {
-    let same = PutOptions::new().with_ignore_value();
-    let txn = Txn::new().when(is_of(node, lease)).and_then([TxnOp::put(
-        key::alive(node),
-        "",
-        Some(same),
-    )]);
-    let done = Done::run(kv, txn).await?;
+    let txn = Txn::new()
+        .when_all(is_of(node, lease))
+        .then(Put::touch(key::alive(node)));
+    let done = Done::run(client, txn).await?;
     Ok(Answer::Alive(done.succeeded))
 }
 
 /// Sent twice, or late: only the heartbeat of this lease is removed.
 pub(super) async fn leave(
-    kv: &mut KvClient,
+    client: &Client,
     node: &str,
     lease: LeaseId,
 ) -> Result<Answer, EtcdError> {
     let txn = Txn::new()
-        .when(is_of(node, lease))
-        .and_then([TxnOp::delete(key::alive(node), None)]);
-    Done::run(kv, txn).await?;
+        .when_all(is_of(node, lease))
+        .then(Delete::new(key::alive(node)));
+    Done::run(client, txn).await?;
     Ok(Answer::Done)
 }

@@ -1,4 +1,4 @@
-use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Compare, Get, Keys, Put, Txn};
 
 use super::Done;
 use crate::cluster::log::{
@@ -7,23 +7,21 @@ use crate::cluster::log::{
 };
 
 /// Sent twice: the same is written twice. A late copy makes no node a member.
-pub(super) async fn relocate(kv: &mut KvClient, member: &Member) -> Result<Answer, EtcdError> {
+pub(super) async fn relocate(client: &Client, member: &Member) -> Result<Answer, EtcdError> {
     let node = key::node(&member.node);
     let txn = Txn::new()
-        .when([Compare::version(&*node, CompareOp::Greater, 0)])
-        .and_then([TxnOp::put(&*node, value::reached(member), None)]);
-    Done::run(kv, txn).await?;
+        .when(Compare::present(node.clone()))
+        .then(Put::new(node, value::reached(member)));
+    Done::run(client, txn).await?;
     Ok(Answer::Done)
 }
 
 /// Changes nothing.
-pub(super) async fn members(kv: &mut KvClient) -> Result<Answer, EtcdError> {
-    let all = GetOptions::new().with_prefix();
-    let txn = Txn::new().and_then([
-        TxnOp::get(key::NODES, Some(all.clone())),
-        TxnOp::get(key::ALIVE, Some(all)),
-    ]);
-    let mut done = Done::run(kv, txn).await?;
+pub(super) async fn members(client: &Client) -> Result<Answer, EtcdError> {
+    let txn = Txn::new()
+        .then(Get::new(Keys::prefix(key::NODES)))
+        .then(Get::new(Keys::prefix(key::ALIVE)));
+    let mut done = Done::run(client, txn).await?;
     let (members, alive) = (done.read()?, done.read()?);
     let member = |kv| {
         let member = value::member(kv)?;

@@ -15,7 +15,7 @@ mod membership;
 mod report;
 mod tail;
 
-use etcd_client::{Client, GetResponse, KeyValue, KvClient, Txn, TxnOpResponse, TxnResponse};
+use hyper_delay_etcd::{Client, Error, GetResponse, KeyValue, Txn};
 
 use super::{endpoints::Pace, error::EtcdError};
 use crate::cluster::log::{Answer, Request};
@@ -33,68 +33,61 @@ pub(super) const fn pace(request: &Request) -> Pace {
 }
 
 /// Asks one member of etcd.
-pub(super) async fn carry_out(client: Client, request: &Request) -> Result<Answer, EtcdError> {
-    let mut kv = client.kv_client();
+pub(super) async fn carry_out(client: &Client, request: &Request) -> Result<Answer, EtcdError> {
     match request {
         Request::Announce {
             member,
             lease,
             ttl,
             over,
-        } => lease::announce(&mut kv, member, *lease, *ttl, *over).await,
-        Request::KeepAlive { node, lease } => lease::keep_alive(&mut kv, node, *lease).await,
-        Request::Leave { node, lease } => lease::leave(&mut kv, node, *lease).await,
+        } => lease::announce(client, member, *lease, *ttl, *over).await,
+        Request::KeepAlive { node, lease } => lease::keep_alive(client, node, *lease).await,
+        Request::Leave { node, lease } => lease::leave(client, node, *lease).await,
         Request::Lead {
             shard,
             lease,
             member,
             over,
-        } => lead::lead(&mut kv, *shard, *lease, member, over.as_ref()).await,
-        Request::Resign(fence) => lead::resign(&mut kv, *fence).await,
-        Request::Append { fence, seq, entry } => append::append(&mut kv, *fence, *seq, entry).await,
-        Request::Tail { shard, from, node } => tail::tail(&mut kv, *shard, *from, node).await,
-        Request::First { shard, from } => tail::first(&mut kv, *shard, *from).await,
-        Request::Trim { shard, from, below } => append::trim(&mut kv, *shard, *from, *below).await,
+        } => lead::lead(client, *shard, *lease, member, over.as_ref()).await,
+        Request::Resign(fence) => lead::resign(client, *fence).await,
+        Request::Append { fence, seq, entry } => append::append(client, *fence, *seq, entry).await,
+        Request::Tail { shard, from, node } => tail::tail(client, *shard, *from, node).await,
+        Request::First { shard, from } => tail::first(client, *shard, *from).await,
+        Request::Trim { shard, from, below } => append::trim(client, *shard, *from, *below).await,
         Request::Report {
             shard,
             node,
             lease,
             synced,
-        } => report::report(&mut kv, *shard, node, *lease, *synced).await,
-        Request::Reports(shard) => report::reports(&mut kv, *shard).await,
+        } => report::report(client, *shard, node, *lease, *synced).await,
+        Request::Reports(shard) => report::reports(client, *shard).await,
         #[cfg(any(feature = "cli", feature = "internals", test))]
-        Request::Found(charter) => found::found(&mut kv, *charter).await,
-        Request::Charter => Ok(Answer::Charter(charter::charter(&mut kv).await?)),
+        Request::Found(charter) => found::found(client, *charter).await,
+        Request::Charter => Ok(Answer::Charter(charter::charter(client).await?)),
         #[cfg(any(feature = "cli", test))]
-        Request::Join(member) => membership::join(&mut kv, member).await,
-        Request::Move(member) => members::relocate(&mut kv, member).await,
+        Request::Join(member) => membership::join(client, member).await,
+        Request::Move(member) => members::relocate(client, member).await,
         #[cfg(any(feature = "cli", test))]
-        Request::Remove(node) => membership::remove(&mut kv, node).await,
-        Request::Members => members::members(&mut kv).await,
+        Request::Remove(node) => membership::remove(client, node).await,
+        Request::Members => members::members(client).await,
     }
 }
 
 /// The answer to a transaction: its reads, in order.
 struct Done {
     succeeded: bool,
-    revision: i64,
+    revision: u64,
     reads: std::vec::IntoIter<GetResponse>,
 }
 
 impl Done {
     /// Carries out a transaction.
-    async fn run(kv: &mut KvClient, txn: Txn) -> Result<Self, EtcdError> {
-        let answer: TxnResponse = kv.txn(txn).await?;
-        let header = answer.header().ok_or(EtcdError::Incomplete("a header"))?;
-        let reads = answer.op_responses().into_iter().filter_map(|op| match op {
-            TxnOpResponse::Get(read) => Some(read),
-            _ => None,
-        });
-        let reads: Vec<_> = reads.collect();
+    async fn run(client: &Client, txn: Txn) -> Result<Self, EtcdError> {
+        let answer = client.txn(txn).await?;
         Ok(Self {
             succeeded: answer.succeeded(),
-            revision: header.revision(),
-            reads: reads.into_iter(),
+            revision: answer.revision(),
+            reads: answer.into_reads().into_iter(),
         })
     }
 
@@ -106,8 +99,9 @@ impl Done {
     /// Returns the result of the next read, and how many keys there are without its limit.
     fn read_counted(&mut self) -> Result<(Vec<KeyValue>, u64), EtcdError> {
         let read = self.reads.next();
-        let mut read = read.ok_or(EtcdError::Incomplete("the result of a read"))?;
-        Ok((read.take_kvs(), read.count().cast_unsigned()))
+        let read = read.ok_or(Error::Incomplete("the result of a read"))?;
+        let count = read.count();
+        Ok((read.into_kvs(), count))
     }
 
     /// Returns the result of the next read, which is of one key.

@@ -1,4 +1,4 @@
-use etcd_client::{Compare, CompareOp, GetOptions, KvClient, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Compare, Get, Keys, Put, Txn};
 
 use super::{Done, lease::is_of};
 use crate::cluster::{
@@ -13,24 +13,24 @@ use crate::cluster::{
 /// until the next report, so less is trimmed; one of an earlier process has an earlier lease. A node
 /// that was removed and still runs, or a late copy of its report, finds that it is no member.
 pub(super) async fn report(
-    kv: &mut KvClient,
+    client: &Client,
     shard: ShardId,
     node: &NodeName,
     lease: LeaseId,
     synced: u64,
 ) -> Result<Answer, EtcdError> {
-    let note = TxnOp::put(key::report(shard, node), value::report(synced), None);
-    let [from, to] = is_of(node, lease);
-    let is_member = Compare::version(key::node(node), CompareOp::Greater, 0);
-    let txn = Txn::new().when([from, to, is_member]).and_then([note]);
-    let done = Done::run(kv, txn).await?;
+    let txn = Txn::new()
+        .when_all(is_of(node, lease))
+        .when(Compare::present(key::node(node)))
+        .then(Put::new(key::report(shard, node), value::report(synced)));
+    let done = Done::run(client, txn).await?;
     Ok(Answer::Reported(done.succeeded))
 }
 
 /// Changes nothing.
-pub(super) async fn reports(kv: &mut KvClient, shard: ShardId) -> Result<Answer, EtcdError> {
-    let all = GetOptions::new().with_prefix();
-    let mut read = kv.get(key::reports(shard), Some(all)).await?;
-    let reports: Result<_, EtcdError> = read.take_kvs().iter().map(value::reported).collect();
+pub(super) async fn reports(client: &Client, shard: ShardId) -> Result<Answer, EtcdError> {
+    let all = Get::new(Keys::prefix(key::reports(shard)));
+    let read = client.get(all).await?;
+    let reports: Result<_, EtcdError> = read.kvs().iter().map(value::reported).collect();
     Ok(Answer::Reports(reports?))
 }

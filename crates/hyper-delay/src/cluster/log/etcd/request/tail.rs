@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use etcd_client::{GetOptions, KeyValue, KvClient, Txn, TxnOp};
+use hyper_delay_etcd::{Client, Get, KeyValue, Keys, Txn};
 
 use super::Done;
 use crate::cluster::{
@@ -39,7 +39,7 @@ const MOST_TIME: Duration = Duration::from_millis(100);
 /// order, etcd reads them all. They are counted from the place before `from`, which is there as a
 /// rule: until etcd compacts its history, a count looks at each key that was there once.
 pub(super) async fn tail(
-    kv: &mut KvClient,
+    client: &Client,
     shard: ShardId,
     from: u64,
     node: &NodeName,
@@ -48,21 +48,20 @@ pub(super) async fn tail(
         u64::MAX => key::journal(shard),
         _ => key::entry(shard, from.saturating_sub(1)),
     };
-    let txn = Txn::new().and_then([
-        TxnOp::get(key::lead(shard), None),
-        TxnOp::get(key::ALIVE, Some(GetOptions::new().with_prefix())),
-        TxnOp::get(key::report(shard, node), None),
-        TxnOp::get(place, Some(counted(shard))),
-        TxnOp::get(key::entry(shard, from), Some(part(shard, from, ENTRIES))),
-    ]);
+    let txn = Txn::new()
+        .then(Get::new(key::lead(shard)))
+        .then(Get::new(Keys::prefix(key::ALIVE)))
+        .then(Get::new(key::report(shard, node)))
+        .then(counted(shard, place))
+        .then(part(shard, from, ENTRIES));
     let begun = Instant::now();
-    let mut done = Done::run(kv, txn).await?;
+    let mut done = Done::run(client, txn).await?;
     let (leader, alive, reported) = (done.read_one()?, done.read()?, done.read_one()?);
     let mut counted = done.read_counted()?;
     let mut entries = Entries::default();
     entries.add(done.read()?)?;
     if counted.0.is_empty() {
-        counted = whole(kv, shard, done.revision).await?;
+        counted = whole(client, shard, done.revision).await?;
     }
     let (first, count) = counted;
     let Some(first) = first.first() else {
@@ -79,10 +78,10 @@ pub(super) async fn tail(
             break;
         }
         page = entries.page(page);
-        let part = part(shard, next, page).with_revision(done.revision);
-        let read = kv.get(key::entry(shard, next), Some(part)).await;
+        let part = part(shard, next, page).revision(done.revision);
+        let read = client.get(part).await;
         match read.map_err(EtcdError::from) {
-            Ok(mut read) => entries.add(read.take_kvs())?,
+            Ok(read) => entries.add(read.into_kvs())?,
             Err(error) if error.is_too_large() && page > ENTRIES => entries.largest = usize::MAX,
             // etcd keeps old revisions for a while. What is there is of that moment.
             Err(error) if error.is_compacted() => break,
@@ -103,44 +102,41 @@ pub(super) async fn tail(
     }))
 }
 
-/// Returns the options of a read of the key of one entry, and of the number of all that follow.
-fn counted(shard: ShardId) -> GetOptions {
-    let one = GetOptions::new().with_range(key::journal_end(shard));
-    one.with_limit(1).with_keys_only()
+/// Reads the key of the first entry from a place on, and the number of all from there on.
+fn counted(shard: ShardId, place: String) -> Get {
+    let entries = Keys::range(place, key::journal_end(shard));
+    Get::new(entries).limit(1).keys_only()
 }
 
 /// Returns the key of the first entry of a journal at a revision, and the number of its entries.
 async fn whole(
-    kv: &mut KvClient,
+    client: &Client,
     shard: ShardId,
-    revision: i64,
+    revision: u64,
 ) -> Result<(Vec<KeyValue>, u64), EtcdError> {
-    let options = counted(shard).with_revision(revision);
-    let mut read = kv.get(key::journal(shard), Some(options)).await?;
-    Ok((read.take_kvs(), read.count().cast_unsigned()))
+    let all = counted(shard, key::journal(shard));
+    let read = client.get(all.revision(revision)).await?;
+    let count = read.count();
+    Ok((read.into_kvs(), count))
 }
 
-pub(super) async fn first(
-    kv: &mut KvClient,
-    shard: ShardId,
-    from: u64,
-) -> Result<Answer, EtcdError> {
-    let one = GetOptions::new().with_range(key::journal_end(shard));
-    let one = one.with_limit(1);
-    let mut read = kv.get(key::entry(shard, from), Some(one)).await?;
-    let read = read.take_kvs().pop();
+pub(super) async fn first(client: &Client, shard: ShardId, from: u64) -> Result<Answer, EtcdError> {
+    let entries = Keys::range(key::entry(shard, from), key::journal_end(shard));
+    let read = client.get(Get::new(entries).limit(1)).await?;
+    let read = read.into_kvs().pop();
     let first = read.ok_or_else(|| EtcdError::Missing(key::entry(shard, 0)))?;
     let seq = value::seq(&first)?;
-    Ok(Answer::First(seq, first.into_key_value().1.into()))
+    Ok(Answer::First(seq, first.value()[..].into()))
 }
 
-/// Returns the options of a read of some entries from a place on. It names no places beyond what it
-/// may return: etcd 3.4 looks at all places of a range, whatever its limit is.
-fn part(shard: ShardId, from: u64, entries: u64) -> GetOptions {
-    GetOptions::new().with_range(match from.checked_add(entries) {
+/// Reads some entries from a place on. It names no places beyond what it may return: etcd 3.4 looks
+/// at all places of a range, whatever its limit is.
+fn part(shard: ShardId, from: u64, entries: u64) -> Get {
+    let end = match from.checked_add(entries) {
         Some(end) => key::entry(shard, end),
         None => key::journal_end(shard),
-    })
+    };
+    Get::new(Keys::range(key::entry(shard, from), end))
 }
 
 /// Entries that were read.
@@ -161,10 +157,10 @@ impl Entries {
             {
                 return Err(EtcdError::value(&kv, GAP));
             }
-            let bytes = kv.into_key_value().1;
+            let bytes = kv.value();
             self.bytes += bytes.len();
             self.largest = self.largest.max(bytes.len());
-            self.entries.push((seq, bytes.into()));
+            self.entries.push((seq, bytes[..].into()));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ macro_rules! test {
         $(
             #[tokio::test]
             async fn $fact() {
-                let etcd = Processes::one();
+                let Some(etcd) = Processes::one() else { return };
                 facts::$fact(&etcd.log()).await;
             }
         )*

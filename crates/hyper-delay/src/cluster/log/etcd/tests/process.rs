@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hyper_delay_etcd::{Client, Options};
 use tempfile::TempDir;
 
 use crate::cluster::log::{
@@ -22,23 +23,26 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Starts one etcd.
-    pub(super) fn one() -> Self {
+    /// Starts one etcd. `None`: it is not installed, as for all that start some.
+    pub(super) fn one() -> Option<Self> {
         Self::start(1, &[], "http")
     }
 
     /// Starts a cluster of three.
-    pub(super) fn three() -> Self {
+    pub(super) fn three() -> Option<Self> {
         Self::start(3, &[], "http")
     }
 
     /// Starts a cluster, with further arguments.
-    pub(super) fn start(members: usize, arguments: &[&str], scheme: &str) -> Self {
+    pub(super) fn start(members: usize, arguments: &[&str], scheme: &str) -> Option<Self> {
+        if !testkit::Etcd::is_installed() {
+            return None;
+        }
         let folder = tempfile::tempdir().unwrap();
-        Self {
+        Some(Self {
             etcd: testkit::Etcd::start(folder.path(), members, arguments, scheme),
             _folder: folder,
-        }
+        })
     }
 
     pub(super) fn urls(&self) -> Vec<String> {
@@ -69,9 +73,8 @@ impl Processes {
     pub(super) async fn leader(&self) -> usize {
         self.answers(&self.log()).await;
         for (index, url) in self.urls().iter().enumerate() {
-            let mut client = etcd_client::Client::connect([url], None).await.unwrap();
-            let status = client.status().await.unwrap();
-            if status.leader() == status.header().unwrap().member_id() {
+            let client = Client::connect(url, Options::new()).await.unwrap();
+            if client.status().await.unwrap().is_leader() {
                 return index;
             }
         }
@@ -101,9 +104,13 @@ impl Processes {
     }
 
     /// Returns a client of one member, for what the log does not do.
-    pub(super) async fn client(&self) -> etcd_client::Client {
-        let urls = self.urls();
-        let client = etcd_client::Client::connect(&urls[..1], None);
-        client.await.unwrap()
+    pub(super) async fn client(&self) -> Client {
+        let client = Client::connect(&self.urls()[0], Options::new()).await;
+        client.unwrap()
+    }
+
+    /// Requires users from now on, and creates one.
+    pub(super) fn require_users(&self, name: &str, password: &str) {
+        self.etcd.require_users(name, password);
     }
 }

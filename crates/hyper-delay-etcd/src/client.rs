@@ -1,0 +1,141 @@
+use std::{fmt, sync::Arc};
+
+use crate::{
+    Delete, Error, Get, GetResponse, Keys, Options, Put, Status, Txn, TxnResponse, Watch,
+    auth::{Login, Token},
+    delete::DeleteResponse,
+    put::PutResponse,
+    status::StatusRequest,
+    transport::Transport,
+    txn::TxnReply,
+};
+
+/// A client of one member of etcd. Clones share its connection.
+///
+/// A call has no deadline of its own, and a response of more than 4 MiB is an error.
+///
+/// # Cancel safety
+///
+/// A call that is dropped may still be carried out by etcd.
+#[derive(Clone)]
+pub struct Client {
+    transport: Transport,
+    login: Option<Arc<Login>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Creates a client of the member at `url`, and authenticates its user if it has one. Without
+    /// a user, the connection is made with the first call.
+    ///
+    /// A lost connection is made anew, and a token that etcd does not know any more is replaced,
+    /// by the first call that needs it.
+    ///
+    /// # Errors
+    ///
+    /// If the URL or a certificate cannot be used, or the user cannot be authenticated.
+    pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
+        let transport = Transport::new(&options.endpoint(url)?);
+        let login = match options.user {
+            Some(user) => Some(Arc::new(Login::new(user, &transport).await?)),
+            None => None,
+        };
+        Ok(Self { transport, login })
+    }
+
+    /// Reads keys.
+    ///
+    /// # Errors
+    ///
+    /// If etcd refuses it or does not answer, as for every call.
+    pub async fn get(&self, get: Get) -> Result<GetResponse, Error> {
+        self.unary("/etcdserverpb.KV/Range", get).await
+    }
+
+    /// Writes a key.
+    ///
+    /// # Errors
+    ///
+    /// If etcd refuses it or does not answer: it may be written all the same.
+    pub async fn put(&self, put: Put) -> Result<(), Error> {
+        let PutResponse {} = self.unary("/etcdserverpb.KV/Put", put).await?;
+        Ok(())
+    }
+
+    /// Deletes keys, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// If etcd refuses it or does not answer: they may be deleted all the same.
+    pub async fn delete(&self, delete: Delete) -> Result<u64, Error> {
+        let path = "/etcdserverpb.KV/DeleteRange";
+        let response: DeleteResponse = self.unary(path, delete).await?;
+        Ok(response.deleted)
+    }
+
+    /// Carries out a transaction.
+    ///
+    /// # Errors
+    ///
+    /// If etcd refuses it or does not answer: it may be carried out all the same.
+    pub async fn txn(&self, txn: Txn) -> Result<TxnResponse, Error> {
+        let reply: TxnReply = self.unary("/etcdserverpb.KV/Txn", txn).await?;
+        reply.try_into()
+    }
+
+    /// Watches keys from now on. Returns when etcd has begun to watch.
+    ///
+    /// # Errors
+    ///
+    /// If etcd refuses it or does not answer.
+    pub async fn watch(&self, keys: impl Into<Keys>) -> Result<Watch, Error> {
+        let keys = keys.into();
+        let begin = async |token: Option<Token>| {
+            Watch::begin(&self.transport, keys.clone(), token.as_ref()).await
+        };
+        let Some(login) = &self.login else {
+            return begin(None).await;
+        };
+        let token = login.token().await;
+        match begin(Some(token.clone())).await {
+            Err(error) if error.is_about_token() => {
+                begin(Some(login.replace(&token, &self.transport).await?)).await
+            }
+            begun => begun,
+        }
+    }
+
+    /// Returns what the member says about itself.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer.
+    pub async fn status(&self) -> Result<Status, Error> {
+        let path = "/etcdserverpb.Maintenance/Status";
+        self.unary(path, StatusRequest {}).await
+    }
+
+    async fn unary<Q, A>(&self, path: &'static str, message: Q) -> Result<A, Error>
+    where
+        Q: prost::Message + Clone + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        let Some(login) = &self.login else {
+            return self.transport.unary(path, message, None).await;
+        };
+        let token = login.token().await;
+        let call = self.transport.unary(path, message.clone(), Some(&token));
+        match call.await {
+            Err(error) if error.is_about_token() => {
+                let token = login.replace(&token, &self.transport).await?;
+                self.transport.unary(path, message, Some(&token)).await
+            }
+            answer => answer,
+        }
+    }
+}
