@@ -2,7 +2,7 @@
 
 use crate::{
     step::{Outcome, Step},
-    workspace,
+    tools, workspace,
 };
 
 /// The workspace, and the packages outside it.
@@ -19,8 +19,42 @@ pub(crate) fn lint() -> Outcome {
     Step::cargo("clippy --locked --workspace --all-targets --all-features -- -D warnings").run()
 }
 
+/// Makes it a failure that a test cannot prove anything: for want of system calls, mounts, network
+/// namespaces, a browser, or etcd.
+const REQUIRED: [&str; 6] = [
+    "HYPER_DELAY_REQUIRE_CHROMIUM",
+    "HYPER_DELAY_REQUIRE_ETCD",
+    "HYPER_DELAY_REQUIRE_MOUNT",
+    "HYPER_DELAY_REQUIRE_STRACE",
+    "RACE_REQUIRE_IO_URING",
+    "RACE_REQUIRE_NAMESPACES",
+];
+
+/// The README's command.
 pub(crate) fn test() -> Outcome {
-    Step::cargo("test --workspace").run()
+    requiring_all(Step::cargo("test --workspace")).run()
+}
+
+fn requiring_all(step: Step) -> Step {
+    REQUIRED.iter().fold(step, |step, name| step.env(name, "1"))
+}
+
+/// Licences, sources and versions of dependencies. Needs no network.
+pub(crate) fn deny() -> Outcome {
+    deny_check("bans licenses sources")
+}
+
+/// Needs the database of advisories, which is on the network.
+pub(crate) fn advisories() -> Outcome {
+    deny_check("advisories")
+}
+
+fn deny_check(what: &str) -> Outcome {
+    Step::cargo(&format!(
+        "deny --locked --workspace --all-features check {what}"
+    ))
+    .path_first(&tools::cargo_deny()?)
+    .run()
 }
 
 pub(crate) fn docs() -> Outcome {
@@ -32,7 +66,7 @@ pub(crate) fn docs() -> Outcome {
         "-p race-core",
         "-p race-core --features conformance",
     ] {
-        let docs = format!("doc --locked --quiet --no-deps {crates}");
+        let docs = format!("doc --locked --no-deps {crates}");
         Step::cargo(&docs)
             .env("RUSTDOCFLAGS", "-D warnings")
             .run()?;
@@ -42,7 +76,7 @@ pub(crate) fn docs() -> Outcome {
 
 /// A program that does not link if anything below it links `std`.
 pub(crate) fn no_std() -> Outcome {
-    let program = "run --locked --quiet --manifest-path tests/no_std/Cargo.toml";
+    let program = "run --locked --manifest-path tests/no_std/Cargo.toml";
     Step::cargo(program).run()?;
     Step::cargo(&format!("{program} --no-default-features")).run()
 }
@@ -52,7 +86,7 @@ pub(crate) fn no_std() -> Outcome {
 pub(crate) fn embassy() -> Outcome {
     let cargo = |command: &str, features: &str| {
         Step::cargo(&format!(
-            "{command} --locked --quiet --manifest-path tests/embassy/Cargo.toml {features}"
+            "{command} --locked --manifest-path tests/embassy/Cargo.toml {features}"
         ))
     };
     cargo("run", "").run()?;
@@ -63,9 +97,9 @@ pub(crate) fn embassy() -> Outcome {
 /// Runtimes that the workspace does not depend on. monoio is tested with its feature `sync` and
 /// without.
 pub(crate) fn other_runtimes() -> Outcome {
-    let package = "--locked --quiet --manifest-path tests/other_runtimes/Cargo.toml";
+    let package = "--locked --manifest-path tests/other_runtimes/Cargo.toml";
     let without_sync = "--no-default-features --test monoio_without_sync";
-    Step::cargo(&format!("test {package} -- --nocapture")).run()?;
+    requiring_all(Step::cargo(&format!("test {package} -- --nocapture"))).run()?;
     Step::cargo(&format!("test {package} {without_sync}")).run()?;
     Step::cargo(&format!("clippy {package} --all-targets -- -D warnings")).run()?;
     Step::cargo(&format!("clippy {package} {without_sync} -- -D warnings")).run()
@@ -73,7 +107,7 @@ pub(crate) fn other_runtimes() -> Outcome {
 
 /// The benchmarks of the workspace are compiled by `lint`; these are in a package of their own.
 pub(crate) fn benches() -> Outcome {
-    Step::cargo("check --locked --quiet --benches --manifest-path benches/peers/Cargo.toml").run()
+    Step::cargo("check --locked --benches --manifest-path benches/peers/Cargo.toml").run()
 }
 
 /// Fails if a target is missed, or if the count of a peer is not the recorded one. Counts of

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 const CLIENTS_LIMIT: Duration = Duration::from_secs(900);
 
 pub(crate) fn run() -> Outcome {
-    Step::cargo("build --locked --quiet -p hyper-delay").run()?;
+    workspace::build_tests()?;
     let target = workspace::target()?;
     let program = target.join("debug/hyper-delay");
     let folder = target.join(format!("clients-{}", process::id()));

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const CLUSTER_LIMIT: Duration = Duration::from_secs(300);
 
 pub(crate) fn run() -> Outcome {
-    Step::cargo("build --locked --quiet --workspace --examples").run()?;
+    workspace::build_tests()?;
     let built = workspace::target()?.join("debug/examples");
     let mut packages = vec![".".into()];
     packages.extend(workspace::folders(Path::new("crates"))?);
@@ -35,7 +35,6 @@ pub(crate) fn run() -> Outcome {
 
 /// The script that starts a cluster. It needs etcd.
 fn cluster() -> Outcome {
-    Step::cargo("build --locked --quiet -p hyper-delay").run()?;
     let program = workspace::target()?.join("debug/hyper-delay");
     let example = Step::new("examples/cluster/run").env("HYPER_DELAY", program);
     example.run_within(CLUSTER_LIMIT)

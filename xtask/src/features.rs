@@ -1,8 +1,10 @@
 //! Combinations of features. All features together are the `lint` task.
 
+mod pairs;
+
 use crate::{
     step::{Outcome, Step},
-    workspace,
+    tools, workspace,
 };
 
 /// Dependencies of the server that only its features `cli` and `cluster` need.
@@ -17,30 +19,40 @@ const OPTIONAL: [&str; 8] = [
     "tracing-subscriber",
 ];
 
+/// Each feature alone, none, all, and the pairs that the code mentions together.
 pub(crate) fn run() -> Outcome {
-    let tools = workspace::target()?.join("tools");
-    let bin = tools.join("bin");
-    let present = Step::cargo("hack --version").path_first(&bin).output();
-    if present.is_none() {
-        let install = Step::cargo("install cargo-hack --locked --quiet --root").arg(&tools);
-        install.run()?;
+    hack("--each-feature")?;
+    for (library, features) in pairs::PAIRS {
+        Step::cargo(&format!(
+            "clippy --locked -p {library} --no-default-features --features {features} -- \
+             -D warnings"
+        ))
+        .run()?;
     }
-    // Pairs are enough: no item of the workspace depends on more than two features.
-    let powerset = format!(
-        "hack clippy --locked --quiet {} -p hyper-delay --feature-powerset --depth 2 \
-         --exclude-features default -- -D warnings",
-        workspace::libraries_selected()?
-    );
-    Step::cargo(&powerset).path_first(&bin).run()?;
-    Step::cargo("test --locked --quiet -p race-core --features test-util,portable-atomic").run()?;
+    Step::cargo("test --locked -p race-core --features test-util,portable-atomic").run()?;
     // The combinations above leave out tests, for which dev-dependencies turn features on.
     Step::cargo(
-        "clippy --locked --quiet -p hyper-delay --no-default-features --all-targets -- -D warnings",
+        "clippy --locked -p hyper-delay --no-default-features --all-targets -- -D warnings",
     )
     .run()?;
     embedding()?;
     no_protoc()?;
     no_runtime()
+}
+
+/// Every pair of features. No item of the workspace depends on more than two.
+pub(crate) fn powerset() -> Outcome {
+    hack("--feature-powerset --depth 2")
+}
+
+fn hack(combinations: &str) -> Outcome {
+    let libraries = workspace::libraries_selected()?;
+    Step::cargo(&format!(
+        "hack clippy --locked {libraries} -p hyper-delay -p hyper-delay-etcd {combinations} \
+         --exclude-features default -- -D warnings"
+    ))
+    .path_first(&tools::cargo_hack()?)
+    .run()
 }
 
 /// What a library does not depend on unless a feature asks for it.

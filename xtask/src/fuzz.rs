@@ -12,11 +12,9 @@ const FOLDER: &str = "crates/hyper-delay";
 /// Compiles the targets in the target directory of the workspace, which has most dependencies.
 pub(crate) fn check() -> Outcome {
     let manifest = format!("{FOLDER}/fuzz/Cargo.toml");
-    Step::cargo(&format!(
-        "check --locked --quiet --manifest-path {manifest}"
-    ))
-    .env("CARGO_TARGET_DIR", workspace::target()?)
-    .run()
+    Step::cargo(&format!("check --locked --manifest-path {manifest}"))
+        .env("CARGO_TARGET_DIR", workspace::target()?)
+        .run()
 }
 
 /// Each target, where it begins, and its seconds.

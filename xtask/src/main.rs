@@ -6,95 +6,192 @@ mod examples;
 mod features;
 mod fuzz;
 mod msrv;
+mod output;
 mod package;
 mod proofs;
+mod report;
+#[cfg(test)]
+mod scripts;
 mod server;
 mod step;
 mod targets;
+mod tools;
 mod workspace;
 
-use std::{env, process::ExitCode, time::Instant};
+use std::{env, process::ExitCode};
 
+use report::Running;
 use step::Outcome;
 
 struct Task {
     name: &'static str,
     purpose: &'static str,
+    script: Script,
     run: fn() -> Outcome,
 }
 
-const fn task(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -> Task {
-    Task { name, purpose, run }
+/// The script that runs a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Script {
+    /// `.ci/run`: every change.
+    Run,
+    /// `.ci/full`: every night, and by hand.
+    Full,
+    /// `.ci/deep`: by hand.
+    Deep,
+    /// The workflow alone, as it needs the network.
+    Workflow,
 }
 
-/// The tasks of `.ci/run` first, in its order, then those of `.ci/deep`.
-const TASKS: [Task; 26] = [
-    task("format", "check the formatting", checks::format),
-    task("lint", "run clippy on everything", checks::lint),
-    task("test", "run all tests", checks::test),
-    task("docs", "build the documentation", checks::docs),
-    task("features", "lint combinations of features", features::run),
-    task("msrv", "compile the libraries with rust-version", msrv::run),
-    task("no-std", "link and run a no_std program", checks::no_std),
-    task(
+impl Script {
+    const ALL: [Self; 4] = [Self::Run, Self::Full, Self::Deep, Self::Workflow];
+
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Run => ".ci/run",
+            Self::Full => ".ci/full",
+            Self::Deep => ".ci/deep",
+            Self::Workflow => ".github/workflows/ci.yml",
+        }
+    }
+}
+
+const fn run(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -> Task {
+    task(Script::Run, name, purpose, run)
+}
+
+const fn full(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -> Task {
+    task(Script::Full, name, purpose, run)
+}
+
+const fn deep(name: &'static str, purpose: &'static str, run: fn() -> Outcome) -> Task {
+    task(Script::Deep, name, purpose, run)
+}
+
+const fn task(
+    script: Script,
+    name: &'static str,
+    purpose: &'static str,
+    run: fn() -> Outcome,
+) -> Task {
+    Task {
+        name,
+        purpose,
+        script,
+        run,
+    }
+}
+
+/// In the order of their scripts.
+const TASKS: [Task; 35] = [
+    run("tools", "install programs of crates.io", tools::install),
+    run("format", "check the formatting", checks::format),
+    run(
+        "deny",
+        "check licences and sources of dependencies",
+        checks::deny,
+    ),
+    run("lint", "run clippy on everything", checks::lint),
+    run("test", "run all tests", checks::test),
+    run("docs", "build the documentation", checks::docs),
+    run("features", "lint combinations of features", features::run),
+    run("msrv", "compile the libraries with rust-version", msrv::run),
+    run("no-std", "link and run a no_std program", checks::no_std),
+    run(
         "embassy",
         "race on embassy's executor and queues",
         checks::embassy,
     ),
-    task(
+    run(
         "other-runtimes",
         "run races on compio, glommio, monoio and small executors",
         checks::other_runtimes,
     ),
-    task("loom", "check interleavings with loom", proofs::loom),
-    task("benches", "compile the peers' benchmarks", checks::benches),
-    task(
+    run("loom", "check interleavings with loom", proofs::loom),
+    run("benches", "compile the peers' benchmarks", checks::benches),
+    run(
         "counts",
         "check instruction counts with the recorded rustc",
         checks::counts,
     ),
-    task("examples", "run every example", examples::run),
-    task("fuzz-check", "compile the fuzz targets", fuzz::check),
-    task("clients", "run the Go and Java clients", clients::run),
-    task(
+    run("examples", "run every example", examples::run),
+    run("fuzz-check", "compile the fuzz targets", fuzz::check),
+    run("clients", "run the Go and Java clients", clients::run),
+    run(
         "package",
-        "build, install, run and purge the Debian package",
+        "build, install, run and purge a Debian package of a dev build",
         package::run,
     ),
-    task(
+    run(
         "targets",
         "run the suite of races on other targets",
         targets::run,
     ),
-    task(
+    full(
+        "simulations",
+        "2,000 histories of clusters, and known faults in them",
+        proofs::simulations,
+    ),
+    full(
+        "randomized",
+        "long random tests of the server",
+        proofs::randomized,
+    ),
+    full(
+        "leases",
+        "faults in clusters of processes, with the promised times",
+        proofs::leases,
+    ),
+    full(
+        "powerset",
+        "lint every pair of features",
+        features::powerset,
+    ),
+    full(
+        "release-package",
+        "the same as package, and the image, of a release build",
+        package::release,
+    ),
+    full(
+        "platforms",
+        "check for Windows and macOS, test on 32-bit x86",
+        targets::platforms,
+    ),
+    deep(
         "loom-deep",
         "loom with one more preemption",
         proofs::loom_deep,
     ),
-    task(
+    deep(
         "models",
         "long random tests of the libraries",
         proofs::models,
     ),
-    task("asan", "run tests under AddressSanitizer", proofs::asan),
-    task("histories", "long tests of the server", proofs::histories),
-    task("kills", "kill the server 1,000 times", proofs::kills),
-    task(
+    deep("asan", "run tests under AddressSanitizer", proofs::asan),
+    deep("histories", "long tests of the server", proofs::histories),
+    deep("kills", "kill the server 1,000 times", proofs::kills),
+    deep(
         "faults",
         "damage every kind of file of a store",
         proofs::faults,
     ),
-    task(
+    deep(
         "clusters",
         "long histories of clusters, and 500 faults in clusters of processes",
         proofs::clusters,
     ),
-    task(
+    deep(
         "big-endian",
         "run tests on s390x in QEMU",
         targets::big_endian::run,
     ),
-    task("fuzz", "fuzz each target for some minutes", fuzz::run),
+    deep("fuzz", "fuzz each target for some minutes", fuzz::run),
+    task(
+        Script::Workflow,
+        "advisories",
+        "look for known vulnerabilities of dependencies",
+        checks::advisories,
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -104,20 +201,31 @@ fn main() -> ExitCode {
         .map(|name| TASKS.iter().find(|task| task.name == name))
         .collect();
     let Some(tasks) = found.filter(|tasks| !tasks.is_empty()) else {
-        eprintln!("usage: cargo xtask TASK...\n\ntasks:");
-        for Task { name, purpose, .. } in TASKS {
-            eprintln!("  {name:<14} {purpose}");
+        eprintln!("usage: cargo xtask TASK...");
+        for script in Script::ALL {
+            eprintln!("\n{}:", script.path());
+            for Task { name, purpose, .. } in TASKS.iter().filter(|task| task.script == script) {
+                eprintln!("  {name:<16} {purpose}");
+            }
         }
         return ExitCode::from(2);
     };
-    for task in tasks {
-        let started = Instant::now();
-        if let Err(error) = (task.run)() {
-            eprintln!("\nerror: task {}: {error}", task.name);
-            return ExitCode::FAILURE;
+    let outcome = tasks.into_iter().try_for_each(carry_out);
+    report::print();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error}");
+            ExitCode::FAILURE
         }
-        let seconds = started.elapsed().as_secs();
-        println!("\ntask {} passed in {seconds} s", task.name);
     }
-    ExitCode::SUCCESS
+}
+
+fn carry_out(task: &Task) -> Outcome {
+    let running = Running::task(task.name);
+    let outcome = (task.run)();
+    let time = running.ended(output::Work::default());
+    outcome.map_err(|error| format!("task {}: {error}", task.name))?;
+    println!("\ntask {} passed in {} s", task.name, time.as_secs());
+    Ok(())
 }

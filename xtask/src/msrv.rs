@@ -22,7 +22,7 @@ pub(crate) fn run() -> Outcome {
     let compiler = compiler()?;
     let target = workspace::target()?.join("msrv");
     let check = |selection: &str| {
-        Step::cargo(&format!("check --locked --quiet {selection}"))
+        Step::cargo(&format!("check --locked {selection}"))
             .env("RUSTC", &compiler)
             .env("RUSTFLAGS", QUIET)
             .env("CARGO_TARGET_DIR", &target)

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     server,
     step::{Outcome, Step},
-    workspace,
+    tools, workspace,
 };
 
 const NAME: &str = "hyper-delay";
@@ -36,26 +36,41 @@ const FILES: [&str; 7] = [
 /// The time for a command of the package.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Builds the package and the image. Installs the package, runs the server as its unit does, and
+/// Packages the dev build of the tests. Installs the package, runs the server as its unit does, and
 /// purges it, on a machine where that is possible and changes nothing of the user's.
 pub(crate) fn run() -> Outcome {
-    manual()?;
-    let package = build()?;
-    match obstacle() {
-        Some(obstacle) => println!("\nnot installed: {obstacle}"),
-        None => try_out(&package)?,
-    }
+    check("dev", "debug")
+}
+
+/// The same with a release build, and the image of the Dockerfile.
+pub(crate) fn release() -> Outcome {
+    Step::cargo("build --locked --release -p hyper-delay").run()?;
+    check("release", "release")?;
     image()
 }
 
+/// Packages the program in `target/FOLDER`, which `profile` has built.
+fn check(profile: &str, folder: &str) -> Outcome {
+    workspace::build_tests()?;
+    let program = workspace::target()?.join(folder).join(NAME);
+    manual(&program)?;
+    let package = build(profile)?;
+    match obstacle() {
+        Some(obstacle) => {
+            println!("\nnot installed: {obstacle}");
+            Ok(())
+        }
+        None => try_out(&package),
+    }
+}
+
 /// Writes the manual pages and completions, and checks them.
-fn manual() -> Outcome {
+fn manual(program: &Path) -> Outcome {
     let folder = "target/manual";
-    Step::cargo("run --locked --quiet -p hyper-delay --example manual --")
-        .arg(folder)
-        .run()?;
+    let writes = workspace::target()?.join("debug/examples/manual");
+    Step::new(&writes.to_string_lossy()).arg(folder).run()?;
     let pages = workspace::entries(&Path::new(folder).join("man1"))?;
-    let help = Step::cargo("run --locked --quiet -p hyper-delay -- --help").output();
+    let help = Step::new(&program.to_string_lossy()).arg("--help").output();
     let help = help.ok_or("hyper-delay --help failed")?;
     let commands = help
         .split("\nCommands:\n")
@@ -81,23 +96,14 @@ fn manual() -> Outcome {
 }
 
 /// Returns the path of the package.
-fn build() -> Result<PathBuf, String> {
-    let tools = workspace::target()?.join("tools");
-    let bin = tools.join("bin");
-    if Step::cargo("deb --version")
-        .path_first(&bin)
-        .output()
-        .is_none()
-    {
-        Step::cargo("install cargo-deb --locked --quiet --root")
-            .arg(&tools)
-            .run()?;
-    }
+fn build(profile: &str) -> Result<PathBuf, String> {
     let package = workspace::target()?.join("hyper-delay.deb");
-    Step::cargo("deb --locked --quiet -p hyper-delay --output")
-        .arg(&package)
-        .path_first(&bin)
-        .run()?;
+    Step::cargo(&format!(
+        "deb --locked --no-build --profile {profile} -p hyper-delay --output"
+    ))
+    .arg(&package)
+    .path_first(&tools::cargo_deb()?)
+    .run()?;
     Ok(package)
 }
 
@@ -154,7 +160,6 @@ fn installed(package: &Path) -> Outcome {
         // 10 is no protection at all; a usual unit has 9.
         Step::new("systemd-analyze security --no-pager --offline=yes --threshold=25")
             .arg(unit)
-            .quiet()
             .run()?;
     }
     let text = fs::read_to_string(unit).map_err(|error| format!("{unit}: {error}"))?;

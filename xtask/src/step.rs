@@ -1,11 +1,22 @@
+//! One command of a task.
+
 use std::{
     env,
     ffi::OsStr,
     io::{self, Read as _},
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
+
+use crate::{
+    output::{self, Forwarding, Work},
+    report,
+};
+
+/// The time for the output to end after the process has ended.
+const REST: Duration = Duration::from_secs(10);
 
 pub(crate) type Outcome = Result<(), String>;
 
@@ -31,7 +42,15 @@ impl Step {
 
     /// `cargo` with these arguments.
     pub(crate) fn cargo(arguments: &str) -> Self {
-        Self::new(&format!("cargo {arguments}"))
+        let mut step = Self::new(&format!("cargo {arguments}"));
+        // A build that is made once and thrown away needs no information for debuggers, and no
+        // state for the next build.
+        if env::var_os("CI").is_some() {
+            step.command
+                .env("CARGO_PROFILE_DEV_DEBUG", "0")
+                .env("CARGO_INCREMENTAL", "0");
+        }
+        step
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
@@ -60,7 +79,7 @@ impl Step {
     }
 
     /// Looks for the program in this folder first.
-    pub(crate) fn path_first(mut self, folder: &std::path::Path) -> Self {
+    pub(crate) fn path_first(mut self, folder: &Path) -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(env::split_paths(&path));
         let path = env::join_paths(folders).expect("a folder of the target directory has no colon");
@@ -68,24 +87,56 @@ impl Step {
         self
     }
 
-    /// Drops the standard output.
-    pub(crate) fn quiet(mut self) -> Self {
-        self.command.stdout(Stdio::null());
-        self
-    }
-
     /// Runs to the end.
-    pub(crate) fn run(mut self) -> Outcome {
-        self.announce();
-        let status = self.command.status();
-        self.judge(status)
+    pub(crate) fn run(self) -> Outcome {
+        self.run_within(Duration::MAX)
     }
 
     /// Runs to the end, and kills the process after `limit`.
-    pub(crate) fn run_within(mut self, limit: Duration) -> Outcome {
-        self.announce();
-        let status = self.command.spawn().and_then(|child| wait(child, limit));
-        self.judge(status)
+    pub(crate) fn run_within(self, limit: Duration) -> Outcome {
+        self.carry_out(limit, false).map(|_| ())
+    }
+
+    /// Runs to the end, kills the process after `limit`, and returns the standard output.
+    pub(crate) fn output_within(self, limit: Duration) -> Result<String, String> {
+        self.carry_out(limit, true)
+    }
+
+    /// Prints what the command prints, or returns its standard output, if that is `kept`.
+    fn carry_out(mut self, limit: Duration, kept: bool) -> Result<String, String> {
+        println!("\n$ {}", self.shown);
+        let running = report::Running::begin(&self.shown);
+        let (child, lines) = self.spawn_piped(kept).map_err(|error| self.failed(error))?;
+        let (status, output) = finish(child, limit);
+        let mut work = lines.end(REST);
+        if let Ok(work) = &mut work {
+            work.add(&output);
+        }
+        running.ended(work.clone().unwrap_or_default());
+        let judged = self.judge(status).and_then(|()| match work {
+            Err(error) => Err(format!("{}: {error}", self.shown)),
+            Ok(work) if self.lacks_tests(&work) => {
+                Err(format!("{}: no test ran: is the name right?", self.shown))
+            }
+            Ok(_) => Ok(()),
+        });
+        match judged {
+            Ok(()) => Ok(output),
+            Err(error) => Err(format!("{output}{error}")),
+        }
+    }
+
+    /// Both streams come in one pipe, in their order, unless the standard output is `kept`.
+    fn spawn_piped(&mut self, kept: bool) -> io::Result<(Child, Forwarding)> {
+        let (reader, writer) = io::pipe()?;
+        let stdout = match kept {
+            true => Stdio::piped(),
+            false => writer.try_clone()?.into(),
+        };
+        let child = self.command.stdout(stdout).stderr(writer).spawn();
+        // The command must not hold the ends of the pipe that belong to the child.
+        self.command.stdout(Stdio::null()).stderr(Stdio::null());
+        Ok((child?, output::forward(reader)))
     }
 
     /// The standard output, without announcing the command. `None` if it fails.
@@ -95,49 +146,43 @@ impl Step {
         output.status.success().then(|| text.trim_end().to_owned())
     }
 
-    /// Runs to the end, kills the process after `limit`, and returns the standard output.
-    pub(crate) fn output_within(mut self, limit: Duration) -> Result<String, String> {
-        self.announce();
-        let child = self.command.stdout(Stdio::piped()).spawn();
-        let mut child = child.map_err(|error| format!("{}: {error}", self.shown))?;
-        let mut output = child.stdout.take().expect("it is piped");
-        let reader = thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = output.read_to_end(&mut bytes);
-            read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
-        });
-        let status = wait(child, limit);
-        let text = reader.join().expect("reading does not panic");
-        let text = text.map_err(|error| format!("{}: {error}", self.shown))?;
-        match self.judge(status) {
-            Ok(()) => Ok(text),
-            Err(error) => Err(format!("{text}{error}")),
-        }
-    }
-
     /// The standard error, without announcing the command. The standard output is dropped.
     pub(crate) fn errors(mut self) -> Result<String, String> {
         let output = self.command.stdout(Stdio::null()).output();
-        let output = output.map_err(|error| format!("{}: {error}", self.shown))?;
+        let output = output.map_err(|error| self.failed(error))?;
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
     /// Starts a process whose standard error is read by the caller.
     pub(crate) fn spawn(mut self) -> Result<Child, String> {
-        self.announce();
+        println!("\n$ {}", self.shown);
         let child = self.command.stderr(Stdio::piped()).spawn();
-        child.map_err(|error| format!("{}: {error}", self.shown))
+        child.map_err(|error| self.failed(error))
     }
 
-    fn announce(&self) {
-        println!("\n$ {}", self.shown);
+    /// Whether no test ran where some must. Cargo succeeds if a filter leaves none.
+    fn lacks_tests(&self, work: &Work) -> bool {
+        self.is_test() && work.tests == 0
+    }
+
+    /// Whether this runs tests.
+    fn is_test(&self) -> bool {
+        let words = self.command.get_args().take_while(|word| *word != "--");
+        let mut words = words.skip_while(|word| word.to_string_lossy().starts_with('+'));
+        self.command.get_program() == "cargo"
+            && words.next().is_some_and(|word| word == "test")
+            && words.all(|word| word != "--no-run")
+    }
+
+    fn failed(&self, error: io::Error) -> String {
+        format!("{}: {error}", self.shown)
     }
 
     fn judge(&self, status: io::Result<ExitStatus>) -> Outcome {
         match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{}: {status}", self.shown)),
-            Err(error) => Err(format!("{}: {error}", self.shown)),
+            Err(error) => Err(self.failed(error)),
         }
     }
 }
@@ -156,5 +201,49 @@ pub(crate) fn wait(mut child: Child, limit: Duration) -> io::Result<ExitStatus> 
             return Err(io::Error::new(io::ErrorKind::TimedOut, message));
         }
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits for the end of a process, and kills it after `limit`. Returns its standard output, if that
+/// is piped.
+fn finish(mut child: Child, limit: Duration) -> (io::Result<ExitStatus>, String) {
+    let stdout = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is the best there is to show.
+        let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let status = wait(child, limit);
+    (status, reader.join().expect("reading does not panic"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_run_tests_are_known() {
+        for (line, expected) in [
+            ("cargo test --workspace", true),
+            ("cargo +nightly test --lib name", true),
+            ("cargo test --no-run", false),
+            ("cargo build -p test", false),
+            ("cargo run -- test", false),
+            ("test -e file", false),
+        ] {
+            assert_eq!(Step::new(line).is_test(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn run_of_tests_must_run_one() {
+        let work = |tests| Work {
+            tests,
+            ..Work::default()
+        };
+        let filtered = Step::cargo("test --lib no::such::name");
+        assert!(filtered.lacks_tests(&work(0)) && !filtered.lacks_tests(&work(1)));
+        assert!(!Step::cargo("build").lacks_tests(&work(0)));
     }
 }

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::step::{Outcome, Step};
+
 const MANIFEST: &str = "Cargo.toml";
 
 /// The `rust-version` of the workspace, for example `1.85`.
@@ -75,6 +77,12 @@ pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut entries: Vec<_> = listing.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     Ok(entries)
+}
+
+/// Builds everything of the workspace as `cargo test --workspace` does: its programs are then in the
+/// target directory, and what has been built once serves all tasks.
+pub(crate) fn build_tests() -> Outcome {
+    Step::cargo("test --locked --workspace --no-run").run()
 }
 
 /// The target directory: this program is in `target/debug`.

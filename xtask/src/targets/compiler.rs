@@ -55,7 +55,7 @@ impl Compiler {
 
     fn step(&self, arguments: &str, libraries: &str, target: &str, flags: &str) -> Step {
         Step::cargo(&format!(
-            "{arguments} --locked --quiet -Zbuild-std={libraries} --target {target}"
+            "{arguments} --locked -Zbuild-std={libraries} --target {target}"
         ))
         .env("RUSTC", &self.rustc)
         // `-Zbuild-std` is unstable, and the compiler is a stable one.

@@ -1,10 +1,6 @@
 //! `race-web`: `tests/web` in Node and in Chromium, and the page `examples/fetch`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use super::{
     Report,
@@ -12,7 +8,7 @@ use super::{
 };
 use crate::{
     step::{Outcome, Step},
-    workspace,
+    tools, workspace,
 };
 
 const TESTS: &str = "tests/web";
@@ -39,7 +35,7 @@ const PLACES: [(&str, &str, &str); 3] = [
 pub(super) fn run(report: &mut Report) -> Outcome {
     let compiler = Compiler::find()?;
     std_needs_web(&compiler)?;
-    let tools = tools()?;
+    let tools = tools::wasm_bindgen()?;
     compiler
         .cargo(&format!("{} --no-run", tests()), WASM, "")
         .run()?;
@@ -66,37 +62,6 @@ fn std_needs_web(compiler: &Compiler) -> Outcome {
     }
     let without_std = "check -p race --no-default-features";
     compiler.cargo(without_std, WASM, "").run()
-}
-
-/// The folder of wasm-bindgen's programs, in the version of the lock files.
-fn tools() -> Result<PathBuf, String> {
-    let version = locked_version(TESTS)?;
-    if locked_version(PAGE)? != version {
-        return Err(format!(
-            "{TESTS} and {PAGE} have different versions of wasm-bindgen"
-        ));
-    }
-    let root = workspace::target()?.join("tools");
-    let program = root.join("bin/wasm-bindgen");
-    let installed = Step::new(&program.to_string_lossy()).arg("--version");
-    if installed.output() != Some(format!("wasm-bindgen {version}")) {
-        // Its lock file is for TLS, which only its default feature needs.
-        Step::cargo("install wasm-bindgen-cli --no-default-features --quiet")
-            .arg(format!("--version={version}"))
-            .arg("--root")
-            .arg(&root)
-            .run()?;
-    }
-    Ok(root.join("bin"))
-}
-
-fn locked_version(package: &str) -> Result<String, String> {
-    let path = format!("{package}/Cargo.lock");
-    let lock = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let version = lock.split("name = \"wasm-bindgen\"\nversion = \"").nth(1);
-    let version = version.and_then(|rest| rest.split('"').next());
-    let version = version.ok_or_else(|| format!("{path} has no wasm-bindgen"))?;
-    Ok(version.to_owned())
 }
 
 fn tests() -> String {
@@ -143,7 +108,7 @@ fn page(compiler: &Compiler, tools: &Path) -> Outcome {
     ))
     .arg(compiler.program(WASM, "release", "fetch.wasm"))
     .run()?;
-    Step::cargo(&format!("test --locked --quiet {manifest}"))
+    Step::cargo(&format!("test --locked {manifest}"))
         .env("CARGO_TARGET_DIR", workspace::target()?)
         .env("HYPER_DELAY_REQUIRE_CHROMIUM", "1")
         .run()

@@ -61,7 +61,7 @@ fn payloads_of_every_program_are_decompressed() {
 fn errors_have_nothing_of_the_payload() {
     for name in FOREIGN {
         let payload = fixture(name);
-        let errors = (0..payload.len().min(2_000)).filter_map(|at| {
+        let errors = (0..payload.len().min(2_000)).step_by(7).filter_map(|at| {
             let mut damaged = payload.clone();
             damaged[at] ^= 0x55;
             inflated(name, &damaged, ENOUGH).err()

@@ -198,7 +198,7 @@ fn fates() -> impl Strategy<Value = Fate> {
 }
 
 proptest! {
-    #![proptest_config(crate::cases(20_000))]
+    #![proptest_config(crate::cases(4_000))]
 
     #[test]
     fn copies_go_out_and_rounds_fail_as_in_the_model(

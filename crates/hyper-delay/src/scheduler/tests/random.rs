@@ -292,18 +292,6 @@ fn nth_latest(world: &World, back: usize) -> Option<Delivered> {
     world.deliveries.iter().rev().nth(back).cloned()
 }
 
-proptest! {
-    #![proptest_config(crate::cases(5_000))]
-
-    #[test]
-    fn whatever_happens_no_task_is_lost_stuck_or_early(
-        history in prop::collection::vec(happens(), 1..120),
-        options in options(),
-    ) {
-        live(history.into_iter().map(InCluster::Usual), &options, None);
-    }
-}
-
 /// In a cluster connections are lent their credit.
 fn in_cluster() -> impl Strategy<Value = InCluster> {
     // Registrations give no credit.
@@ -327,15 +315,53 @@ fn in_cluster() -> impl Strategy<Value = InCluster> {
     ]
 }
 
-proptest! {
-    #![proptest_config(crate::cases(2_000))]
+/// Makes a module with a test of `cases` for each part, which run at the same time.
+macro_rules! in_parts {
+    ($name:ident, $cases:literal, ($($argument:ident in $strategy:expr),+), $body:expr) => {
+        mod $name {
+            use super::*;
 
-    #[test]
-    fn whatever_happens_to_a_shard_no_task_is_lost_stuck_early_or_delivered_twice(
+            proptest! {
+                #![proptest_config(crate::cases($cases))]
+
+                #[test]
+                fn part_1($($argument in $strategy),+) {
+                    $body;
+                }
+
+                #[test]
+                fn part_2($($argument in $strategy),+) {
+                    $body;
+                }
+
+                #[test]
+                fn part_3($($argument in $strategy),+) {
+                    $body;
+                }
+
+                #[test]
+                fn part_4($($argument in $strategy),+) {
+                    $body;
+                }
+            }
+        }
+    };
+}
+
+in_parts!(
+    whatever_happens_no_task_is_lost_stuck_or_early,
+    250,
+    (history in prop::collection::vec(happens(), 1..120), options in options()),
+    live(history.into_iter().map(InCluster::Usual), &options, None)
+);
+
+in_parts!(
+    whatever_happens_to_a_shard_no_task_is_lost_stuck_early_or_delivered_twice,
+    100,
+    (
         history in prop::collection::vec(in_cluster(), 1..200),
         options in options(),
-        lent in prop::collection::vec(0..4u16, 0..4),
-    ) {
-        live(history, &options, Some(lent));
-    }
-}
+        lent in prop::collection::vec(0..4u16, 0..4)
+    ),
+    live(history, &options, Some(lent))
+);
