@@ -51,7 +51,7 @@ pub(crate) fn advisories() -> Outcome {
 
 fn deny_check(what: &str) -> Outcome {
     Step::cargo(&format!(
-        "deny --locked --workspace --all-features check {what}"
+        "deny --locked --workspace --all-features check --hide-inclusion-graph {what}"
     ))
     .path_first(&tools::cargo_deny()?)
     .run()

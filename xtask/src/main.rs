@@ -5,6 +5,7 @@ mod clients;
 mod examples;
 mod features;
 mod fuzz;
+mod lane;
 mod msrv;
 mod output;
 mod package;
@@ -20,7 +21,6 @@ mod workspace;
 
 use std::{env, process::ExitCode};
 
-use report::Running;
 use step::Outcome;
 
 struct Task {
@@ -194,38 +194,35 @@ const TASKS: [Task; 35] = [
     ),
 ];
 
+/// Between the tasks of two lanes.
+const BESIDE: &str = "//";
+
 fn main() -> ExitCode {
-    let names: Vec<String> = env::args().skip(1).collect();
-    let found: Option<Vec<&Task>> = names
-        .iter()
-        .map(|name| TASKS.iter().find(|task| task.name == name))
-        .collect();
-    let Some(tasks) = found.filter(|tasks| !tasks.is_empty()) else {
-        eprintln!("usage: cargo xtask TASK...");
+    let words: Vec<String> = env::args().skip(1).collect();
+    let lanes = words.split(|word| word == BESIDE).map(|names| {
+        let tasks = names
+            .iter()
+            .map(|name| TASKS.iter().find(|task| task.name == name));
+        tasks
+            .collect::<Option<Vec<_>>>()
+            .filter(|tasks| !tasks.is_empty())
+    });
+    let Some(lanes) = lanes.collect::<Option<Vec<_>>>() else {
+        eprintln!("usage: cargo xtask TASK... [{BESIDE} TASK...]");
         for script in Script::ALL {
             eprintln!("\n{}:", script.path());
             for Task { name, purpose, .. } in TASKS.iter().filter(|task| task.script == script) {
                 eprintln!("  {name:<16} {purpose}");
             }
         }
+        eprintln!("\nTasks on both sides of {BESIDE} run at the same time.");
         return ExitCode::from(2);
     };
-    let outcome = tasks.into_iter().try_for_each(carry_out);
-    report::print();
-    match outcome {
+    match lane::run_all(&lanes) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\nerror: {error}");
             ExitCode::FAILURE
         }
     }
-}
-
-fn carry_out(task: &Task) -> Outcome {
-    let running = Running::task(task.name);
-    let outcome = (task.run)();
-    let time = running.ended(output::Work::default());
-    outcome.map_err(|error| format!("task {}: {error}", task.name))?;
-    println!("\ntask {} passed in {} s", task.name, time.as_secs());
-    Ok(())
 }

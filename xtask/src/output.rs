@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::lane;
+
 /// What a command has done, as far as Cargo and the test harness say it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Work {
@@ -84,6 +86,21 @@ fn passed(line: &str) -> Option<usize> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
+/// Prints an empty line and one of its own.
+pub(crate) fn say(line: &str) {
+    println!();
+    print(lane::prefix(), format!("{line}\n").as_bytes());
+}
+
+fn print(prefix: &str, line: &[u8]) {
+    let line = match prefix {
+        "" => line.to_owned(),
+        prefix => [format!("{prefix:<16}").as_bytes(), line].concat(),
+    };
+    // A closed standard output ends nothing.
+    let _ = io::stdout().write_all(&line);
+}
+
 /// The output of a process that is still read.
 pub(crate) struct Forwarding(Receiver<Work>);
 
@@ -91,13 +108,13 @@ pub(crate) struct Forwarding(Receiver<Work>);
 pub(crate) fn forward(pipe: PipeReader) -> Forwarding {
     let (sender, receiver) = mpsc::channel();
     let begun = Instant::now();
+    let prefix = lane::prefix();
     thread::spawn(move || {
         let mut lines = BufReader::new(pipe);
         let (mut work, mut line) = (Work::default(), Vec::new());
         while let Ok(1..) = lines.read_until(b'\n', &mut line) {
             if !work.line(&String::from_utf8_lossy(&line), begun.elapsed()) {
-                // A closed standard output ends nothing.
-                let _ = io::stdout().write_all(&line);
+                print(prefix, &line);
             }
             line.clear();
         }

@@ -1,12 +1,11 @@
 //! What tasks and their steps took, in a table at the end.
 
 use std::{
-    fs,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use crate::output::Work;
+use crate::{lane, output::Work};
 
 /// Steps and programs that took less are left out of the table.
 const SHOWN: Duration = Duration::from_secs(2);
@@ -21,9 +20,11 @@ fn rows() -> MutexGuard<'static, Vec<Row>> {
 struct Row {
     /// 0: a task; 1: one of its steps.
     depth: usize,
+    /// Tasks of other lanes may run at the same time.
+    lane: usize,
     name: String,
     time: Duration,
-    /// Processor time, of processes that have ended.
+    /// Processor time.
     cpu: Duration,
     work: Work,
 }
@@ -32,7 +33,6 @@ struct Row {
 pub(crate) struct Running {
     place: usize,
     begun: Instant,
-    cpu: Duration,
 }
 
 impl Running {
@@ -51,65 +51,50 @@ impl Running {
         let place = rows.len();
         rows.push(Row {
             depth,
+            lane: lane::number(),
             name: name.to_owned(),
             time: Duration::ZERO,
             cpu: Duration::ZERO,
             work: Work::default(),
         });
-        Self {
-            place,
-            begun: Instant::now(),
-            cpu: children_cpu(),
-        }
+        let begun = Instant::now();
+        Self { place, begun }
     }
 
-    /// Ends a step that has done this work. A task has the work of its steps.
-    pub(crate) fn ended(self, work: Work) -> Duration {
-        let time = self.begun.elapsed();
+    /// Ends a step that has done this work in this processor time.
+    pub(crate) fn step_ended(self, work: Work, cpu: Duration) {
+        let row = &mut rows()[self.place];
+        (row.time, row.cpu, row.work) = (self.begun.elapsed(), cpu, work);
+    }
+
+    /// Ends a task, which has done the work of its steps. Returns the time it took.
+    pub(crate) fn task_ended(self) -> Duration {
         let mut rows = rows();
-        let steps = rows[self.place + 1..].iter().map(|row| &row.work);
-        let [crates, tests] = [
-            steps.clone().map(|work| work.crates).sum::<usize>(),
-            steps.map(|work| work.tests).sum::<usize>(),
-        ];
-        let row = &mut rows[self.place];
-        row.time = time;
-        row.cpu = children_cpu().saturating_sub(self.cpu);
-        row.work = Work {
-            crates: work.crates + crates,
-            tests: work.tests + tests,
-            programs: work.programs,
-        };
-        time
+        let (task, steps) = rows[self.place..].split_first_mut().expect("it was added");
+        let steps = || steps.iter().filter(|step| step.lane == task.lane);
+        task.cpu = steps().map(|step| step.cpu).sum();
+        task.work.crates = steps().map(|step| step.work.crates).sum();
+        task.work.tests = steps().map(|step| step.work.tests).sum();
+        task.time = self.begun.elapsed();
+        task.time
     }
 }
 
-/// The processor time of all processes that this one has waited for. Zero where it is not known.
-fn children_cpu() -> Duration {
-    let ticks = || {
-        let stat = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name of the program, in parentheses, can have spaces. User and system time of the
-        // children are fields 16 and 17, and the first one after the name is field 3.
-        let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13).take(2);
-        fields
-            .map(|field| field.parse::<u64>().ok())
-            .sum::<Option<u64>>()
-    };
-    // Linux counts in hundredths of a second for programs, whatever its own tick is.
-    Duration::from_millis(10 * ticks().unwrap_or(0))
+/// Prints the table of all tasks, which took this time.
+pub(crate) fn print(whole: Duration) {
+    println!("\n{}", table(&rows(), whole));
 }
 
-/// Prints the table of all tasks so far.
-pub(crate) fn print() {
-    println!("\n{}", table(&rows()));
-}
-
-fn table(rows: &[Row]) -> String {
+/// `whole` is the time of all tasks, some of which ran at the same time.
+fn table(rows: &[Row], whole: Duration) -> String {
     let mut table = line(
         "step",
         ["seconds", "processor", "crates", "tests"].map(str::to_owned),
     );
-    for row in rows {
+    let mut rows: Vec<_> = rows.iter().collect();
+    // The steps of a task follow it, though other tasks ran at the same time.
+    rows.sort_by_key(|row| row.lane);
+    for row in &rows {
         if row.depth > 0 && row.time < SHOWN {
             continue;
         }
@@ -142,7 +127,7 @@ fn table(rows: &[Row]) -> String {
     }
     let tasks = || rows.iter().filter(|row| row.depth == 0);
     let total = [
-        seconds(tasks().map(|row| row.time).sum()),
+        seconds(whole),
         seconds(tasks().map(|row| row.cpu).sum()),
         count(tasks().map(|row| row.work.crates).sum()),
         count(tasks().map(|row| row.work.tests).sum()),
@@ -186,8 +171,9 @@ mod tests {
 
     #[test]
     fn table_has_tasks_their_longer_steps_and_programs_and_a_sum() {
-        let row = |depth, name: &str, time, work| Row {
+        let row = |lane, depth, name: &str, time, work| Row {
             depth,
+            lane,
             name: name.to_owned(),
             time: Duration::from_secs(time),
             cpu: Duration::from_secs(2 * time),
@@ -208,12 +194,12 @@ mod tests {
         };
         let long = format!("cargo {}", "x".repeat(100));
         let rows = [
-            row(0, "test", 10, of_task),
-            row(1, &long, 9, tests),
-            row(1, "true", 1, Work::default()),
-            row(0, "docs", 1, Work::default()),
+            row(0, 0, "test", 10, of_task),
+            row(1, 0, "docs", 1, Work::default()),
+            row(0, 1, &long, 9, tests),
+            row(0, 1, "true", 1, Work::default()),
         ];
-        let lines = table(&rows);
+        let lines = table(&rows, Duration::from_secs(10));
         let words: Vec<Vec<_>> = lines
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -223,17 +209,7 @@ mod tests {
         assert_eq!(words[3], ["compiling", "3", "7"]);
         assert_eq!(words[4], ["unit", "tests", "of", "race", "6", "30"]);
         assert_eq!(words[5], ["docs", "1", "2"]);
-        assert_eq!(words[6], ["all", "11", "22", "7", "30"]);
+        assert_eq!(words[6], ["all", "10", "22", "7", "30"]);
         assert!(lines.lines().all(|line| line.len() <= 99), "{lines}");
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn processor_time_of_children_is_counted() {
-        let before = children_cpu();
-        let mut busy = std::process::Command::new("sh");
-        busy.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
-        assert!(busy.status().expect("there is a shell").success());
-        assert!(children_cpu() > before);
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::OsStr,
+    fs,
     io::{self, Read as _},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -11,6 +12,7 @@ use std::{
 };
 
 use crate::{
+    lane,
     output::{self, Forwarding, Work},
     report,
 };
@@ -104,15 +106,15 @@ impl Step {
 
     /// Prints what the command prints, or returns its standard output, if that is `kept`.
     fn carry_out(mut self, limit: Duration, kept: bool) -> Result<String, String> {
-        println!("\n$ {}", self.shown);
+        output::say(&format!("$ {}", self.shown));
         let running = report::Running::begin(&self.shown);
         let (child, lines) = self.spawn_piped(kept).map_err(|error| self.failed(error))?;
-        let (status, output) = finish(child, limit);
+        let (status, cpu, output) = finish(child, limit);
         let mut work = lines.end(REST);
         if let Ok(work) = &mut work {
             work.add(&output);
         }
-        running.ended(work.clone().unwrap_or_default());
+        running.step_ended(work.clone().unwrap_or_default(), cpu);
         let judged = self.judge(status).and_then(|()| match work {
             Err(error) => Err(format!("{}: {error}", self.shown)),
             Ok(work) if self.lacks_tests(&work) => {
@@ -133,6 +135,11 @@ impl Step {
             true => Stdio::piped(),
             false => writer.try_clone()?.into(),
         };
+        // A group of its own can be killed as a whole, and does not get the keys of a terminal.
+        #[cfg(unix)]
+        if !lane::prefix().is_empty() {
+            std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
+        }
         let child = self.command.stdout(stdout).stderr(writer).spawn();
         // The command must not hold the ends of the pipe that belong to the child.
         self.command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -155,7 +162,7 @@ impl Step {
 
     /// Starts a process whose standard error is read by the caller.
     pub(crate) fn spawn(mut self) -> Result<Child, String> {
-        println!("\n$ {}", self.shown);
+        output::say(&format!("$ {}", self.shown));
         let child = self.command.stderr(Stdio::piped()).spawn();
         child.map_err(|error| self.failed(error))
     }
@@ -187,26 +194,9 @@ impl Step {
     }
 }
 
-/// Waits for the end of a process, and kills it after `limit`.
-pub(crate) fn wait(mut child: Child, limit: Duration) -> io::Result<ExitStatus> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if started.elapsed() >= limit {
-            child.kill()?;
-            child.wait()?;
-            let message = format!("killed after {limit:?}");
-            return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Waits for the end of a process, and kills it after `limit`. Returns its standard output, if that
-/// is piped.
-fn finish(mut child: Child, limit: Duration) -> (io::Result<ExitStatus>, String) {
+/// Waits for the end of a process, and kills it after `limit`. Returns its processor time and its
+/// standard output, if that is piped.
+fn finish(mut child: Child, limit: Duration) -> (io::Result<ExitStatus>, Duration, String) {
     let stdout = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -214,8 +204,65 @@ fn finish(mut child: Child, limit: Duration) -> (io::Result<ExitStatus>, String)
         let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    let status = wait(child, limit);
-    (status, reader.join().expect("reading does not panic"))
+    let mut cpu = Duration::ZERO;
+    let status = wait_with(child, limit, |id| cpu = processor_time(id).unwrap_or(cpu));
+    (status, cpu, reader.join().expect("reading does not panic"))
+}
+
+/// Waits for the end of a process, and kills it after `limit`.
+pub(crate) fn wait(child: Child, limit: Duration) -> io::Result<ExitStatus> {
+    wait_with(child, limit, |_| ())
+}
+
+/// Looks at a process until it ends. It is killed after `limit`, and when another task has failed.
+fn wait_with(
+    mut child: Child,
+    limit: Duration,
+    mut look: impl FnMut(u32),
+) -> io::Result<ExitStatus> {
+    let started = Instant::now();
+    loop {
+        look(child.id());
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let is_late = started.elapsed() >= limit;
+        if is_late || lane::is_over() {
+            kill(&mut child)?;
+            let why = match is_late {
+                true => format!("killed after {limit:?}"),
+                false => "killed, as another task has failed".to_owned(),
+            };
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Kills a process, and its group if it has one of its own.
+fn kill(child: &mut Child) -> io::Result<()> {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &group])
+        .stderr(Stdio::null())
+        .status();
+    child.kill()?;
+    child.wait().map(|_| ())
+}
+
+/// The processor time of a process, and of those that it has waited for. `None` where it is not
+/// known.
+fn processor_time(id: u32) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name of the program, in parentheses, can have spaces. The first field after it is the
+    // third one, and the 14th to the 17th are user and system time, of the process and of others.
+    let fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let times = fields
+        .skip(11)
+        .take(4)
+        .map(|field| field.parse::<u64>().ok());
+    // Programs see hundredths of a second on Linux, whatever its tick is.
+    Some(Duration::from_millis(10 * times.sum::<Option<u64>>()?))
 }
 
 #[cfg(test)]
@@ -245,5 +292,24 @@ mod tests {
         let filtered = Step::cargo("test --lib no::such::name");
         assert!(filtered.lacks_tests(&work(0)) && !filtered.lacks_tests(&work(1)));
         assert!(!Step::cargo("build").lacks_tests(&work(0)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn processor_time_has_that_of_children() {
+        let mut busy = Command::new("sh");
+        let work = "sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; read line";
+        busy.args(["-c", work]).stdin(Stdio::piped());
+        let mut busy = busy.spawn().expect("there is a shell");
+        let begun = Instant::now();
+        while processor_time(busy.id()).is_none_or(|time| time < Duration::from_millis(20)) {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "it takes no time"
+            );
+            thread::sleep(Duration::from_millis(1));
+        }
+        drop(busy.stdin.take());
+        busy.wait().expect("it is a child");
     }
 }
