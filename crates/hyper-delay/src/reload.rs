@@ -283,3 +283,6 @@ impl Contents {
         })
     }
 }
+
+#[cfg(all(test, feature = "cli"))]
+mod tests;
