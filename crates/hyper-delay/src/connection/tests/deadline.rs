@@ -29,8 +29,9 @@ async fn requests_before_authentication_do_not_extend_its_time() {
         advance(Duration::from_secs(1)).await;
     }
     advance(Duration::from_secs(10).saturating_sub(after.elapsed())).await;
+    client.write_all(HELLO).await.unwrap();
     line.clear();
-    client.read_to_string(&mut line).await.unwrap();
+    client.read_line(&mut line).await.unwrap();
     assert!(line.contains("within 10 seconds"), "{line}");
     drop(release);
     let _ = holding.await;
