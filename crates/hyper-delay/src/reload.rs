@@ -283,3 +283,7 @@ impl Contents {
         })
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "cli")]
+mod tests;

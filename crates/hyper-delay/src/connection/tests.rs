@@ -1,5 +1,7 @@
 //! What a connection writes while it ends, and when the store panics.
 
+mod deadline;
+
 use std::sync::mpsc::{self, Receiver};
 
 use race_wheel::Tick;
@@ -91,6 +93,11 @@ struct World {
 
 /// Serves one connection whose client has a small buffer.
 async fn connect<S: ReadStore>(store: S) -> World {
+    connect_with(store, None).await
+}
+
+/// Like [`connect`], with these tokens in force.
+async fn connect_with<S: ReadStore>(store: S, tokens: Option<Tokens>) -> World {
     let config = Arc::new(Config::default());
     let (events, inbox) = mpsc::channel();
     let (end, ending) = watch::channel(false);
@@ -99,7 +106,7 @@ async fn connect<S: ReadStore>(store: S) -> World {
         unfinished: Arc::new(Unfinished::new(config.max_unfinished_bytes)),
         config: config.clone(),
         tls: None,
-        tokens: watch::channel(None).1,
+        tokens: watch::channel(tokens).1,
         failures: Arc::default(),
         events,
         clock: Clock::new(),

@@ -1,4 +1,4 @@
-use std::{fs, io::Write as _, thread, time::Duration};
+use std::{fs, io::Write as _, time::Duration};
 
 use serde_json::json;
 use socket2::SockRef;
@@ -95,28 +95,6 @@ fn token_that_was_lent_for_a_registration_ends_it_when_revoked() {
     server.directory.revoke(&lent);
     server.reload();
     is_cut(&mut peer);
-}
-
-#[test]
-fn invalid_file_is_reported_once_and_the_old_tokens_stay_in_force() {
-    let (server, [token]) = Server::with([ALL]);
-    let mut peer = server.peer_with(&token);
-    let valid = server.directory.tokens();
-    server.directory.write_tokens("{\"tokens\":[{}]}");
-    let line = server.logs("was not reloaded: the old tokens stay in force");
-    assert!(
-        line.contains("ERROR") && line.contains("tokens.json"),
-        "{line}"
-    );
-    // Longer than the time between two looks at the file.
-    thread::sleep(Duration::from_secs(6));
-    peer.quiet();
-    let mut other = server.peer_with(&token);
-    server.directory.write_tokens(&valid);
-    server.logs("the file of tokens has changed and was reloaded");
-    other.quiet();
-    let log = server.log();
-    assert_eq!(log.matches("was not reloaded").count(), 1, "{log}");
 }
 
 #[cfg(unix)]

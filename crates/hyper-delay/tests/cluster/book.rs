@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use super::{ROUTES, nodes::Map};
+use super::{LEASE, ROUTES, nodes::Map};
 
-/// Between the moment at which a client reads a line and that at which it is noted here, other
-/// threads run.
-const MOMENT: Duration = Duration::from_millis(250);
+/// A copy that was sent before an ack was confirmed is noted at most this much later. A new leader
+/// that has lost the ack sends the task again after a lease at the earliest.
+const MOMENT: Duration = LEASE.checked_div(2).expect("it is not divided by zero");
 
 /// How long the rest of the tasks may take when all processes are well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Longer than any failure that is tested may last.
-const MOST_WITHOUT_SERVICE: Duration = Duration::from_secs(30);
+/// A route without service for this long is taken for stuck, however slow the machine is.
+const MOST_WITHOUT_SERVICE: Duration = PATIENCE;
 
 /// A route without service for this long is worth a look.
 const LONG_WITHOUT_SERVICE: Duration = Duration::from_secs(9);

@@ -5,7 +5,8 @@
 //! its ack was confirmed. `CLUSTER_FAULTS` sets the number of faults; the default takes a few
 //! minutes. After some of them a new cluster is made, so what was lost is counted often, and a run
 //! does not end with one that is full. `CLUSTER_SEED` repeats their order, and `CLUSTER_KINDS`
-//! limits them to some kinds.
+//! limits them to some kinds. `CLUSTER_JUDGES_LEASES=1` also checks how many leases a fault may
+//! interrupt the service for, which only a quiet machine can keep.
 
 mod book;
 mod consumer;

@@ -1,8 +1,13 @@
 //! The routes that nodes make for connections that schedule without one.
 
-use std::{net::SocketAddr, thread, time::Duration};
+use std::{
+    net::SocketAddr,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
+use testkit::PATIENCE;
 
 use super::{
     book::now,
@@ -10,13 +15,11 @@ use super::{
     nodes::{NODES, Nodes},
 };
 
-/// How often a client asks again, or waits for an answer.
-const TRIES: usize = 60;
-
 /// Sends a request once, and returns the reply.
 fn ask(line: &mut Line, request: &Value) -> Value {
     assert!(line.send(request), "the connection has ended: {request}");
-    for _ in 0..TRIES {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
         match line.next() {
             Came::Line(reply) => return reply,
             Came::Nothing => {}
@@ -34,15 +37,15 @@ fn until(address: SocketAddr, request: &Value, is_it: impl Fn(&Value) -> bool) -
 
 /// Repeats a request until the reply is the one that is waited for.
 fn repeat(line: &mut Line, request: &Value, is_it: impl Fn(&Value) -> bool) -> Value {
-    let mut last = Value::Null;
-    for _ in 0..TRIES {
-        last = ask(line, request);
+    let begun = Instant::now();
+    loop {
+        let last = ask(line, request);
         if is_it(&last) {
             return last;
         }
+        assert!(begun.elapsed() < PATIENCE, "{request}: {last}");
         thread::sleep(Duration::from_millis(100));
     }
-    panic!("{request}: {last}");
 }
 
 #[test]

@@ -166,11 +166,12 @@ fn a_single_consumer_is_served_as_without_hedging() {
 
 #[test]
 fn a_consumer_that_registers_in_time_gets_a_copy() {
-    let server = Server::start(json!({"hedge": {"a": 1500}}));
+    let server = patient();
     let mut first = server.consumer("a");
     first.due("a", "1");
-    first.delivery();
+    let copy = first.delivery();
     let mut second = server.consumer("a");
+    first.send(echo("nack", &copy));
     assert_eq!(second.delivery()["attempt"], 1);
 }
 

@@ -1,74 +1,91 @@
 //! The end of hedged rounds without a winner, and late answers of losing copies.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Peer, request::echo};
 
 use crate::server::Server;
 
+/// A copy is sent only after the one before it has failed.
+fn patient() -> Value {
+    json!({
+        "hedge": {"a": 3_600_000}, "ack_timeout_ms": 7_200_000, "retry_delay_ms": 1,
+        "max_retry_delay_ms": 1,
+    })
+}
+
+/// Schedules a due task whose consumers have half a second for their answers.
+fn hurried(producer: &mut Peer) {
+    let reply = producer
+        .ask(r#"{"kind":"schedule","route_key":"a","id":"1","fire_at":1,"ack_timeout_ms":500}"#);
+    assert_eq!(reply["kind"], "ack", "{reply}");
+}
+
 #[test]
 fn a_round_without_an_answer_fails_and_the_next_one_starts() {
     let server = Server::start(json!({
-        "hedge": {"a": 100}, "ack_timeout_ms": 400, "retry_delay_ms": 1, "max_retry_delay_ms": 1,
+        "hedge": {"a": 1}, "ack_timeout_ms": 400, "retry_delay_ms": 1, "max_retry_delay_ms": 1,
     }));
     let mut peers = [server.consumer("a"), server.consumer("a")];
     server.peer().due("a", "1");
-    for attempt in 1..3 {
-        for peer in &mut peers {
-            assert_eq!(peer.delivery()["attempt"], attempt);
-        }
+    assert_eq!(peers[0].delivery()["attempt"], 1);
+    // On a slow machine a round can end before its second copy is sent.
+    for peer in &mut peers {
+        peer.find(|line| line["kind"] == "delivery" && line["attempt"].as_u64() >= Some(2));
     }
 }
 
 #[test]
 fn a_failed_round_is_one_failure_however_many_copies_it_had() {
-    let server = Server::start(json!({
-        "hedge": {"a": 100}, "ack_timeout_ms": 400, "retry_delay_ms": 1, "max_attempts": 2,
-    }));
-    let mut peers = [
-        server.consumer("a"),
-        server.consumer("a"),
-        server.consumer("a"),
-    ];
+    let mut config = patient();
+    config["max_attempts"] = json!(2);
+    let server = Server::start(config);
+    let mut peers = [server.consumer("a"), server.consumer("a")];
     let mut producer = server.peer();
     producer.due("a", "1");
+    for attempt in 1..=2 {
+        for peer in &mut peers {
+            let copy = peer.delivery();
+            assert_eq!(copy["attempt"], attempt);
+            peer.send(echo("nack", &copy));
+        }
+    }
     producer.stats_until("a", |stats| stats["dead"] == 1);
     for peer in &mut peers {
-        for attempt in 1..=2 {
-            assert_eq!(peer.delivery()["attempt"], attempt);
-        }
         peer.quiet();
     }
 }
 
 #[test]
 fn a_round_ends_at_its_ack_timeout_even_if_consumers_are_left() {
-    let server = Server::start(json!({
-        "hedge": {"a": 600}, "ack_timeout_ms": 1000, "max_attempts": 1,
-    }));
+    let mut config = patient();
+    config["max_attempts"] = json!(1);
+    let server = Server::start(config);
     let mut peers: Vec<Peer> = (0..3).map(|_| server.consumer("a")).collect();
     let mut producer = server.peer();
-    producer.due("a", "1");
+    hurried(&mut producer);
     producer.stats_until("a", |stats| stats["dead"] == 1);
-    let copies = [peers[0].delivery(), peers[1].delivery()];
-    peers[2].quiet();
-    assert_eq!(copies[0], copies[1]);
-    assert!(
-        peers[1].removes(&copies[1]),
-        "late, and still the same revision"
-    );
+    let copy = peers[0].delivery();
+    for peer in &mut peers {
+        peer.quiet();
+    }
+    assert!(peers[0].removes(&copy), "late, and still the same revision");
 }
 
 #[test]
 fn a_late_ack_of_any_copy_counts() {
-    for place in [0, 1] {
-        let server = Server::start(json!({
-            "hedge": {"a": 100}, "ack_timeout_ms": 400, "max_attempts": 1,
-        }));
-        let mut peers = [server.consumer("a"), server.consumer("a")];
-        let mut producer = server.peer();
-        producer.due("a", "1");
-        let copies = peers.each_mut().map(Peer::delivery);
-        producer.stats_until("a", |stats| stats["dead"] == 1);
+    // The second copy of each task has two seconds to be sent.
+    let server = Server::start(json!({
+        "hedge": {"a": 1}, "ack_timeout_ms": 2_000, "max_attempts": 1,
+    }));
+    let mut peers = [server.consumer("a"), server.consumer("a")];
+    let mut producer = server.peer();
+    for id in ["0", "1"] {
+        producer.due("a", id);
+    }
+    producer.stats_until("a", |stats| stats["dead"] == 2);
+    for (place, id) in ["0", "1"].into_iter().enumerate() {
+        let is_copy = |line: &Value| line["kind"] == "delivery" && line["id"] == id;
+        let copies = peers.each_mut().map(|peer| peer.find(is_copy));
         assert!(peers[place].removes(&copies[place]));
         assert!(!peers[1 - place].removes(&copies[place]));
     }
@@ -76,7 +93,7 @@ fn a_late_ack_of_any_copy_counts() {
 
 #[test]
 fn a_late_answer_with_the_id_alone_does_not_answer_the_next_revision() {
-    let server = Server::start(json!({"hedge": {"a": 100}}));
+    let server = Server::start(json!({"hedge": {"a": 1}, "ack_timeout_ms": 3_600_000}));
     let mut loser = server.consumer("a");
     let mut winner = server.consumer("a");
     winner.due("a", "1");
@@ -99,10 +116,10 @@ fn a_late_answer_with_the_id_alone_does_not_answer_the_next_revision() {
 
 #[test]
 fn a_late_copy_on_another_connection_leaves_the_next_revision_in_flight() {
-    let server = Server::start(json!({"ack_timeout_ms": 1000, "retry_delay_ms": 1}));
+    let server = Server::start(json!({"ack_timeout_ms": 3_600_000, "retry_delay_ms": 1}));
     let mut first = server.consumer("a");
     let mut second = server.consumer("a");
-    second.due("a", "1");
+    hurried(&mut second);
     let late = first.delivery();
     second.delivery();
     assert!(first.removes(&late));
@@ -110,7 +127,8 @@ fn a_late_copy_on_another_connection_leaves_the_next_revision_in_flight() {
     first.ask(&testkit::request::replace("a", "1", "bmV3"));
     let acked = second.ask(r#"{"kind":"ack","id":"1","confirm":true}"#);
     assert_eq!(acked["removed"], false);
-    let new = second.delivery();
+    // On a slow machine it can have more copies of the old revision.
+    let new = second.find(|line| line["payload_base64"] == "bmV3");
     second.send(echo("ack", &new));
     second.stats_until("a", |stats| stats["waiting"] == 0);
 }

@@ -13,7 +13,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::{Answer, Appended, Leader, Log, News, Request, Unanswered, fake::FakeLog};
+use super::{Announced, Answer, Appended, Leader, Log, News, Request, Unanswered, fake::FakeLog};
 use crate::cluster::{Charter, ShardId, replica::genesis};
 
 /// A log that the nodes of one process share.
@@ -54,6 +54,7 @@ impl SharedLog {
             deadline,
             is_cut: AtomicBool::new(false),
             only_beats: AtomicBool::new(false),
+            refused: AtomicUsize::new(0),
             faults: AtomicUsize::new(0),
         })
     }
@@ -107,6 +108,8 @@ pub(crate) struct FakeConnection {
     deadline: Duration,
     is_cut: AtomicBool,
     only_beats: AtomicBool,
+    /// Announcements that have found another heartbeat.
+    refused: AtomicUsize,
     /// Of a hundred requests, as many are lost, and as many answers.
     faults: AtomicUsize,
 }
@@ -126,6 +129,11 @@ impl FakeConnection {
     /// to a tenth of the deadline.
     pub(crate) fn lose(&self, percent: usize) {
         self.faults.store(percent, Ordering::Relaxed);
+    }
+
+    /// Returns how often the node was refused its lease: another process has the name.
+    pub(crate) fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
     }
 
     fn is_cut(&self) -> bool {
@@ -160,6 +168,9 @@ impl Log for FakeConnection {
         self.delay().await;
         if self.is_cut() || self.is_lost() {
             return self.no_answer().await;
+        }
+        if let Answer::Announced(Announced::Not(Some(_))) = answer {
+            self.refused.fetch_add(1, Ordering::Relaxed);
         }
         Ok(answer)
     }

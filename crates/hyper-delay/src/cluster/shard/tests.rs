@@ -1,5 +1,6 @@
 mod blind;
 mod follower;
+mod idle;
 mod reports;
 mod room;
 mod sessions;

@@ -91,6 +91,27 @@ fn a_round_ends_at_the_ack_timeout_of_its_first_copy() {
 }
 
 #[test]
+fn a_round_ends_at_its_ack_timeout_even_if_consumers_are_left() {
+    let mut world = hedged(600);
+    let [first, second, _third] = [0; 3].map(|_| world.connect(&["route"]));
+    world.schedule("task", START);
+    world.run(1_300);
+    assert_eq!(copies(&world)[..2], [(first, 1), (second, 1)]);
+    assert_eq!(copies(&world)[2].1, 2);
+}
+
+#[test]
+fn a_consumer_that_registers_before_the_next_copy_is_due_gets_it() {
+    let mut world = hedged(100);
+    let first = world.connect(&["route"]);
+    world.schedule("task", START);
+    world.run(99);
+    let second = world.connect(&["route"]);
+    world.run(1);
+    assert_eq!(copies(&world), [(first, 1), (second, 1)]);
+}
+
+#[test]
 fn no_copy_is_sent_after_the_end_of_its_round() {
     for nacks in [false, true] {
         let mut world = hedged(100);

@@ -21,7 +21,7 @@ use crate::{
     cluster::{
         Charter, ShardId,
         lease::LeaseTimes,
-        log::{Member, Request as ToLog, fake_async::SharedLog},
+        log::{Answer, Appended, Member, Request as ToLog, fake_async::SharedLog},
         node::{Node, NodeConfig, NodeError, Told},
     },
     config::Config,
@@ -33,8 +33,13 @@ use crate::{
 pub(super) const SHARDS: usize = 3;
 
 /// A test fails when something takes longer than this. Nothing else depends on time.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-const LEASE: Duration = Duration::from_millis(400);
+pub(super) const PATIENCE: Duration = testkit::PATIENCE;
+
+/// A slow machine can lose a lease. It costs a test time and nothing else.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// When a request is repeated whose answer may be lost.
+const REPEAT: Duration = Duration::from_secs(1);
 
 pub(super) const PRODUCER: ConsumerId = 9;
 
@@ -50,6 +55,7 @@ pub(super) struct Cluster {
     pub(super) members: &'static [&'static str],
     /// Beyond this many bytes of a journal, nodes are left behind.
     pub(super) retention: u64,
+    pub(super) lease: Duration,
     /// How often the nodes sync their stores.
     pub(super) sync_interval: Duration,
     /// What crashed nodes tell.
@@ -78,6 +84,7 @@ impl Cluster {
             acknowledged: BTreeSet::new(),
             members: &["a", "b", "c"],
             retention: 256 << 20,
+            lease: LEASE,
             sync_interval: Duration::from_millis(200),
             unheard: Vec::new(),
         }
@@ -88,7 +95,7 @@ impl Cluster {
             charter: self.charter,
             member,
             members: self.members.iter().copied().map(named).collect(),
-            lease: LeaseTimes::of(LEASE),
+            lease: LeaseTimes::of(self.lease),
             config: Arc::new(Config {
                 data_dir: self.disks[node].path().join("db"),
                 disk_reserve_mib: 0,
@@ -105,7 +112,7 @@ impl Cluster {
     pub(super) async fn start(&mut self, node: usize) {
         let begun = Instant::now();
         loop {
-            let connection = self.log.connect(LEASE / 4);
+            let connection = self.log.connect(self.lease / 4);
             let (tell, told) = channel();
             let bound = Bound::new(self.charter, node).await;
             let joins = bound.member.clone();
@@ -216,15 +223,19 @@ impl Cluster {
 
     /// Appends to a journal what no server can read, and makes its leader look.
     pub(super) async fn damage_journal(&mut self, shard: usize) {
-        let node = self.leader_of(shard).await;
-        let fence = self.node(node).fences[&id(shard)];
-        let append = ToLog::Append {
-            fence,
-            seq: self.log.inner().last(id(shard)) + 1,
-            entry: b"\x01not an entry".as_slice().into(),
+        let leader = loop {
+            let leader = self.leader_of(shard).await;
+            let append = ToLog::Append {
+                fence: self.node(leader).fences[&id(shard)],
+                seq: self.log.inner().last(id(shard)) + 1,
+                entry: b"\x01not an entry".as_slice().into(),
+            };
+            // Another node may lead by now.
+            if self.log.carry_out(&append) == Answer::Appended(Appended::Done) {
+                break leader;
+            }
         };
-        self.log.carry_out(&append);
-        let handle = &self.node(node).node.shards()[shard];
+        let handle = &self.node(leader).node.shards()[shard];
         handle.input(schedule(shard, ["task-0".into()]));
     }
 
@@ -294,7 +305,7 @@ impl Cluster {
             let handle = &self.node(leader).node.shards()[shard];
             assert_eq!(handle.id(), id(shard));
             handle.input(schedule(shard, [task.clone()]));
-            let repeat = Instant::now() + LEASE;
+            let repeat = Instant::now() + REPEAT;
             while !self.acknowledged.contains(&task) && Instant::now() < repeat {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 self.hear();

@@ -93,6 +93,11 @@ impl Running {
         }
     }
 
+    /// Tells one shard whether the wall clock of the node is wrong.
+    pub(super) fn clock_is_off_for(&self, shard: usize, is_off: bool) {
+        self.node.shards()[shard].event(Event::ClockIsOff(is_off));
+    }
+
     pub(super) fn has_replaced(&self, shard: usize) -> bool {
         self.replaced.contains(&id(shard))
     }

@@ -91,7 +91,9 @@ async fn a_node_that_was_away_too_long_takes_snapshots_and_can_lead() {
     for number in next..next + SHARDS {
         cluster.schedule(number).await;
     }
-    assert_eq!(cluster.node(0).leads(), SHARDS);
+    cluster
+        .until("it leads", |cluster| cluster.node(0).leads() == SHARDS)
+        .await;
     cluster.stop(0).await;
 }
 

@@ -1,5 +1,7 @@
 //! What is acknowledged survives the end of its leader.
 
+use std::time::Duration;
+
 use super::{fixture::Cluster, running::Running};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -23,6 +25,8 @@ async fn another_node_leads_after_a_graceful_stop() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_graceful_stop_finishes_what_was_asked_for() {
     let mut cluster = Cluster::new();
+    // What is asked for at the end of a lease is refused.
+    cluster.lease = Duration::from_secs(10);
     cluster.start(0).await;
     cluster.all_lead().await;
     let asked = cluster.ask_for(0..200);

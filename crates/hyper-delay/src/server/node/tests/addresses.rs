@@ -16,6 +16,16 @@ impl Nodes {
         member.address.to_string()
     }
 
+    /// Waits until a process has asked for its lease in vain this often.
+    async fn is_refused(&self, process: &Running, times: usize) {
+        let waiting = async {
+            while process.log.refused() < times {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.expect("it is refused");
+    }
+
     /// Waits until the process that runs has the lease of the node.
     async fn has_lease(&self, node: usize) {
         let is_alive = || {
@@ -50,7 +60,8 @@ async fn second_process_of_a_living_node_does_not_change_its_address() {
     let disk = tempfile::tempdir().unwrap();
     let data_dir = disk.path().join("db");
     let waiting = nodes.process(0, free_address().await, data_dir).await;
-    sleep(3 * LEASE).await;
+    // It asks again after the time of a lease.
+    nodes.is_refused(&waiting, 2).await;
     assert_eq!(nodes.known(0), address);
     assert!(!waiting.server.is_finished());
     waiting.server.abort();
@@ -60,7 +71,8 @@ async fn second_process_of_a_living_node_does_not_change_its_address() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn second_process_of_a_living_node_takes_no_links_from_it() {
-    let nodes = Nodes::start(2).await;
+    // A request without a leader is refused, also on a slow machine that loses a lease.
+    let nodes = Nodes::start_with(2, 2 * LEASE).await;
     let addresses: Vec<_> = (0..2).map(|node| nodes.address(node)).collect();
     let at = later();
     let schedules = move |insists: bool| {
@@ -81,7 +93,7 @@ async fn second_process_of_a_living_node_takes_no_links_from_it() {
     let disk = tempfile::tempdir().unwrap();
     let data_dir = disk.path().join("db");
     let second = nodes.process(1, free_address().await, data_dir).await;
-    sleep(2 * LEASE).await;
+    nodes.is_refused(&second, 2).await;
     blocking(move || schedules(false)).await;
     second.server.abort();
     let _ = second.server.await;

@@ -1,0 +1,43 @@
+//! A leader without work.
+
+use super::*;
+
+/// The number of entries that the node has asked the log to append since the last call.
+fn appended(world: &mut World) -> usize {
+    let asked = std::mem::take(&mut world.asked).into_iter();
+    let appends = asked.filter(|request| matches!(request, Request::Append { .. }));
+    appends.count()
+}
+
+/// Lets seconds pass, one after the other.
+fn pass(world: &mut World, seconds: u32) {
+    for _ in 0..seconds {
+        let second = Duration::from_secs(1);
+        world.now.monotonic = world.now.after(second);
+        world.now.wall_nanos += nanos(second);
+        world.settle();
+    }
+}
+
+#[test]
+fn an_idle_leader_appends_nothing_but_one_mark_within_ten_seconds() {
+    let mut world = World::new();
+    let until = Tick::new(u64::MAX);
+    world.term = world.term.map(|term| Term { until, ..term });
+    world.begin();
+    world.says(ToLeader::Opened(CLIENT));
+    let OfClient::Schedule(mut task) = schedule("x") else {
+        panic!("it is a schedule");
+    };
+    // Later than the test looks: the mark could rise all the time.
+    task.fire_at += 10_000_000;
+    world.asks(1, OfClient::Schedule(task));
+    assert_eq!(world.answered(), [1]);
+    assert!(appended(&mut world) > 0);
+    pass(&mut world, 11);
+    let marks = appended(&mut world);
+    assert!(marks <= 1, "{marks}");
+    pass(&mut world, 3_600);
+    assert_eq!(appended(&mut world), 0);
+    assert!(world.shard.is_leading());
+}
