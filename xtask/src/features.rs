@@ -19,9 +19,14 @@ const OPTIONAL: [&str; 8] = [
     "tracing-subscriber",
 ];
 
-/// Each feature alone, none, all, and the pairs that the code mentions together.
+/// Each feature alone, none, and the pairs that the code mentions together.
 pub(crate) fn run() -> Outcome {
-    hack("--each-feature")?;
+    let libraries = workspace::libraries_selected()?;
+    // All features together are linted by `lint`, and the server without any below.
+    hack(&format!(
+        "{libraries} --each-feature --exclude-all-features"
+    ))?;
+    hack("-p hyper-delay --each-feature --exclude-all-features --exclude-no-default-features")?;
     for (library, features) in pairs::PAIRS {
         Step::cargo(&format!(
             "clippy --locked -p {library} --no-default-features --features {features} -- \
@@ -42,14 +47,15 @@ pub(crate) fn run() -> Outcome {
 
 /// Every pair of features. No item of the workspace depends on more than two.
 pub(crate) fn powerset() -> Outcome {
-    hack("--feature-powerset --depth 2")
+    let libraries = workspace::libraries_selected()?;
+    hack(&format!(
+        "{libraries} -p hyper-delay --feature-powerset --depth 2"
+    ))
 }
 
 fn hack(combinations: &str) -> Outcome {
-    let libraries = workspace::libraries_selected()?;
     Step::cargo(&format!(
-        "hack clippy --locked {libraries} -p hyper-delay -p hyper-delay-etcd {combinations} \
-         --exclude-features default -- -D warnings"
+        "hack clippy --locked {combinations} --exclude-features default -- -D warnings"
     ))
     .path_first(&tools::cargo_hack()?)
     .run()

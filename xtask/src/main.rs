@@ -124,8 +124,8 @@ const TASKS: [Task; 35] = [
     ),
     run(
         "targets",
-        "run the suite of races on other targets",
-        targets::run,
+        "run the suite of races on bare metal and the web",
+        targets::few,
     ),
     full(
         "simulations",
@@ -153,9 +153,9 @@ const TASKS: [Task; 35] = [
         package::release,
     ),
     full(
-        "platforms",
-        "check for Windows and macOS, test on 32-bit x86",
-        targets::platforms,
+        "all-targets",
+        "all of bare metal and the web, Windows, macOS, 32-bit x86",
+        targets::all,
     ),
     deep(
         "loom-deep",

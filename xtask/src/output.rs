@@ -38,7 +38,7 @@ impl Work {
     /// Counts a line that was printed `at` this time of the step. Returns whether it names a crate
     /// and says nothing else.
     fn line(&mut self, line: &str, at: Duration) -> bool {
-        let line = line.trim_start();
+        let line = line.trim();
         if let Some(name) = program(line) {
             self.end(at);
             let time = [at; 2];
@@ -150,7 +150,7 @@ mod tests {
         ),
         (
             3,
-            "     Running unittests src/lib.rs (target/debug/deps/race_core-8c0d1f)",
+            "     Running unittests src/lib.rs (target/debug/deps/race_core-8c0d1f)\n",
         ),
         (4, "test compiling_is_no_crate ... ok"),
         (

@@ -98,7 +98,7 @@ fn table(rows: &[Row], whole: Duration) -> String {
         if row.depth > 0 && row.time < SHOWN {
             continue;
         }
-        let name = format!("{}{}", "  ".repeat(row.depth), row.name);
+        let name = format!("{}{}", "  ".repeat(row.depth), command(&row.name));
         let Work { crates, tests, .. } = row.work;
         let numbers = [
             seconds(row.time),
@@ -135,6 +135,21 @@ fn table(rows: &[Row], whole: Duration) -> String {
     table + &line("all", total)
 }
 
+/// A step without the variables before its command.
+fn command(shown: &str) -> &str {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let mut rest = shown;
+    while let Some((_, after)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
+        // A value with spaces is quoted.
+        let value_end = if after.starts_with('"') { "\" " } else { " " };
+        let Some((_, after)) = after.split_once(value_end) else {
+            break;
+        };
+        rest = after;
+    }
+    rest
+}
+
 /// One line; a name that is too long loses its middle.
 fn line(name: &str, numbers: [String; 4]) -> String {
     const WIDTH: usize = 64;
@@ -168,6 +183,18 @@ fn count(number: usize) -> String {
 mod tests {
     use super::*;
     use crate::output::Program;
+
+    #[test]
+    fn command_of_a_step_is_shown_without_its_variables() {
+        for (shown, expected) in [
+            ("cargo doc a=b", "cargo doc a=b"),
+            ("A_B=x RUSTFLAGS=\"-D warnings\" cargo doc", "cargo doc"),
+            ("A=\"x y\" (cd b) run", "(cd b) run"),
+            ("lint", "lint"),
+        ] {
+            assert_eq!(command(shown), expected);
+        }
+    }
 
     #[test]
     fn table_has_tasks_their_longer_steps_and_programs_and_a_sum() {

@@ -1,7 +1,7 @@
 //! The suite of races on bare metal: `tests/targets` in QEMU.
 
 use super::{
-    Report,
+    Extent, Report,
     compiler::Compiler,
     machine::{MICROBIT, Machine, RISCV, THUMBV6M, THUMBV7EM, THUMBV7M},
 };
@@ -10,9 +10,16 @@ use crate::step::Outcome;
 /// Fewer checks than on the smallest target mean that the suite was not run.
 const AT_LEAST: usize = 52;
 
-/// The machines, the features of the firmware, and what to say of them.
-const ROWS: [(Machine, &str, &str); 8] = [
+/// A machine, the features of the firmware, and what to say of them.
+type Row = (Machine, &'static str, &'static str);
+
+/// Without compare-and-swap and an allocator, and with both.
+const FEW: [Row; 2] = [
     (MICROBIT, "microbit", "without alloc"),
+    (THUMBV7EM, "alloc", "with alloc, embassy's default queue"),
+];
+
+const MORE: [Row; 6] = [
     (
         THUMBV6M,
         "alloc,generic-queue,portable-atomic",
@@ -24,7 +31,6 @@ const ROWS: [(Machine, &str, &str); 8] = [
         "alloc,generic-queue",
         "with alloc, embassy's generic queue",
     ),
-    (THUMBV7EM, "alloc", "with alloc, embassy's default queue"),
     (
         THUMBV7EM,
         "alloc,generic-queue",
@@ -38,9 +44,13 @@ const ROWS: [(Machine, &str, &str); 8] = [
     ),
 ];
 
-pub(super) fn run(report: &mut Report) -> Outcome {
+pub(super) fn run(report: &mut Report, extent: Extent) -> Outcome {
+    let mut rows = FEW.to_vec();
+    if extent == Extent::All {
+        rows.extend(MORE);
+    }
     let compiler = Compiler::find()?;
-    for (machine, features, note) in ROWS {
+    for (machine, features, note) in rows {
         let build = format!(
             "build --manifest-path tests/targets/Cargo.toml --bin suite --features {features}"
         );
