@@ -140,14 +140,6 @@ impl<S: Store> Scheduler<S> {
         copies.copied().collect()
     }
 
-    fn unqueue(&mut self, seq: u64) {
-        if let Some(task) = self.tasks.get(seq)
-            && let Some(route) = self.routes.get_mut(&task.route)
-        {
-            route.unqueue(task.position(seq));
-        }
-    }
-
     /// A copy was not sent, because the leadership was not known to hold any more. Its task is due
     /// again, and no round has failed.
     pub(super) fn voided(&mut self, copy: &CopyOf, attempt: u32) {

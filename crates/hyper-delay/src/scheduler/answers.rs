@@ -66,17 +66,10 @@ impl<S: Store> Scheduler<S> {
     pub(super) fn finish(&mut self, seq: u64, id: &Arc<str>) {
         self.finish_inherited(seq, id);
         let left = self.tasks.commit(seq, Change::Finish, &mut self.timers);
-        let (Some(task), Some(left)) = (self.tasks.get(seq), left) else {
-            return;
-        };
         match left {
-            Left::Ready => {
-                if let Some(route) = self.routes.get_mut(&task.route) {
-                    route.unqueue(task.position(seq));
-                }
-            }
-            Left::Round(round) => self.lose_copies(&round, id, seq),
-            Left::Idle | Left::Committing(_) => {}
+            Some(Left::Ready) => self.unqueue(seq),
+            Some(Left::Round(round)) => self.lose_copies(&round, id, seq),
+            Some(Left::Idle | Left::Committing(_)) | None => {}
         }
     }
 

@@ -286,10 +286,8 @@ impl<S: Store> Scheduler<S> {
 
     fn take_out(&mut self, seq: u64) -> Option<(Task, Left)> {
         let (task, left) = self.tasks.remove(seq, &mut self.timers)?;
-        if let Left::Ready = left
-            && let Some(route) = self.routes.get_mut(&task.route)
-        {
-            route.unqueue(task.position(seq));
+        if let Left::Ready = left {
+            self.unqueue_from(&task.route, task.position(seq));
         }
         Some((task, left))
     }

@@ -99,7 +99,32 @@ impl<S: Store> Scheduler<S> {
                 }
             }
         }
+        self.want_parked(name);
         self.wait_for_room(name, lacks_consumer);
+    }
+
+    /// A task that was queued is not to be delivered any more.
+    pub(super) fn unqueue(&mut self, seq: u64) {
+        if let Some(task) = self.tasks.get(seq) {
+            let (route, position) = (task.route.clone(), task.position(seq));
+            self.unqueue_from(&route, position);
+        }
+    }
+
+    pub(super) fn unqueue_from(&mut self, name: &Arc<str>, position: Position) {
+        if let Some(route) = self.routes.get_mut(name) {
+            route.unqueue(position);
+            self.want_parked(name);
+        }
+    }
+
+    /// What is parked is read soon, if the queue of the route has become short.
+    fn want_parked(&mut self, name: &Arc<str>) {
+        let most = self.settings.ready / 2;
+        let route = self.routes.get(name);
+        if route.is_some_and(|route| route.backlog().is_some() && route.queued() <= most) {
+            self.routes.want(name.clone());
+        }
     }
 
     /// Returns whether a route may send no delivery now. Then a timer serves it when it may.

@@ -157,10 +157,8 @@ impl<S: Store> Scheduler<S> {
         // A change under way reaches the disk before this one.
         if self.tasks.committing(seq).is_none() {
             let left = self.tasks.commit(seq, Change::Expire, &mut self.timers);
-            if let (Some(Left::Ready), Some(task)) = (left, self.tasks.get(seq))
-                && let Some(route) = self.routes.get_mut(&task.route)
-            {
-                route.unqueue(task.position(seq));
+            if let Some(Left::Ready) = left {
+                self.unqueue(seq);
             }
         }
         let subject = Subject {

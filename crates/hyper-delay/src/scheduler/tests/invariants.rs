@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     super::{
         Job, Scheduler,
+        quotas::Rate,
         task::{Due, State},
     },
     World,
@@ -47,6 +48,37 @@ pub(super) fn check(world: &World) {
     check_states(world, &on_disk);
     world.check_credit();
     world.check_waiting();
+}
+
+/// Checks that nothing more can be delivered now, when the scheduler waits for an event: a route with
+/// a consumer that has room has read what is parked, unless its queue or the memory is full.
+pub(super) fn check_at_rest(scheduler: &Scheduler<Fake>) {
+    let settings = &scheduler.settings;
+    let in_memory = scheduler.tasks.len();
+    for (name, route) in scheduler.routes.iter() {
+        let mut consumers = route.consumers().iter();
+        let has_room = consumers.any(|consumer| {
+            let consumer = scheduler.consumers.get(*consumer);
+            consumer.is_some_and(|consumer| consumer.has_room())
+        });
+        let limit = route.settings().deliveries_per_second;
+        let must_wait = limit.is_some_and(|limit| {
+            let rate = Rate::Deliveries(name.clone());
+            let now = scheduler.now.monotonic;
+            scheduler.quotas.wait(&rate, limit, now) > 0
+        });
+        if !has_room || must_wait || scheduler.is_paused(name) || scheduler.remote.is_holding {
+            continue;
+        }
+        let (queued, backlog) = (route.queued(), route.backlog());
+        let is_read = backlog.is_none() || queued > settings.ready / 2;
+        let is_full = in_memory >= 2 * settings.window_tasks;
+        assert!(
+            is_read || is_full && queued > 0,
+            "{name} has a consumer with room, {queued} tasks in its queue and others from \
+             {backlog:?} on that are not read; {in_memory} tasks are in memory"
+        );
+    }
 }
 
 fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {

@@ -66,6 +66,28 @@ fn a_consumer_without_room_keeps_no_more_than_the_ready_ones_in_memory() {
 }
 
 #[test]
+fn a_new_consumer_gets_what_is_parked_behind_the_queue_of_a_busy_one() {
+    let mut world = World::new(60_000, 64, 16);
+    let register = |credit| Request::Register {
+        route: "route".into(),
+        credit,
+        mode: crate::protocol::Mode::Shared,
+        accept: None,
+    };
+    let busy = world.connect(&[]);
+    world.ask(busy, register(Some(1)));
+    for task in 0..100 {
+        world.schedule(&format!("{task:03}"), START + task);
+    }
+    world.run(1000);
+    assert_eq!(world.deliveries.len(), 1);
+    // Its credit is not named, and more than the queue holds. It answers nothing yet.
+    world.connect(&["route"]);
+    world.settle();
+    assert_eq!(world.deliveries.len(), 100);
+}
+
+#[test]
 fn a_restart_with_much_overdue_delivers_what_is_due_now_at_once() {
     let mut world = World::new(60_000, 64, 16);
     for task in 0..5000 {

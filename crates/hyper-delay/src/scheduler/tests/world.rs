@@ -11,6 +11,7 @@ use super::super::{ConsumerId, Effects, Input, Message, Next, Scheduler, Setting
 use super::{
     asking::as_input,
     committer::Committer,
+    invariants,
     nodes::Nodes,
     sockets::{Queued, Sockets},
 };
@@ -168,6 +169,7 @@ impl World {
             let next = self.tick();
             self.ack_if_acking();
             if next != Next::Now && self.committer.is_idle() {
+                invariants::check_at_rest(&self.scheduler);
                 return next;
             }
             self.step(Step::Commit);
