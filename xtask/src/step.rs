@@ -35,7 +35,11 @@ impl Step {
         let mut command = Command::new(words.next().expect("a command line has a first word"));
         command.args(words).stdin(Stdio::null());
         // `cargo run` adds the libraries of its own toolchain, and a step may use another compiler.
-        command.env_remove("LD_LIBRARY_PATH");
+        // It also tells this program its manifest, after which ring's build script looks: what it
+        // builds would be built again for each `cargo` that is started by hand.
+        for name in ["LD_LIBRARY_PATH", "CARGO_MANIFEST_DIR"] {
+            command.env_remove(name);
+        }
         Self {
             command,
             shown: line.split_whitespace().collect::<Vec<_>>().join(" "),

@@ -1,7 +1,5 @@
 //! `cargo bench --bench tower`: runs the benchmark of the same name in `peers`.
 
-mod launch;
-
 fn main() -> std::process::ExitCode {
-    launch::peers("tower", "bench", &launch::arguments())
+    race_launch::peers("tower", "bench", &race_launch::arguments())
 }

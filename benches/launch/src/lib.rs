@@ -1,5 +1,5 @@
-//! Runs a benchmark of the package `peers`. It is a separate package because the original crate,
-//! which it measures, has the name of ours.
+//! Runs a benchmark of the package `peers`. It is a package outside the workspace, because the
+//! original crate, which it measures, has the name of ours.
 
 use std::{
     env,
@@ -7,18 +7,15 @@ use std::{
 };
 
 /// Returns the arguments of the command line, without the one that cargo adds.
-pub(crate) fn arguments() -> Vec<String> {
+pub fn arguments() -> Vec<String> {
     env::args().skip(1).filter(|it| it != "--bench").collect()
 }
 
 /// Runs the benchmark with this name in `peers`, built with this profile.
-pub(crate) fn peers(bench: &str, profile: &str, arguments: &[String]) -> ExitCode {
+pub fn peers(bench: &str, profile: &str, arguments: &[String]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .args(["bench", "--locked", "--manifest-path"])
-        .arg(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/benches/peers/Cargo.toml"
-        ))
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/Cargo.toml"))
         .args(["--profile", profile, "--bench", bench, "--"])
         .args(arguments)
         .status();

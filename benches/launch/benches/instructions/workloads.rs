@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use futures::Stream;
+use futures_core::Stream;
 use race::{
     InlineRace,
     source::Of,

@@ -1,7 +1,5 @@
 //! `cargo bench --bench timers [-- WORD..]`: runs the benchmark of the same name in `peers`.
 
-mod launch;
-
 fn main() -> std::process::ExitCode {
-    launch::peers("timers", "bench", &launch::arguments())
+    race_launch::peers("timers", "bench", &race_launch::arguments())
 }

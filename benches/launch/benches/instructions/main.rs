@@ -11,10 +11,8 @@
 //! than that of the targets, prints the counts without judging them. The counts are the same in
 //! each run; they depend on the compiler and the C library.
 
-#[path = "../callgrind/mod.rs"]
+#[path = "../../../callgrind/mod.rs"]
 mod callgrind;
-#[path = "../launch/mod.rs"]
-mod launch;
 mod races;
 mod workloads;
 
@@ -23,7 +21,7 @@ use std::{error::Error, process::ExitCode};
 use workloads::{WORKLOADS, Workload};
 
 fn main() -> ExitCode {
-    let arguments = launch::arguments();
+    let arguments = race_launch::arguments();
     let done = match &arguments[..] {
         [flag, name, turns] if flag == races::COUNTED_RUN => {
             races::counted_run(name, turns).map(|()| true)
@@ -76,7 +74,7 @@ fn parts(arguments: &[String]) -> Result<bool, Box<dyn Error>> {
         });
         let flags = flags.iter().map(|flag| (*flag).to_owned());
         let arguments: Vec<String> = flags.chain(words).collect();
-        met &= launch::peers("instructions", "counts", &arguments) == ExitCode::SUCCESS;
+        met &= race_launch::peers("instructions", "counts", &arguments) == ExitCode::SUCCESS;
     }
     Ok(met)
 }
