@@ -159,7 +159,7 @@ mod tests {
         ),
         (
             5,
-            "     Running tests/race/main.rs (/tmp/a-b/debug/deps/race-8109f)",
+            "     Running tests/race/main.rs (/a-b/debug/deps/race-8109f)",
         ),
         (
             9,

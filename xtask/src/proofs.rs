@@ -68,7 +68,7 @@ pub(crate) fn simulations() -> Outcome {
         .run()
 }
 
-/// The random tests of the server with more cases, and more kills.
+/// The random tests of the server with more cases, more kills, and faults in every kind of file.
 pub(crate) fn randomized() -> Outcome {
     Step::cargo("test --locked --release -p hyper-delay --lib -- --skip cluster::simulation")
         .env("PROPTEST_CASES", "5000")
@@ -76,7 +76,8 @@ pub(crate) fn randomized() -> Outcome {
         .run()?;
     Step::cargo("test --locked --release -p hyper-delay --test kill")
         .env("HYPER_DELAY_KILLS", "100")
-        .run()
+        .run()?;
+    damage("1")
 }
 
 /// The times without service that docs/cluster.md promises, on a machine that does nothing else.
@@ -106,8 +107,13 @@ pub(crate) fn kills() -> Outcome {
 }
 
 pub(crate) fn faults() -> Outcome {
+    damage("all")
+}
+
+/// Damages files of stores: each kind with this many flipped bits, and others in proportion.
+fn damage(flips: &str) -> Outcome {
     Step::cargo("test --locked --release -p hyper-delay --test disk damage -- --nocapture")
-        .env("HYPER_DELAY_FAULTS", "all")
+        .env("HYPER_DELAY_FAULTS", flips)
         .run()
 }
 

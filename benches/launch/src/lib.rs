@@ -7,11 +7,13 @@ use std::{
 };
 
 /// Returns the arguments of the command line, without the one that cargo adds.
+#[must_use]
 pub fn arguments() -> Vec<String> {
     env::args().skip(1).filter(|it| it != "--bench").collect()
 }
 
 /// Runs the benchmark with this name in `peers`, built with this profile.
+#[must_use]
 pub fn peers(bench: &str, profile: &str, arguments: &[String]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .args(["bench", "--locked", "--manifest-path"])

@@ -29,7 +29,7 @@ fn in_memory() -> TempDir {
 }
 
 /// Faults of a run by default.
-const FEW: usize = 8;
+const FEW: usize = 5;
 
 fn draw() -> Draw {
     let flips = match env::var("HYPER_DELAY_FAULTS") {
