@@ -77,7 +77,7 @@ fn a_lease_without_a_margin_is_noticed() {
 
 #[test]
 fn a_lease_that_counts_from_the_answer_is_noticed() {
-    is_noticed(Planted::CountsFromReceipt, Faults::All, 178);
+    is_noticed(Planted::CountsFromReceipt, Faults::All, 1138);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_append_without_an_answer_that_counts_as_failed_is_noticed() {
 
 #[test]
 fn a_ledger_that_outlives_its_leadership_is_noticed() {
-    is_noticed(Planted::KeepsTheLedger, Faults::All, 15);
+    is_noticed(Planted::KeepsTheLedger, Faults::All, 31);
 }
 
 #[test]
