@@ -94,15 +94,27 @@ pub(crate) fn embassy() -> Outcome {
     cargo("test", "--no-default-features --features mock-clock").run()
 }
 
-/// Runtimes that the workspace does not depend on. monoio is tested with its feature `sync` and
-/// without.
+/// Runtimes that the workspace does not depend on.
+const OTHER_RUNTIMES: &str = "--locked --manifest-path tests/other_runtimes/Cargo.toml";
+
+/// monoio without its feature `sync`.
+const WITHOUT_SYNC: &str = "--no-default-features --test monoio_without_sync";
+
 pub(crate) fn other_runtimes() -> Outcome {
-    let package = "--locked --manifest-path tests/other_runtimes/Cargo.toml";
-    let without_sync = "--no-default-features --test monoio_without_sync";
-    requiring_all(Step::cargo(&format!("test {package} -- --nocapture"))).run()?;
-    Step::cargo(&format!("test {package} {without_sync}")).run()?;
-    Step::cargo(&format!("clippy {package} --all-targets -- -D warnings")).run()?;
-    Step::cargo(&format!("clippy {package} {without_sync} -- -D warnings")).run()
+    requiring_all(Step::cargo(&format!(
+        "test {OTHER_RUNTIMES} -- --nocapture"
+    )))
+    .run()?;
+    Step::cargo(&format!("test {OTHER_RUNTIMES} {WITHOUT_SYNC}")).run()
+}
+
+/// Clippy checks all those runtimes once more.
+pub(crate) fn lint_other_runtimes() -> Outcome {
+    for targets in ["--all-targets", WITHOUT_SYNC] {
+        let clippy = format!("clippy {OTHER_RUNTIMES} {targets} -- -D warnings");
+        Step::cargo(&clippy).run()?;
+    }
+    Ok(())
 }
 
 /// The benchmarks of the workspace are compiled by `lint`; these are in a package of their own.

@@ -83,13 +83,18 @@ const fn task(
 }
 
 /// In the order of their scripts.
-const TASKS: [Task; 35] = [
+const TASKS: [Task; 37] = [
     run("tools", "install programs of crates.io", tools::install),
     run("format", "check the formatting", checks::format),
     run(
         "deny",
         "check licences and sources of dependencies",
         checks::deny,
+    ),
+    run(
+        "build",
+        "compile what the tests need",
+        workspace::build_tests,
     ),
     run("lint", "run clippy on everything", checks::lint),
     run("test", "run all tests", checks::test),
@@ -141,6 +146,11 @@ const TASKS: [Task; 35] = [
         "leases",
         "faults in clusters of processes, with the promised times",
         proofs::leases,
+    ),
+    full(
+        "lint-other-runtimes",
+        "run clippy on the races on other runtimes",
+        checks::lint_other_runtimes,
     ),
     full(
         "powerset",
