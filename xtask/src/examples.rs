@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
+    output,
     step::{Outcome, Step},
     workspace,
 };
@@ -26,7 +27,7 @@ pub(crate) fn run() -> Outcome {
             count += 1;
         }
     }
-    println!("\n{count} examples");
+    output::say(&format!("{count} examples"));
     if count == 0 {
         return Err("no example was found".into());
     }

@@ -3,6 +3,7 @@
 
 use std::{
     cell::Cell,
+    panic,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Instant,
@@ -28,48 +29,51 @@ pub(crate) fn prefix() -> &'static str {
     PREFIX.get()
 }
 
-/// Whether a task of another lane has failed.
-pub(crate) fn is_over() -> bool {
+/// Whether a task has failed.
+pub(crate) fn has_failed() -> bool {
     HAS_FAILED.load(Ordering::Relaxed)
 }
 
-/// Runs the tasks of each lane in order, and the lanes at the same time, and prints a table.
+/// Runs lanes one after the other, and prints a table of all.
 ///
 /// # Errors
 ///
-/// The first failure of a task.
-pub(crate) fn run_all<'lanes>(lanes: &'lanes [Vec<&Task>]) -> Outcome {
+/// The first failure of a task, after which nothing begins.
+pub(crate) fn run_all(phases: &[Vec<Vec<&Task>>]) -> Outcome {
     let begun = Instant::now();
+    let outcome = phases.iter().try_for_each(|lanes| run_beside(lanes));
+    report::print(begun.elapsed());
+    outcome
+}
+
+/// Runs the tasks of each lane in order, and the lanes at the same time.
+fn run_beside<'lanes>(lanes: &'lanes [Vec<&Task>]) -> Outcome {
     let has_others = lanes.len() > 1;
-    let outcome = thread::scope(|scope| {
+    thread::scope(|scope| {
         let start = |(number, tasks): (_, &'lanes Vec<_>)| {
             scope.spawn(move || run(number, tasks, has_others))
         };
         let lanes: Vec<_> = lanes.iter().enumerate().map(start).collect();
         let outcomes = lanes
             .into_iter()
-            .map(|lane| lane.join().expect("a task does not panic"));
-        let failures: Vec<String> = outcomes.filter_map(Result::err).collect();
-        match failures.is_empty() {
-            true => Ok(()),
-            false => Err(failures.join("\n")),
-        }
-    });
-    report::print(begun.elapsed());
-    outcome
+            .map(|lane| lane.join().expect("the panic of a task is caught"));
+        // Only the first failure is one.
+        outcomes.fold(Ok(()), Result::and)
+    })
 }
 
 fn run(number: usize, tasks: &[&Task], has_others: bool) -> Outcome {
     NUMBER.set(number);
     for task in tasks {
-        if is_over() {
+        if has_failed() {
             break;
         }
         if has_others {
             PREFIX.set(task.name);
         }
         let running = report::Running::task(task.name);
-        let outcome = (task.run)();
+        let outcome = panic::catch_unwind(task.run);
+        let outcome = outcome.unwrap_or_else(|_| Err("it panicked".to_owned()));
         let time = running.task_ended();
         if let Err(error) = outcome {
             // What ends because another lane has failed is no failure of its own.

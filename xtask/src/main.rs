@@ -83,7 +83,7 @@ const fn task(
 }
 
 /// In the order of their scripts.
-const TASKS: [Task; 37] = [
+static TASKS: [Task; 37] = [
     run("tools", "install programs of crates.io", tools::install),
     run("format", "check the formatting", checks::format),
     run(
@@ -207,28 +207,61 @@ const TASKS: [Task; 37] = [
 /// Between the tasks of two lanes.
 const BESIDE: &str = "//";
 
+/// Between lanes and those that begin when they have ended.
+const THEN: &str = "then";
+
+/// The tasks of lanes that run at the same time.
+fn lanes(words: &[String]) -> Result<Vec<Vec<&'static Task>>, String> {
+    let lane = |names: &[String]| {
+        if names.is_empty() {
+            return Err(format!("no task beside {BESIDE} or {THEN}"));
+        }
+        let tasks = names.iter().map(|name| {
+            let task = TASKS.iter().find(|task| task.name == name);
+            task.ok_or_else(|| format!("no task {name:?}"))
+        });
+        tasks.collect()
+    };
+    words.split(|word| word == BESIDE).map(lane).collect()
+}
+
+fn print_help() {
+    println!("usage: cargo xtask TASK... [{BESIDE} TASK...] [{THEN} TASK...]");
+    for script in Script::ALL {
+        println!("\n{}:", script.path());
+        for Task { name, purpose, .. } in TASKS.iter().filter(|task| task.script == script) {
+            println!("  {name:<19} {purpose}");
+        }
+    }
+    println!(
+        "\nTasks on both sides of {BESIDE} run at the same time, those after {THEN} when all before \
+         it have ended."
+    );
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = env::args().skip(1).collect();
-    let lanes = words.split(|word| word == BESIDE).map(|names| {
-        let tasks = names
-            .iter()
-            .map(|name| TASKS.iter().find(|task| task.name == name));
-        tasks
-            .collect::<Option<Vec<_>>>()
-            .filter(|tasks| !tasks.is_empty())
-    });
-    let Some(lanes) = lanes.collect::<Option<Vec<_>>>() else {
-        eprintln!("usage: cargo xtask TASK... [{BESIDE} TASK...]");
-        for script in Script::ALL {
-            eprintln!("\n{}:", script.path());
-            for Task { name, purpose, .. } in TASKS.iter().filter(|task| task.script == script) {
-                eprintln!("  {name:<16} {purpose}");
-            }
+    if words.is_empty() || words.iter().any(|word| word == "--help") {
+        print_help();
+        return match words.is_empty() {
+            true => ExitCode::from(2),
+            false => ExitCode::SUCCESS,
+        };
+    }
+    let phases = words.split(|word| word == THEN).map(lanes);
+    let phases = match phases.collect::<Result<Vec<_>, _>>() {
+        Ok(phases) => phases,
+        Err(error) => {
+            eprintln!("error: {error}; `cargo xtask` lists them");
+            return ExitCode::from(2);
         }
-        eprintln!("\nTasks on both sides of {BESIDE} run at the same time.");
-        return ExitCode::from(2);
     };
-    match lane::run_all(&lanes) {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    if let Err(error) = env::set_current_dir(root) {
+        eprintln!("error: {root}: {error}");
+        return ExitCode::FAILURE;
+    }
+    match lane::run_all(&phases) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\nerror: {error}");

@@ -51,8 +51,7 @@ impl Work {
                 program.tests += tests;
             }
         }
-        let verbs = ["Compiling ", "Checking ", "Documenting "];
-        let names_a_crate = verbs.iter().any(|verb| line.starts_with(verb));
+        let names_a_crate = names_a_crate(line);
         self.crates += usize::from(names_a_crate);
         names_a_crate
     }
@@ -63,6 +62,17 @@ impl Work {
             program.time[1] = at;
         }
     }
+}
+
+/// Whether Cargo says that it begins with a crate, such as `Compiling race v0.3.0`.
+fn names_a_crate(line: &str) -> bool {
+    let mut words = line.split(' ');
+    let verb = words.next();
+    let is_verb = ["Compiling", "Checking", "Documenting"]
+        .iter()
+        .any(|it| verb == Some(it));
+    let version = words.nth(1).and_then(|word| word.strip_prefix('v'));
+    is_verb && version.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns the name of a program with tests, from the line with which Cargo announces it.
@@ -88,17 +98,29 @@ fn passed(line: &str) -> Option<usize> {
 
 /// Prints an empty line and one of its own.
 pub(crate) fn say(line: &str) {
-    println!();
-    print(lane::prefix(), format!("{line}\n").as_bytes());
+    write(format!("\n{}{line}\n", start(lane::prefix())).as_bytes());
+}
+
+/// What a line begins with.
+fn start(prefix: &str) -> String {
+    match prefix {
+        "" => String::new(),
+        prefix => format!("{prefix:<16}"),
+    }
+}
+
+/// Prints a line of a process of the task with this prefix.
+pub(crate) fn forwarded(prefix: &str, line: &str) {
+    print(prefix, format!("{line}\n").as_bytes());
 }
 
 fn print(prefix: &str, line: &[u8]) {
-    let line = match prefix {
-        "" => line.to_owned(),
-        prefix => [format!("{prefix:<16}").as_bytes(), line].concat(),
-    };
-    // A closed standard output ends nothing.
-    let _ = io::stdout().write_all(&line);
+    write(&[start(prefix).as_bytes(), line].concat());
+}
+
+/// A closed standard output ends nothing.
+pub(crate) fn write(text: &[u8]) {
+    let _ = io::stdout().write_all(text);
 }
 
 /// The output of a process that is still read.
@@ -125,7 +147,8 @@ pub(crate) fn forward(pipe: PipeReader) -> Forwarding {
 }
 
 impl Forwarding {
-    /// Waits for the end of the output, which comes `within` this time, with the end of the last process that has it.
+    /// Waits for the end of the output, which comes `within` this time, with the end of the last
+    /// process that has it.
     ///
     /// # Errors
     ///
@@ -183,7 +206,7 @@ mod tests {
         assert!(error.expect_err("it is open").contains("still runs"));
         let (reader, mut writer) = io::pipe().expect("a pipe can be made");
         writer
-            .write_all(b"   Compiling a\nlast")
+            .write_all(b"   Compiling a v1.0.0\nChecking the store\n")
             .expect("it is read");
         drop(writer);
         let work = forward(reader)

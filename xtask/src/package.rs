@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    server,
+    output, server,
     step::{Outcome, Step},
     tools, workspace,
 };
@@ -57,7 +57,7 @@ fn check(profile: &str, folder: &str) -> Outcome {
     let package = build(profile)?;
     match obstacle() {
         Some(obstacle) => {
-            println!("\nnot installed: {obstacle}");
+            output::say(&format!("not installed: {obstacle}"));
             Ok(())
         }
         None => try_out(&package),
@@ -91,7 +91,7 @@ fn manual(program: &Path) -> Outcome {
             }
         }
     }
-    println!("\n{} manual pages", pages.len());
+    output::say(&format!("{} manual pages", pages.len()));
     Step::new("bash -n target/manual/bash/hyper-delay.bash").run()
 }
 
@@ -137,10 +137,10 @@ fn try_out(package: &Path) -> Outcome {
 }
 
 fn installed(package: &Path) -> Outcome {
-    Step::new("dpkg --install").arg(package).run()?;
+    Step::new("dpkg --install").arg(package).cleaning().run()?;
     if Path::new("/run/systemd/system").exists() {
         // The package has started it.
-        Step::new("systemctl stop hyper-delay").run()?;
+        Step::new("systemctl stop hyper-delay").cleaning().run()?;
     }
     for file in FILES {
         if !Path::new(file).exists() {
@@ -193,7 +193,7 @@ fn serve(line: &str) -> Outcome {
 /// Purges the package, and checks that it leaves the tasks and nothing else.
 fn purged() -> Outcome {
     let had_tasks = Path::new(DATA).join("db").exists();
-    Step::new("dpkg --purge hyper-delay").run()?;
+    Step::new("dpkg --purge hyper-delay").cleaning().run()?;
     let all = FILES.iter().chain(&UNIT);
     if let Some(left) = all.into_iter().find(|path| Path::new(path).exists()) {
         return Err(format!("the purge left {left}"));
@@ -211,7 +211,7 @@ fn image() -> Outcome {
     match running.next() {
         Some(engine) => Step::new(&format!("{engine} build --quiet -t hyper-delay .")).run(),
         None => {
-            println!("\nno image: no container engine runs here");
+            output::say("no image: no container engine runs here");
             Ok(())
         }
     }

@@ -70,10 +70,17 @@ pub(crate) fn simulations() -> Outcome {
 
 /// The random tests of the server with more cases, more kills, and faults in every kind of file.
 pub(crate) fn randomized() -> Outcome {
-    Step::cargo("test --locked --release -p hyper-delay --lib -- --skip cluster::simulation")
-        .env("PROPTEST_CASES", "5000")
+    let test = "test --locked --release -p hyper-delay --lib";
+    Step::cargo(&format!("{test} scheduler::"))
+        .env("PROPTEST_CASES", "20000")
         .env("HYPER_DELAY_STEPS", "5")
         .run()?;
+    Step::cargo(&format!(
+        "{test} -- --skip scheduler:: --skip cluster::simulation"
+    ))
+    .env("PROPTEST_CASES", "5000")
+    .env("HYPER_DELAY_FAULTS", "all")
+    .run()?;
     Step::cargo("test --locked --release -p hyper-delay --test kill")
         .env("HYPER_DELAY_KILLS", "100")
         .run()?;

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{lane, output::Work};
+use crate::{
+    lane,
+    output::{self, Work},
+};
 
 /// Steps and programs that took less are left out of the table.
 const SHOWN: Duration = Duration::from_secs(2);
@@ -82,7 +85,7 @@ impl Running {
 
 /// Prints the table of all tasks, which took this time.
 pub(crate) fn print(whole: Duration) {
-    println!("\n{}", table(&rows(), whole));
+    output::write(format!("\n{}\n", table(&rows(), whole)).as_bytes());
 }
 
 /// `whole` is the time of all tasks, some of which ran at the same time.
@@ -137,7 +140,10 @@ fn table(rows: &[Row], whole: Duration) -> String {
 
 /// A step without the variables before its command.
 fn command(shown: &str) -> &str {
-    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    let is_name = |name: &str| {
+        name.chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    };
     let mut rest = shown;
     while let Some((_, after)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
         // A value with spaces is quoted.
@@ -191,6 +197,7 @@ mod tests {
             ("A_B=x RUSTFLAGS=\"-D warnings\" cargo doc", "cargo doc"),
             ("A=\"x y\" (cd b) run", "(cd b) run"),
             ("lint", "lint"),
+            ("X_WASM32_RUNNER=a/b cargo test", "cargo test"),
         ] {
             assert_eq!(command(shown), expected);
         }

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crate::step::{self, Outcome, Step};
+use crate::{
+    lane, output,
+    step::{self, Outcome, Step},
+};
 
 /// The time for the server to start, and for it to end.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -45,7 +48,8 @@ impl Server {
             let _ = self.process.wait();
             return outcome;
         }
-        Step::new(&format!("kill -TERM {}", self.process.id())).run()?;
+        let terminate = format!("kill -TERM {}", self.process.id());
+        Step::new(&terminate).cleaning().run()?;
         match step::wait(self.process, LIMIT) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("the server ended with {status}")),
@@ -57,12 +61,13 @@ impl Server {
 /// Sends the address of the line that has it. Prints every line, so that the pipe stays empty.
 fn listening(log: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
+    let prefix = lane::prefix();
     thread::spawn(move || {
         for line in BufReader::new(log).lines().map_while(io::Result::ok) {
             if let Some((_, address)) = line.split_once("listening address=") {
                 let _ = sender.send(address.trim().to_owned());
             }
-            eprintln!("{line}");
+            output::forwarded(prefix, &line);
         }
     });
     receiver

@@ -7,6 +7,7 @@ use std::{
     io::{self, Read as _},
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -26,6 +27,7 @@ pub(crate) type Outcome = Result<(), String>;
 pub(crate) struct Step {
     command: Command,
     shown: String,
+    cleans: bool,
 }
 
 impl Step {
@@ -35,20 +37,29 @@ impl Step {
         let mut command = Command::new(words.next().expect("a command line has a first word"));
         command.args(words).stdin(Stdio::null());
         // `cargo run` adds the libraries of its own toolchain, and a step may use another compiler.
-        // It also tells this program its manifest, after which ring's build script looks: what it
-        // builds would be built again for each `cargo` that is started by hand.
+        // It also sets the folder of this program's manifest. ring is built again when that variable
+        // changes, with half of the workspace: by each task, and by each cargo without one.
         for name in ["LD_LIBRARY_PATH", "CARGO_MANIFEST_DIR"] {
             command.env_remove(name);
         }
         Self {
             command,
             shown: line.split_whitespace().collect::<Vec<_>>().join(" "),
+            cleans: false,
         }
+    }
+
+    /// What must not be left half done: it runs to its end, even if another task has failed.
+    pub(crate) fn cleaning(mut self) -> Self {
+        self.cleans = true;
+        self
     }
 
     /// `cargo` with these arguments.
     pub(crate) fn cargo(arguments: &str) -> Self {
         let mut step = Self::new(&format!("cargo {arguments}"));
+        // What it prints is counted.
+        step.command.env("CARGO_TERM_COLOR", "never");
         // A build that is made once and thrown away needs no information for debuggers, and no
         // state for the next build.
         if env::var_os("CI").is_some() {
@@ -88,7 +99,7 @@ impl Step {
     pub(crate) fn path_first(mut self, folder: &Path) -> Self {
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(folder.to_owned()).chain(env::split_paths(&path));
-        let path = env::join_paths(folders).expect("a folder of the target directory has no colon");
+        let path = env::join_paths(folders).expect("a folder of tools has no colon");
         self.command.env("PATH", path);
         self
     }
@@ -113,7 +124,7 @@ impl Step {
         output::say(&format!("$ {}", self.shown));
         let running = report::Running::begin(&self.shown);
         let (child, lines) = self.spawn_piped(kept).map_err(|error| self.failed(error))?;
-        let (status, cpu, output) = finish(child, limit);
+        let (status, cpu, output) = finish(child, limit, self.cleans);
         let mut work = lines.end(REST);
         if let Ok(work) = &mut work {
             work.add(&output);
@@ -139,11 +150,6 @@ impl Step {
             true => Stdio::piped(),
             false => writer.try_clone()?.into(),
         };
-        // A group of its own can be killed as a whole, and does not get the keys of a terminal.
-        #[cfg(unix)]
-        if !lane::prefix().is_empty() {
-            std::os::unix::process::CommandExt::process_group(&mut self.command, 0);
-        }
         let child = self.command.stdout(stdout).stderr(writer).spawn();
         // The command must not hold the ends of the pipe that belong to the child.
         self.command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -200,28 +206,38 @@ impl Step {
 
 /// Waits for the end of a process, and kills it after `limit`. Returns its processor time and its
 /// standard output, if that is piped.
-fn finish(mut child: Child, limit: Duration) -> (io::Result<ExitStatus>, Duration, String) {
+fn finish(
+    mut child: Child,
+    limit: Duration,
+    cleans: bool,
+) -> (io::Result<ExitStatus>, Duration, String) {
+    let (sender, output) = mpsc::channel();
     let stdout = child.stdout.take();
-    let reader = thread::spawn(move || {
+    thread::spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error is the best there is to show.
         let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
-        String::from_utf8_lossy(&bytes).into_owned()
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     let mut cpu = Duration::ZERO;
-    let status = wait_with(child, limit, |id| cpu = processor_time(id).unwrap_or(cpu));
-    (status, cpu, reader.join().expect("reading does not panic"))
+    let look = |id| cpu = processor_time(id).unwrap_or(cpu);
+    let status = wait_with(child, limit, cleans, look);
+    // A process that has left the tree of this one can hold the pipe open.
+    let output = output.recv_timeout(REST).unwrap_or_default();
+    (status, cpu, output)
 }
 
 /// Waits for the end of a process, and kills it after `limit`.
 pub(crate) fn wait(child: Child, limit: Duration) -> io::Result<ExitStatus> {
-    wait_with(child, limit, |_| ())
+    wait_with(child, limit, true, |_| ())
 }
 
-/// Looks at a process until it ends. It is killed after `limit`, and when another task has failed.
+/// Looks at a process until it ends. It is killed after `limit`, and when another task has failed,
+/// unless it `cleans`.
 fn wait_with(
     mut child: Child,
     limit: Duration,
+    cleans: bool,
     mut look: impl FnMut(u32),
 ) -> io::Result<ExitStatus> {
     let started = Instant::now();
@@ -231,7 +247,7 @@ fn wait_with(
             return Ok(status);
         }
         let is_late = started.elapsed() >= limit;
-        if is_late || lane::is_over() {
+        if is_late || !cleans && lane::has_failed() {
             kill(&mut child)?;
             let why = match is_late {
                 true => format!("killed after {limit:?}"),
@@ -243,30 +259,69 @@ fn wait_with(
     }
 }
 
-/// Kills a process, and its group if it has one of its own.
+/// Kills a process and what it has started.
 fn kill(child: &mut Child) -> io::Result<()> {
-    let group = format!("-{}", child.id());
-    let _ = Command::new("kill")
-        .args(["-KILL", "--", &group])
-        .stderr(Stdio::null())
-        .status();
+    // Afterwards they have another parent.
+    let descendants = descendants(child.id());
     child.kill()?;
-    child.wait().map(|_| ())
+    child.wait()?;
+    if !descendants.is_empty() {
+        let ids = descendants.iter().map(u32::to_string);
+        let mut kill = Command::new("kill");
+        let _ = kill.arg("-KILL").args(ids).stderr(Stdio::null()).status();
+    }
+    Ok(())
+}
+
+/// The processes that a process has started, and those that they have. None where they are not
+/// known.
+fn descendants(id: u32) -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let process = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let parent = process.and_then(|process| Some((process, fields(process)?.parent)));
+        parents.extend(parent);
+    }
+    let mut found = vec![id];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(child, _)| *child));
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 /// The processor time of a process, and of those that it has waited for. `None` where it is not
 /// known.
 fn processor_time(id: u32) -> Option<Duration> {
+    Some(fields(id)?.time)
+}
+
+/// What `/proc` has of a process.
+struct Fields {
+    parent: u32,
+    /// Processor time.
+    time: Duration,
+}
+
+fn fields(id: u32) -> Option<Fields> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name of the program, in parentheses, can have spaces. The first field after it is the
-    // third one, and the 14th to the 17th are user and system time, of the process and of others.
-    let fields = stat.rsplit_once(')')?.1.split_whitespace();
+    // third one: the fourth is the parent, and the 14th to the 17th are user and system time, of the
+    // process and of others.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let parent = fields.nth(1)?.parse().ok()?;
     let times = fields
-        .skip(11)
+        .skip(9)
         .take(4)
         .map(|field| field.parse::<u64>().ok());
     // Programs see hundredths of a second on Linux, whatever its tick is.
-    Some(Duration::from_millis(10 * times.sum::<Option<u64>>()?))
+    let time = Duration::from_millis(10 * times.sum::<Option<u64>>()?);
+    Some(Fields { parent, time })
 }
 
 #[cfg(test)]
@@ -296,6 +351,17 @@ mod tests {
         let filtered = Step::cargo("test --lib no::such::name");
         assert!(filtered.lacks_tests(&work(0)) && !filtered.lacks_tests(&work(1)));
         assert!(!Step::cargo("build").lacks_tests(&work(0)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn limit_ends_what_a_process_has_started() {
+        let begun = Instant::now();
+        let mut step = Step::new("sh -c");
+        step = step.arg("sh -c 'sleep 120; true' & sh -c 'sleep 120; true'");
+        let error = step.output_within(Duration::from_millis(300));
+        assert!(error.is_err_and(|error| error.contains("killed after")));
+        assert!(begun.elapsed() < REST, "{:?}", begun.elapsed());
     }
 
     #[cfg(target_os = "linux")]

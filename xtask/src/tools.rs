@@ -93,8 +93,10 @@ impl Tool {
             arguments,
         } = self;
         let root = cache()?.join(format!("{name}-{version}"));
-        // Written last by `cargo install`, so an interrupted one is repeated.
-        if !root.join(".crates.toml").exists() {
+        // `cargo install` makes the file when it begins and fills it when it ends, so an interrupted
+        // one is repeated.
+        let list = fs::metadata(root.join(".crates.toml"));
+        if !list.is_ok_and(|list| list.len() > 0) {
             fs::create_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
             Step::cargo(&format!("install {name} --version {version} {arguments}"))
                 .arg("--root")
@@ -106,10 +108,18 @@ impl Tool {
 }
 
 fn cache() -> Result<PathBuf, String> {
-    let cache = env::var_os("XDG_CACHE_HOME").filter(|it| !it.is_empty());
+    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.filter(|path| path.is_absolute());
     let home = || Some(env::home_dir()?.join(".cache"));
-    let cache = cache.map(PathBuf::from).or_else(home);
+    let cache = cache.or_else(home);
     let cache = cache.ok_or("no folder for tools: set XDG_CACHE_HOME")?;
+    if cache.to_string_lossy().contains(':') {
+        let cache = cache.display();
+        return Err(format!(
+            "{cache} cannot be in PATH: set XDG_CACHE_HOME to a path without a colon"
+        ));
+    }
     Ok(cache.join("race-workspace"))
 }
 

@@ -35,6 +35,15 @@ impl Drop for Member {
     }
 }
 
+/// etcd 3.4 refuses to run on processors on which it is not tested, even for `--version`.
+fn command() -> Command {
+    let mut command = Command::new("etcd");
+    if cfg!(target_arch = "aarch64") {
+        command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
+    }
+    command
+}
+
 fn spawn(command: &mut Command) -> Child {
     command.spawn().unwrap_or_else(|error| {
         panic!("etcd does not start ({error}): install Debian's package etcd-server")
@@ -69,7 +78,7 @@ impl Etcd {
     /// If it is not, and `HYPER_DELAY_REQUIRE_ETCD` is set.
     #[must_use]
     pub fn is_installed() -> bool {
-        let mut version = Command::new("etcd");
+        let mut version = command();
         version.arg("--version").stdout(Stdio::null());
         let is_there = version.status().is_ok_and(|status| status.success());
         if !is_there {
@@ -108,15 +117,12 @@ impl Etcd {
             let url = format!("{scheme}://{address}");
             let peer = peer(number);
             let log = folder.join(format!("{number}.log"));
-            let mut command = Command::new("etcd");
+            let mut command = command();
             // It refuses a variable that says the same as an argument.
             for (name, _) in std::env::vars_os() {
                 if name.to_string_lossy().starts_with("ETCD_") {
                     command.env_remove(name);
                 }
-            }
-            if cfg!(target_arch = "aarch64") {
-                command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
             }
             command
                 .args(["--name", &number.to_string(), "--logger", "zap"])

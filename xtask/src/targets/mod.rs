@@ -13,7 +13,7 @@ mod readme;
 mod size;
 mod web;
 
-use crate::step::Outcome;
+use crate::{output, step::Outcome};
 
 /// The lines that the task prints in the end, such as `thumbv6m on microbit: 52 passed`.
 type Report = Vec<String>;
@@ -48,6 +48,8 @@ pub(crate) fn all() -> Outcome {
 }
 
 fn finish(report: &Report) -> Outcome {
-    println!("\n{}", report.join("\n"));
+    for line in report {
+        output::say(line);
+    }
     readme::check(report)
 }

@@ -1,5 +1,5 @@
-//! Counts instructions with callgrind: `cargo bench --bench instructions [-- [--print-only]
-//! [races | sets] WORD..]`. Needs valgrind and binutils.
+//! Counts instructions with callgrind: `cargo bench -p race-launch --bench instructions [--
+//! [--print-only] [races | sets] WORD..]`. Needs valgrind and binutils.
 //!
 //! The first part counts whole races, the second one, the benchmark of the same name in `peers`,
 //! compares the sets of futures. If the first word is `races` or `sets`, only this part runs. All

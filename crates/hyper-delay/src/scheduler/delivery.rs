@@ -103,7 +103,7 @@ impl<S: Store> Scheduler<S> {
         self.wait_for_room(name, lacks_consumer);
     }
 
-    /// A task that was queued is not to be delivered any more.
+    /// Takes a task from the queue of its route, as it is not to be delivered any more.
     pub(super) fn unqueue(&mut self, seq: u64) {
         if let Some(task) = self.tasks.get(seq) {
             let (route, position) = (task.route.clone(), task.position(seq));
@@ -120,9 +120,9 @@ impl<S: Store> Scheduler<S> {
 
     /// What is parked is read soon, if the queue of the route has become short.
     fn want_parked(&mut self, name: &Arc<str>) {
-        let most = self.settings.ready / 2;
+        let limit = self.settings.ready;
         let route = self.routes.get(name);
-        if route.is_some_and(|route| route.backlog().is_some() && route.queued() <= most) {
+        if route.is_some_and(|route| route.wants_parked(limit)) {
             self.routes.want(name.clone());
         }
     }

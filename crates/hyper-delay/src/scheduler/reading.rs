@@ -148,12 +148,10 @@ impl<S: Store> Scheduler<S> {
         let Some(route) = self.routes.get_mut(name) else {
             return Ok(false);
         };
-        let (Some(from), ready) = (route.backlog(), self.settings.ready) else {
+        let ready = self.settings.ready;
+        let Some(from) = route.backlog().filter(|_| route.wants_parked(ready)) else {
             return Ok(false);
         };
-        if route.queued() > ready / 2 {
-            return Ok(false);
-        }
         // All routes together have at most twice the window in memory, and one task each.
         let least = usize::from(route.queued() == 0);
         let room = (2 * self.settings.window_tasks).saturating_sub(self.tasks.len());

@@ -143,6 +143,11 @@ impl Route {
         self.backlog
     }
 
+    /// Whether parked tasks are to be read: at most half of the `limit` tasks are queued.
+    pub(super) fn wants_parked(&self, limit: usize) -> bool {
+        self.backlog.is_some() && self.queued() <= limit / 2
+    }
+
     /// The parked tasks up to `backlog` were read.
     pub(super) const fn read_up_to(&mut self, backlog: Option<Position>) {
         self.backlog = backlog;

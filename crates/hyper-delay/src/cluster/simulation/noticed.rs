@@ -7,18 +7,25 @@ use super::{Faults, Planted, World, number};
 /// Changes of the server or the simulation change the histories, and then `seed` may no longer do.
 /// `CLUSTER_SEARCH` is how many seeds from it on are tried. `CLUSTER_FROM` replaces it.
 fn is_noticed(planted: Planted, faults: Faults, seed: u64) {
-    let history = |planted, seed| World::new(seed, planted, faults).run().err();
-    find(planted, seed, |seed| {
-        history(planted, seed).filter(|_| history(Planted::Nothing, seed).is_none())
+    find(planted, seed, |planted, seed| {
+        World::new(seed, planted, faults).run().err()
     });
 }
 
-fn find(planted: Planted, seed: u64, history: impl Fn(u64) -> Option<String>) {
+/// The same for any `history` of a fault and a seed, which returns the promise that is broken.
+fn find(planted: Planted, seed: u64, history: impl Fn(Planted, u64) -> Option<String>) {
     let from = number("CLUSTER_FROM").unwrap_or(seed);
     let mut seeds = from..from + number("CLUSTER_SEARCH").unwrap_or(1);
-    let noticed = seeds.find_map(|seed| history(seed).map(|broken| (seed, broken)));
+    let noticed = seeds.find_map(|seed| {
+        let broken = history(planted, seed)?;
+        history(Planted::Nothing, seed)
+            .is_none()
+            .then_some((seed, broken))
+    });
     let thread = std::thread::current();
-    let test = thread.name().unwrap_or("noticed");
+    // The only thread of a run of tests has no name of a test.
+    let test = thread.name().filter(|name| *name != "main");
+    let test = test.unwrap_or("cluster::simulation::noticed");
     let (seed, broken) = noticed.unwrap_or_else(|| {
         panic!(
             "{planted:?} breaks nothing with seed {from}: the histories have changed. Find another \
@@ -31,12 +38,9 @@ fn find(planted: Planted, seed: u64, history: impl Fn(u64) -> Option<String>) {
 
 #[test]
 fn reads_that_do_not_wait_for_the_replica_are_noticed() {
-    let history = |planted, seed| {
+    find(Planted::ReadsAtOnce, 0, |planted, seed| {
         let world = World::new(seed, planted, Faults::All).with_reads(seed);
         world.run_with_reads().err()
-    };
-    find(Planted::ReadsAtOnce, 0, |seed| {
-        history(Planted::ReadsAtOnce, seed).filter(|_| history(Planted::Nothing, seed).is_none())
     });
 }
 

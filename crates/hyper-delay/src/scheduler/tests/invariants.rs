@@ -50,8 +50,8 @@ pub(super) fn check(world: &World) {
     world.check_waiting();
 }
 
-/// Checks that nothing more can be delivered now, when the scheduler waits for an event: a route with
-/// a consumer that has room has read what is parked, unless its queue or the memory is full.
+/// Checks what is true while the scheduler waits for an event: a route with a consumer that has room
+/// has read what is parked, unless its queue or the memory is full.
 pub(super) fn check_at_rest(scheduler: &Scheduler<Fake>) {
     let settings = &scheduler.settings;
     let in_memory = scheduler.tasks.len();

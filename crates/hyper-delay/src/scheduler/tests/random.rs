@@ -315,14 +315,21 @@ fn in_cluster() -> impl Strategy<Value = InCluster> {
     ]
 }
 
-/// Makes a module with a test of `cases` for each part, which run at the same time.
+/// The cases of one of four parts of `number`, or of `PROPTEST_CASES`.
+fn part_of(number: u32) -> ProptestConfig {
+    let mut config = crate::cases(number);
+    config.cases = config.cases.div_ceil(4);
+    config
+}
+
+/// Makes a module with a test for each part of `cases`, which run at the same time.
 macro_rules! in_parts {
     ($name:ident, $cases:literal, ($($argument:ident in $strategy:expr),+), $body:expr) => {
         mod $name {
             use super::*;
 
             proptest! {
-                #![proptest_config(crate::cases($cases))]
+                #![proptest_config(part_of($cases))]
 
                 #[test]
                 fn part_1($($argument in $strategy),+) {
@@ -350,14 +357,14 @@ macro_rules! in_parts {
 
 in_parts!(
     whatever_happens_no_task_is_lost_stuck_or_early,
-    250,
+    1_000,
     (history in prop::collection::vec(happens(), 1..120), options in options()),
     live(history.into_iter().map(InCluster::Usual), &options, None)
 );
 
 in_parts!(
     whatever_happens_to_a_shard_no_task_is_lost_stuck_early_or_delivered_twice,
-    100,
+    400,
     (
         history in prop::collection::vec(in_cluster(), 1..200),
         options in options(),
