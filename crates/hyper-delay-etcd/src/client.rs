@@ -2,12 +2,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     Delete, Error, Get, GetResponse, Keys, Options, Put, Status, Txn, TxnResponse, Watch,
-    auth::{Login, Token},
-    delete::DeleteResponse,
-    put::PutResponse,
-    status::StatusRequest,
-    transport::Transport,
-    txn::TxnReply,
+    auth::Login, delete::DeleteResponse, put::PutResponse, status::StatusRequest,
+    transport::Transport, txn::TxnReply,
 };
 
 /// A client of one member of etcd. Clones share its connection.
@@ -95,19 +91,15 @@ impl Client {
     /// If etcd refuses it or does not answer.
     pub async fn watch(&self, keys: impl Into<Keys>) -> Result<Watch, Error> {
         let keys = keys.into();
-        let begin = async |token: Option<Token>| {
-            Watch::begin(&self.transport, keys.clone(), token.as_ref()).await
-        };
+        let transport = &self.transport;
         let Some(login) = &self.login else {
-            return begin(None).await;
+            return Watch::begin(transport, keys, None).await;
         };
-        let token = login.token().await;
-        match begin(Some(token.clone())).await {
-            Err(error) if error.is_about_token() => {
-                begin(Some(login.replace(&token, &self.transport).await?)).await
-            }
-            begun => begun,
-        }
+        let begin = |token| {
+            let keys = keys.clone();
+            async move { Watch::begin(transport, keys, Some(&token)).await }
+        };
+        login.call(transport, begin).await
     }
 
     /// Returns what the member says about itself.
@@ -125,17 +117,14 @@ impl Client {
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
+        let transport = &self.transport;
         let Some(login) = &self.login else {
-            return self.transport.unary(path, message, None).await;
+            return transport.unary(path, message, None).await;
         };
-        let token = login.token().await;
-        let call = self.transport.unary(path, message.clone(), Some(&token));
-        match call.await {
-            Err(error) if error.is_about_token() => {
-                let token = login.replace(&token, &self.transport).await?;
-                self.transport.unary(path, message, Some(&token)).await
-            }
-            answer => answer,
-        }
+        let call = |token| {
+            let message = message.clone();
+            async move { transport.unary(path, message, Some(&token)).await }
+        };
+        login.call(transport, call).await
     }
 }
