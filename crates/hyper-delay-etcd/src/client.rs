@@ -34,7 +34,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the URL or a certificate cannot be used, or the user cannot be authenticated.
+    /// If the URL is not `http` or `https` with a host and perhaps a port, if a certificate cannot
+    /// be used, or if the user cannot be authenticated.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let transport = Transport::new(&options.endpoint(url)?);
         let login = match options.user {

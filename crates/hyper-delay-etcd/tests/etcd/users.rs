@@ -26,6 +26,7 @@ async fn calls_of_a_user_go_on_after_etcd_has_forgotten_its_token() {
     let client = client.unwrap();
     client.put(Put::new("/hd/a", "1")).await.unwrap();
     let refused = client.put(Put::new("/other", "1")).await.unwrap_err();
+    assert!(!refused.is_unavailable(), "{refused:?}");
     assert!(
         refused.to_string().contains("permission denied"),
         "{refused}"

@@ -42,5 +42,6 @@ async fn watch_ends_with_the_connection() {
     let client = connect(&etcd).await;
     let mut watch = client.watch("a").await.unwrap();
     etcd.kill(0);
-    timeout(PATIENCE, watch.next()).await.unwrap().unwrap_err();
+    let ended = timeout(PATIENCE, watch.next()).await.unwrap().unwrap_err();
+    assert!(ended.is_unavailable(), "{ended:?}");
 }
