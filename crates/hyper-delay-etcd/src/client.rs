@@ -87,11 +87,16 @@ impl Client {
 
     /// Watches keys from now on. Returns when etcd has begun to watch.
     ///
+    /// A watch cannot begin at an earlier revision. To read keys and miss no later change, watch
+    /// first, and then read with a [`Txn`]: events up to its
+    /// [`revision`](TxnResponse::revision) are part of what it has read.
+    ///
     /// # Errors
     ///
-    /// If etcd refuses it or does not answer.
+    /// If the keys are an empty key or a range without keys, or etcd refuses it or does not answer.
     pub async fn watch(&self, keys: impl Into<Keys>) -> Result<Watch, Error> {
         let keys = keys.into();
+        keys.check_watchable()?;
         let transport = &self.transport;
         let Some(login) = &self.login else {
             return Watch::begin(transport, keys, None).await;

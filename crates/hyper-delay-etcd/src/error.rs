@@ -29,6 +29,9 @@ pub enum Error {
     /// failed, or the connection was lost. [`Error::is_unavailable`] tells the two apart.
     #[error("{}", reason(.0))]
     Status(#[from] Box<Status>),
+    /// etcd does not watch these keys.
+    #[error("cannot watch {0}")]
+    Unwatchable(&'static str),
     /// etcd ended a watch, for example because it has compacted what the watch still needs.
     #[error("etcd ended the watch: {0}")]
     WatchEnded(String),

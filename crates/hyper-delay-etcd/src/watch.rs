@@ -67,6 +67,10 @@ impl Watch {
     /// Waits for the next events. The answer to [`request_progress`](Self::request_progress) has
     /// none.
     ///
+    /// A member that hangs, or whose machine is gone, sends nothing and closes nothing: then this
+    /// never returns. To notice it, call [`request_progress`](Self::request_progress) after some
+    /// time without events, and end the watch if no answer comes.
+    ///
     /// # Errors
     ///
     /// If the watch has ended, or the connection is lost.

@@ -56,3 +56,19 @@ async fn response_that_is_too_large_is_an_error_of_its_own() {
     let read = client.get(Get::new(Keys::range("a", "d"))).await.unwrap();
     assert_eq!(read.into_kvs().len(), 3);
 }
+
+#[tokio::test]
+async fn number_above_the_largest_one_of_etcd_is_not_negative() {
+    let Some((etcd, _folder)) = etcd() else {
+        return;
+    };
+    let client = connect(&etcd).await;
+    client.put(Put::new("a", "1")).await.unwrap();
+    client.put(Put::new("b", "1")).await.unwrap();
+    // etcd reads the present revision for one that is negative.
+    let error = client.get(Get::new("a").revision(u64::MAX)).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("future revision"), "{error}");
+    let read = client.get(Get::new(Keys::prefix("")).limit(u64::MAX)).await;
+    assert_eq!(read.unwrap().kvs().len(), 2);
+}

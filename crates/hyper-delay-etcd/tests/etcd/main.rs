@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod connect;
+mod keys;
 mod kv;
 mod txn;
 mod users;

@@ -64,3 +64,35 @@ async fn transaction_takes_the_branch_of_its_comparisons() {
     assert_eq!(shown(&read), ["b=first"]);
     assert_eq!(read.kvs()[0].mod_revision(), written);
 }
+
+#[tokio::test]
+async fn absent_keys_have_version_and_revision_0_and_no_value() {
+    let Some((etcd, _folder)) = etcd() else {
+        return;
+    };
+    let client = connect(&etcd).await;
+    client.put(Put::new("a/1", "m")).await.unwrap();
+    client.put(Put::new("a/2", "n")).await.unwrap();
+    use Relation::{Equal, Greater, Less};
+    let none = || Keys::prefix("b/");
+    let two = || Keys::prefix("a/");
+    for (compare, expected) in [
+        (Compare::version(none(), Equal, 0), true),
+        (Compare::version(none(), Less, 1), true),
+        (Compare::version(none(), Greater, 0), false),
+        (Compare::mod_revision(none(), Equal, 0), true),
+        (Compare::mod_revision(none(), Less, u64::MAX), true),
+        (Compare::value(none(), Equal, ""), false),
+        (Compare::value(none(), Greater, ""), false),
+        (Compare::value(none(), Less, "z"), false),
+        (Compare::version(two(), Equal, 1), true),
+        (Compare::version(two(), Less, u64::MAX), true),
+        (Compare::mod_revision(two(), Less, u64::MAX), true),
+        (Compare::mod_revision(two(), Equal, u64::MAX), false),
+        (Compare::value(two(), Less, "z"), true),
+        (Compare::value(two(), Equal, "m"), false),
+    ] {
+        let done = client.txn(Txn::new().when(compare.clone())).await;
+        assert_eq!(done.unwrap().succeeded(), expected, "{compare:?}");
+    }
+}

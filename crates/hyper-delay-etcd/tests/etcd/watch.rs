@@ -1,6 +1,8 @@
 //! Watches.
 
-use hyper_delay_etcd::{Delete, Event, Keys, Put};
+use std::time::Duration;
+
+use hyper_delay_etcd::{Delete, Error, Event, Get, Keys, Put, Txn};
 use testkit::PATIENCE;
 use tokio::time::timeout;
 
@@ -44,4 +46,50 @@ async fn watch_ends_with_the_connection() {
     etcd.kill(0);
     let ended = timeout(PATIENCE, watch.next()).await.unwrap().unwrap_err();
     assert!(ended.is_unavailable(), "{ended:?}");
+}
+
+#[tokio::test]
+async fn keys_that_etcd_does_not_watch_are_an_error() {
+    let Some((etcd, _folder)) = etcd() else {
+        return;
+    };
+    let client = connect(&etcd).await;
+    for keys in [Keys::one(""), Keys::range("b", "a"), Keys::range("b", "")] {
+        let error = client.watch(keys.clone()).await.unwrap_err();
+        assert!(matches!(error, Error::Unwatchable(_)), "{keys:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn read_after_the_watch_has_begun_leaves_no_gap() {
+    let Some((etcd, _folder)) = etcd() else {
+        return;
+    };
+    let client = connect(&etcd).await;
+    let mut watch = client.watch("a").await.unwrap();
+    client.put(Put::new("a", "1")).await.unwrap();
+    let read = client.txn(Txn::new().then(Get::new("a"))).await.unwrap();
+    client.put(Put::new("a", "2")).await.unwrap();
+    let mut events = next(&mut watch).await;
+    while events.len() < 2 {
+        events.extend(next(&mut watch).await);
+    }
+    let is_in_read = |event: &Event| event.kv().mod_revision() <= read.revision();
+    let known: Vec<_> = events.iter().map(is_in_read).collect();
+    assert_eq!(known, [true, false]);
+}
+
+#[tokio::test]
+async fn watch_of_a_member_that_hangs_stays_pending() {
+    let Some((etcd, _folder)) = etcd() else {
+        return;
+    };
+    let client = connect(&etcd).await;
+    let mut watch = client.watch("a").await.unwrap();
+    etcd.signal(0, "STOP");
+    watch.request_progress().await.unwrap();
+    let silence = timeout(Duration::from_millis(100), watch.next()).await;
+    assert!(silence.is_err(), "{silence:?}");
+    etcd.signal(0, "CONT");
+    assert_eq!(next(&mut watch).await, []);
 }
