@@ -25,6 +25,9 @@ async fn calls_of_a_user_go_on_after_etcd_has_forgotten_its_token() {
     let client = Client::connect(url, Options::new().user("hd", "p")).await;
     let client = client.unwrap();
     client.put(Put::new("/hd/a", "1")).await.unwrap();
+    // A range without keys is still one that the user may read.
+    let none = Get::new(Keys::range("/hd/b", "/hd/a"));
+    assert_eq!(client.get(none).await.unwrap().count(), 0);
     let refused = client.put(Put::new("/other", "1")).await.unwrap_err();
     assert!(!refused.is_unavailable(), "{refused:?}");
     assert!(
