@@ -53,17 +53,27 @@ impl Login {
         Ok(Self { user, token })
     }
 
-    pub(crate) async fn token(&self) -> Token {
-        self.token.lock().await.clone()
+    /// Makes a call with the token. Repeats it once, with a new token, if etcd refuses the token.
+    pub(crate) async fn call<A, F>(
+        &self,
+        transport: &Transport,
+        call: impl Fn(Token) -> F,
+    ) -> Result<A, Error>
+    where
+        F: Future<Output = Result<A, Error>>,
+    {
+        let token = self.token.lock().await.clone();
+        match call(token.clone()).await {
+            Err(error) if error.is_about_token() => {
+                call(self.replace(&token, transport).await?).await
+            }
+            answer => answer,
+        }
     }
 
     /// Replaces a token that etcd has refused, unless another call has done so, and returns the
     /// new one.
-    pub(crate) async fn replace(
-        &self,
-        refused: &Token,
-        transport: &Transport,
-    ) -> Result<Token, Error> {
+    async fn replace(&self, refused: &Token, transport: &Transport) -> Result<Token, Error> {
         let mut token = self.token.lock().await;
         if *token == *refused {
             *token = authenticate(&self.user, transport).await?;

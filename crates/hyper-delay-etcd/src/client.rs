@@ -2,12 +2,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     Delete, Error, Get, GetResponse, Keys, Options, Put, Status, Txn, TxnResponse, Watch,
-    auth::{Login, Token},
-    delete::DeleteResponse,
-    put::PutResponse,
-    status::StatusRequest,
-    transport::Transport,
-    txn::TxnReply,
+    auth::Login, delete::DeleteResponse, put::PutResponse, status::StatusRequest,
+    transport::Transport, txn::TxnReply,
 };
 
 /// A client of one member of etcd. Clones share its connection.
@@ -38,7 +34,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the URL or a certificate cannot be used, or the user cannot be authenticated.
+    /// If the URL is not `http` or `https` with a host and perhaps a port, if a certificate cannot
+    /// be used, or if the user cannot be authenticated.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let transport = Transport::new(&options.endpoint(url)?);
         let login = match options.user {
@@ -90,24 +87,25 @@ impl Client {
 
     /// Watches keys from now on. Returns when etcd has begun to watch.
     ///
+    /// A watch cannot begin at an earlier revision. To read keys and miss no later change, watch
+    /// first, and then read with a [`Txn`]: events up to its
+    /// [`revision`](TxnResponse::revision) are part of what it has read.
+    ///
     /// # Errors
     ///
-    /// If etcd refuses it or does not answer.
+    /// If the keys are an empty key or a range without keys, or etcd refuses it or does not answer.
     pub async fn watch(&self, keys: impl Into<Keys>) -> Result<Watch, Error> {
         let keys = keys.into();
-        let begin = async |token: Option<Token>| {
-            Watch::begin(&self.transport, keys.clone(), token.as_ref()).await
-        };
+        keys.check_watchable()?;
+        let transport = &self.transport;
         let Some(login) = &self.login else {
-            return begin(None).await;
+            return Watch::begin(transport, keys, None).await;
         };
-        let token = login.token().await;
-        match begin(Some(token.clone())).await {
-            Err(error) if error.is_about_token() => {
-                begin(Some(login.replace(&token, &self.transport).await?)).await
-            }
-            begun => begun,
-        }
+        let begin = |token| {
+            let keys = keys.clone();
+            async move { Watch::begin(transport, keys, Some(&token)).await }
+        };
+        login.call(transport, begin).await
     }
 
     /// Returns what the member says about itself.
@@ -125,17 +123,14 @@ impl Client {
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
+        let transport = &self.transport;
         let Some(login) = &self.login else {
-            return self.transport.unary(path, message, None).await;
+            return transport.unary(path, message, None).await;
         };
-        let token = login.token().await;
-        let call = self.transport.unary(path, message.clone(), Some(&token));
-        match call.await {
-            Err(error) if error.is_about_token() => {
-                let token = login.replace(&token, &self.transport).await?;
-                self.transport.unary(path, message, Some(&token)).await
-            }
-            answer => answer,
-        }
+        let call = |token| {
+            let message = message.clone();
+            async move { transport.unary(path, message, Some(&token)).await }
+        };
+        login.call(transport, call).await
     }
 }

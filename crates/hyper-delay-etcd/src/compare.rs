@@ -1,10 +1,11 @@
 use bytes::Bytes;
 
-use crate::Keys;
+use crate::{Key, Keys, number::clamp};
 
 /// What must hold for a [`Txn`](crate::Txn) to take its first branch.
 ///
-/// A comparison of several keys holds if it holds for each key that is there.
+/// A comparison of several keys holds if it holds for each key that is there. If none is there, the
+/// version and the revision count as 0, and no comparison of values holds.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Compare {
     #[prost(enumeration = "Relation", tag = "1")]
@@ -50,21 +51,22 @@ enum Operand {
 }
 
 impl Compare {
-    /// Compares how often a key was written since it was created. A key that is absent has 0.
+    /// Compares the version: how often a key was written since it was created. A key that is absent
+    /// has version 0.
     #[must_use]
     pub fn version(keys: impl Into<Keys>, relation: Relation, version: u64) -> Self {
-        let operand = Operand::Version(version);
+        let operand = Operand::Version(clamp(version));
         Self::new(keys, Target::Version, relation, operand)
     }
 
-    /// Compares the revision that wrote a key last. A key that is absent has 0.
+    /// Compares the revision that wrote a key last. A key that is absent has revision 0.
     #[must_use]
     pub fn mod_revision(keys: impl Into<Keys>, relation: Relation, revision: u64) -> Self {
-        let operand = Operand::ModRevision(revision);
+        let operand = Operand::ModRevision(clamp(revision));
         Self::new(keys, Target::ModRevision, relation, operand)
     }
 
-    /// Compares a value, as bytes. It does not hold for one key that is absent.
+    /// Compares a value, as bytes. No relation holds if none of the keys is there.
     #[must_use]
     pub fn value(keys: impl Into<Keys>, relation: Relation, value: impl Into<Bytes>) -> Self {
         let operand = Operand::Value(value.into());
@@ -79,7 +81,7 @@ impl Compare {
 
     /// Holds if the key is there.
     #[must_use]
-    pub fn present(key: impl Into<Bytes>) -> Self {
+    pub fn present(key: impl Into<Key>) -> Self {
         Self::version(Keys::one(key), Relation::Greater, 0)
     }
 

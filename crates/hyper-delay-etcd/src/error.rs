@@ -2,17 +2,37 @@ use std::error::Error as _;
 
 use tonic::{Code, Status};
 
-/// Why a call failed.
+/// What made the parts of TLS unusable.
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a call failed, or why a client cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The member cannot be reached, or the URL or a certificate cannot be used.
-    #[error("{}", innermost(.0))]
-    Transport(#[from] tonic::transport::Error),
-    /// etcd refused the call, or the connection was lost.
+    /// The URL cannot be used.
+    #[error("{url:?} is not the URL of a member of etcd: {cure}")]
+    Url {
+        /// The URL, without a user and its password.
+        url: String,
+        /// What to change.
+        cure: &'static str,
+    },
+    /// A certificate or a private key cannot be used.
+    #[error("{part} cannot be used: {}", innermost(.source.as_ref()))]
+    Tls {
+        /// What cannot be used.
+        part: &'static str,
+        /// Why.
+        source: Source,
+    },
+    /// etcd refused the call, or did not answer it: the member cannot be reached, the TLS handshake
+    /// failed, or the connection was lost. [`Error::is_unavailable`] tells the two apart.
     #[error("{}", reason(.0))]
     Status(#[from] Box<Status>),
-    /// etcd ended a watch, for example because the member has no leader any more.
+    /// etcd does not watch these keys.
+    #[error("cannot watch {0}")]
+    Unwatchable(&'static str),
+    /// etcd ended a watch, for example because it has compacted what the watch still needs.
     #[error("etcd ended the watch: {0}")]
     WatchEnded(String),
     /// The response lacks a part.
@@ -37,6 +57,28 @@ impl Error {
     #[must_use]
     pub fn is_compacted(&self) -> bool {
         self.says("revision has been compacted")
+    }
+
+    /// Whether the member did not answer, or could not serve the call: it cannot be reached, the
+    /// connection was lost, it has no leader, or it ran out of time. It is unknown whether the
+    /// request was carried out. Another member may answer.
+    ///
+    /// After any other error the outcome is known. etcd refused the request and changed nothing, or
+    /// it carried out the request and the response cannot be read: it is too large or incomplete.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        use Code::{Cancelled, DeadlineExceeded, Internal, Unavailable, Unknown};
+        let Self::Status(status) = self else {
+            return false;
+        };
+        // A status that etcd sent has no source. An error of the connection has one, and any code.
+        let is_of_connection = status.source().is_some();
+        let code = status.code();
+        is_of_connection
+            || matches!(
+                code,
+                Cancelled | DeadlineExceeded | Internal | Unavailable | Unknown
+            )
     }
 
     /// Whether another token may help: this one is unknown to etcd, or older than a change of its
@@ -81,6 +123,30 @@ mod tests {
         assert_eq!(error.to_string(), "etcdserver: it is missing");
         let error = Error::from(Status::new(Code::Unavailable, ""));
         assert_eq!(error.to_string(), Code::Unavailable.to_string());
+    }
+
+    #[test]
+    fn refusals_of_etcd_are_told_from_missing_answers() {
+        let lost = std::io::Error::other("connection reset");
+        for status in [
+            Status::from_error(Box::new(lost)),
+            Status::unavailable("etcdserver: no leader"),
+            Status::unavailable("etcdserver: request timed out"),
+            Status::new(Code::Unknown, "context canceled"),
+            Status::internal("Unexpected EOF decoding stream."),
+        ] {
+            let error = Error::from(status);
+            assert!(error.is_unavailable(), "{error}");
+        }
+        for error in [
+            Error::from(Status::invalid_argument("etcdserver: key not found")),
+            Error::from(Status::permission_denied("etcdserver: permission denied")),
+            Error::from(Status::out_of_range("message length too large")),
+            Error::WatchEnded("etcdserver: permission denied".into()),
+            Error::Incomplete("a header"),
+        ] {
+            assert!(!error.is_unavailable(), "{error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 
-use crate::{KeyValue, Keys};
+use crate::{KeyValue, Keys, number::clamp};
 
 /// A read. It is linearizable: it sees every write that was answered before.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
@@ -34,14 +34,14 @@ impl Get {
     /// Returns at most this many keys. Default: 0, no limit.
     #[must_use]
     pub const fn limit(mut self, keys: u64) -> Self {
-        self.limit = keys;
+        self.limit = clamp(keys);
         self
     }
 
     /// Reads what was there at this revision. Default: 0, the present one.
     #[must_use]
     pub const fn revision(mut self, revision: u64) -> Self {
-        self.revision = revision;
+        self.revision = clamp(revision);
         self
     }
 

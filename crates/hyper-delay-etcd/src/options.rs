@@ -1,8 +1,9 @@
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use http::Uri;
+use tonic::transport::Endpoint;
 
-use crate::{Error, auth::User};
+use crate::{Error, Tls, auth::User, url};
 
 /// How a [`Client`](crate::Client) connects.
 #[derive(Debug, Clone, Default)]
@@ -41,10 +42,30 @@ impl Options {
         self
     }
 
+    /// Checks the URL of a member and, if it is `https`, the certificates of these options, without
+    /// a connection.
+    ///
+    /// # Errors
+    ///
+    /// If the URL, a certificate or a private key cannot be used.
+    pub fn check(&self, url: &str) -> Result<(), Error> {
+        self.checked(url).map(drop)
+    }
+
+    fn checked(&self, url: &str) -> Result<Uri, Error> {
+        let url = url::parse(url)?;
+        if uses_tls(&url) {
+            self.tls.check()?;
+        }
+        Ok(url)
+    }
+
     pub(crate) fn endpoint(&self, url: &str) -> Result<Endpoint, Error> {
-        let mut endpoint = Endpoint::from_shared(url.to_owned())?;
-        if endpoint.uri().scheme_str() == Some("https") {
-            endpoint = endpoint.tls_config(self.tls.config())?;
+        let url = self.checked(url)?;
+        let uses_tls = uses_tls(&url);
+        let mut endpoint = Endpoint::from(url);
+        if uses_tls {
+            endpoint = self.tls.configure(endpoint)?;
         }
         Ok(match self.connect_timeout {
             Some(timeout) => endpoint.connect_timeout(timeout),
@@ -53,55 +74,8 @@ impl Options {
     }
 }
 
-/// Certificates, in PEM.
-#[derive(Clone, Default)]
-pub struct Tls {
-    ca: Option<Vec<u8>>,
-    identity: Option<[Vec<u8>; 2]>,
-}
-
-impl Tls {
-    /// The authorities of the system, and no certificate of the client.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The authorities that etcd's certificate is checked against. Default: those of the system.
-    #[must_use]
-    pub fn ca(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.ca = Some(pem.into());
-        self
-    }
-
-    /// The certificate of the client, followed by those of its authorities, and its private key.
-    /// Default: none.
-    #[must_use]
-    pub fn identity(mut self, cert: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
-        self.identity = Some([cert.into(), key.into()]);
-        self
-    }
-
-    fn config(&self) -> ClientTlsConfig {
-        let config = ClientTlsConfig::new();
-        let config = match &self.ca {
-            Some(pem) => config.ca_certificate(Certificate::from_pem(pem)),
-            None => config.with_enabled_roots(),
-        };
-        match &self.identity {
-            Some([cert, key]) => config.identity(Identity::from_pem(cert, key)),
-            None => config,
-        }
-    }
-}
-
-impl fmt::Debug for Tls {
-    /// The private key is left out.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut tls = f.debug_struct("Tls");
-        tls.field("has_ca", &self.ca.is_some());
-        tls.field("has_identity", &self.identity.is_some()).finish()
-    }
+fn uses_tls(url: &Uri) -> bool {
+    url.scheme_str() == Some("https")
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use bytes::Bytes;
 
+use crate::Key;
+
 /// Writes one key.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Put {
@@ -14,9 +16,9 @@ pub struct Put {
 impl Put {
     /// Gives a key this value.
     #[must_use]
-    pub fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+    pub fn new(key: impl Into<Key>, value: impl Into<Bytes>) -> Self {
         Self {
-            key: key.into(),
+            key: key.into().0,
             value: value.into(),
             ignore_value: false,
         }
@@ -24,9 +26,9 @@ impl Put {
 
     /// Gives a key a new revision, and leaves its value. etcd refuses it if the key is absent.
     #[must_use]
-    pub fn touch(key: impl Into<Bytes>) -> Self {
+    pub fn touch(key: impl Into<Key>) -> Self {
         Self {
-            key: key.into(),
+            key: key.into().0,
             value: Bytes::new(),
             ignore_value: true,
         }

@@ -15,7 +15,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether this member takes itself for the leader.
+    /// Whether this member is the leader, as far as it knows.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         let member = self.header.map_or(0, |header| header.member_id);

@@ -4,7 +4,7 @@ use http::uri::PathAndQuery;
 use prost::Message;
 use tokio_stream::Stream;
 use tonic::{
-    Request, Streaming,
+    Request, Status, Streaming,
     client::Grpc,
     metadata::MetadataValue,
     transport::{Channel, Endpoint},
@@ -60,7 +60,8 @@ impl Transport {
 
     async fn ready(&self) -> Result<Grpc<Channel>, Error> {
         let mut grpc = self.grpc.clone();
-        grpc.ready().await?;
+        let ready = grpc.ready().await;
+        ready.map_err(|error| Status::from_error(error.into()))?;
         Ok(grpc)
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 
 use crate::{Error, KeyValue, Keys, auth::Token, transport::Transport};
 
@@ -67,6 +67,10 @@ impl Watch {
     /// Waits for the next events. The answer to [`request_progress`](Self::request_progress) has
     /// none.
     ///
+    /// A member that hangs, or whose machine is gone, sends nothing and closes nothing: then this
+    /// never returns. To notice it, call [`request_progress`](Self::request_progress) after some
+    /// time without events, and end the watch if no answer comes.
+    ///
     /// # Errors
     ///
     /// If the watch has ended, or the connection is lost.
@@ -87,7 +91,7 @@ impl Watch {
     pub async fn request_progress(&mut self) -> Result<(), Error> {
         let kind = Some(RequestKind::Progress(Progress {}));
         let sent = self.requests.send(Request { kind }).await;
-        sent.map_err(|_| Error::WatchEnded(CLOSED.into()))
+        sent.map_err(|_| closed())
     }
 
     async fn response(&mut self) -> Result<Response, Error> {
@@ -99,12 +103,14 @@ impl Watch {
                 }))
             }
             Some(response) => Ok(response),
-            None => Err(Error::WatchEnded(CLOSED.into())),
+            None => Err(closed()),
         }
     }
 }
 
-const CLOSED: &str = "the connection was closed";
+fn closed() -> Error {
+    Status::unavailable("the connection was closed").into()
+}
 
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 struct Request {

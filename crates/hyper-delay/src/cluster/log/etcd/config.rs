@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, path::PathBuf, time::Duration};
 
-use hyper_delay_etcd::{Options, Tls};
+use hyper_delay_etcd::{Error, Options, Tls};
 
 /// How etcd is reached.
 #[derive(Debug, Clone)]
@@ -64,6 +64,9 @@ pub(crate) enum EtcdConfigError {
     /// Files of TLS are given, and an endpoint does not use it.
     #[error("there are files for TLS, and {0} does not use it: begin the URL with https://")]
     NotTls(String),
+    /// The files of TLS cannot be used.
+    #[error("etcd_tls in `cluster`: {0}")]
+    Tls(#[source] Error),
     /// A file cannot be read.
     #[error(
         "etcd_tls in `cluster`: {} cannot be read: {source}; give a file in PEM that the user of the \
@@ -88,22 +91,22 @@ impl EtcdConfig {
         if self.endpoints.is_empty() {
             return Err(EtcdConfigError::NoEndpoint);
         }
-        let mut plain = Options::new().connect_timeout(self.lease / 4);
+        let mut options = Options::new().connect_timeout(self.lease / 4);
         if let Some(user) = &self.user {
-            plain = plain.user(&user.name, &user.password);
+            options = options.user(&user.name, &user.password);
         }
-        let secure = plain.clone().tls(self.files()?);
+        let options = options.tls(self.files()?);
         let has_files = self.tls.ca.is_some() || self.tls.client.is_some();
         let connection = |endpoint: &String| {
-            let url: Option<axum::http::Uri> = endpoint.parse().ok();
-            let url = url.filter(|url| url.host().is_some() && matches!(url.path(), "" | "/"));
-            let options = match url.as_ref().and_then(|url| url.scheme_str()) {
-                Some("https") => secure.clone(),
-                Some("http") if has_files => return Err(EtcdConfigError::NotTls(endpoint.clone())),
-                Some("http") => plain.clone(),
-                _ => return Err(EtcdConfigError::Endpoint(endpoint.clone())),
-            };
-            Ok((endpoint.clone(), options))
+            options.check(endpoint).map_err(|error| match error {
+                Error::Url { url, .. } => EtcdConfigError::Endpoint(url),
+                error => EtcdConfigError::Tls(error),
+            })?;
+            let uses_tls = endpoint.to_ascii_lowercase().starts_with("https:");
+            if has_files && !uses_tls {
+                return Err(EtcdConfigError::NotTls(endpoint.clone()));
+            }
+            Ok((endpoint.clone(), options.clone()))
         };
         self.endpoints.iter().map(connection).collect()
     }
@@ -158,6 +161,8 @@ mod tests {
             "http://",
             "http://a/b",
             "/a",
+            "http://127.0.0.1:99999",
+            "http://127.0.0.1:",
         ] {
             let error = config(&["http://a", wrong], None)
                 .connections()
@@ -175,13 +180,27 @@ mod tests {
 
     #[test]
     fn files_for_tls_need_https() {
-        let ca = tempfile::NamedTempFile::new().unwrap();
-        let ca = ca.path().to_str().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let made = rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
+        fs::write(file.path(), made.cert.pem()).unwrap();
+        let ca = file.path().to_str().unwrap();
         assert!(config(&["https://a"], Some(ca)).connections().is_ok());
         let error = config(&["https://a", "http://b"], Some(ca)).connections();
         assert_eq!(
             error.unwrap_err().to_string(),
             "there are files for TLS, and http://b does not use it: begin the URL with https://"
+        );
+    }
+
+    #[test]
+    fn file_without_a_certificate_is_an_error() {
+        let ca = tempfile::NamedTempFile::new().unwrap();
+        let ca = ca.path().to_str().unwrap();
+        let error = config(&["https://a"], Some(ca)).connections();
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "etcd_tls in `cluster`: the certificate of the authority cannot be used: there is no \
+             certificate in PEM"
         );
     }
 

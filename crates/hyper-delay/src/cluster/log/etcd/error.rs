@@ -14,6 +14,9 @@ pub(super) enum EtcdError {
     /// There is no connection.
     #[error(transparent)]
     NotConnected(#[from] NotConnected),
+    /// The answer to a transaction has too few results.
+    #[error("the answer lacks the result of a read: is this etcd 3.4 or later?")]
+    NoRead,
     /// A value that no node writes.
     #[error("etcd's key {key} has the value {value:?}, which no node writes: {cure}")]
     Value {
@@ -54,7 +57,7 @@ impl EtcdError {
         match self {
             Self::Client(error) => matches!(error, Error::Incomplete(_)),
             Self::NotConnected(_) => false,
-            Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
+            Self::NoRead | Self::Value { .. } | Self::Missing(_) | Self::Shards(_) => true,
         }
     }
 

@@ -15,7 +15,7 @@ mod membership;
 mod report;
 mod tail;
 
-use hyper_delay_etcd::{Client, Error, GetResponse, KeyValue, Txn};
+use hyper_delay_etcd::{Client, GetResponse, KeyValue, Txn};
 
 use super::{endpoints::Pace, error::EtcdError};
 use crate::cluster::log::{Answer, Request};
@@ -99,7 +99,7 @@ impl Done {
     /// Returns the result of the next read, and how many keys there are without its limit.
     fn read_counted(&mut self) -> Result<(Vec<KeyValue>, u64), EtcdError> {
         let read = self.reads.next();
-        let read = read.ok_or(Error::Incomplete("the result of a read"))?;
+        let read = read.ok_or(EtcdError::NoRead)?;
         let count = read.count();
         Ok((read.into_kvs(), count))
     }
