@@ -1,4 +1,4 @@
-use hyper_delay_client::{Client, Deliveries, End, Nack, RequestError};
+use hyper_delay_client::{Client, Deliveries, End, ListenError, Nack, RequestError};
 use serde_json::json;
 
 use crate::fake::{Fake, Peer, soon};
@@ -132,6 +132,27 @@ async fn deliveries_before_the_route_was_taken_can_still_be_answered() {
     assert_eq!(deliveries.end(), Some(&End::Replaced));
     delivery.ack();
     peer.expect("ack").await;
+}
+
+#[tokio::test]
+async fn a_registration_that_is_refused_after_a_reconnect_is_an_error() {
+    let (fake, peer, _client, mut deliveries) = subscribed().await;
+    assert!(deliveries.outcome().is_ok());
+    drop(peer);
+    let mut peer = fake.accept().await;
+    let tag = peer.expect("register").await["tag"].clone();
+    peer.send(&format!(
+        r#"{{"kind":"error","tag":{tag},"code":"forbidden","message":"no"}}"#
+    ))
+    .await;
+    assert!(soon(deliveries.next()).await.is_none());
+    assert!(matches!(deliveries.end(), Some(End::Refused(_))));
+    let outcome = deliveries.outcome();
+    let error = outcome.expect_err("the server has refused the route");
+    assert!(
+        matches!(&error, ListenError::Register { route, .. } if route == "r"),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]

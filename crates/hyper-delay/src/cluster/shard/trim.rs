@@ -185,11 +185,20 @@ mod tests {
     }
 
     fn of(reports: &[(&str, u64)], journal: Journal, retention: u64) -> u64 {
+        of_members(&["a", "b", "c"], reports, journal, retention)
+    }
+
+    fn of_members(
+        members: &[&str],
+        reports: &[(&str, u64)],
+        journal: Journal,
+        retention: u64,
+    ) -> u64 {
         let reports: Vec<_> = reports
             .iter()
             .map(|(node, seq)| (NodeName::from(*node), *seq))
             .collect();
-        below(&names(&["a", "b", "c"]), &reports, journal, retention)
+        below(&names(members), &reports, journal, retention)
     }
 
     #[test]
@@ -208,6 +217,18 @@ mod tests {
     fn beyond_the_retention_a_minority_is_left_behind() {
         assert_eq!(of(&[("a", 50), ("b", 40)], JOURNAL, 999), 40);
         assert_eq!(of(&[("a", 50)], JOURNAL, 999), 10, "a majority lacks it");
+    }
+
+    #[test]
+    fn half_of_the_members_are_no_majority() {
+        let reports = [("a", 60), ("b", 50), ("c", 40), ("d", 30)];
+        let of_four = |reports| of_members(&["a", "b", "c", "d"], reports, JOURNAL, 999);
+        assert_eq!(of_four(&reports), 40);
+        assert_eq!(of_four(&reports[..2]), 10, "two of four lack it");
+        let of_two = |reports| of_members(&["a", "b"], reports, JOURNAL, 999);
+        assert_eq!(of_two(&reports[..2]), 50);
+        assert_eq!(of_two(&reports[..1]), 10, "one of two lacks it");
+        assert_eq!(of_members(&["a"], &reports[..1], JOURNAL, 999), 60);
     }
 
     #[test]
