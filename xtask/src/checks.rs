@@ -66,12 +66,20 @@ pub(crate) fn docs() -> Outcome {
         "-p hyper-delay --no-default-features",
         "-p race-core --features conformance",
     ] {
-        let docs = format!("doc --locked --no-deps {crates}");
-        Step::cargo(&docs)
-            .env("RUSTDOCFLAGS", "-D warnings")
-            .run()?;
+        document(crates)?;
     }
     Ok(())
+}
+
+/// The server and the programs with their default features.
+pub(crate) fn default_docs() -> Outcome {
+    document("--workspace")
+}
+
+fn document(crates: &str) -> Outcome {
+    Step::cargo(&format!("doc --locked --no-deps {crates}"))
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .run()
 }
 
 /// A program that does not link if anything below it links `std`.

@@ -83,7 +83,7 @@ const fn task(
 }
 
 /// In the order of their scripts.
-static TASKS: [Task; 37] = [
+static TASKS: [Task; 38] = [
     run("tools", "install programs of crates.io", tools::install),
     run("format", "check the formatting", checks::format),
     run(
@@ -151,6 +151,11 @@ static TASKS: [Task; 37] = [
         "lint-other-runtimes",
         "run clippy on the races on other runtimes",
         checks::lint_other_runtimes,
+    ),
+    full(
+        "default-docs",
+        "build the documentation with default features",
+        checks::default_docs,
     ),
     full(
         "powerset",

@@ -123,6 +123,9 @@ pub(crate) fn write(text: &[u8]) {
     let _ = io::stdout().write_all(text);
 }
 
+/// Why the output of an ended process does not end.
+pub(crate) const STILL_RUNS: &str = "a process that it has started still runs";
+
 /// The output of a process that is still read.
 pub(crate) struct Forwarding(Receiver<Work>);
 
@@ -155,7 +158,7 @@ impl Forwarding {
     /// If a process that the ended one has started still runs.
     pub(crate) fn end(self, within: Duration) -> Result<Work, &'static str> {
         let end = self.0.recv_timeout(within);
-        end.map_err(|_| "a process that it has started still runs")
+        end.map_err(|_| STILL_RUNS)
     }
 }
 

@@ -126,6 +126,10 @@ impl Step {
         let (child, lines) = self.spawn_piped(kept).map_err(|error| self.failed(error))?;
         let (status, cpu, output) = finish(child, limit, self.cleans);
         let mut work = lines.end(REST);
+        let output = output.unwrap_or_else(|error| {
+            work = Err(error);
+            String::new()
+        });
         if let Ok(work) = &mut work {
             work.add(&output);
         }
@@ -205,12 +209,16 @@ impl Step {
 }
 
 /// Waits for the end of a process, and kills it after `limit`. Returns its processor time and its
-/// standard output, if that is piped.
+/// standard output, if that is piped, or an error if another process holds it open.
 fn finish(
     mut child: Child,
     limit: Duration,
     cleans: bool,
-) -> (io::Result<ExitStatus>, Duration, String) {
+) -> (
+    io::Result<ExitStatus>,
+    Duration,
+    Result<String, &'static str>,
+) {
     let (sender, output) = mpsc::channel();
     let stdout = child.stdout.take();
     thread::spawn(move || {
@@ -222,9 +230,8 @@ fn finish(
     let mut cpu = Duration::ZERO;
     let look = |id| cpu = processor_time(id).unwrap_or(cpu);
     let status = wait_with(child, limit, cleans, look);
-    // A process that has left the tree of this one can hold the pipe open.
-    let output = output.recv_timeout(REST).unwrap_or_default();
-    (status, cpu, output)
+    let output = output.recv_timeout(REST);
+    (status, cpu, output.map_err(|_| output::STILL_RUNS))
 }
 
 /// Waits for the end of a process, and kills it after `limit`.

@@ -108,7 +108,7 @@ impl Tool {
 }
 
 fn cache() -> Result<PathBuf, String> {
-    // A relative path is to be ignored, says the XDG Base Directory Specification.
+    // The XDG Base Directory Specification says to ignore a relative path.
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.filter(|path| path.is_absolute());
     let home = || Some(env::home_dir()?.join(".cache"));

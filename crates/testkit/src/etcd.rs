@@ -35,9 +35,16 @@ impl Drop for Member {
     }
 }
 
-/// etcd 3.4 refuses to run on processors on which it is not tested, even for `--version`.
+/// etcd, without the variables that configure it: it refuses one that says the same as an argument.
 fn command() -> Command {
     let mut command = Command::new("etcd");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ETCD_") {
+            command.env_remove(name);
+        }
+    }
+    // etcd 3.4 does not run on other processors than those on which it is tested, not even for
+    // `--version`.
     if cfg!(target_arch = "aarch64") {
         command.env("ETCD_UNSUPPORTED_ARCH", "arm64");
     }
@@ -118,12 +125,6 @@ impl Etcd {
             let peer = peer(number);
             let log = folder.join(format!("{number}.log"));
             let mut command = command();
-            // It refuses a variable that says the same as an argument.
-            for (name, _) in std::env::vars_os() {
-                if name.to_string_lossy().starts_with("ETCD_") {
-                    command.env_remove(name);
-                }
-            }
             command
                 .args(["--name", &number.to_string(), "--logger", "zap"])
                 .args(["--listen-client-urls", &url])

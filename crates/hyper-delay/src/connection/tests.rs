@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use race_wheel::Tick;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpSocket, TcpStream},
     time::sleep,
 };
@@ -14,6 +14,7 @@ use tokio::{
 use super::*;
 use crate::{
     authority::Authority,
+    clock::nanos,
     descriptors::Descriptors,
     protocol::{Accept, Compression, Reply},
     record::{self, Task},
@@ -241,4 +242,36 @@ async fn a_copy_whose_time_to_answer_has_passed_is_not_written() {
         panic!("the scheduler is not told: {event:?}");
     };
     assert_eq!((copy.consumer, copy.seq, attempt), (1, SEQ, 1));
+}
+
+#[tokio::test]
+async fn a_copy_whose_time_passes_during_the_write_before_it_is_not_written() {
+    let mut world = connect(store(PAYLOAD)).await;
+    let until = world.outbox.now().value() + nanos(Duration::from_millis(200));
+    let until = Tick::new(until);
+    deliver(&world.outbox, SEQ);
+    deliver_until(&world.outbox, SEQ, until);
+    let (reply, tag, weight) = (Reply::Pong, None, 0);
+    world.outbox.push(Message::Reply { reply, tag, weight });
+    world.outbox.wake();
+    let mut client = BufReader::new(&mut world.client);
+    // The rest of the first copy waits for the client.
+    client.read_u8().await.unwrap();
+    while world.outbox.now() <= until {
+        sleep(Duration::from_millis(10)).await;
+    }
+    for expected in ["}\n", "{\"kind\":\"pong\"}\n"] {
+        let mut line = String::new();
+        let read = client.read_line(&mut line);
+        timeout(PATIENCE, read).await.unwrap().unwrap();
+        assert!(
+            line.ends_with(expected),
+            "it does not end with {expected:?}"
+        );
+    }
+    let event = world.inbox.try_recv();
+    assert!(
+        matches!(event, Ok(Event::Input(Input::SentTooLate { .. }))),
+        "{event:?}"
+    );
 }

@@ -64,3 +64,30 @@ fn names_leave_the_disk_after_the_clock_was_set_back() {
         assert!(world.store.all(space).is_empty());
     }
 }
+
+#[test]
+fn name_of_the_previous_generation_is_free_after_it_was_replaced_and_cancelled() {
+    let mut world = World::new();
+    world.now = 50_000;
+    // Begins a generation.
+    world.commit(Durability::Synced);
+    world.now += KEEP / 2;
+    world.apply(&schedule("r", "a", 20_000, b"content", false));
+    world.apply(&Op::Finish(world.subject("r", "a")));
+    world.commit(Durability::Synced);
+    // Begins the next one, in which the name is still kept.
+    world.now += KEEP / 2;
+    world.commit(Durability::Synced);
+    let again = world.apply(&schedule("r", "a", 20_000, b"content", false));
+    assert_eq!(again, Outcome::Same);
+    let replaced = world.apply(&schedule("r", "a", 20_000, b"other", true));
+    assert!(
+        matches!(replaced, Outcome::Scheduled { .. }),
+        "{replaced:?}"
+    );
+    let (route, id) = ("r".into(), "a".into());
+    world.apply(&Op::Cancel { route, id });
+    world.commit(Durability::Synced);
+    let outcome = world.apply(&schedule("r", "a", 20_000, b"content", false));
+    assert!(matches!(outcome, Outcome::Scheduled { .. }), "{outcome:?}");
+}
