@@ -22,11 +22,10 @@ const OPTIONAL: [&str; 8] = [
 /// Each feature alone, none, and the pairs that the code mentions together.
 pub(crate) fn run() -> Outcome {
     let libraries = workspace::libraries_selected()?;
-    // All features together are linted by `lint`, and the server without any below.
-    hack(&format!(
-        "{libraries} --each-feature --exclude-all-features"
-    ))?;
-    hack("-p hyper-delay --each-feature --exclude-all-features --exclude-no-default-features")?;
+    // All features together are linted by `lint`, and `internals` of the server below.
+    let each = "--each-feature --exclude-all-features --exclude-features";
+    hack(&format!("{libraries} {each} default"))?;
+    hack(&format!("-p hyper-delay {each} default,internals"))?;
     for (library, features) in pairs::PAIRS {
         Step::cargo(&format!(
             "clippy --locked -p {library} --no-default-features --features {features} -- \
@@ -35,7 +34,7 @@ pub(crate) fn run() -> Outcome {
         .run()?;
     }
     Step::cargo("test --locked -p race-core --features test-util,portable-atomic").run()?;
-    // The combinations above leave out tests, for which dev-dependencies turn features on.
+    // The combinations above leave out tests, for which a dev-dependency turns `internals` on.
     Step::cargo(
         "clippy --locked -p hyper-delay --no-default-features --all-targets -- -D warnings",
     )
@@ -49,13 +48,13 @@ pub(crate) fn run() -> Outcome {
 pub(crate) fn powerset() -> Outcome {
     let libraries = workspace::libraries_selected()?;
     hack(&format!(
-        "{libraries} -p hyper-delay --feature-powerset --depth 2"
+        "{libraries} -p hyper-delay --feature-powerset --depth 2 --exclude-features default"
     ))
 }
 
 fn hack(combinations: &str) -> Outcome {
     Step::cargo(&format!(
-        "hack clippy --locked {combinations} --exclude-features default -- -D warnings"
+        "hack clippy --locked {combinations} -- -D warnings"
     ))
     .path_first(&tools::cargo_hack()?)
     .run()

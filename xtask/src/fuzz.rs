@@ -9,12 +9,9 @@ use crate::{
 
 const FOLDER: &str = "crates/hyper-delay";
 
-/// Compiles the targets in the target directory of the workspace, which has most dependencies.
 pub(crate) fn check() -> Outcome {
     let manifest = format!("{FOLDER}/fuzz/Cargo.toml");
-    Step::cargo(&format!("check --locked --manifest-path {manifest}"))
-        .env("CARGO_TARGET_DIR", workspace::target()?)
-        .run()
+    workspace::cargo_outside(&format!("check --locked --manifest-path {manifest}"))?.run()
 }
 
 /// Each target, where it begins, and its seconds.

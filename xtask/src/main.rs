@@ -83,7 +83,7 @@ const fn task(
 }
 
 /// In the order of their scripts.
-static TASKS: [Task; 38] = [
+static TASKS: [Task; 39] = [
     run("tools", "install programs of crates.io", tools::install),
     run("format", "check the formatting", checks::format),
     run(
@@ -116,7 +116,7 @@ static TASKS: [Task; 38] = [
     run("benches", "compile the peers' benchmarks", checks::benches),
     run(
         "counts",
-        "check instruction counts with the recorded rustc",
+        "check our instruction counts with the recorded rustc",
         checks::counts,
     ),
     run("examples", "run every example", examples::run),
@@ -161,6 +161,11 @@ static TASKS: [Task; 38] = [
         "powerset",
         "lint every pair of features",
         features::powerset,
+    ),
+    full(
+        "peer-counts",
+        "check the recorded instruction counts of the peers",
+        checks::peer_counts,
     ),
     full(
         "release-package",

@@ -98,8 +98,13 @@ fn manual(program: &Path) -> Outcome {
 /// Returns the path of the package.
 fn build(profile: &str) -> Result<PathBuf, String> {
     let package = workspace::target()?.join("hyper-delay.deb");
+    // How small a dev build gets does not matter.
+    let compression = match profile {
+        "dev" => "--fast ",
+        _ => "",
+    };
     Step::cargo(&format!(
-        "deb --locked --no-build --profile {profile} -p hyper-delay --output"
+        "deb --locked --no-build {compression}--profile {profile} -p hyper-delay --output"
     ))
     .arg(&package)
     .path_first(&tools::cargo_deb()?)

@@ -65,7 +65,9 @@ impl Step {
         if env::var_os("CI").is_some() {
             step.command
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
-                .env("CARGO_INCREMENTAL", "0");
+                .env("CARGO_INCREMENTAL", "0")
+                // That of C, too.
+                .env("CFLAGS", "-g0");
         }
         step
     }

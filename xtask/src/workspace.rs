@@ -54,11 +54,10 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
     Ok(names.iter().map(|name| format!("-p {name} ")).collect())
 }
 
-/// The features of a library.
+/// The features of a library, which may have none.
 pub(crate) fn features(library: &str) -> Result<Vec<String>, String> {
     let manifest = read(&Path::new("crates").join(library).join(MANIFEST))?;
-    let section = manifest.split("\n[features]\n").nth(1);
-    let section = section.ok_or_else(|| format!("{library} has no features"))?;
+    let section = manifest.split("\n[features]\n").nth(1).unwrap_or_default();
     let lines = section.lines().take_while(|line| !line.starts_with('['));
     let names = lines.filter_map(|line| Some(line.split_once(" = [")?.0.to_owned()));
     Ok(names.collect())
@@ -83,6 +82,12 @@ pub(crate) fn entries(path: &Path) -> Result<Vec<PathBuf>, String> {
 /// target directory, and what has been built once serves all tasks.
 pub(crate) fn build_tests() -> Outcome {
     Step::cargo("test --locked --workspace --no-run").run()
+}
+
+/// `cargo` for a package outside the workspace, with the target directory of the workspace, which has
+/// most of its dependencies.
+pub(crate) fn cargo_outside(arguments: &str) -> Result<Step, String> {
+    Ok(Step::cargo(arguments).env("CARGO_TARGET_DIR", target()?))
 }
 
 /// The target directory: this program is in `target/debug`.

@@ -10,6 +10,12 @@ pub(super) const WASM: &str = "wasm32-unknown-unknown";
 
 const LINKER: &str = "-Clinker=rust-lld";
 
+/// The profile `dev` of `tests/targets`.
+const BARE: &[(&str, &str)] = &[("DEBUG", "0"), ("OPT_LEVEL", "z"), ("PANIC", "abort")];
+
+/// The profile `dev` of `tests/web`.
+const WEB: &[(&str, &str)] = &[("DEBUG", "0"), ("OPT_LEVEL", "0")];
+
 pub(super) struct Compiler {
     rustc: PathBuf,
     /// The folder of `rust-lld`.
@@ -38,13 +44,16 @@ impl Compiler {
 
     /// `cargo` with these arguments for a target.
     pub(super) fn cargo(&self, arguments: &str, target: &str, flags: &str) -> Step {
-        let libraries = match target {
-            WASM => "std,panic_abort",
-            _ => "core,alloc",
+        let (libraries, profile) = match target {
+            WASM => ("std,panic_abort", WEB),
+            _ => ("core,alloc", BARE),
         };
-        // The same in each step where possible: other flags build `core` again.
+        // The same in each step where possible: other flags or another profile build `core` again.
         let flags = format!("{LINKER} {flags}");
-        self.step(arguments, libraries, target, &flags)
+        let step = self.step(arguments, libraries, target, &flags);
+        profile.iter().fold(step, |step, (name, value)| {
+            step.env(&format!("CARGO_PROFILE_DEV_{name}"), value)
+        })
     }
 
     /// The same for a platform with an operating system and a linker of its own.

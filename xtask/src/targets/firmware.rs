@@ -13,18 +13,18 @@ const AT_LEAST: usize = 52;
 /// A machine, the features of the firmware, and what to say of them.
 type Row = (Machine, &'static str, &'static str);
 
-/// Without compare-and-swap and an allocator, and with both.
-const FEW: [Row; 2] = [
+/// Without compare-and-swap, with an allocator and without one, and with both.
+const FEW: [Row; 3] = [
     (MICROBIT, "microbit", "without alloc"),
-    (THUMBV7EM, "alloc", "with alloc, embassy's default queue"),
-];
-
-const MORE: [Row; 6] = [
     (
         THUMBV6M,
         "alloc,generic-queue,portable-atomic",
         "with alloc and portable-atomic",
     ),
+    (THUMBV7EM, "alloc", "with alloc, embassy's default queue"),
+];
+
+const MORE: [Row; 5] = [
     (THUMBV7M, "alloc", "with alloc, embassy's default queue"),
     (
         THUMBV7M,

@@ -52,13 +52,13 @@ fn std_needs_web(compiler: &Compiler) -> Outcome {
         ("race", "enable the feature `web` of `race`"),
         ("race-thread", "use `race-web` in browsers"),
     ] {
-        let check = compiler.cargo(&format!("check -p {package}"), WASM, "");
-        let errors = check.errors()?;
+        let build = compiler.cargo(&format!("build -p {package}"), WASM, "");
+        let errors = build.errors()?;
         if !errors.contains(cure) {
             return Err(format!("{package} for {WASM}: no {cure:?} in:\n{errors}"));
         }
     }
-    let without_std = "check -p race --no-default-features";
+    let without_std = "build -p race --no-default-features";
     compiler.cargo(without_std, WASM, "").run()
 }
 

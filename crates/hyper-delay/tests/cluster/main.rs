@@ -34,8 +34,8 @@ const LEASE: Duration = Duration::from_secs(2);
 /// Enough that every shard has one.
 const ROUTES: usize = 16;
 
-/// Faults in an ordinary run of the tests: each kind once, and a few more.
-const FAULTS: usize = 12;
+/// Faults in an ordinary run of the tests: each kind once.
+const FAULTS: usize = 9;
 
 /// Faults of one cluster.
 const OF_ONE: usize = 50;

@@ -44,7 +44,7 @@ mod no_acknowledged_task_is_lost_early_or_repeated_after_kills {
 
 /// Half of the kills.
 fn kill() {
-    let kills = number("HYPER_DELAY_KILLS").unwrap_or(25).div_ceil(2);
+    let kills = number("HYPER_DELAY_KILLS").unwrap_or(16).div_ceil(2);
     let seed = number("HYPER_DELAY_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("HYPER_DELAY_SEED={seed}");
     let mut random = Rng::with_seed(seed);
