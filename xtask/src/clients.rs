@@ -1,5 +1,5 @@
-//! The clients in Go and Java against a server that runs as the README starts it, and against one
-//! with TLS and tokens.
+//! The clients in Go and Java against a server with the defaults, and against one with TLS and
+//! tokens.
 
 use std::{fs, path::Path, process, time::Duration};
 
@@ -32,7 +32,7 @@ fn check(program: &Path, folder: &Path) -> Outcome {
     let file = |name: &str| folder.join(name);
     let new_token =
         "token new --name check --right schedule --right consume --route check-* --file";
-    let token = Step::new(&format!("{} {new_token}", program.display()))
+    let token = Step::program(program, new_token)
         .arg(file("tokens.json"))
         .output()
         .ok_or("no token was made")?;
@@ -62,13 +62,12 @@ fn start(program: &Path, folder: &Path, name: &str, fields: &str) -> Result<Serv
         "{{\"data_dir\":{data:?},\"bind_addr\":\"127.0.0.1:0\",\"http_addr\":null{fields}}}"
     );
     fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
-    server::start(Step::new(&program.to_string_lossy()).env("HYPER_DELAY_CONFIG", &config))
+    server::start(Step::program(program, "").env("HYPER_DELAY_CONFIG", &config))
 }
 
 fn speak(program: &Path, plain: &Server, secured: &Server, folder: &Path) -> Outcome {
-    let program = program.to_string_lossy();
     let (plain, secured) = (plain.address(), secured.address());
-    Step::new(&format!("{program} ping --addr {plain}")).run_within(LIMIT)?;
+    Step::program(program, &format!("ping --addr {plain}")).run_within(LIMIT)?;
     let mut check = Step::new(&format!("examples/clients/check {plain} {secured}"));
     check = check.env("HYPER_DELAY_TOKEN_FILE", folder.join("token"));
     for (option, file) in [

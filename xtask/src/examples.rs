@@ -23,7 +23,7 @@ pub(crate) fn run() -> Outcome {
     for package in packages {
         for name in examples(&package)? {
             let program = built.join(&name);
-            Step::new(&program.to_string_lossy()).run_within(LIMIT)?;
+            Step::program(&program, "").run_within(LIMIT)?;
             count += 1;
         }
     }

@@ -34,7 +34,7 @@ pub(crate) fn has_failed() -> bool {
     HAS_FAILED.load(Ordering::Relaxed)
 }
 
-/// Runs lanes one after the other, and prints a table of all.
+/// Runs phases one after the other, and prints a table of all.
 ///
 /// # Errors
 ///

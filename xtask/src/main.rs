@@ -9,6 +9,7 @@ mod lane;
 mod msrv;
 mod output;
 mod package;
+mod plan;
 mod proofs;
 mod report;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod workspace;
 
 use std::{env, process::ExitCode};
 
+use plan::{BESIDE, THEN};
 use step::Outcome;
 
 struct Task {
@@ -214,27 +216,6 @@ static TASKS: [Task; 39] = [
     ),
 ];
 
-/// Between the tasks of two lanes.
-const BESIDE: &str = "//";
-
-/// Between lanes and those that begin when they have ended.
-const THEN: &str = "then";
-
-/// The tasks of lanes that run at the same time.
-fn lanes(words: &[String]) -> Result<Vec<Vec<&'static Task>>, String> {
-    let lane = |names: &[String]| {
-        if names.is_empty() {
-            return Err(format!("no task beside {BESIDE} or {THEN}"));
-        }
-        let tasks = names.iter().map(|name| {
-            let task = TASKS.iter().find(|task| task.name == name);
-            task.ok_or_else(|| format!("no task {name:?}"))
-        });
-        tasks.collect()
-    };
-    words.split(|word| word == BESIDE).map(lane).collect()
-}
-
 fn print_help() {
     println!("usage: cargo xtask TASK... [{BESIDE} TASK...] [{THEN} TASK...]");
     for script in Script::ALL {
@@ -258,8 +239,7 @@ fn main() -> ExitCode {
             false => ExitCode::SUCCESS,
         };
     }
-    let phases = words.split(|word| word == THEN).map(lanes);
-    let phases = match phases.collect::<Result<Vec<_>, _>>() {
+    let phases = match plan::phases(&words) {
         Ok(phases) => phases,
         Err(error) => {
             eprintln!("error: {error}; `cargo xtask` lists them");

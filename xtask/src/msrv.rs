@@ -53,7 +53,7 @@ pub(crate) fn compiler() -> Result<PathBuf, String> {
     ];
     let prefix = format!("rustc {version}.");
     let mut found = candidates.into_iter().flatten().filter(|path| {
-        let printed = Step::new(&path.to_string_lossy()).arg("--version").output();
+        let printed = Step::program(path, "--version").output();
         printed.is_some_and(|printed| printed.starts_with(&prefix))
     });
     found.next().ok_or_else(|| {

@@ -68,9 +68,9 @@ fn check(profile: &str, folder: &str) -> Outcome {
 fn manual(program: &Path) -> Outcome {
     let folder = "target/manual";
     let writes = workspace::target()?.join("debug/examples/manual");
-    Step::new(&writes.to_string_lossy()).arg(folder).run()?;
+    Step::program(&writes, folder).run()?;
     let pages = workspace::entries(&Path::new(folder).join("man1"))?;
-    let help = Step::new(&program.to_string_lossy()).arg("--help").output();
+    let help = Step::program(program, "--help").output();
     let help = help.ok_or("hyper-delay --help failed")?;
     let commands = help
         .split("\nCommands:\n")
@@ -97,12 +97,12 @@ fn manual(program: &Path) -> Outcome {
 
 /// Returns the path of the package.
 fn build(profile: &str) -> Result<PathBuf, String> {
-    let package = workspace::target()?.join("hyper-delay.deb");
     // How small a dev build gets does not matter.
-    let compression = match profile {
-        "dev" => "--fast ",
-        _ => "",
+    let (file, compression) = match profile {
+        "dev" => ("hyper-delay-dev.deb", "--fast "),
+        _ => ("hyper-delay.deb", ""),
     };
+    let package = workspace::target()?.join(file);
     Step::cargo(&format!(
         "deb --locked --no-build {compression}--profile {profile} -p hyper-delay --output"
     ))

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::{BESIDE, Script, TASKS, THEN};
+use crate::{
+    Script, TASKS,
+    plan::{BESIDE, THEN},
+};
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
@@ -49,12 +52,18 @@ fn each_script_runs_its_tasks_and_calls_cargo_for_nothing_else() {
     assert!(deep.contains("\n.ci/full\n"), "deep includes full");
 }
 
+/// The lines of a script or a workflow that are no comments.
+fn steps(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.starts_with('#'))
+}
+
 /// What the workflow runs by `cargo xtask`: literal names, and those of a matrix.
 fn of_workflow(name: &str) -> BTreeSet<String> {
     let text = read(name);
     let mut found = BTreeSet::new();
     let mut in_matrix = false;
-    for line in text.lines().map(str::trim) {
+    for line in steps(&text) {
         if line == "tasks:" {
             in_matrix = true;
             continue;
@@ -69,7 +78,7 @@ fn of_workflow(name: &str) -> BTreeSet<String> {
         }
         let runs = line.split_once("cargo ").map(|(_, words)| words);
         assert!(
-            line.starts_with('#') || runs.is_none_or(|words| words.starts_with("xtask ")),
+            runs.is_none_or(|words| words.starts_with("xtask ")),
             "{name} runs {line:?}: make it a task"
         );
     }
@@ -85,9 +94,12 @@ fn workflows_run_the_tasks_of_the_scripts() {
     let mut change = of_workflow(".github/workflows/ci.yml");
     // Tasks install what they need themselves.
     change.insert("tools".to_owned());
+    // With the compiler that has recorded them, which the nightly workflow does not have.
+    assert!(change.remove("peer-counts"));
     assert_eq!(change, expected(&[Script::Run, Script::Workflow]));
+    let nightly = read(".github/workflows/nightly.yml");
     assert!(
-        read(".github/workflows/nightly.yml").contains("- run: .ci/full\n"),
+        steps(&nightly).any(|line| line == "- run: .ci/full"),
         "the nightly workflow runs .ci/full"
     );
 }
@@ -114,10 +126,7 @@ fn scripts_and_workflows_set_no_variables_of_tasks() {
 /// The variables that are set in a script, by `NAME=value`, or in a workflow, by a line `NAME: value`.
 fn set_in(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('#') {
-            continue;
-        }
+    for line in steps(text) {
         let in_workflow = line.split_once(": ").map(|(name, _)| name);
         let in_script = line.split_whitespace().filter_map(|word| {
             let (name, _) = word.split_once('=')?;

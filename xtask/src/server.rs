@@ -3,7 +3,7 @@
 use std::{
     io::{self, BufRead as _, BufReader},
     process::{Child, ChildStderr},
-    sync::mpsc::{self, Receiver},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::Duration,
 };
@@ -28,10 +28,16 @@ pub(crate) fn start(step: Step) -> Result<Server, String> {
     let log = process.stderr.take().expect("the standard error is piped");
     match listening(log).recv_timeout(LIMIT) {
         Ok(address) => Ok(Server { process, address }),
-        Err(_) => {
+        Err(RecvTimeoutError::Timeout) => {
             let _ = process.kill();
             let _ = process.wait();
             Err(format!("the server did not listen within {LIMIT:?}"))
+        }
+        // Its log has ended.
+        Err(RecvTimeoutError::Disconnected) => {
+            let ended = step::wait(process, LIMIT).map(|status| status.to_string());
+            let how = ended.unwrap_or_else(|error| error.to_string());
+            Err(format!("the server does not listen: {how}"))
         }
     }
 }

@@ -21,7 +21,26 @@ use crate::{
 /// The time for the output to end after the process has ended.
 const REST: Duration = Duration::from_secs(10);
 
+/// Makes it a failure that a test cannot prove anything: for want of system calls, mounts, network
+/// namespaces, a browser, or etcd.
+const REQUIRED: [&str; 6] = [
+    "HYPER_DELAY_REQUIRE_CHROMIUM",
+    "HYPER_DELAY_REQUIRE_ETCD",
+    "HYPER_DELAY_REQUIRE_MOUNT",
+    "HYPER_DELAY_REQUIRE_STRACE",
+    "RACE_REQUIRE_IO_URING",
+    "RACE_REQUIRE_NAMESPACES",
+];
+
 pub(crate) type Outcome = Result<(), String>;
+
+/// The stream of a command that is not printed.
+#[derive(Clone, Copy)]
+enum Kept {
+    Nothing,
+    Output,
+    Errors,
+}
 
 /// One command, printed before it runs.
 pub(crate) struct Step {
@@ -34,17 +53,30 @@ impl Step {
     /// A command line; words are separated by spaces.
     pub(crate) fn new(line: &str) -> Self {
         let mut words = line.split_whitespace();
-        let mut command = Command::new(words.next().expect("a command line has a first word"));
-        command.args(words).stdin(Stdio::null());
+        let program = words.next().expect("a command line has a first word");
+        let step = Self::of(Command::new(program), program.to_owned());
+        words.fold(step, Self::arg)
+    }
+
+    fn of(mut command: Command, shown: String) -> Self {
+        command.stdin(Stdio::null());
         // `cargo run` adds the libraries of its own toolchain, and a step may use another compiler.
-        // It also sets the folder of this program's manifest. ring is built again when that variable
-        // changes, with half of the workspace: by each task, and by each cargo without one.
-        for name in ["LD_LIBRARY_PATH", "CARGO_MANIFEST_DIR"] {
-            command.env_remove(name);
+        command.env_remove("LD_LIBRARY_PATH");
+        // It also tells what it knows of this package. ring is built again when that changes, with
+        // half of the workspace: by each task, and by each cargo without one.
+        for (name, _) in env::vars_os() {
+            let is_of_package = |name: &str| {
+                ["CARGO_PKG_", "CARGO_MANIFEST_"]
+                    .iter()
+                    .any(|it| name.starts_with(it))
+            };
+            if name.to_str().is_some_and(is_of_package) {
+                command.env_remove(name);
+            }
         }
         Self {
             command,
-            shown: line.split_whitespace().collect::<Vec<_>>().join(" "),
+            shown,
             cleans: false,
         }
     }
@@ -55,7 +87,14 @@ impl Step {
         self
     }
 
-    /// `cargo` with these arguments.
+    /// A program with a path, which may have spaces, and its arguments.
+    pub(crate) fn program(path: &Path, arguments: &str) -> Self {
+        let words = arguments.split_whitespace();
+        let step = Self::of(Command::new(path), path.to_string_lossy().into_owned());
+        words.fold(step, Self::arg)
+    }
+
+    /// `cargo` with these arguments. Tests must prove something.
     pub(crate) fn cargo(arguments: &str) -> Self {
         let mut step = Self::new(&format!("cargo {arguments}"));
         // What it prints is counted.
@@ -67,9 +106,15 @@ impl Step {
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env("CARGO_INCREMENTAL", "0")
                 // That of C, too.
-                .env("CFLAGS", "-g0");
+                .env(
+                    "CFLAGS",
+                    format!("{} -g0", env::var("CFLAGS").unwrap_or_default()),
+                );
         }
-        step
+        match step.is_test() {
+            true => REQUIRED.iter().fold(step, |step, name| step.env(name, "1")),
+            false => step,
+        }
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
@@ -113,16 +158,25 @@ impl Step {
 
     /// Runs to the end, and kills the process after `limit`.
     pub(crate) fn run_within(self, limit: Duration) -> Outcome {
-        self.carry_out(limit, false).map(|_| ())
+        self.carry_out(limit, Kept::Nothing)?.0
     }
 
     /// Runs to the end, kills the process after `limit`, and returns the standard output.
     pub(crate) fn output_within(self, limit: Duration) -> Result<String, String> {
-        self.carry_out(limit, true)
+        match self.carry_out(limit, Kept::Output)? {
+            (Ok(()), output) => Ok(output),
+            (Err(error), output) => Err(format!("{output}{error}")),
+        }
     }
 
-    /// Prints what the command prints, or returns its standard output, if that is `kept`.
-    fn carry_out(mut self, limit: Duration, kept: bool) -> Result<String, String> {
+    /// Runs to the end, which may be a failure, and returns the standard error. The standard output
+    /// is dropped.
+    pub(crate) fn errors(self) -> Result<String, String> {
+        Ok(self.carry_out(Duration::MAX, Kept::Errors)?.1)
+    }
+
+    /// Prints what the command prints, except what is kept: that is returned beside the outcome.
+    fn carry_out(mut self, limit: Duration, kept: Kept) -> Result<(Outcome, String), String> {
         output::say(&format!("$ {}", self.shown));
         let running = report::Running::begin(&self.shown);
         let (child, lines) = self.spawn_piped(kept).map_err(|error| self.failed(error))?;
@@ -143,20 +197,18 @@ impl Step {
             }
             Ok(_) => Ok(()),
         });
-        match judged {
-            Ok(()) => Ok(output),
-            Err(error) => Err(format!("{output}{error}")),
-        }
+        Ok((judged, output))
     }
 
-    /// Both streams come in one pipe, in their order, unless the standard output is `kept`.
-    fn spawn_piped(&mut self, kept: bool) -> io::Result<(Child, Forwarding)> {
+    /// Both streams come in one pipe, in their order, unless one is kept.
+    fn spawn_piped(&mut self, kept: Kept) -> io::Result<(Child, Forwarding)> {
         let (reader, writer) = io::pipe()?;
-        let stdout = match kept {
-            true => Stdio::piped(),
-            false => writer.try_clone()?.into(),
+        let (stdout, stderr) = match kept {
+            Kept::Nothing => (writer.try_clone()?.into(), writer.into()),
+            Kept::Output => (Stdio::piped(), writer.into()),
+            Kept::Errors => (Stdio::null(), Stdio::piped()),
         };
-        let child = self.command.stdout(stdout).stderr(writer).spawn();
+        let child = self.command.stdout(stdout).stderr(stderr).spawn();
         // The command must not hold the ends of the pipe that belong to the child.
         self.command.stdout(Stdio::null()).stderr(Stdio::null());
         Ok((child?, output::forward(reader)))
@@ -167,13 +219,6 @@ impl Step {
         let output = self.command.stderr(Stdio::null()).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim_end().to_owned())
-    }
-
-    /// The standard error, without announcing the command. The standard output is dropped.
-    pub(crate) fn errors(mut self) -> Result<String, String> {
-        let output = self.command.stdout(Stdio::null()).output();
-        let output = output.map_err(|error| self.failed(error))?;
-        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
     /// Starts a process whose standard error is read by the caller.
@@ -210,8 +255,8 @@ impl Step {
     }
 }
 
-/// Waits for the end of a process, and kills it after `limit`. Returns its processor time and its
-/// standard output, if that is piped, or an error if another process holds it open.
+/// Waits for the end of a process, and kills it after `limit`. Returns its processor time and the
+/// stream that is kept, if there is one, or an error if another process holds it open.
 fn finish(
     mut child: Child,
     limit: Duration,
@@ -222,11 +267,12 @@ fn finish(
     Result<String, &'static str>,
 ) {
     let (sender, output) = mpsc::channel();
-    let stdout = child.stdout.take();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     thread::spawn(move || {
         let mut bytes = Vec::new();
         // What was read before an error is the best there is to show.
         let _ = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
+        let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut bytes));
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     let mut cpu = Duration::ZERO;
@@ -270,16 +316,36 @@ fn wait_with(
 
 /// Kills a process and what it has started.
 fn kill(child: &mut Child) -> io::Result<()> {
-    // Afterwards they have another parent.
-    let descendants = descendants(child.id());
+    // What is stopped starts nothing, so in the end all are known. Afterwards they have another
+    // parent.
+    let mut all = vec![child.id()];
+    loop {
+        signal("-STOP", &all);
+        let found = descendants(child.id());
+        let known = all.len();
+        all.extend(
+            found
+                .into_iter()
+                .filter(|id| !all.contains(id))
+                .collect::<Vec<_>>(),
+        );
+        if all.len() == known {
+            break;
+        }
+    }
+    signal("-KILL", &all[1..]);
     child.kill()?;
     child.wait()?;
-    if !descendants.is_empty() {
-        let ids = descendants.iter().map(u32::to_string);
-        let mut kill = Command::new("kill");
-        let _ = kill.arg("-KILL").args(ids).stderr(Stdio::null()).status();
-    }
     Ok(())
+}
+
+/// Sends a signal to processes. One that has ended, or a system without this program, is no error.
+fn signal(name: &str, processes: &[u32]) {
+    let ids = processes.iter().map(u32::to_string);
+    let mut kill = Command::new("kill");
+    if !processes.is_empty() {
+        let _ = kill.arg(name).args(ids).stderr(Stdio::null()).status();
+    }
 }
 
 /// The processes that a process has started, and those that they have. None where they are not

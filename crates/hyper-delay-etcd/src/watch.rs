@@ -65,7 +65,7 @@ impl Watch {
     }
 
     /// Waits for the next events. The answer to [`request_progress`](Self::request_progress) has
-    /// none.
+    /// none. Those of one transaction come in several answers if they are too large for one.
     ///
     /// A member that hangs, or whose machine is gone, sends nothing and closes nothing: then this
     /// never returns. To notice it, call [`request_progress`](Self::request_progress) after some

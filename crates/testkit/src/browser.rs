@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::{PATIENCE, Process, http, process::lines};
 
@@ -21,7 +22,9 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 pub struct Browser {
     address: SocketAddr,
     session: String,
+    /// Ends before its folder goes.
     _driver: Process,
+    _folder: TempDir,
 }
 
 impl Browser {
@@ -33,9 +36,12 @@ impl Browser {
     /// If the browser does not start, or is required and missing.
     #[must_use]
     pub fn start(dark: bool) -> Option<Self> {
+        // The browser leaves folders there.
+        let folder = tempfile::tempdir().expect("a folder can be made");
         let mut command = Command::new("chromedriver");
         command
             .arg("--port=0")
+            .env("TMPDIR", folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let Ok(mut driver) = Process::spawn(&mut command) else {
@@ -58,6 +64,7 @@ impl Browser {
             address: (Ipv4Addr::LOCALHOST, port).into(),
             session: String::new(),
             _driver: driver,
+            _folder: folder,
         };
         let mut arguments = vec![
             "--headless=new",

@@ -100,7 +100,7 @@ fn linker(rustc: &Path) -> Result<PathBuf, String> {
 }
 
 fn sysroot(rustc: &Path) -> Result<PathBuf, String> {
-    let sysroot = Step::new(&rustc.to_string_lossy()).arg("--print=sysroot");
+    let sysroot = Step::program(rustc, "--print=sysroot");
     let sysroot = sysroot.output();
     let sysroot = sysroot.ok_or_else(|| format!("{} tells no sysroot", rustc.display()))?;
     Ok(PathBuf::from(sysroot))

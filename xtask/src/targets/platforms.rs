@@ -10,11 +10,12 @@ use crate::step::Outcome;
 const CHECKED: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 
 /// The libraries and their features. Left out are those that compile C, which needs a C compiler
-/// for the target (`tls`, by *ring*, and `zstd`, both of the client), and `hickory`, which needs a
-/// newer Rust.
+/// for the target (`tls`, by *ring*, and `zstd`, both of the client, and `hyper-delay-etcd`), and
+/// `hickory`, which needs a newer Rust.
 const LIBRARIES: [&str; 4] = [
     "-p race-core -p race-wheel -p race-thread -p race-tokio -p race-async-io -p race-smol \
-     -p race-embassy -p race-web -p race-tower -p race-object-store -p race --all-features",
+     -p race-embassy -p race-web -p race-tower -p race-balance -p race-object-store -p race-sim \
+     -p race --all-features",
     "-p race-connect --features hyper,reqwest,smol",
     "-p hyper-delay-client --features lz4",
     "-p race-core -p race-wheel -p race -p race-connect --no-default-features",

@@ -101,16 +101,10 @@ pub(super) fn page(report: &mut Report) -> Outcome {
     let build = format!("build --release {manifest}");
     compiler.cargo(&build, WASM, "").run()?;
     let bindgen = tools.join("wasm-bindgen");
-    Step::new(&format!(
-        "{} --target web --out-dir {PAGE}/pkg",
-        bindgen.display()
-    ))
-    .arg(compiler.program(WASM, "release", "fetch.wasm"))
-    .run()?;
-    Step::cargo(&format!("test --locked {manifest}"))
-        .env("CARGO_TARGET_DIR", workspace::target()?)
-        .env("HYPER_DELAY_REQUIRE_CHROMIUM", "1")
+    Step::program(&bindgen, &format!("--target web --out-dir {PAGE}/pkg"))
+        .arg(compiler.program(WASM, "release", "fetch.wasm"))
         .run()?;
+    workspace::cargo_outside(&format!("test --locked {manifest}"))?.run()?;
     report.push("web (chromium): the page that hedges fetch works".to_owned());
     Ok(())
 }

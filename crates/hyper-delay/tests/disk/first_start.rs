@@ -11,7 +11,7 @@ const CALLS: &str =
     "mkdir,mkdirat,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat";
 
 /// If this variable is set, the test kills at every call instead of a selection.
-const ALL: &str = "HYPER_DELAY_KILLS";
+const ALL: &str = "HYPER_DELAY_FAULTS";
 
 /// Starts a server in a new directory. With `at`, a call and a number, the server is killed when
 /// one of its threads makes that call for the `nth` time.

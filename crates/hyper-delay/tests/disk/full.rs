@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Makes the disk that is filled repeatedly a larger one.
-const ALL: &str = "HYPER_DELAY_KILLS";
+const ALL: &str = "HYPER_DELAY_FAULTS";
 
 /// What a reserve has at least for 1,000 tasks.
 const RESERVED: u64 = 4 << 20;
