@@ -1,5 +1,5 @@
 //! `cargo bench --bench timers [-- WORD..]`: runs the benchmark of the same name in `peers`.
 
 fn main() -> std::process::ExitCode {
-    race_launch::peers("timers", "bench", &race_launch::arguments())
+    race_launch::peers("timers")
 }

@@ -1,5 +1,5 @@
 //! `cargo bench --bench tower`: runs the benchmark of the same name in `peers`.
 
 fn main() -> std::process::ExitCode {
-    race_launch::peers("tower", "bench", &race_launch::arguments())
+    race_launch::peers("tower")
 }

@@ -12,13 +12,28 @@ pub fn arguments() -> Vec<String> {
     env::args().skip(1).filter(|it| it != "--bench").collect()
 }
 
-/// Runs the benchmark with this name in `peers`, built with this profile.
+/// Runs the benchmark with this name in `peers`, with all of its contenders.
 #[must_use]
-pub fn peers(bench: &str, profile: &str, arguments: &[String]) -> ExitCode {
+pub fn peers(bench: &str) -> ExitCode {
+    run(bench, &["--profile", "bench"], &arguments())
+}
+
+/// Runs the benchmark `instructions` in `peers`, which needs few contenders, with its own profile.
+#[must_use]
+pub fn instructions(arguments: &[String]) -> ExitCode {
+    run(
+        "instructions",
+        &["--profile", "counts", "--no-default-features"],
+        arguments,
+    )
+}
+
+fn run(bench: &str, options: &[&str], arguments: &[String]) -> ExitCode {
     let status = Command::new(env!("CARGO"))
         .args(["bench", "--locked", "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../peers/Cargo.toml"))
-        .args(["--profile", profile, "--bench", bench, "--"])
+        .args(options)
+        .args(["--bench", bench, "--"])
         .args(arguments)
         .status();
     match status {

@@ -17,6 +17,9 @@ pub(crate) fn kill(server: &Guarded, number: u64) {
         consumer.send(testkit::request::echo("nack", &delivery));
     }
     consumer.stats_until("mail", |stats| stats["dead"] == number);
+    // Its connection may be closed late: nothing else may be delivered to it and fail with it.
+    let ended = consumer.ask(r#"{"kind":"unregister","route_key":"mail"}"#);
+    assert_eq!(ended["kind"], "unregistered", "{ended}");
 }
 
 fn waits(peer: &mut Peer, state: &str, number: u64) {
