@@ -10,6 +10,7 @@ mod msrv;
 mod output;
 mod package;
 mod plan;
+mod process;
 mod proofs;
 mod report;
 #[cfg(test)]

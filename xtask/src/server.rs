@@ -9,8 +9,8 @@ use std::{
 };
 
 use crate::{
-    lane, output,
-    step::{self, Outcome, Step},
+    lane, output, process,
+    step::{Outcome, Step},
 };
 
 /// The time for the server to start, and for it to end.
@@ -35,7 +35,7 @@ pub(crate) fn start(step: Step) -> Result<Server, String> {
         }
         // Its log has ended.
         Err(RecvTimeoutError::Disconnected) => {
-            let ended = step::wait(process, LIMIT).map(|status| status.to_string());
+            let ended = process::wait(process, LIMIT).map(|status| status.to_string());
             let how = ended.unwrap_or_else(|error| error.to_string());
             Err(format!("the server does not listen: {how}"))
         }
@@ -56,7 +56,7 @@ impl Server {
         }
         let terminate = format!("kill -TERM {}", self.process.id());
         Step::new(&terminate).cleaning().run()?;
-        match step::wait(self.process, LIMIT) {
+        match process::wait(self.process, LIMIT) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("the server ended with {status}")),
             Err(error) => Err(format!("the server did not end: {error}")),
