@@ -164,9 +164,12 @@ impl Step {
     }
 
     /// Runs to the end, which may be a failure, and returns the standard error. The standard output
-    /// is dropped.
+    /// is dropped. A failure that says nothing is an error.
     pub(crate) fn errors(self) -> Result<String, String> {
-        Ok(self.carry_out(Duration::MAX, Kept::Errors)?.1)
+        match self.carry_out(Duration::MAX, Kept::Errors)? {
+            (Err(error), errors) if errors.is_empty() => Err(error),
+            (_, errors) => Ok(errors),
+        }
     }
 
     /// Prints what the command prints, except what is kept: that is returned beside the outcome.
@@ -265,6 +268,14 @@ mod tests {
         ] {
             assert_eq!(Step::new(line).is_test(), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn failure_without_a_word_is_an_error() {
+        let errors = |script: &str| Step::new("sh -c").arg(script).errors();
+        assert_eq!(errors("echo why >&2; exit 1").as_deref(), Ok("why\n"));
+        assert_eq!(errors("echo no").as_deref(), Ok(""));
+        assert!(errors("exit 3").is_err_and(|error| error.contains("exit status: 3")));
     }
 
     #[test]

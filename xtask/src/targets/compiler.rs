@@ -10,10 +10,10 @@ pub(super) const WASM: &str = "wasm32-unknown-unknown";
 
 const LINKER: &str = "-Clinker=rust-lld";
 
-/// The profile `dev` of `tests/targets`.
+/// The profile `dev` of `tests/targets`, so that `core` is built once for both.
 const BARE: &[(&str, &str)] = &[("DEBUG", "0"), ("OPT_LEVEL", "z"), ("PANIC", "abort")];
 
-/// The profile `dev` of `tests/web`.
+/// The profile `dev` of `tests/web`, for the same reason.
 const WEB: &[(&str, &str)] = &[("DEBUG", "0"), ("OPT_LEVEL", "0")];
 
 pub(super) struct Compiler {
