@@ -14,7 +14,7 @@ use super::{
 use crate::store::{
     Space, StoreError,
     commits::{self, CommitFile, Found},
-    data_directory,
+    data_directory::{self, Lock},
 };
 
 /// The store of a stopped server.
@@ -25,7 +25,7 @@ pub(super) struct Stopped {
     tables: [Vec<TableFile>; Space::ALL.len()],
     /// Prevents a server from starting. `None` if there is no lock file, because creating one would
     /// change the directory.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
 }
 
 impl Stopped {
@@ -98,14 +98,14 @@ impl Stopped {
     }
 }
 
-fn lock(directory: &Path) -> Result<Option<File>, SalvageError> {
+fn lock(directory: &Path) -> Result<Option<Lock>, SalvageError> {
     let path: PathBuf = directory.join(data_directory::LOCK);
     if !path.exists() {
         return Ok(None);
     }
     let file = File::open(&path).map_err(SalvageError::at(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+    match Lock::of(file) {
+        Ok(lock) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(SalvageError::InUse(directory.to_owned())),
         Err(TryLockError::Error(source)) => Err(SalvageError::Io { path, source }),
     }

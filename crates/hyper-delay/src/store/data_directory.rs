@@ -33,11 +33,31 @@ const UNFINISHED: &str = "store.new";
 /// The file that the process which uses the directory holds a lock on.
 pub(crate) const LOCK: &str = "lock";
 
+/// A locked file. It is unlocked when this is dropped: closing it is not enough, since a process
+/// that another thread starts holds a copy of every open file until it runs its program.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Lock {
+    /// Locks the file unless another process, or another [`Lock`] of this one, has locked it.
+    pub(crate) fn of(file: File) -> Result<Self, TryLockError> {
+        file.try_lock()?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Without success it is unlocked when the last copy is closed.
+        let _ = self.0.unlock();
+    }
+}
+
 /// A data directory that this process has locked.
 #[derive(Debug)]
 pub(crate) struct DataDirectory {
     directory: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl DataDirectory {
@@ -49,8 +69,8 @@ impl DataDirectory {
     /// `Locked` if another process uses the directory; otherwise the error of the file system.
     pub(super) fn lock(directory: &Path) -> Result<Self, fjall::Error> {
         make(directory)?;
-        let lock = File::create(directory.join(LOCK))?;
-        lock.try_lock().map_err(|error| match error {
+        let file = File::create(directory.join(LOCK))?;
+        let lock = Lock::of(file).map_err(|error| match error {
             TryLockError::WouldBlock => fjall::Error::Locked,
             TryLockError::Error(error) => error.into(),
         })?;
@@ -226,6 +246,16 @@ mod tests {
         let data = DataDirectory::lock(directory.path()).unwrap();
         let error = DataDirectory::lock(directory.path()).unwrap_err();
         assert!(matches!(error, fjall::Error::Locked));
+        drop(data);
+        DataDirectory::lock(directory.path()).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_being_started_does_not_keep_a_directory_locked() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = DataDirectory::lock(directory.path()).unwrap();
+        // What the other process holds.
+        let _copy = data._lock.0.try_clone().unwrap();
         drop(data);
         DataDirectory::lock(directory.path()).unwrap();
     }
