@@ -32,7 +32,7 @@ pub(crate) struct Program {
 impl Work {
     /// Adds tests from output that was not forwarded.
     pub(crate) fn add(&mut self, output: &str) {
-        self.tests += output.lines().filter_map(passed).sum::<usize>();
+        self.tests += passed_in(output);
     }
 
     /// Counts a line that was printed `at` this time of the step. Returns whether it names a crate
@@ -87,6 +87,11 @@ fn program(line: &str) -> Option<String> {
         true => format!("unit tests of {name}"),
         false => name.to_owned(),
     })
+}
+
+/// Returns how many tests passed.
+pub(crate) fn passed_in(output: &str) -> usize {
+    output.lines().filter_map(passed).sum()
 }
 
 /// Returns how many tests of a program passed.

@@ -1,7 +1,7 @@
 //! The Debian package, from its build to its purge, and the image of the Dockerfile.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -56,6 +56,10 @@ fn check(profile: &str, folder: &str) -> Outcome {
     manual(&program)?;
     let package = build(profile)?;
     match obstacle() {
+        // There the machine is made for it.
+        Some(obstacle) if env::var_os("GITHUB_ACTIONS").is_some() => {
+            Err(format!("the package is not installed: {obstacle}"))
+        }
         Some(obstacle) => {
             output::say(&format!("not installed: {obstacle}"));
             Ok(())
@@ -125,7 +129,7 @@ fn obstacle() -> Option<String> {
         return Some("the package adduser is missing".to_owned());
     }
     if output("dpkg-query --status hyper-delay").is_some() {
-        return Some("hyper-delay is installed here, and is left alone".to_owned());
+        return Some("hyper-delay is installed here, and is left alone: purge it, if it is of a run that was killed".to_owned());
     }
     let own = [DATA, FILES[0], FILES[1]];
     let found = own.into_iter().find(|path| Path::new(path).exists())?;

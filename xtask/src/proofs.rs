@@ -43,9 +43,7 @@ pub(crate) fn models() -> Outcome {
 /// Tests that start other programs are left out: the sanitizer does not see those.
 pub(crate) fn asan() -> Outcome {
     let target = workspace::target()?.join("asan");
-    let version = Step::new("rustc -vV").output().unwrap_or_default();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.ok_or("rustc -vV names no host")?;
+    let host = workspace::host()?;
     for tests in [
         "-p race-core --all-features --lib",
         "-p race-tokio -p race-async-io -p race-smol --tests",

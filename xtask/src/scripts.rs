@@ -85,6 +85,10 @@ fn of_workflow(name: &str) -> BTreeSet<String> {
     found
 }
 
+/// The package is installed by root.
+const PACKAGE: &str =
+    "run: sudo --preserve-env env \"HOME=$HOME\" \"PATH=$PATH\" cargo xtask package";
+
 #[test]
 fn workflows_run_the_tasks_of_the_scripts() {
     let expected = |scripts: &[Script]| -> BTreeSet<String> {
@@ -97,7 +101,21 @@ fn workflows_run_the_tasks_of_the_scripts() {
     // With the compiler that has recorded them, which the nightly workflow does not have.
     assert!(change.remove("peer-counts"));
     assert_eq!(change, expected(&[Script::Run, Script::Workflow]));
+    let text = read(".github/workflows/ci.yml");
+    let lines: Vec<_> = steps(&text).collect();
+    for line in [
+        "- run: cargo xtask ${{ matrix.tasks }}",
+        "- run: cargo xtask counts peer-counts",
+        PACKAGE,
+    ] {
+        let times = lines.iter().filter(|it| **it == line).count();
+        assert_eq!(times, 1, "the workflow has {line:?}");
+    }
     let nightly = read(".github/workflows/nightly.yml");
+    for text in [&text, &nightly] {
+        let ignores = steps(text).find(|line| line.starts_with("continue-on-error"));
+        assert_eq!(ignores, None, "a failure is one");
+    }
     assert!(
         steps(&nightly).any(|line| line == "- run: .ci/full"),
         "the nightly workflow runs .ci/full"

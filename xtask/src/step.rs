@@ -1,6 +1,7 @@
 //! One command of a task.
 
 use std::{
+    borrow::Cow,
     env,
     ffi::OsStr,
     io,
@@ -225,9 +226,23 @@ impl Step {
         child.map_err(|error| self.failed(error))
     }
 
-    /// Whether no test ran where some must. Cargo succeeds if a filter leaves none.
+    /// Whether no test ran where some must: at all, or in a program that is named or that a filter
+    /// leaves tests of. Cargo succeeds if a filter leaves none.
     fn lacks_tests(&self, work: &Work) -> bool {
-        self.is_test() && work.tests == 0
+        let has_empty = || work.programs.iter().any(|program| program.tests == 0);
+        self.is_test() && (work.tests == 0 || self.selects_tests() && has_empty())
+    }
+
+    /// Whether this names programs with tests, or filters tests by name.
+    fn selects_tests(&self) -> bool {
+        const WITH_VALUE: [&str; 5] = ["--features", "--manifest-path", "--target", "--test", "-p"];
+        let words = self.command.get_args().take_while(|word| *word != "--");
+        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+        let is_filter = |pair: &[Cow<'_, str>]| {
+            let is_value = WITH_VALUE.contains(&&*pair[0]) || pair[0].starts_with('+');
+            !pair[1].starts_with('-') && pair[1] != "test" && !is_value
+        };
+        words.iter().any(|word| word == "--test") || words.windows(2).any(is_filter)
     }
 
     /// Whether this runs tests.
@@ -255,6 +270,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Program;
 
     #[test]
     fn steps_that_run_tests_are_known() {
@@ -287,5 +303,31 @@ mod tests {
         let filtered = Step::cargo("test --lib no::such::name");
         assert!(filtered.lacks_tests(&work(0)) && !filtered.lacks_tests(&work(1)));
         assert!(!Step::cargo("build").lacks_tests(&work(0)));
+    }
+
+    #[test]
+    fn each_program_of_a_selection_must_run_a_test() {
+        let program = |tests| Program {
+            name: String::new(),
+            time: [Duration::ZERO; 2],
+            tests,
+        };
+        let work = Work {
+            tests: 3,
+            programs: vec![program(3), program(0)],
+            ..Work::default()
+        };
+        for (line, expected) in [
+            ("test --workspace", false),
+            (
+                "+nightly test --locked --target one -p race --features a,b --lib",
+                false,
+            ),
+            ("test -p race --lib -- --skip name", false),
+            ("test --release --lib -p race loom", true),
+            ("test --test race --test suite", true),
+        ] {
+            assert_eq!(Step::cargo(line).lacks_tests(&work), expected, "{line}");
+        }
     }
 }

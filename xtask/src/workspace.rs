@@ -1,6 +1,7 @@
 //! What the manifests say.
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     path::{Path, PathBuf},
 };
@@ -57,10 +58,24 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
 /// The features of a library, which may have none.
 pub(crate) fn features(library: &str) -> Result<Vec<String>, String> {
     let manifest = read(&Path::new("crates").join(library).join(MANIFEST))?;
+    Ok(features_in(&manifest).into_keys().collect())
+}
+
+/// The features of a manifest, and what each turns on.
+pub(crate) fn features_in(manifest: &str) -> BTreeMap<String, Vec<String>> {
     let section = manifest.split("\n[features]\n").nth(1).unwrap_or_default();
-    let lines = section.lines().take_while(|line| !line.starts_with('['));
-    let names = lines.filter_map(|line| Some(line.split_once(" = [")?.0.to_owned()));
-    Ok(names.collect())
+    let section = section.split("\n[").next().unwrap_or_default();
+    let lists = section
+        .split(']')
+        .filter_map(|list| list.split_once(" = ["));
+    let name = |before: &str| before.lines().last().unwrap_or_default().trim().to_owned();
+    let quoted = |list: &str| {
+        let parts = list.split('"').skip(1).step_by(2);
+        parts.map(str::to_owned).collect()
+    };
+    lists
+        .map(|(before, list)| (name(before), quoted(list)))
+        .collect()
 }
 
 /// The folders in a folder, sorted.
@@ -88,6 +103,13 @@ pub(crate) fn build_tests() -> Outcome {
 /// most of its dependencies.
 pub(crate) fn cargo_outside(arguments: &str) -> Result<Step, String> {
     Ok(Step::cargo(arguments).env("CARGO_TARGET_DIR", target()?))
+}
+
+/// The target of the compiler that runs here.
+pub(crate) fn host() -> Result<String, String> {
+    let version = Step::new("rustc -vV").output().unwrap_or_default();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("rustc -vV names no host")?.to_owned())
 }
 
 /// The target directory: this program is in `target/debug`.

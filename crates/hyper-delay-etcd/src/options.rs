@@ -49,7 +49,7 @@ impl Options {
     ///
     /// If the URL, a certificate or a private key cannot be used.
     pub fn check(&self, url: &str) -> Result<(), Error> {
-        self.checked(url).map(drop)
+        self.endpoint(url).map(drop)
     }
 
     fn checked(&self, url: &str) -> Result<Uri, Error> {

@@ -63,6 +63,10 @@ impl Tls {
             Some([cert, key]) => config.identity(Identity::from_pem(cert, key)),
             None => config,
         };
+        // Without the brackets of an IPv6 address, which a certificate does not have.
+        let host = endpoint.uri().host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let config = config.domain_name(host);
         let configured = endpoint.tls_config(config);
         configured.map_err(|error| unusable("the configuration of TLS")(error.into()))
     }
@@ -111,6 +115,7 @@ mod tests {
     use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 
     use super::*;
+    use crate::Options;
 
     /// Returns the message of the error, or nothing.
     fn refused(tls: &Tls) -> String {
@@ -150,6 +155,23 @@ mod tests {
         for pem in ["", "garbage", &*cert] {
             let error = refused(&tls().identity(&*cert, pem));
             assert!(error.contains("the private key of the client"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_host_is_one_of_a_certificate() {
+        let (cert, _) = certificate();
+        let options = Options::new().tls(Tls::new().ca(&*cert));
+        for host in [
+            "127.0.0.1",
+            "[::1]",
+            "[fe80::1]",
+            "etcd-1.example.com",
+            "localhost",
+        ] {
+            for url in [format!("https://{host}:2379"), format!("https://{host}")] {
+                assert!(options.check(&url).is_ok(), "{url}");
+            }
         }
     }
 

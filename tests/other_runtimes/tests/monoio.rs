@@ -85,13 +85,14 @@ fn sleep_of_monoio_wakes_the_waker_of_its_first_poll() {
 
     run!(LegacyDriver, async {
         let wakers = [(); 2].map(|()| Arc::new(Woken::default()));
-        let mut sleep = pin!(time::sleep(Duration::from_millis(20)));
+        // Long enough for both polls, on any machine.
+        let mut sleep = pin!(time::sleep(Duration::from_secs(2)));
         for waker in &wakers {
             let waker = Waker::from(waker.clone());
             let polled = sleep.as_mut().poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());
         }
-        time::sleep(Duration::from_millis(60)).await;
+        time::sleep(Duration::from_millis(2_100)).await;
         let woken = wakers.map(|waker| waker.0.load(Relaxed));
         assert_eq!(woken, [true, false]);
         poll_fn(|cx| match sleep.as_mut().poll(cx) {

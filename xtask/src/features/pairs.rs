@@ -15,13 +15,13 @@ pub(super) const PAIRS: [(&str, &str); 7] = [
 #[cfg(test)]
 mod tests {
     use std::{
-        collections::{BTreeMap, BTreeSet},
+        collections::BTreeSet,
         fs,
         path::{Path, PathBuf},
     };
 
     use super::*;
-    use crate::workspace;
+    use crate::workspace::{self, features_in};
 
     type Pairs = BTreeSet<[String; 2]>;
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     fn in_manifest(manifest: &str, pairs: &mut Pairs) {
-        let features = features(manifest);
+        let features = features_in(manifest);
         for (feature, turns_on) in &features {
             let weak = turns_on.iter().filter_map(|it| it.split_once("?/"));
             for (dependency, _) in weak {
@@ -90,23 +90,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// The features of a manifest, and what each turns on.
-    fn features(manifest: &str) -> BTreeMap<String, Vec<String>> {
-        let section = manifest.split("\n[features]\n").nth(1).unwrap_or_default();
-        let section = section.split("\n[").next().unwrap_or_default();
-        let lists = section
-            .split(']')
-            .filter_map(|list| list.split_once(" = ["));
-        let name = |before: &str| before.lines().last().unwrap_or_default().trim().to_owned();
-        let quoted = |list: &str| {
-            let parts = list.split('"').skip(1).step_by(2);
-            parts.map(str::to_owned).collect()
-        };
-        lists
-            .map(|(before, list)| (name(before), quoted(list)))
-            .collect()
     }
 
     fn insert(names: BTreeSet<String>, pairs: &mut Pairs) {

@@ -2,8 +2,8 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{compiler::Compiler, platforms::count};
-use crate::{step::Outcome, workspace};
+use super::compiler::Compiler;
+use crate::{output, step::Outcome, workspace};
 
 const TARGET: &str = "s390x-unknown-linux-gnu";
 
@@ -27,7 +27,7 @@ pub(crate) fn run() -> Outcome {
         let test = compiler.platform(&format!("test {tests}"), TARGET, &flags);
         let runner = "CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER";
         let test = test.env(runner, format!("qemu-s390x -L {LIBRARY}"));
-        passed += count(&test.output_within(LIMIT)?);
+        passed += output::passed_in(&test.output_within(LIMIT)?);
     }
     println!("\n{TARGET}: {passed} passed");
     Ok(())

@@ -84,13 +84,11 @@ impl Compiler {
 /// The folder of a `rust-lld`: that of the compiler, or that of the current toolchain. Debian's
 /// compiler has none.
 fn linker(rustc: &Path) -> Result<PathBuf, String> {
-    let version = Step::new("rustc -vV").output().unwrap_or_default();
-    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-    let host = host.ok_or("rustc does not tell its host")?;
+    let host = workspace::host()?;
     for compiler in [rustc, Path::new("rustc")] {
         let folder = sysroot(compiler)?
             .join("lib/rustlib")
-            .join(host)
+            .join(&host)
             .join("bin");
         if folder.join("rust-lld").exists() {
             return Ok(folder);

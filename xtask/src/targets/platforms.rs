@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Report, compiler::Compiler};
-use crate::step::Outcome;
+use crate::{output, step::Outcome};
 
 /// Platforms of users. Nothing is linked, so no linker and no system library is needed.
 const CHECKED: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
@@ -47,17 +47,8 @@ pub(super) fn run(report: &mut Report) -> Outcome {
     for tests in TESTS {
         let test = compiler.platform(&format!("test {tests}"), TESTED, "");
         let output = test.output_within(LIMIT)?;
-        passed += count(&output);
+        passed += output::passed_in(&output);
     }
     report.push(format!("{TESTED}: {passed} tests passed"));
     Ok(())
-}
-
-/// The number of passed tests that libtest reports.
-pub(super) fn count(output: &str) -> u32 {
-    let results = output.lines().filter_map(|line| {
-        let (passed, _) = line.strip_prefix("test result: ok. ")?.split_once(' ')?;
-        passed.parse::<u32>().ok()
-    });
-    results.sum()
 }

@@ -7,6 +7,7 @@ use super::{
     compiler::{Compiler, WASM},
 };
 use crate::{
+    output,
     step::{Outcome, Step},
     tools, workspace,
 };
@@ -78,13 +79,12 @@ fn test(compiler: &Compiler, tools: &Path, variable: &str, object: &str) -> Resu
         step = step.env(variable, "1");
     }
     let printed = step.arg("--").arg("--nocapture").output_within(LIMIT)?;
-    let count = |before: &str| {
-        let line = printed.lines().find_map(|line| line.strip_prefix(before))?;
-        line.split_once(" passed")?.0.parse::<usize>().ok()
-    };
-    let suite = count(&format!("suite in {object}: ")).filter(|suite| *suite >= AT_LEAST);
-    match (suite, count("test result: ok. ")) {
-        (Some(suite), Some(tests @ 2..)) => Ok(format!(
+    let suite = printed.lines().find_map(|line| {
+        let (_, count) = line.split_once(&format!("suite in {object}: "))?;
+        count.split_once(" passed")?.0.parse::<usize>().ok()
+    });
+    match (suite, output::passed_in(&printed)) {
+        (Some(suite @ AT_LEAST..), tests @ 2..) => Ok(format!(
             "{suite} passed, and {} tests of the timer",
             tests - 1
         )),

@@ -3,11 +3,13 @@ use std::{
     ops::Deref,
     path::Path,
     process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Ended, Peer, Start, process::run, server::alone};
+use testkit::{Ended, PATIENCE, Peer, Start, process::run, server::alone};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -147,8 +149,10 @@ impl Server {
         let count = || self.log().matches("the configuration was reloaded").count();
         let before = count();
         self.signal("HUP");
+        let start = Instant::now();
         while count() == before {
-            self.logs("the configuration was reloaded");
+            assert!(start.elapsed() < PATIENCE, "{}", self.log());
+            thread::sleep(Duration::from_millis(5));
         }
     }
 }

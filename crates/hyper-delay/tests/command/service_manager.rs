@@ -205,8 +205,6 @@ fn signs_of_life_come_at_half_of_the_allowed_time() {
         started.elapsed() >= HALF * (signs - 1),
         "they come too often"
     );
-    let log = server.log();
-    assert!(!log.contains("no progress"), "{log}");
     let left = manager.end(server);
     assert!(left.contains(&"STOPPING=1\n".to_owned()), "{left:?}");
 }

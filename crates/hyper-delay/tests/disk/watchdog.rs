@@ -63,7 +63,6 @@ fn no_sign_of_life_is_sent_while_the_committer_is_stuck() {
         signs += 1;
     }
     let log = server.log();
-    assert!(!log.contains("threads=scheduler"), "{log}");
     let stuck = log
         .lines()
         .filter(|line| line.contains("no progress"))

@@ -36,7 +36,9 @@ fn until(is: impl Fn() -> bool) {
 
 /// Waits until a job is done, and returns its row.
 fn done(server: &Guarded, job: &Value) -> Value {
+    let start = Instant::now();
     loop {
+        assert!(start.elapsed() < PATIENCE, "it still runs");
         let jobs = server.reply("GET", "/v1/jobs", None);
         let rows = jobs["jobs"].as_array().unwrap();
         let row = rows.iter().find(|row| row["job"] == *job).unwrap();
