@@ -1,16 +1,16 @@
 //! Processes of etcd.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use crate::{PATIENCE, http, process};
+use crate::{PATIENCE, http, loopback, process};
 
 /// The processes of an etcd cluster on this machine. They are killed when it is dropped.
 #[derive(Debug)]
@@ -26,6 +26,29 @@ struct Member {
     address: SocketAddr,
     url: String,
     log: PathBuf,
+}
+
+impl Member {
+    /// Waits until it accepts connections. Returns `false` if it has ended.
+    fn listens(&mut self) -> bool {
+        let started = Instant::now();
+        loop {
+            let is_connected = TcpStream::connect(self.address).is_ok();
+            // On other systems than Linux, another process may have accepted the connection.
+            let ended = self.child.try_wait().expect("it is a child");
+            if ended.is_some() || is_connected {
+                return ended.is_none();
+            }
+            let is_late = started.elapsed() > PATIENCE;
+            assert!(!is_late, "etcd does not listen: {}", self.output());
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it has written to its log.
+    fn output(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
 }
 
 impl Drop for Member {
@@ -55,12 +78,6 @@ fn spawn(command: &mut Command) -> Child {
     command.spawn().unwrap_or_else(|error| {
         panic!("etcd does not start ({error}): install Debian's package etcd-server")
     })
-}
-
-/// Returns addresses that are free now. Another process may take them before etcd does.
-fn free<const N: usize>() -> [SocketAddr; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
-    listeners.map(|listener| listener.local_addr().expect("it is bound"))
 }
 
 /// Reads the metrics of a member, which may have stopped.
@@ -102,35 +119,66 @@ impl Etcd {
     #[must_use]
     #[track_caller]
     pub fn start(folder: &Path, members: usize, arguments: &[&str], scheme: &str) -> Self {
+        let mut log = String::new();
+        // On other systems than Linux, another process can take an address before etcd does.
         for attempt in 0..5 {
             let folder = folder.join(format!("etcd-{attempt}"));
-            std::fs::create_dir_all(&folder).expect("the folder is writable");
-            let mut etcd = Self::try_start(&folder, members, arguments, scheme);
-            if etcd.listens() {
-                return etcd;
+            let addresses: Vec<_> = (0..members).map(|_| loopback()).collect();
+            match Self::try_start(&folder, &addresses, arguments, scheme) {
+                Ok(etcd) => return etcd,
+                Err(error) => log = error,
             }
         }
-        panic!("etcd does not start, on five sets of ports");
+        panic!("etcd does not start, at five sets of addresses: {log}");
     }
 
-    fn try_start(folder: &Path, members: usize, arguments: &[&str], scheme: &str) -> Self {
-        let addresses: Vec<[SocketAddr; 2]> = (0..members).map(|_| free()).collect();
-        let peer = |member: usize| format!("http://{}", addresses[member][1]);
-        let all: Vec<_> = (0..members)
-            .map(|it| format!("{it}={}", peer(it)))
+    /// Starts a cluster like [`start`](Self::start), with a member at each of these addresses,
+    /// which come from [`loopback()`]: a certificate can name them before.
+    #[must_use]
+    #[track_caller]
+    pub fn start_at(
+        folder: &Path,
+        addresses: &[SocketAddr],
+        arguments: &[&str],
+        scheme: &str,
+    ) -> Self {
+        match Self::try_start(&folder.join("etcd"), addresses, arguments, scheme) {
+            Ok(etcd) => etcd,
+            Err(log) => panic!("etcd does not start: {log}"),
+        }
+    }
+
+    /// Starts a cluster, and waits until all members accept connections.
+    ///
+    /// # Errors
+    ///
+    /// The logs, if a member has ended.
+    fn try_start(
+        folder: &Path,
+        addresses: &[SocketAddr],
+        arguments: &[&str],
+        scheme: &str,
+    ) -> Result<Self, String> {
+        fs::create_dir_all(folder).expect("the folder is writable");
+        let peers: Vec<_> = addresses
+            .iter()
+            .map(|_| format!("http://{}", loopback()))
             .collect();
-        let member = |number: usize| {
-            let address = addresses[number][0];
+        let all: Vec<_> = (0..)
+            .zip(&peers)
+            .map(|(number, peer)| format!("{number}={peer}"))
+            .collect();
+        let member = |(number, address): (usize, &SocketAddr)| {
             let url = format!("{scheme}://{address}");
-            let peer = peer(number);
+            let peer = &peers[number];
             let log = folder.join(format!("{number}.log"));
             let mut command = command();
             command
                 .args(["--name", &number.to_string(), "--logger", "zap"])
                 .args(["--listen-client-urls", &url])
                 .args(["--advertise-client-urls", &url])
-                .args(["--listen-peer-urls", &peer])
-                .args(["--initial-advertise-peer-urls", &peer])
+                .args(["--listen-peer-urls", peer])
+                .args(["--initial-advertise-peer-urls", peer])
                 .args(["--initial-cluster", &all.join(",")])
                 .args(["--snapshot-count", "5000", "--pre-vote"])
                 .args(["--auto-compaction-mode", "revision"])
@@ -144,31 +192,18 @@ impl Etcd {
             Member {
                 child: spawn(&mut command),
                 command,
-                address,
+                address: *address,
                 url,
                 log,
             }
         };
-        Self {
-            members: (0..members).map(member).collect(),
+        let mut etcd = Self {
+            members: addresses.iter().enumerate().map(member).collect(),
+        };
+        match etcd.members.iter_mut().all(Member::listens) {
+            true => Ok(etcd),
+            false => Err(etcd.output()),
         }
-    }
-
-    /// Waits until all members accept connections. `false`: one has ended.
-    fn listens(&mut self) -> bool {
-        let started = Instant::now();
-        for number in 0..self.members.len() {
-            while TcpStream::connect(self.members[number].address).is_err() {
-                let ended = self.members[number].child.try_wait();
-                if ended.expect("it is a child").is_some() {
-                    return false;
-                }
-                let is_late = started.elapsed() > PATIENCE;
-                assert!(!is_late, "etcd does not listen: {}", self.output());
-                thread::sleep(Duration::from_millis(20));
-            }
-        }
-        true
     }
 
     /// Requires users from now on, and creates one that has rights below `/hd/`.
@@ -216,9 +251,7 @@ impl Etcd {
     /// What the members have written to their logs.
     #[must_use]
     pub fn output(&self) -> String {
-        let logs = self.members.iter().map(|member| &member.log);
-        logs.filter_map(|log| std::fs::read_to_string(log).ok())
-            .collect()
+        self.members.iter().map(Member::output).collect()
     }
 
     /// Returns the member that leads, if one answers that it does. Not for members with TLS.
@@ -231,7 +264,8 @@ impl Etcd {
         })
     }
 
-    /// Sends a signal to a member by name, for example `"STOP"`.
+    /// Sends a signal to a member by name, for example `"STOP"`. See [`process::signal`].
+    #[track_caller]
     pub fn signal(&self, member: usize, name: &str) {
         process::signal(&self.members[member].child, name);
     }
@@ -243,9 +277,10 @@ impl Etcd {
         child.wait().expect("it is a child");
     }
 
-    /// Starts a member again that was killed.
+    /// Starts a member again that was killed, and waits until it accepts connections.
     pub fn restart(&mut self, member: usize) {
         let member = &mut self.members[member];
         member.child = spawn(&mut member.command);
+        assert!(member.listens(), "etcd has ended: {}", member.output());
     }
 }

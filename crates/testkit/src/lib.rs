@@ -13,6 +13,7 @@ pub mod browser;
 pub mod etcd;
 pub mod example;
 pub mod http;
+mod loopback;
 pub mod output;
 pub mod peer;
 pub mod process;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 pub use browser::Browser;
 pub use etcd::Etcd;
+pub use loopback::loopback;
 pub use peer::Peer;
 pub use process::{Ended, Process};
 pub use server::{Server, Start};

@@ -1,6 +1,7 @@
 //! Child processes, each killed after [`PATIENCE`].
 
 use std::{
+    fs,
     io::{self, BufRead as _, BufReader, Read, Write as _},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver},
@@ -66,7 +67,8 @@ impl Process {
         &mut self.0
     }
 
-    /// Sends a signal by name, for example `"TERM"`.
+    /// Sends a signal by name, for example `"TERM"`. See [`signal`].
+    #[track_caller]
     pub fn signal(&self, name: &str) {
         signal(&self.0, name);
     }
@@ -80,6 +82,9 @@ impl Drop for Process {
 }
 
 /// Sends a signal by name, for example `"TERM"`.
+///
+/// After `"STOP"`, waits until all threads have stopped, on Linux: the signal is sent before that.
+#[track_caller]
 pub fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     let sent = Command::new("kill").args(["-s", name, &id]).status();
@@ -87,6 +92,28 @@ pub fn signal(child: &Child, name: &str) {
         sent.expect("`kill` starts").success(),
         "kill -s {name} {id}"
     );
+    if name == "STOP" && cfg!(target_os = "linux") {
+        let started = Instant::now();
+        // Twice: a thread that began while the first list was read is in the second one. No thread
+        // begins after one has stopped.
+        while !(0..2).all(|_| is_stopped(&id)) {
+            assert!(started.elapsed() < PATIENCE, "process {id} does not stop");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Returns whether all threads of a process have stopped or ended.
+fn is_stopped(id: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).expect("the process is there");
+    threads.flatten().all(|thread| {
+        // Nothing can be read of a thread that ends meanwhile.
+        let stat = fs::read(thread.path().join("stat")).unwrap_or_default();
+        let stat = String::from_utf8_lossy(&stat);
+        // The state follows the name, which is in parentheses and can have some itself.
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_none_or(|state| state.starts_with(['T', 't', 'X', 'Z']))
+    })
 }
 
 /// Runs a command to its end, with this standard input. Standard output and error must be piped.
@@ -159,4 +186,18 @@ pub fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
         }
     });
     receiver
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn process_is_stopped_when_the_signal_has_been_sent() {
+        let sleep = Process::spawn(Command::new("sleep").arg("1000")).expect("`sleep` starts");
+        let id = sleep.id().to_string();
+        assert!(!is_stopped(&id));
+        sleep.signal("STOP");
+        assert!(is_stopped(&id));
+    }
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use hyper_delay_client::{Client, Code, ConnectError, RequestError, Task};
+use tokio::net::TcpSocket;
 
 use crate::fake::{Fake, LONG, soon};
 
@@ -91,9 +92,10 @@ async fn a_server_that_answers_its_pings_is_kept() {
 
 #[tokio::test]
 async fn a_missing_server_is_an_error() {
-    let fake = Fake::bind().await;
-    let address = fake.address.to_string();
-    drop(fake);
+    // It is bound and does not listen: it refuses connections, and no other test gets its port.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
     let failed = soon(Client::connect(address)).await;
     assert!(matches!(failed, Err(ConnectError::Io { .. })), "{failed:?}");
 }

@@ -2,15 +2,16 @@
 
 use hyper_delay_etcd::{Client, Error, Get, Options, Tls};
 use rcgen::generate_simple_self_signed;
+use tokio::net::TcpSocket;
 
 use super::{connect, etcd};
 
 #[tokio::test]
 async fn member_that_listens_nowhere_is_named_by_the_operating_system() {
-    // Nothing listens once the listener is dropped.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", port.local_addr().unwrap());
-    drop(port);
+    // It is bound and does not listen: it refuses connections, and no other test gets its port.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}", socket.local_addr().unwrap());
     let client = Client::connect(&url, Options::new()).await.unwrap();
     for _ in 0..2 {
         let error = client.get(Get::new("a")).await.unwrap_err();
@@ -29,7 +30,8 @@ async fn failed_tls_handshake_is_no_refusal_of_etcd() {
     };
     // The member speaks no TLS.
     let url = etcd.urls()[0].replace("http://", "https://");
-    let made = generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let host = etcd.addresses()[0].ip().to_string();
+    let made = generate_simple_self_signed([host]).unwrap();
     let options = Options::new().tls(Tls::new().ca(made.cert.pem()));
     let client = Client::connect(&url, options).await.unwrap();
     let error = client.get(Get::new("a")).await.unwrap_err();

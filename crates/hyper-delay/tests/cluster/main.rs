@@ -1,12 +1,12 @@
 //! Three nodes and three members of etcd, in processes of their own, under load and faults.
 //!
 //! A client that shares no code with the server notes what it is told, and checks afterwards: no
-//! acknowledged task is lost, and none is delivered before its time. `CLUSTER_FAULTS` sets the number of faults; the default takes about a
-//! minute. After some of them a new cluster is made, so what was lost is counted often, and a run
-//! does not end with one that is full. `CLUSTER_SEED` repeats their order, and `CLUSTER_KINDS`
-//! limits them to some kinds. `CLUSTER_JUDGES_LEASES=1` also checks what only a quiet machine can
-//! keep: no delivery begins after its ack was confirmed, and a fault interrupts the service for a
-//! few leases at most.
+//! acknowledged task is lost, and none is delivered before its time. `CLUSTER_FAULTS` sets the
+//! number of faults; the default takes about a minute. After some of them a new cluster is made, so
+//! what was lost is counted often, and a run does not end with one that is full. `CLUSTER_SEED`
+//! repeats their order, and `CLUSTER_KINDS` limits them to some kinds. `CLUSTER_JUDGES_LEASES=1` also
+//! checks what only a quiet machine can keep: no delivery begins after its ack was confirmed, and a
+//! fault interrupts the service for a few leases at most.
 
 mod book;
 mod consumer;

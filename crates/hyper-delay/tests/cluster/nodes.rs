@@ -1,7 +1,7 @@
 //! The processes: nodes, etcd and the proxies between them.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Arc, Mutex, MutexGuard},
@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::json;
-use testkit::{Ended, Etcd, Server, Start, process, small::Small};
+use testkit::{Ended, Etcd, Server, Start, loopback, process, small::Small};
 
 use super::{
     LEASE,
@@ -102,8 +102,7 @@ impl Nodes {
         let members = etcd.addresses();
         let proxies = |_| members.iter().map(|to| Proxy::new(*to)).collect();
         let link = |_| {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-            let address = free.local_addr().expect("it is bound");
+            let address = loopback();
             (address, Proxy::new(address))
         };
         let mut nodes = Self {

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Ended, Etcd, process, server};
+use testkit::{Ended, Etcd, loopback, process, server};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hyper-delay");
 
@@ -217,10 +217,7 @@ fn tasks_of_a_stopped_server_are_imported() {
 
 #[test]
 fn silent_etcd_is_named_with_the_cure() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    // Nothing listens once the listener is dropped.
-    let url = format!("http://{}", port.local_addr().unwrap());
-    drop(port);
+    let url = format!("http://{}", loopback());
     let node = Node::new("a", "127.0.0.1:7102", &url);
     for line in [&["join"][..], &["status"], &["remove", "b"]] {
         let error = node.run(line).failed(1);

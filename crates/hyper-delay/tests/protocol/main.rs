@@ -1,5 +1,6 @@
 //! Tests of every rule in `PROTOCOL.md`, in raw bytes over loopback sockets.
 
+mod deliveries;
 mod server;
 
 mod document;

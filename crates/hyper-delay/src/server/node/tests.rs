@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 
 use tempfile::TempDir;
 use testkit::{
-    Peer,
+    Peer, loopback,
     request::{later, now},
 };
 use tokio::{
@@ -31,6 +31,8 @@ use crate::{
 const SHARDS: u16 = 4;
 /// A slow machine can lose a lease. It costs a test time and nothing else.
 const LEASE: Duration = Duration::from_secs(2);
+/// A slow machine keeps one, too: for tests that fail without it.
+const LONG_LEASE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = testkit::PATIENCE;
 
 /// A node that serves.
@@ -76,7 +78,7 @@ impl Nodes {
             running: BTreeMap::new(),
         };
         for node in 0..number {
-            let address = free_address().await;
+            let address = loopback();
             nodes.links.push(address);
             nodes.disks.push(tempfile::tempdir().unwrap());
             nodes.log.carry_out(&Request::Join(Member {
@@ -163,13 +165,14 @@ impl Nodes {
             }
         }
     }
-}
 
-/// Returns an address that is free now.
-async fn free_address() -> SocketAddr {
-    // The port is free again when the listener is dropped.
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    free.local_addr().unwrap()
+    /// Ends all nodes as a crash would: in an orderly end one waits for half of a lease, until
+    /// another one that has ended can write no deliveries any more.
+    async fn kill_all(mut self) {
+        for node in 0..self.disks.len() {
+            self.kill(node).await;
+        }
+    }
 }
 
 /// Runs what blocks beside the nodes.
@@ -228,7 +231,8 @@ async fn a_task_is_delivered_by_another_node_than_the_one_that_took_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_node_reads_what_was_acknowledged_on_another() {
-    let nodes = Nodes::start(3).await;
+    // A task is not in flight between two leaderships of its shard.
+    let nodes = Nodes::start_with(3, LONG_LEASE).await;
     let addresses: Vec<_> = (0..3).map(|node| nodes.address(node)).collect();
     blocking(move || {
         let mut peers: Vec<_> = addresses.iter().map(|at| Peer::connect(*at)).collect();
@@ -274,7 +278,7 @@ async fn every_node_reads_what_was_acknowledged_on_another() {
         assert_eq!(task["found"], false, "{task}");
     })
     .await;
-    nodes.stop_all().await;
+    nodes.kill_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! TLS, and users.
 
-use std::path::Path;
+use std::{net::IpAddr, path::Path};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
@@ -14,10 +14,15 @@ use crate::cluster::log::{
     facts::{self, Node},
 };
 
-/// Writes a certificate and its key, signed by an authority.
-fn write(folder: &Path, name: &str, ca: &CertifiedIssuer<'_, KeyPair>) -> ClientCertificate {
+/// Writes a certificate for this host and its key, signed by an authority.
+fn write(
+    folder: &Path,
+    name: &str,
+    host: IpAddr,
+    ca: &CertifiedIssuer<'_, KeyPair>,
+) -> ClientCertificate {
     let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let mut params = CertificateParams::new([host.to_string()]).unwrap();
     params
         .distinguished_name
         .push(rcgen::DnType::CommonName, name);
@@ -39,8 +44,9 @@ async fn etcd_is_reached_with_tls_and_a_certificate() {
     let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let ca_file = folder.path().join("ca.pem");
     std::fs::write(&ca_file, ca.pem()).unwrap();
-    let server = write(folder.path(), "server", &ca);
-    let client = write(folder.path(), "client", &ca);
+    let address = testkit::loopback();
+    let server = write(folder.path(), "server", address.ip(), &ca);
+    let client = write(folder.path(), "client", address.ip(), &ca);
     let path = |path: &Path| path.to_str().unwrap().to_owned();
     let arguments = [
         format!("--cert-file={}", path(&server.cert)),
@@ -49,7 +55,7 @@ async fn etcd_is_reached_with_tls_and_a_certificate() {
         "--client-cert-auth".to_owned(),
     ];
     let arguments = arguments.each_ref().map(|it| &**it);
-    let Some(etcd) = Processes::start(1, &arguments, "https") else {
+    let Some(etcd) = Processes::with_tls(address, &arguments) else {
         return;
     };
     let mut config = etcd.config();

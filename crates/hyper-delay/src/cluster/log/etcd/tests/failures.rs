@@ -159,9 +159,7 @@ async fn without_a_majority_there_is_no_answer_until_it_is_back() {
 
 #[tokio::test]
 async fn reason_of_each_member_is_short() {
-    // Nothing listens once the listeners are dropped.
-    let ports = [0; 2].map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    let urls = ports.map(|port| format!("http://{}", port.local_addr().unwrap()));
+    let urls = [(); 2].map(|()| format!("http://{}", testkit::loopback()));
     let [a, b] = &urls;
     for user in [None, Some("hd")] {
         let config = EtcdConfig {

@@ -1,6 +1,6 @@
 //! Processes of etcd, and logs in them.
 
-use std::time::Duration;
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use hyper_delay_etcd::{Client, Options};
 use tempfile::TempDir;
@@ -25,22 +25,26 @@ pub(super) struct Processes {
 impl Processes {
     /// Starts one etcd. `None`: it is not installed, as for all that start some.
     pub(super) fn one() -> Option<Self> {
-        Self::start(1, &[], "http")
+        Self::start(|folder| testkit::Etcd::start(folder, 1, &[], "http"))
     }
 
     /// Starts a cluster of three.
     pub(super) fn three() -> Option<Self> {
-        Self::start(3, &[], "http")
+        Self::start(|folder| testkit::Etcd::start(folder, 3, &[], "http"))
     }
 
-    /// Starts a cluster, with further arguments.
-    pub(super) fn start(members: usize, arguments: &[&str], scheme: &str) -> Option<Self> {
+    /// Starts one etcd at this address, with TLS and the arguments for it.
+    pub(super) fn with_tls(address: SocketAddr, arguments: &[&str]) -> Option<Self> {
+        Self::start(|folder| testkit::Etcd::start_at(folder, &[address], arguments, "https"))
+    }
+
+    fn start(start: impl FnOnce(&Path) -> testkit::Etcd) -> Option<Self> {
         if !testkit::Etcd::is_installed() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
         Some(Self {
-            etcd: testkit::Etcd::start(folder.path(), members, arguments, scheme),
+            etcd: start(folder.path()),
             _folder: folder,
         })
     }
