@@ -145,6 +145,13 @@ impl World {
         self.input(Input::Adopted(consumer, vec![adopted]));
     }
 
+    /// Whether a connection has a copy of the round that is under way. A copy that another leader
+    /// has sent in a round with the same number is of none: the task is due again without it.
+    fn is_of_round(&self, consumer: ConsumerId, copy: &Adopted) -> bool {
+        let round = self.scheduler.tasks.round(copy.seq);
+        round.is_some_and(|round| round.holders().any(|holder| holder == consumer))
+    }
+
     /// Whether a copy is of a round that this leader has not begun.
     fn is_of_next_round(&self, adopted: &Adopted) -> bool {
         let Adopted { seq, attempt, .. } = adopted;
@@ -191,7 +198,9 @@ impl World {
         assert_eq!(copies, known);
         self.nodes.closed(consumer);
         for copy in &in_flight {
-            self.nodes.bar(copy.seq, None, self.now.after(copy.left));
+            if self.is_of_round(consumer, copy) || self.is_of_next_round(copy) {
+                self.nodes.bar(copy.seq, None, self.now.after(copy.left));
+            }
         }
         self.input(Input::Detached(consumer));
         in_flight
