@@ -7,6 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     session::{Contents, NEVER, Partner, Pending, Queueable, Session, State, Up, What},
+    untold::Fate,
     wire::{Holds, ToLeader},
 };
 #[cfg(test)]
@@ -197,7 +198,7 @@ impl Forwarder {
         let shards = self.setup.shards;
         let is_here = self.session(shard).contents == Contents::Here;
         let now = self.now.monotonic;
-        let (mut told, mut without) = (Vec::new(), Vec::new());
+        let (mut told, mut without, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
         for (consumer, connection) in &mut self.connections {
             let routes = connection.routes().iter();
             let routes = routes.filter(|(route, _)| shard_of(route, shards) == shard);
@@ -226,7 +227,8 @@ impl Forwarder {
             // once at a time.
             for (id, delivered, message) in unsaid {
                 let adopted = vec![delivered.adopted(&id, now)];
-                told.extend([ToLeader::Adopted(*consumer, adopted), message]);
+                told.extend([ToLeader::Adopted(*consumer, adopted), message.clone()]);
+                repeated.push((*consumer, Fate::NotDone(id, delivered, message)));
             }
             if !adopted.is_empty() {
                 told.push(ToLeader::Adopted(*consumer, adopted));
@@ -246,6 +248,10 @@ impl Forwarder {
         }
         for message in told {
             self.send(shard, message);
+        }
+        // This link can break, too.
+        for (consumer, fate) in repeated {
+            self.session(shard).untold.sent(now, consumer, fate);
         }
         for consumer in without {
             self.balance(consumer);
