@@ -86,7 +86,7 @@ const fn task(
 }
 
 /// In the order of their scripts.
-static TASKS: [Task; 39] = [
+static TASKS: &[Task] = &[
     run("tools", "install programs of crates.io", tools::install),
     run("format", "check the formatting", checks::format),
     run(
@@ -218,17 +218,18 @@ static TASKS: [Task; 39] = [
 ];
 
 fn print_help() {
-    println!("usage: cargo xtask TASK... [{BESIDE} TASK...] [{THEN} TASK...]");
+    let mut help = format!("usage: cargo xtask TASK... [{BESIDE} TASK...] [{THEN} TASK...]\n");
     for script in Script::ALL {
-        println!("\n{}:", script.path());
+        help += &format!("\n{}:\n", script.path());
         for Task { name, purpose, .. } in TASKS.iter().filter(|task| task.script == script) {
-            println!("  {name:<19} {purpose}");
+            help += &format!("  {name:<19} {purpose}\n");
         }
     }
-    println!(
+    help += &format!(
         "\nTasks on both sides of {BESIDE} run at the same time, those after {THEN} when all before \
-         it have ended."
+         it have ended. Only one at a time can compile for the workspace: others wait for it.\n"
     );
+    output::write(help.as_bytes());
 }
 
 fn main() -> ExitCode {

@@ -129,7 +129,8 @@ fn obstacle() -> Option<String> {
         return Some("the package adduser is missing".to_owned());
     }
     if output("dpkg-query --status hyper-delay").is_some() {
-        return Some("hyper-delay is installed here, and is left alone: purge it, if it is of a run that was killed".to_owned());
+        let cure = "if a killed run left it, run dpkg --purge hyper-delay";
+        return Some(format!("hyper-delay is installed here: {cure}"));
     }
     let own = [DATA, FILES[0], FILES[1]];
     let found = own.into_iter().find(|path| Path::new(path).exists())?;

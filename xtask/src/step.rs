@@ -1,7 +1,6 @@
 //! One command of a task.
 
 use std::{
-    borrow::Cow,
     env,
     ffi::OsStr,
     io,
@@ -96,7 +95,7 @@ impl Step {
         step.command.env("CARGO_TERM_COLOR", "never");
         // A build that is made once and thrown away needs no information for debuggers, and no
         // state for the next build.
-        if env::var_os("CI").is_some() {
+        if env::var("CI").is_ok_and(|value| !["", "false", "0"].contains(&&*value)) {
             step.command
                 .env("CARGO_PROFILE_DEV_DEBUG", "0")
                 .env("CARGO_INCREMENTAL", "0")
@@ -226,23 +225,13 @@ impl Step {
         child.map_err(|error| self.failed(error))
     }
 
-    /// Whether no test ran where some must: at all, or in a program that is named or that a filter
-    /// leaves tests of. Cargo succeeds if a filter leaves none.
+    /// Whether no test ran where some must: at all, or in a program that `--test` names. Cargo
+    /// succeeds if a filter leaves none.
     fn lacks_tests(&self, work: &Work) -> bool {
+        let mut words = self.command.get_args().take_while(|word| *word != "--");
+        let names_programs = words.any(|word| word == "--test");
         let has_empty = || work.programs.iter().any(|program| program.tests == 0);
-        self.is_test() && (work.tests == 0 || self.selects_tests() && has_empty())
-    }
-
-    /// Whether this names programs with tests, or filters tests by name.
-    fn selects_tests(&self) -> bool {
-        const WITH_VALUE: [&str; 5] = ["--features", "--manifest-path", "--target", "--test", "-p"];
-        let words = self.command.get_args().take_while(|word| *word != "--");
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        let is_filter = |pair: &[Cow<'_, str>]| {
-            let is_value = WITH_VALUE.contains(&&*pair[0]) || pair[0].starts_with('+');
-            !pair[1].starts_with('-') && pair[1] != "test" && !is_value
-        };
-        words.iter().any(|word| word == "--test") || words.windows(2).any(is_filter)
+        self.is_test() && (work.tests == 0 || names_programs && has_empty())
     }
 
     /// Whether this runs tests.
@@ -306,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn each_program_of_a_selection_must_run_a_test() {
+    fn each_program_that_is_named_must_run_a_test() {
         let program = |tests| Program {
             name: String::new(),
             time: [Duration::ZERO; 2],
@@ -324,8 +313,9 @@ mod tests {
                 false,
             ),
             ("test -p race --lib -- --skip name", false),
-            ("test --release --lib -p race loom", true),
+            ("test -p race name", false),
             ("test --test race --test suite", true),
+            ("test --test race name", true),
         ] {
             assert_eq!(Step::cargo(line).lacks_tests(&work), expected, "{line}");
         }

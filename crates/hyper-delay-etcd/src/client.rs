@@ -36,6 +36,10 @@ impl Client {
     ///
     /// If the URL is not `http` or `https` with a host and perhaps a port, if a certificate cannot
     /// be used, or if the user cannot be authenticated.
+    ///
+    /// # Panics
+    ///
+    /// If it is polled outside of a runtime of tokio.
     pub async fn connect(url: &str, options: Options) -> Result<Self, Error> {
         let transport = Transport::new(&options.endpoint(url)?);
         let login = match options.user {

@@ -79,6 +79,8 @@ impl Browser {
         let capabilities = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL"},
+            // A slow machine needs longer than the 30 s that a script has by default.
+            "timeouts": {"script": PATIENCE.as_millis() as u64},
         }}});
         let begun = browser.send("POST", "/session", &capabilities);
         let session = begun["sessionId"].as_str().expect("the browser starts");

@@ -29,7 +29,7 @@ pub(crate) fn run() -> Outcome {
         let test = test.env(runner, format!("qemu-s390x -L {LIBRARY}"));
         passed += output::passed_in(&test.output_within(LIMIT)?);
     }
-    println!("\n{TARGET}: {passed} passed");
+    output::say(&format!("{TARGET}: {passed} passed"));
     Ok(())
 }
 

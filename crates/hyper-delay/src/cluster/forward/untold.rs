@@ -1,10 +1,10 @@
 //! What a leader may not have been told of deliveries.
 //!
-//! An ack without a reply, a nack, and the news that a delivery was not sent have no answer. A leader
-//! that hands its shard over takes none of them after its last entry, and a link can break with them
-//! on their way. An ack whose reply is lost counts as one without from then on. So a session keeps them until the leader has answered a later ping, and the next
-//! session begins with those that are left. They name a revision and a round: repeating them changes
-//! nothing.
+//! An ack without a reply, a nack, and the news that a delivery was not sent have no answer. A
+//! leader that hands its shard over takes none of them after its last entry, and a link can break
+//! with them on their way. An ack whose reply is lost counts as one without from then on. So a
+//! session keeps them until the leader has answered a later ping, and the next session begins with
+//! those that are left. They name a revision and a round: repeating them changes nothing.
 
 use std::{collections::VecDeque, sync::Arc};
 

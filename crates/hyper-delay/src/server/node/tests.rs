@@ -3,7 +3,12 @@
 mod addresses;
 mod stalled;
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use tempfile::TempDir;
 use testkit::{
@@ -26,6 +31,7 @@ use crate::{
         },
     },
     config::Config,
+    store::replicas::NodeDirectory,
 };
 
 const SHARDS: u16 = 4;
@@ -92,9 +98,16 @@ impl Nodes {
         nodes
     }
 
+    /// Runs a node once the one before it has closed its files: on a slow machine its last threads
+    /// end a little later than it.
     async fn run(&mut self, node: usize) {
         let link = self.links[node];
         let data_dir = self.disks[node].path().join("db");
+        let begun = Instant::now();
+        while let Err(error) = NodeDirectory::lock(&data_dir, SHARDS) {
+            assert!(begun.elapsed() < PATIENCE, "{error}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let running = self.process(node, link, data_dir).await;
         self.running.insert(node, running);
     }

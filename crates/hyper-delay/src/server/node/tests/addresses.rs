@@ -1,7 +1,5 @@
 //! The address of a node, as the cluster knows it.
 
-use std::time::Instant;
-
 use tokio::time::{sleep, timeout};
 
 use super::*;
