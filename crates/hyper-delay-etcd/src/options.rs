@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use http::Uri;
 use tonic::transport::Endpoint;
 
 use crate::{Error, Tls, auth::User, url};
@@ -52,19 +51,12 @@ impl Options {
         self.endpoint(url).map(drop)
     }
 
-    fn checked(&self, url: &str) -> Result<Uri, Error> {
-        let url = url::parse(url)?;
-        if uses_tls(&url) {
-            self.tls.check()?;
-        }
-        Ok(url)
-    }
-
     pub(crate) fn endpoint(&self, url: &str) -> Result<Endpoint, Error> {
-        let url = self.checked(url)?;
-        let uses_tls = uses_tls(&url);
+        let url = url::parse(url)?;
+        let uses_tls = url.scheme_str() == Some("https");
         let mut endpoint = Endpoint::from(url);
         if uses_tls {
+            self.tls.check()?;
             endpoint = self.tls.configure(endpoint)?;
         }
         Ok(match self.connect_timeout {
@@ -72,10 +64,6 @@ impl Options {
             None => endpoint,
         })
     }
-}
-
-fn uses_tls(url: &Uri) -> bool {
-    url.scheme_str() == Some("https")
 }
 
 #[cfg(test)]

@@ -145,8 +145,8 @@ impl World {
         self.input(Input::Adopted(consumer, vec![adopted]));
     }
 
-    /// Whether a connection has a copy of the round that is under way. A copy that another leader
-    /// has sent in a round with the same number is of none: the task is due again without it.
+    /// Whether a connection has a copy of the current round. Another leader can have sent a copy
+    /// with the same round number: that one does not delay the next delivery.
     fn is_of_round(&self, consumer: ConsumerId, copy: &Adopted) -> bool {
         let round = self.scheduler.tasks.round(copy.seq);
         round.is_some_and(|round| round.holders().any(|holder| holder == consumer))

@@ -301,7 +301,7 @@ fn a_copy_that_was_not_passed_on_when_the_link_broke_has_not_failed() {
     world.delivers(0, ("other", "x", 4), 11);
     world.delivers(0, ("r", "y", 5), 12);
     assert_eq!(world.replies(), ["x of r"], "the others wait");
-    // What is said over the first new link is lost with it.
+    // The first new link breaks before the leader has read anything.
     let mut said = Vec::new();
     for _ in 0..2 {
         world.event(Event::Unlinked("b".into()));
