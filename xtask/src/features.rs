@@ -34,6 +34,7 @@ pub(crate) fn run() -> Outcome {
         .run()?;
     }
     Step::cargo("test --locked -p race-core --features test-util,portable-atomic").run()?;
+    Step::cargo(&format!("test --locked {}", workspace::CLIENT_APART)).run()?;
     // The combinations above leave out tests, for which a dev-dependency turns `internals` on.
     Step::cargo(
         "clippy --locked -p hyper-delay --no-default-features --all-targets -- -D warnings",

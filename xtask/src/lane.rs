@@ -74,7 +74,7 @@ fn run(number: usize, tasks: &[&Task], has_others: bool) -> Outcome {
         let running = report::Running::task(task.name);
         let outcome = panic::catch_unwind(task.run);
         let outcome = outcome.unwrap_or_else(|_| Err("it panicked".to_owned()));
-        let time = running.task_ended();
+        let time = running.task_ended(report::End::of(&outcome));
         if let Err(error) = outcome {
             // What ends because another lane has failed is no failure of its own.
             return match HAS_FAILED.swap(true, Ordering::Relaxed) {

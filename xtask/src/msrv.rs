@@ -29,14 +29,9 @@ pub(crate) fn run() -> Outcome {
             .run()
     };
     // One command, since another set of features compiles the dependencies again.
-    let mut features = Vec::new();
-    for library in workspace::libraries()? {
-        let of_library = workspace::features(&library)?.into_iter();
-        let kept = of_library.filter(|it| !NEWER.contains(&(&*library, &**it)));
-        features.extend(kept.map(|feature| format!("{library}/{feature}")));
-    }
+    let features = workspace::features_except(&workspace::libraries()?, &NEWER)?;
     let libraries = workspace::libraries_selected()?;
-    check(&format!("{libraries}--features {}", features.join(",")))?;
+    check(&format!("{libraries}--features {features}"))?;
     check(&format!("{libraries}--no-default-features"))
 }
 

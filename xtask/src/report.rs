@@ -8,9 +8,10 @@ use std::{
 use crate::{
     lane,
     output::{self, Work},
+    step::Outcome,
 };
 
-/// Steps and programs that took less are left out of the table.
+/// Steps and programs that took less are left out of the table, unless they failed.
 const SHOWN: Duration = Duration::from_secs(2);
 
 static ROWS: Mutex<Vec<Row>> = Mutex::new(Vec::new());
@@ -30,6 +31,36 @@ struct Row {
     /// Processor time.
     cpu: Duration,
     work: Work,
+    end: End,
+}
+
+/// How a task or a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Passed,
+    Failed,
+    /// Since another one has failed.
+    Stopped,
+}
+
+impl End {
+    /// The end of what had this outcome, of which others do not know yet.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Ok(()) => Self::Passed,
+            Err(_) if lane::has_failed() => Self::Stopped,
+            Err(_) => Self::Failed,
+        }
+    }
+
+    /// What the table says of it beside the name.
+    const fn mark(self) -> &'static str {
+        match self {
+            Self::Passed => "",
+            Self::Failed => " FAILED",
+            Self::Stopped => " stopped",
+        }
+    }
 }
 
 /// A task or a step that runs.
@@ -59,26 +90,27 @@ impl Running {
             time: Duration::ZERO,
             cpu: Duration::ZERO,
             work: Work::default(),
+            end: End::Passed,
         });
         let begun = Instant::now();
         Self { place, begun }
     }
 
     /// Ends a step that has done this work in this processor time.
-    pub(crate) fn step_ended(self, work: Work, cpu: Duration) {
+    pub(crate) fn step_ended(self, work: Work, cpu: Duration, end: End) {
         let row = &mut rows()[self.place];
-        (row.time, row.cpu, row.work) = (self.begun.elapsed(), cpu, work);
+        (row.time, row.cpu, row.work, row.end) = (self.begun.elapsed(), cpu, work, end);
     }
 
     /// Ends a task, which has done the work of its steps. Returns the time it took.
-    pub(crate) fn task_ended(self) -> Duration {
+    pub(crate) fn task_ended(self, end: End) -> Duration {
         let mut rows = rows();
         let (task, steps) = rows[self.place..].split_first_mut().expect("it was added");
         let steps = || steps.iter().filter(|step| step.lane == task.lane);
         task.cpu = steps().map(|step| step.cpu).sum();
         task.work.crates = steps().map(|step| step.work.crates).sum();
         task.work.tests = steps().map(|step| step.work.tests).sum();
-        task.time = self.begun.elapsed();
+        (task.time, task.end) = (self.begun.elapsed(), end);
         task.time
     }
 }
@@ -98,10 +130,11 @@ fn table(rows: &[Row], whole: Duration) -> String {
     // The steps of a task follow it, though other tasks ran at the same time.
     rows.sort_by_key(|row| row.lane);
     for row in &rows {
-        if row.depth > 0 && row.time < SHOWN {
+        if row.depth > 0 && row.time < SHOWN && row.end == End::Passed {
             continue;
         }
-        let name = format!("{}{}", "  ".repeat(row.depth), command(&row.name));
+        let (indent, mark) = ("  ".repeat(row.depth), row.end.mark());
+        let name = format!("{indent}{}{mark}", command(&row.name));
         let Work { crates, tests, .. } = row.work;
         let numbers = [
             seconds(row.time),
@@ -212,6 +245,7 @@ mod tests {
             time: Duration::from_secs(time),
             cpu: Duration::from_secs(2 * time),
             work,
+            end: End::Passed,
         };
         let tests = Work {
             crates: 7,
@@ -232,6 +266,10 @@ mod tests {
             row(1, 0, "docs", 1, Work::default()),
             row(0, 1, &long, 9, tests),
             row(0, 1, "true", 1, Work::default()),
+            Row {
+                end: End::Failed,
+                ..row(0, 1, "false", 0, Work::default())
+            },
         ];
         let lines = table(&rows, Duration::from_secs(10));
         let words: Vec<Vec<_>> = lines
@@ -242,8 +280,9 @@ mod tests {
         assert!(words[2][1].contains("...") && words[2][2..] == ["9", "18", "7", "30"]);
         assert_eq!(words[3], ["compiling", "3", "7"]);
         assert_eq!(words[4], ["unit", "tests", "of", "race", "6", "30"]);
-        assert_eq!(words[5], ["docs", "1", "2"]);
-        assert_eq!(words[6], ["all", "10", "22", "7", "30"]);
+        assert_eq!(words[5], ["false", "FAILED", "0", "0"]);
+        assert_eq!(words[6], ["docs", "1", "2"]);
+        assert_eq!(words[7], ["all", "10", "22", "7", "30"]);
         assert!(lines.lines().all(|line| line.len() <= 99), "{lines}");
     }
 }

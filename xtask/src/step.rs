@@ -186,14 +186,14 @@ impl Step {
         if let Ok(work) = &mut work {
             work.add(&output);
         }
-        running.step_ended(work.clone().unwrap_or_default(), cpu);
-        let judged = self.judge(status).and_then(|()| match work {
+        let judged = self.judge(status).and_then(|()| match &work {
             Err(error) => Err(format!("{}: {error}", self.shown)),
-            Ok(work) if self.lacks_tests(&work) => {
+            Ok(work) if self.lacks_tests(work) => {
                 Err(format!("{}: no test ran: is the name right?", self.shown))
             }
             Ok(_) => Ok(()),
         });
+        running.step_ended(work.unwrap_or_default(), cpu, report::End::of(&judged));
         Ok((judged, output))
     }
 

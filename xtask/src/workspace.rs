@@ -19,14 +19,18 @@ pub(crate) fn rust_version() -> Result<String, String> {
 
 /// The published libraries that keep the `rust-version` of the workspace, in order of name.
 pub(crate) fn libraries() -> Result<Vec<String>, String> {
+    crates_that(|manifest| {
+        let has = |wanted: &str| manifest.lines().any(|line| line == wanted);
+        has("rust-version.workspace = true") && !has("publish = false")
+    })
+}
+
+/// The names of the packages in `crates` whose manifest `is_meant`, in order.
+fn crates_that(is_meant: impl Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for folder in folders(Path::new("crates"))? {
         let manifest = read(&folder.join(MANIFEST))?;
-        let published = !manifest.lines().any(|line| line == "publish = false");
-        let kept = manifest
-            .lines()
-            .any(|line| line == "rust-version.workspace = true");
-        if published && kept {
+        if is_meant(&manifest) {
             let name = value(&manifest, "name");
             let name = name.ok_or_else(|| format!("{} has no package name", folder.display()))?;
             names.push(name.to_owned());
@@ -55,10 +59,32 @@ pub(crate) fn libraries_selected() -> Result<String, String> {
     Ok(names.iter().map(|name| format!("-p {name} ")).collect())
 }
 
-/// The features of a library, which may have none.
-pub(crate) fn features(library: &str) -> Result<Vec<String>, String> {
-    let manifest = read(&Path::new("crates").join(library).join(MANIFEST))?;
-    Ok(features_in(&manifest).into_keys().collect())
+/// The client's `zstd`. It compiles C with a parallel `cc`, and what `cc` can holds for a whole build:
+/// beside it, ring and jemalloc would be compiled a second time. So it is checked alone.
+const APART: [(&str, &str); 1] = [("hyper-delay-client", "zstd")];
+
+/// Selects the client with what is `APART` of the rest.
+pub(crate) const CLIENT_APART: &str = "-p hyper-delay-client --features lz4,zstd";
+
+/// Selects the workspace with all features but `CLIENT_APART`.
+pub(crate) fn all_features() -> Result<String, String> {
+    let features = features_except(&crates_that(|_| true)?, &APART)?;
+    Ok(format!("--workspace --features {features}"))
+}
+
+/// The features of these packages in `crates` without some, for `--features`.
+pub(crate) fn features_except(
+    packages: &[String],
+    except: &[(&str, &str)],
+) -> Result<String, String> {
+    let mut features = Vec::new();
+    for package in packages {
+        let manifest = read(&Path::new("crates").join(package).join(MANIFEST))?;
+        let of_package = features_in(&manifest).into_keys();
+        let kept = of_package.filter(|it| !except.contains(&(&**package, &**it)));
+        features.extend(kept.map(|feature| format!("{package}/{feature}")));
+    }
+    Ok(features.join(","))
 }
 
 /// The features of a manifest, and what each turns on.
