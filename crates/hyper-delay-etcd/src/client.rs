@@ -97,7 +97,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the keys are an empty key or a range without keys, or etcd refuses it or does not answer.
+    /// If the keys are an empty key or a range without keys, or etcd refuses it, which is
+    /// [`Error::WatchEnded`] here, or does not answer.
     pub async fn watch(&self, keys: impl Into<Keys>) -> Result<Watch, Error> {
         let keys = keys.into();
         keys.check_watchable()?;

@@ -26,13 +26,15 @@ pub enum Error {
         source: Source,
     },
     /// etcd refused the call, or did not answer it: the member cannot be reached, the TLS handshake
-    /// failed, or the connection was lost. [`Error::is_unavailable`] tells the two apart.
+    /// failed, or the connection was lost. [`Error::is_unavailable`] tells the two apart. The message
+    /// does not name the member.
     #[error("{}", reason(.0))]
     Status(#[from] Box<Status>),
     /// etcd does not watch these keys.
     #[error("cannot watch {0}")]
     Unwatchable(&'static str),
-    /// etcd ended a watch, for example because it has compacted what the watch still needs.
+    /// etcd refused a watch or ended it, for example because the user may not read the keys, or
+    /// because it has compacted what the watch still needs.
     #[error("etcd ended the watch: {0}")]
     WatchEnded(String),
     /// The response lacks a part.

@@ -26,7 +26,8 @@ impl KeyValue {
         &self.value
     }
 
-    /// The revision that wrote the key last.
+    /// The revision that wrote the key last, or that deleted it, in an [`Event`](crate::Event) that
+    /// says so.
     #[must_use]
     pub const fn mod_revision(&self) -> u64 {
         self.mod_revision
