@@ -1,16 +1,13 @@
 use std::{fs, net::TcpListener};
 
 use serde_json::json;
-use testkit::process::run;
+use testkit::{loopback, process::run};
 
 use crate::process::{Server, alone, program};
 
 #[test]
 fn without_a_server_every_command_names_the_address_and_the_cure() {
-    // A port that was just free has no listener.
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = closed.local_addr().unwrap().to_string();
-    drop(closed);
+    let address = loopback().to_string();
     for line in [
         &["schedule", "x", "--route", "a"][..],
         &["listen", "a"],

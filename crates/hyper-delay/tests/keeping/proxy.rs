@@ -6,6 +6,8 @@ use std::{
     thread,
 };
 
+use testkit::loopback;
+
 /// Starts a proxy that passes on `most` bytes of the server, and then keeps the connection open.
 /// Returns its address.
 pub(crate) fn stalls_after(server: SocketAddr, most: u64) -> SocketAddr {
@@ -21,7 +23,7 @@ pub(crate) fn closes_after(server: SocketAddr, most: u64) -> SocketAddr {
 /// Starts a proxy that passes on this many whole lines of the server, then closes the connection and
 /// accepts no other, as a server that has ended. Returns its address.
 pub(crate) fn ends_after_lines(server: SocketAddr, lines: usize) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind(loopback()).unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();

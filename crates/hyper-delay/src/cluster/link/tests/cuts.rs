@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use testkit::loopback;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, copy},
     net::{TcpListener, TcpStream},
@@ -127,9 +128,7 @@ async fn linked(node: &mut TestNode) -> NodeName {
 #[tokio::test]
 async fn a_node_that_comes_back_elsewhere_is_found_there() {
     let mut serving = node("a").await;
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nowhere = gone.local_addr().unwrap();
-    drop(gone);
+    let nowhere = loopback();
     let leading = node("b").await;
     serving
         .links
@@ -151,9 +150,7 @@ async fn a_link_to_a_leader_is_made_again_where_it_leads_whatever_the_members_sa
     let linked = outboxes.take(next(&mut serving.news).await);
     assert!(matches!(linked, Forwarded::Linked(_)), "{linked:?}");
     // Nobody listens there.
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nowhere = gone.local_addr().unwrap();
-    drop(gone);
+    let nowhere = loopback();
     serving
         .links
         .members_are(&[leading.leader_at(nowhere).member]);
