@@ -162,10 +162,11 @@ impl Fixture {
     }
 }
 
-/// A server whose tasks die after one failure.
+/// A server whose tasks die after one failure, which is none of a slow consumer.
 pub(super) fn start(directory: &Path) -> Start<'_> {
     Start::new(env!("CARGO_BIN_EXE_hyper-delay"), directory).config(json!({
         "data_dir": "data",
+        "ack_timeout_ms": 86_400_000,
         "max_attempts": 1,
         "window_ms": 1_000,
         "dedupe_seconds": 100_000,
