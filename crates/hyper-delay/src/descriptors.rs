@@ -3,8 +3,8 @@
 /// The server does not start below this limit.
 pub(crate) const LEAST: u64 = 64;
 
-/// Files that are open all the time: standard streams, pollers, signals, the listener, locks, the
-/// journal.
+/// Files that are open all the time: standard streams, the log, pollers, signals, the listener,
+/// locks, the journal.
 const OWN: u64 = 18;
 
 /// Files that the store opens for a flush or a compaction, and connections that are being refused.

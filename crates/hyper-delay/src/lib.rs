@@ -15,6 +15,8 @@
 //!      └────────── replies, deliveries ─┘ └── committed ───┘
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
 pub mod access;
 mod authority;
 pub mod config;
@@ -34,6 +36,7 @@ mod http;
 mod inflate;
 mod ledger;
 mod log_limit;
+mod log_loss;
 mod metrics;
 mod outbox;
 mod progress;

@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure,
-    remote::{Remote, note, print, print_json},
+    remote::{Remote, print, print_json, report},
     value,
 };
 
@@ -76,7 +76,7 @@ impl Audit {
             }
         }
         if is_empty {
-            note("no operator has changed anything");
+            report("no operator has changed anything")?;
         }
         Ok(())
     }

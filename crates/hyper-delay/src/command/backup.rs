@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::{
     Failure,
-    remote::{Remote, print},
+    remote::{Remote, print, report},
 };
 use crate::backup;
 
@@ -54,8 +54,7 @@ impl Backup {
         let client = self.remote.connect().await?;
         let (path, checked) = into_folder(&client, &self.to).await?;
         print(&path.display().to_string())?;
-        eprintln!("{checked}");
-        Ok(())
+        report(&checked.to_string())
     }
 }
 

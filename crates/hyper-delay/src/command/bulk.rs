@@ -52,9 +52,8 @@ fn confirmed(question: &str) -> Result<bool, Failure> {
             question: question.to_owned(),
         });
     }
-    let mut error = io::stderr();
-    let asked = write!(error, "{question} [y/N] ").and_then(|()| error.flush());
-    asked.map_err(Failure::Output)?;
+    let asked = io::stderr().write_all(format!("{question} [y/N] ").as_bytes());
+    asked.map_err(Failure::Report)?;
     let mut answer = String::new();
     let read = input.lock().read_line(&mut answer);
     read.map_err(Failure::Input)?;

@@ -6,7 +6,7 @@ use hyper_delay_client::{Bulk, Client, DeadLetter};
 use super::{
     Failure, bulk,
     listing::print_payload,
-    remote::{Remote, note, print, print_json},
+    remote::{Remote, print, print_json, report},
     value,
 };
 
@@ -129,7 +129,7 @@ impl Dead {
             after = page.next_after().map(str::to_owned);
             if after.is_none() {
                 if is_empty {
-                    note("no dead letter matches");
+                    report("no dead letter matches")?;
                 }
                 return Ok(());
             }

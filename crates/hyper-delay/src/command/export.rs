@@ -5,7 +5,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, log};
+use super::{Failure, log, remote::report};
 use crate::salvage;
 
 /// Print every readable task of a stopped server as a line of JSON.
@@ -27,9 +27,12 @@ impl Export {
         let mut out = BufWriter::new(io::stdout().lock());
         let exported = salvage::export(&self.dir, &mut out)?;
         for line in exported.missing.iter().chain(&exported.faults) {
-            eprintln!("{line}");
+            report(line)?;
         }
-        eprintln!("exported {}, lost {}", exported.tasks, exported.lost);
+        report(&format!(
+            "exported {}, lost {}",
+            exported.tasks, exported.lost
+        ))?;
         Failure::incomplete(exported.lost, exported.missing.len())
     }
 }

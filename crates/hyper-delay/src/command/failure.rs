@@ -42,6 +42,8 @@ pub(crate) enum Failure {
     Input(io::Error),
     #[error("standard output cannot be written: {}{}", .0, cut(.0))]
     Output(io::Error),
+    #[error("standard error cannot be written: {0}")]
+    Report(io::Error),
     #[error("{source}; start a server with `hyper-delay`, or name one with --addr")]
     Connect {
         #[source]

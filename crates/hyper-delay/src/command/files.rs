@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path};
 
-use super::Failure;
+use super::{Failure, log};
 use crate::store::data_directory::RESTORING;
 
 /// Opens a file. `wanted` says what it should be, with its article.
@@ -18,10 +18,10 @@ pub(super) fn open(path: &Path, wanted: &'static str) -> Result<File, Failure> {
 pub(super) fn note_unfinished(directory: &Path) {
     if directory.join(RESTORING).exists() {
         let directory = directory.display();
-        eprintln!(
+        log::line(&format!(
             "note: no server starts with the data_dir {directory} until a restore or an import into \
              it has succeeded, or what is in it is deleted"
-        );
+        ));
     }
 }
 

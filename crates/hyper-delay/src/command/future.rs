@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure,
-    remote::{Remote, note, print, print_json},
+    remote::{Remote, print, print_json, report},
     value,
 };
 
@@ -37,7 +37,7 @@ impl Future {
             }
         }
         if is_empty {
-            note("no task is due in the next year");
+            report("no task is due in the next year")?;
         }
         if let Some(until) = future.counted_until_millis {
             let until = value::rfc_3339(until);

@@ -12,7 +12,7 @@ use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     Failure, files,
-    remote::{Remote, print},
+    remote::{Remote, print, report},
 };
 use crate::{
     backup::{ImportLimits, Importer},
@@ -60,7 +60,7 @@ pub(super) struct Import {
 
 /// Ends the process with an error if `--to` stands beside an option of the connection to a server.
 /// Such a variable of the environment is no error: it is for other commands.
-pub(super) fn check_options(command: &str, given: &ArgMatches) {
+pub(super) fn check_options(command: &str, given: &ArgMatches) -> Result<(), clap::Error> {
     const OF_A_SERVER: [(&str, &str); 7] = [
         ("addr", "--addr"),
         ("tls", "--tls"),
@@ -71,7 +71,7 @@ pub(super) fn check_options(command: &str, given: &ArgMatches) {
         ("token_file", "--token-file"),
     ];
     if command != "import" || given.value_source("to").is_none() {
-        return;
+        return Ok(());
     }
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     if let Some((_, option)) = OF_A_SERVER.iter().find(|(id, _)| is_given(id)) {
@@ -79,8 +79,9 @@ pub(super) fn check_options(command: &str, given: &ArgMatches) {
             "--to writes a directory without a server, so {option} has no effect: leave out one of \
              them\n"
         );
-        clap::Error::raw(ErrorKind::ArgumentConflict, message).exit();
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, message));
     }
+    Ok(())
 }
 
 /// A line with its number: a task, or why the line is refused.
@@ -146,7 +147,7 @@ impl Tally {
     }
 
     fn refused(&mut self, line: u64, why: &str) -> Result<(), Failure> {
-        eprintln!("line {line}: {why}");
+        report(&format!("line {line}: {why}"))?;
         self.refused += 1;
         self.in_a_row += 1;
         match self.in_a_row {

@@ -4,7 +4,7 @@ use hyper_delay_client::TaskState;
 use super::{
     Failure,
     listing::{described, print_payload},
-    remote::{Remote, note, print, print_json},
+    remote::{Remote, print, print_json, report},
     value,
 };
 
@@ -95,7 +95,7 @@ impl List {
             }
         }
         if is_empty {
-            note("no task matches");
+            report("no task matches")?;
         }
         Ok(())
     }

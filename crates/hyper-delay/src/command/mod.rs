@@ -41,7 +41,10 @@ mod bench;
 mod cluster;
 mod token;
 
-use std::{io, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -120,17 +123,21 @@ pub fn command_line() -> clap::Command {
 }
 
 /// Runs the command line that this process was started with. Returns exit code 0 on success, and
-/// 1 on failure.
+/// 1 on failure, 3 if a tool did its work and something is lost.
 ///
-/// Exits the process with code 2 if the command line is invalid, and with code 0 after it has
-/// printed the help or the version.
+/// Returns 2 if the command line is invalid, and 0 after it has printed the help or the version.
 #[must_use]
 pub fn run() -> ExitCode {
-    let matches = Line::command().get_matches();
-    if let Some((name, of_it)) = matches.subcommand() {
-        import::check_options(name, of_it);
-    }
-    let line = Line::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let code = run_line();
+    log::finish();
+    code
+}
+
+fn run_line() -> ExitCode {
+    let line = match line() {
+        Ok(line) => line,
+        Err(error) => return told(&error),
+    };
     let command = line.command.unwrap_or(Command::Serve(line.serve));
     let is_for_reading = command.is_for_reading();
     let done = match command {
@@ -164,16 +171,38 @@ pub fn run() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of the output has closed the pipe, as `head` does.
-        Err(Failure::Output(error))
-            if is_for_reading && error.kind() == io::ErrorKind::BrokenPipe =>
-        {
-            ExitCode::SUCCESS
-        }
+        Err(Failure::Output(error)) if is_for_reading && is_closed(&error) => ExitCode::SUCCESS,
         // The log has the message, in its own format.
         Err(Failure::Logged(failure)) => failure.exit_code().into(),
         Err(failure) => {
-            eprintln!("error: {}", remote::escaped(&failure.message()));
+            log::line(&format!("error: {}", remote::escaped(&failure.message())));
             failure.exit_code().into()
         }
     }
+}
+
+/// Reads the command line of this process.
+fn line() -> Result<Line, clap::Error> {
+    let matches = Line::command().try_get_matches()?;
+    if let Some((name, of_it)) = matches.subcommand() {
+        import::check_options(name, of_it)?;
+    }
+    Line::from_arg_matches(&matches)
+}
+
+/// Prints the help, the version, or what is wrong with the command line.
+fn told(error: &clap::Error) -> ExitCode {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(failed) if !error.use_stderr() && !is_closed(&failed) => {
+            log::line(&format!("error: {}", Failure::Output(failed)));
+            ExitCode::FAILURE
+        }
+        _ => u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
+    }
+}
+
+/// Whether the reader of a pipe has ended.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }

@@ -2,7 +2,7 @@ use clap::Args;
 
 use super::{
     Failure, bulk,
-    remote::{Remote, note, print, print_json},
+    remote::{Remote, print, print_json, report},
 };
 
 /// Remove every waiting, parked and dead task of a route.
@@ -58,7 +58,7 @@ impl Jobs {
         }
         let jobs = client.jobs().await?;
         if jobs.is_empty() {
-            note("there are no jobs");
+            report("there are no jobs")?;
         }
         for job in jobs {
             if self.json {

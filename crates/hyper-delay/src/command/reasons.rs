@@ -5,7 +5,7 @@ use hyper_delay_client::Reason;
 
 use super::{
     Failure,
-    remote::{Remote, escaped, note, print, print_json},
+    remote::{Remote, escaped, print, print_json, report},
 };
 
 /// Count dead letters by route and reason, the most frequent reason first.
@@ -56,7 +56,7 @@ impl Reasons {
         let mut reasons: Vec<Reason> = counts.into_values().collect();
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.tasks));
         if reasons.is_empty() {
-            note("there are no dead letters");
+            report("there are no dead letters")?;
             return Ok(());
         }
         match self.json {

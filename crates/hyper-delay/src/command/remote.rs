@@ -1,6 +1,12 @@
 //! The connection to a server and the output of the client commands.
 
-use std::{borrow::Cow, io::Write as _, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{
+    borrow::Cow,
+    io::{self, Write as _},
+    ops::RangeInclusive,
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{
     Args,
@@ -195,15 +201,22 @@ pub(super) fn print(line: &str) -> Result<(), Failure> {
 
 /// Prints text that has nothing from clients.
 pub(super) fn print_lines(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     writeln!(out, "{text}")
         .and_then(|()| out.flush())
         .map_err(Failure::Output)
 }
 
-/// Says on standard error that there is nothing to print, so that standard output has data only.
-pub(super) fn note(text: &str) {
-    eprintln!("{}", escaped(text));
+/// Prints a line on standard error, so that standard output has data only. Unlike the log it is
+/// part of the result.
+pub(super) fn report(line: &str) -> Result<(), Failure> {
+    write_report(line).map_err(Failure::Report)
+}
+
+/// Does what [`report`] does, for callers with errors of their own.
+pub(super) fn write_report(line: &str) -> io::Result<()> {
+    let line = format!("{}\n", escaped(line));
+    io::stderr().write_all(line.as_bytes())
 }
 
 /// Prints a value as one line of JSON.

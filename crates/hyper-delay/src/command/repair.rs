@@ -2,7 +2,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Failure, log, remote::print};
+use super::{
+    Failure, log,
+    remote::{print, report},
+};
 use crate::salvage;
 
 /// Save every readable task of a stopped server in a new directory.
@@ -25,7 +28,7 @@ impl Repair {
         log::start_client();
         let repaired = salvage::repair(&self.dir, &self.to)?;
         for line in repaired.missing.iter().chain(&repaired.faults) {
-            eprintln!("{line}");
+            report(line)?;
         }
         let lost = repaired.lost + repaired.nameless;
         print(&format!(

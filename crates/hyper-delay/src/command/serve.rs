@@ -5,7 +5,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     Failure, files, log,
-    remote::print_lines,
+    remote::{print_lines, report},
     service_manager::ServiceManager,
     signal::{self, Reload},
 };
@@ -65,9 +65,9 @@ impl Serve {
         if self.check_config {
             let protection = reload::load(&loaded.config, loaded.config.bind_addr)?;
             if let Some(trouble) = protection.trouble() {
-                eprintln!("warning: {trouble}");
+                report(&format!("warning: {trouble}"))?;
             }
-            eprintln!("from {loaded}:");
+            report(&format!("from {loaded}:"))?;
             return print_lines(&loaded.config.to_string());
         }
         let format = loaded.config.log_format;
@@ -137,6 +137,7 @@ async fn serve(config: Config, flags: Overrides, options: ServeOptions) -> Resul
     let ended = run_watched(listener, received, options, progress, end).await;
     reloading.abort();
     telling.abort();
+    manager.finish();
     ended?;
     tracing::info!("ended");
     Ok(())

@@ -6,8 +6,13 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    process,
-    sync::atomic::{AtomicBool, Ordering},
+    io, process,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
     time::Duration,
 };
 
@@ -18,14 +23,20 @@ use crate::progress::{Beats, Progress};
 /// The shortest time between two signs of life.
 const LEAST: Duration = Duration::from_millis(1);
 
+/// The most messages that wait to be sent. If the service manager reads nothing, later ones are left
+/// out.
+const WAITING: usize = 16;
+
+/// How long the process waits at its end for messages that are not sent yet.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The service manager, if one has started this process.
 #[derive(Debug)]
 pub(super) struct ServiceManager {
-    socket: Option<socket::Socket>,
+    sender: Option<Sender>,
     /// The longest time without a sign of life.
     watchdog: Option<Duration>,
     is_stopping: AtomicBool,
-    has_failed: AtomicBool,
 }
 
 impl ServiceManager {
@@ -33,9 +44,9 @@ impl ServiceManager {
     pub(super) fn of_environment() -> Self {
         let socket = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty());
         Self {
-            socket: socket.and_then(|name| {
-                let opened = socket::Socket::of(&name);
-                opened
+            sender: socket.and_then(|name| {
+                let started = socket::Socket::of(&name).and_then(Sender::start);
+                started
                     .inspect_err(|error| {
                         tracing::warn!(
                             %error,
@@ -47,7 +58,6 @@ impl ServiceManager {
             }),
             watchdog: watchdog(env::var_os("WATCHDOG_USEC"), env::var_os("WATCHDOG_PID")),
             is_stopping: AtomicBool::new(false),
-            has_failed: AtomicBool::new(false),
         }
     }
 
@@ -100,17 +110,69 @@ impl ServiceManager {
         }
     }
 
-    /// Sends a message. Warns about the first failure in a row.
+    /// Waits until all is told, for at most a second. Nothing is told after it.
+    pub(super) fn finish(&self) {
+        if let Some(sender) = &self.sender {
+            sender.finish();
+        }
+    }
+
     fn tell(&self, message: &str) {
-        let Some(socket) = &self.socket else {
-            return;
-        };
+        if let Some(sender) = &self.sender {
+            sender.send(message);
+        }
+    }
+}
+
+/// A thread that sends messages, so that a service manager which does not read delays nothing.
+#[derive(Debug)]
+struct Sender {
+    messages: Mutex<Option<mpsc::SyncSender<String>>>,
+    /// Its other end is gone when the thread has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Sender {
+    fn start(socket: socket::Socket) -> io::Result<Self> {
+        let (messages, received) = mpsc::sync_channel(WAITING);
+        let (running, ended) = mpsc::channel();
+        let thread = thread::Builder::new().name("service-manager".to_owned());
+        thread.spawn(move || {
+            let _running: mpsc::Sender<()> = running;
+            send_all(&socket, &received);
+        })?;
+        Ok(Self {
+            messages: Mutex::new(Some(messages)),
+            ended: Mutex::new(ended),
+        })
+    }
+
+    fn send(&self, message: &str) {
+        let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(messages) = &*messages {
+            // If it is full, the thread has already warned.
+            let _ = messages.try_send(message.to_owned());
+        }
+    }
+
+    fn finish(&self) {
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(messages.take());
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = ended.recv_timeout(PATIENCE);
+    }
+}
+
+/// Sends messages until there are no more. Warns about the first failure in a row.
+fn send_all(socket: &socket::Socket, messages: &mpsc::Receiver<String>) {
+    let mut had_failed = false;
+    for message in messages {
         let sent = socket.send(message.as_bytes());
-        let had_failed = self.has_failed.swap(sent.is_err(), Ordering::Relaxed);
-        if let (Err(error), false) = (sent, had_failed) {
+        if let (Err(error), false) = (&sent, had_failed) {
             let message = message.lines().next();
             tracing::warn!(%error, message, "the service manager could not be told");
         }
+        had_failed = sent.is_err();
     }
 }
 
@@ -136,7 +198,7 @@ mod socket {
         time::Duration,
     };
 
-    /// A service manager that does not read delays the server by at most this time.
+    /// How long a message waits for a service manager that does not read.
     const PATIENCE: Duration = Duration::from_secs(1);
 
     /// A socket of this process, and the address of the service manager.
@@ -224,5 +286,27 @@ mod tests {
         socket::Socket::of(OsStr::new("/run/notify")).unwrap();
         #[cfg(target_os = "linux")]
         socket::Socket::of(OsStr::new("@notify")).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_service_manager_that_does_not_read_delays_nobody() {
+        use std::{os::unix::net::UnixDatagram, time::Instant};
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let _unread = UnixDatagram::bind(&path).unwrap();
+        let other = UnixDatagram::unbound().unwrap();
+        other.set_nonblocking(true).unwrap();
+        while other.send_to(b"x", &path).is_ok() {}
+        let sender = Sender::start(socket::Socket::of(path.as_os_str()).unwrap()).unwrap();
+        let begun = Instant::now();
+        // Each would take a second.
+        for _ in 0..600 {
+            sender.send("WATCHDOG=1\n");
+        }
+        sender.finish();
+        sender.send("after the end");
+        assert!(begun.elapsed() < Duration::from_secs(60));
     }
 }

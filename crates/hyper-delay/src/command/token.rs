@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     Failure,
-    remote::{note, print},
+    remote::{print, report},
 };
 use crate::access::{Entry, Right, TokenFile};
 
@@ -124,7 +124,7 @@ impl Token {
             Change::List { at } => {
                 let file = TokenFile::read(&at.file)?;
                 if file.entries().is_empty() {
-                    note("the file has no tokens");
+                    report("the file has no tokens")?;
                 }
                 for entry in file.entries() {
                     print(&described(entry))?;

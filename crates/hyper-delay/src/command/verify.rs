@@ -6,7 +6,10 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, log, remote::print};
+use super::{
+    Failure, log,
+    remote::{print, report},
+};
 use crate::{backup, salvage};
 
 /// Check the store of a stopped server, or a backup.
@@ -42,10 +45,10 @@ impl Verify {
         let verified = salvage::verify(&self.dir, &mut |line| writeln!(out, "{line}"))?;
         let (tasks, findings) = (verified.tasks, verified.findings);
         for note in verified.notes {
-            eprintln!(
+            report(&format!(
                 "note: {note}; a crash leaves this of a write that was not acknowledged, and the \
                  next start mends it"
-            );
+            ))?;
         }
         if findings == 0 {
             writeln!(out, "all is well: {tasks} tasks").map_err(Failure::Output)?;

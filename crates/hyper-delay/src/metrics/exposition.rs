@@ -14,6 +14,7 @@ use super::{
     gauges::{RouteGauges, ShardGauges},
     reading::OTHER,
 };
+use crate::log_loss;
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -101,7 +102,9 @@ impl Exposition {
         let help = "TLS handshakes that failed or took too long.";
         families.counter("failed_handshakes", help, failed_handshakes)?;
         let help = "Requests and connections that were refused.";
-        families.counters("refusals", help, "reason", self.metrics.refusals())
+        families.counters("refusals", help, "reason", self.metrics.refusals())?;
+        let help = "Lines of the log that were not written.";
+        families.counters("log_lines_dropped", help, "kind", log_loss::counts())
     }
 
     fn tasks(&self, families: &mut Families<'_>) -> fmt::Result {

@@ -22,3 +22,5 @@ mod salvage;
 #[cfg(target_os = "linux")]
 mod service_manager;
 mod terms;
+#[cfg(target_os = "linux")]
+mod unread_log;

@@ -5,13 +5,13 @@ use clap::Args;
 use super::{
     super::{
         Failure,
-        remote::{note, print},
+        remote::{print, report, write_report},
     },
     At, Opened,
 };
 use crate::{
     cluster::{admin::AdminError, import::Importing},
-    salvage,
+    salvage::{self, SalvageError},
 };
 
 /// Take the tasks of a stopped server into a new cluster.
@@ -65,19 +65,19 @@ impl Import {
             charter.shards,
             config.data_dir.display()
         ))?;
-        note(&format!(
+        report(&format!(
             "start node {} first; the others get the tasks from it",
             member.node
-        ));
-        Ok(())
+        ))
     }
 }
 
 /// Refuses a store that is damaged.
 fn verify(directory: &Path) -> Result<(), Failure> {
-    let verified = salvage::verify(directory, &mut |line| {
-        note(line);
-        Ok(())
+    let verified = salvage::verify(directory, &mut |line| write_report(line));
+    let verified = verified.map_err(|error| match error {
+        SalvageError::Output(error) => Failure::Report(error),
+        error => error.into(),
     })?;
     match verified.findings {
         0 => Ok(()),

@@ -3,7 +3,7 @@ use clap::Args;
 use super::{
     super::{
         Failure,
-        remote::{note, print},
+        remote::{print, report},
     },
     At, Opened,
 };
@@ -42,7 +42,7 @@ impl Join {
             member.node, member.address, joined.place, joined.members
         ))?;
         if let Some(hint) = hint(joined.members) {
-            note(&hint);
+            report(&hint)?;
         }
         Ok(())
     }

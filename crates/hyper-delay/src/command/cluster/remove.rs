@@ -3,7 +3,7 @@ use clap::Args;
 use super::{
     super::{
         Failure,
-        remote::{note, print},
+        remote::{print, report},
     },
     At, Opened,
 };
@@ -33,13 +33,12 @@ impl Remove {
             "node {} is no member any more; members left: {left}",
             self.node
         ))?;
-        note(match self.force {
+        report(match self.force {
             true => {
                 "if it runs, stop it: it leads nothing any more, but serves clients. Delete its \
                  data_dir before it joins again"
             }
             false => "delete its data_dir before it joins again",
-        });
-        Ok(())
+        })
     }
 }

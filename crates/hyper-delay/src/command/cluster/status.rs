@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::{
     super::{
         Failure,
-        remote::{note, print, print_json},
+        remote::{print, print_json, report},
     },
     At, Opened,
     table::table,
@@ -51,7 +51,7 @@ impl Status {
             for line in lines(&status) {
                 print(&line)?;
             }
-            notes.iter().for_each(|text| note(text));
+            notes.iter().try_for_each(|text| report(text))?;
         }
         match problems.is_empty() {
             true => Ok(()),

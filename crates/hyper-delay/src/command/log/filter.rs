@@ -1,57 +1,30 @@
-//! Logging to standard error.
+//! Which lines the log has.
 
-use std::{
-    env,
-    ffi::OsString,
-    io::{self, IsTerminal as _},
-};
+use std::{env, ffi::OsString};
 
 use tracing_subscriber::{EnvFilter, filter::Directive};
 
-use crate::{config::LogFormat, scheduler::AUDIT};
+use crate::scheduler::AUDIT;
 
 /// The default filter of the server. Two libraries of the store log only errors that they also
 /// return, and without the name of a file.
-pub(super) const SERVER: &str = "info,fjall=warn,lsm_tree=off,sfa=off";
+pub(in crate::command) const SERVER: &str = "info,fjall=warn,lsm_tree=off,sfa=off";
 
 /// The default filter of the other commands. They warn about lost connections.
-const CLIENT: &str = "warn,fjall=off,lsm_tree=off,sfa=off";
+pub(super) const CLIENT: &str = "warn,fjall=off,lsm_tree=off,sfa=off";
 
 /// The default filter of commands whose errors say what the log would warn of.
 #[cfg(feature = "cluster")]
-pub(super) const SILENT: &str = "error,fjall=off,lsm_tree=off,sfa=off";
+pub(in crate::command) const SILENT: &str = "error,fjall=off,lsm_tree=off,sfa=off";
 
 /// The environment variable that holds the filter.
 const VARIABLE: &str = "RUST_LOG";
 
-/// Starts logging with the filter in `RUST_LOG`, or with `default` if it is unset or unusable. Logs
-/// a warning if it is unusable.
-pub(super) fn start(default: &str, format: LogFormat) {
+/// Returns the filter in `RUST_LOG`, or `default` if it is unset or unusable, with a warning in the
+/// latter case. It keeps the lines of the audit.
+pub(super) fn of_environment(default: &str) -> (EnvFilter, Option<String>) {
     let (filter, complaint) = filter(env::var_os(VARIABLE), default);
-    let filter = filter.add_directive(audit());
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    match format {
-        LogFormat::Text => lines
-            .with_ansi(io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none())
-            .init(),
-        // The fields stay in an object of their own: one of them could be named as a key beside it.
-        LogFormat::Json => lines
-            .json()
-            .with_ansi(false)
-            .with_current_span(false)
-            .with_span_list(false)
-            .init(),
-    }
-    if let Some(complaint) = complaint {
-        tracing::warn!("{complaint}");
-    }
-}
-
-/// Starts logging for a command that is not the server.
-pub(super) fn start_client() {
-    start(CLIENT, LogFormat::Text);
+    (filter.add_directive(audit()), complaint)
 }
 
 /// Keeps the lines of the audit, whatever the filter is.
