@@ -6,12 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::store::data_directory::sync;
+
 /// Replaces the contents of a file: readers see the old ones or the new ones. A link is followed,
 /// and the file keeps its owner, group and mode. Only its owner can use a file that did not exist.
 ///
 /// # Errors
 ///
-/// If a file cannot be written beside it, or cannot be given to the same owner.
+/// If a file cannot be written beside it, cannot be given to the same owner, or if the disk fails.
 pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let path = target(path)?;
     let before = match fs::metadata(&path) {
@@ -26,7 +28,9 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
         }
         file.write_all(contents)?;
         file.sync_all()?;
-        fs::rename(&new, &path)
+        fs::rename(&new, &path)?;
+        // Without this a power failure can bring back what a revocation has removed.
+        fs::canonicalize(&path)?.parent().map_or(Ok(()), sync)
     });
     if written.is_err() {
         let _ = fs::remove_file(&new);

@@ -14,7 +14,7 @@ use super::{
     Failure,
     remote::{Remote, print, report},
 };
-use crate::backup;
+use crate::{backup, store::data_directory::sync_with_parents};
 
 /// Back up a running server.
 ///
@@ -72,7 +72,7 @@ async fn into_folder(
         let written = File::open(&unfinished).map_err(failed())?;
         let checked = backup::check(BufReader::new(written), &unfinished.display().to_string())?;
         fs::rename(&unfinished, &path).map_err(Failure::file(&path))?;
-        crate::store::data_directory::sync(folder).map_err(Failure::file(folder))?;
+        sync_with_parents(folder).map_err(Failure::file(folder))?;
         Ok((path.clone(), checked))
     };
     let written = written.await;

@@ -96,7 +96,8 @@ impl Aside {
         let kept = self.folder.join(name(folder)?);
         fs::rename(folder, &kept)?;
         self.moved.push((kept, folder.to_owned()));
-        sync(&self.folder)
+        sync(&self.folder)?;
+        folder.parent().map_or(Ok(()), sync)
     }
 
     /// Moves the folders and writes the copies of the journals back to their original paths. A

@@ -102,12 +102,7 @@ impl DataDirectory {
         }
         create(&unfinished)?;
         fs::rename(&unfinished, self.store())?;
-        sync(&self.directory)?;
-        // The directory and its parents may be new. One that cannot be opened is not.
-        for around in self.directory.canonicalize()?.ancestors().skip(1) {
-            let _ = sync(around);
-        }
-        Ok(())
+        Ok(sync_with_parents(&self.directory)?)
     }
 }
 
@@ -156,6 +151,16 @@ fn open_mode(_: &Path) -> Option<u32> {
 pub(crate) fn sync(directory: &Path) -> Result<(), io::Error> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Syncs the names in a directory that may be new, as its parents may, and all that lead to it.
+pub(crate) fn sync_with_parents(directory: &Path) -> Result<(), io::Error> {
+    sync(directory)?;
+    // A parent that cannot be opened is not new.
+    for around in directory.canonicalize()?.ancestors().skip(1) {
+        let _ = sync(around);
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use lsm_tree::Guard as _;
 
 use super::{
     Batch, Bytes, Durability, Marker, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit,
-    data_directory::DataDirectory,
+    data_directory::{self, DataDirectory},
     disk::{Disk, Usage},
 };
 use budget::Budget;
@@ -167,6 +167,9 @@ impl Embedded {
     }
 }
 
+/// The folder in a store that has a folder for each space.
+const KEYSPACES: &str = "keyspaces";
+
 /// Makes the files of a new store.
 fn create_spaces(directory: &Path, budget: Budget) -> Result<(), fjall::Error> {
     open_spaces(directory, budget).map(drop)
@@ -186,6 +189,8 @@ fn open_spaces(
         .into_iter()
         .map(|space| database.keyspace(space.name(), || options(space, budget)))
         .collect::<Result<_, _>>()?;
+    // The library makes the folder of a new space in this one, and does not sync that name.
+    data_directory::sync(&directory.join(KEYSPACES))?;
     Ok((database, spaces))
 }
 

@@ -12,7 +12,8 @@
 //! synced.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{
         Arc, Weak,
@@ -233,7 +234,6 @@ impl NodeDirectory {
         let name = folder.file_name().unwrap_or_default();
         let moved = Aside::of_damaged_replica(&self.directory).and_then(|mut aside| {
             aside.take(folder)?;
-            sync(&self.directory.join(SHARDS))?;
             // It is for acks on a full disk, and may be large.
             match fs::remove_file(aside.folder().join(name).join("reserve")) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -258,7 +258,9 @@ impl NodeDirectory {
     /// If the disk fails.
     pub(crate) fn note_damage(&self, shard: u16, reason: &str) -> io::Result<()> {
         let folder = self.folder(shard).map_err(io::Error::other)?;
-        fs::write(folder.join(DAMAGED), reason)?;
+        let mut note = File::create(folder.join(DAMAGED))?;
+        note.write_all(reason.as_bytes())?;
+        note.sync_all()?;
         sync(&folder)
     }
 

@@ -9,6 +9,7 @@ mod failing;
 mod first_start;
 mod full;
 mod full_disk;
+mod names;
 mod order;
 mod ready;
 mod record;
