@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -223,6 +223,12 @@ pub enum TlsError {
     /// The server does not speak TLS.
     #[error("the server does not speak TLS; connect without, or give the port that does")]
     NotTls,
+    /// The certificate of the server is that of an authority.
+    #[error(
+        "the certificate of the server is that of an authority (CA:TRUE), which vouches for others \
+         and not for a server; give the server one with CA:FALSE"
+    )]
+    AuthorityAsServer,
     /// The handshake failed: the server's certificate is not trusted, or the server does not accept
     /// the client's.
     #[error("the handshake failed")]
@@ -251,9 +257,18 @@ impl From<io::Error> for TlsError {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
             Some(rustls::Error::InvalidMessage(_)) => Self::NotTls,
+            Some(rustls::Error::InvalidCertificate(error)) if is_authority(error) => {
+                Self::AuthorityAsServer
+            }
             _ => Self::Handshake(error),
         }
     }
+}
+
+/// Whether a certificate was refused because it is one of an authority.
+fn is_authority(error: &CertificateError) -> bool {
+    // The type of this error is in a crate of which rustls can have another version.
+    matches!(error, CertificateError::Other(error) if error.to_string() == "CaUsedAsEndEntity")
 }
 
 #[cfg(test)]

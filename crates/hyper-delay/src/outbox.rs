@@ -134,6 +134,11 @@ impl Outbox {
         self.clock.now().monotonic
     }
 
+    /// Returns the time on the wall clock, in Unix milliseconds.
+    pub(crate) fn wall_millis(&self) -> u64 {
+        self.clock.now().wall_millis()
+    }
+
     /// Gives room back.
     pub(crate) fn give(&self, weight: u32) {
         self.room.add_permits(weight as usize);

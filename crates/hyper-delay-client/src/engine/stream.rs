@@ -1,5 +1,6 @@
 use std::future::poll_fn;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -23,6 +24,7 @@ impl Stream {
     pub(super) async fn open(settings: &Settings) -> Result<Self, ConnectError> {
         let address = || settings.address.clone();
         let broken = |source| ConnectError::of(address(), source);
+        check(&settings.address).map_err(broken)?;
         let stream = TcpStream::connect(&settings.address)
             .await
             .map_err(broken)?;
@@ -48,6 +50,21 @@ impl Stream {
             #[cfg(feature = "tls")]
             Self::Tls(_) => true,
         }
+    }
+}
+
+/// Refuses what is no host with a port: the error of the system names neither.
+fn check(address: &str) -> io::Result<()> {
+    let port = address
+        .rsplit_once(':')
+        .map(|(_, port)| port.parse::<u16>());
+    let has_port = port.is_some_and(|port| port.is_ok()) && address.parse::<IpAddr>().is_err();
+    match has_port {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it has no port: give HOST:PORT, for example localhost:7000 or [::1]:7000",
+        )),
     }
 }
 

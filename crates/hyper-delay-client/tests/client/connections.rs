@@ -101,6 +101,26 @@ async fn a_missing_server_is_an_error() {
 }
 
 #[tokio::test]
+async fn an_address_without_a_port_is_an_error_that_says_so() {
+    for address in [
+        "localhost",
+        "localhost:",
+        "127.0.0.1",
+        "::1",
+        "[::1]",
+        "host:http",
+        "",
+    ] {
+        let failed = soon(Client::connect(address)).await;
+        let Err(ConnectError::Io { source, .. }) = failed else {
+            panic!("{address}: {failed:?}");
+        };
+        let text = source.to_string();
+        assert!(text.starts_with("it has no port: give HOST:PORT"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_closes_at_once_is_an_error() {
     let fake = Fake::bind().await;
     let connecting = tokio::spawn(Client::connect(fake.address.to_string()));

@@ -15,7 +15,7 @@ use super::{entry::Entry, replace, tokens::comparable};
 #[non_exhaustive]
 pub enum TokenFileError {
     /// It cannot be read.
-    #[error("{}: cannot be read: {source}", file.display())]
+    #[error("the file of tokens {}: cannot be read: {source}; {}", file.display(), cure(source))]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -64,6 +64,15 @@ pub enum TokenFileError {
         /// What is wrong, and the cure.
         cure: String,
     },
+}
+
+/// What to do about a file that cannot be read.
+fn cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "make it with `hyper-delay token new`, or name another one",
+        io::ErrorKind::InvalidData => "make it again with `hyper-delay token new`",
+        _ => "let the user of the server read it",
+    }
 }
 
 /// The largest file: about 60,000 tokens.

@@ -190,6 +190,12 @@ impl Lease {
         true
     }
 
+    /// Returns whether a heartbeat is of this process, and so of no rival. A request of this process
+    /// whose answer was lost can be carried out late.
+    pub(crate) fn is_own(&self, beat: Beat) -> bool {
+        (self.first..=self.current).contains(&beat.lease)
+    }
+
     /// Returns when the next request is sent. `None`: one is under way.
     pub(crate) fn next(&self) -> Option<Tick> {
         self.asked.is_none().then_some(self.next)

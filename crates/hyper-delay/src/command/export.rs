@@ -5,7 +5,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Failure, log, remote::report};
+use super::{Failure, failure::Lost, log, remote::report};
 use crate::salvage;
 
 /// Print every readable task of a stopped server as a line of JSON.
@@ -29,10 +29,11 @@ impl Export {
         for line in exported.missing.iter().chain(&exported.faults) {
             report(line)?;
         }
-        report(&format!(
-            "exported {}, lost {}",
-            exported.tasks, exported.lost
-        ))?;
-        Failure::incomplete(exported.lost, exported.missing.len())
+        let lost = Lost {
+            known: exported.lost,
+            most_unknown: exported.missing_tasks,
+        };
+        report(&format!("exported {}, lost {lost}", exported.tasks))?;
+        Failure::incomplete(lost, exported.missing.len())
     }
 }

@@ -1,8 +1,9 @@
 use std::{
     error::Error,
-    io,
+    fmt, io,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use hyper_delay_client::{CloseError, ConnectError, ListenError, RequestError, TokenError};
@@ -67,7 +68,12 @@ pub(crate) enum Failure {
         source: WithSources<ConnectError>,
     },
     #[error(transparent)]
-    Request(#[from] RequestError),
+    Request(RequestError),
+    #[error(
+        "no reply within {limit:?}: the server may wait for room on its disk or, in a cluster, for \
+         most of its nodes; see its log. What was asked for may still take effect"
+    )]
+    NoReply { limit: Duration },
     #[error(transparent)]
     Listen(#[from] ListenError),
     #[error(transparent)]
@@ -108,10 +114,9 @@ pub(crate) enum Failure {
         tasks: u64,
     },
     #[error(
-        "what is readable is saved; tasks that are lost: {lost}, findings about missing commits: \
-         {missing}"
+        "what is readable is saved; tasks that are lost: {lost}, findings about missing commits: {missing}"
     )]
-    Incomplete { lost: u64, missing: usize },
+    Incomplete { lost: Lost, missing: usize },
     #[error(transparent)]
     Backup(#[from] BackupError),
     #[error("{}: {source}", path.display())]
@@ -199,6 +204,30 @@ pub(crate) enum Failure {
     Early { early: u64 },
 }
 
+/// Tasks that a tool could not save.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Lost {
+    pub known: u64,
+    /// The most tasks of commits that cannot be read.
+    pub most_unknown: u64,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            known,
+            most_unknown,
+        } = self;
+        match most_unknown {
+            0 => known.fmt(f),
+            _ => write!(
+                f,
+                "{known} and up to {most_unknown} of commits that cannot be read"
+            ),
+        }
+    }
+}
+
 /// Why `get` does not decompress a payload.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DecompressError {
@@ -219,12 +248,22 @@ impl From<InflateError> for DecompressError {
     }
 }
 
+impl From<RequestError> for Failure {
+    fn from(error: RequestError) -> Self {
+        match error {
+            // Its message names an option of the library.
+            RequestError::TimedOut { limit, .. } => Self::NoReply { limit },
+            error => Self::Request(error),
+        }
+    }
+}
+
 impl Failure {
     /// Returns an error if a tool could not save everything.
-    pub(crate) const fn incomplete(lost: u64, missing: usize) -> Result<(), Self> {
-        match (lost, missing) {
-            (0, 0) => Ok(()),
-            (lost, missing) => Err(Self::Incomplete { lost, missing }),
+    pub(crate) fn incomplete(lost: Lost, missing: usize) -> Result<(), Self> {
+        match missing == 0 && lost == Lost::default() {
+            true => Ok(()),
+            false => Err(Self::Incomplete { lost, missing }),
         }
     }
 
@@ -289,8 +328,8 @@ impl From<ConnectError> for Failure {
 #[derive(Debug)]
 pub(crate) struct WithSources<E>(Box<E>);
 
-impl<E: Error> std::fmt::Display for WithSources<E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<E: Error> fmt::Display for WithSources<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&chain(&*self.0))
     }
 }
@@ -327,5 +366,41 @@ fn cure(error: &io::Error) -> &'static str {
             "set a port above 1023, or allow the user of the server to bind this one"
         }
         _ => "set another address",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        net::TcpListener,
+        thread,
+    };
+
+    use hyper_delay_client::Client;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn request_without_a_reply_names_no_option_of_the_library() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            lines.next();
+            let hello = r#"{"kind":"hello","protocol":2,"server":"none 1"}"#;
+            writeln!(stream, "{hello}").unwrap();
+            while let Some(Ok(_)) = lines.next() {}
+        });
+        let builder = Client::builder(address).request_timeout(Duration::from_millis(1));
+        let client = builder.connect().await.unwrap();
+        let error = client.cancel("r", "x").await.unwrap_err();
+        let text = Failure::from(error).to_string();
+        assert!(
+            text.starts_with("no reply within 1ms: the server may wait"),
+            "{text}"
+        );
+        assert!(!text.contains("request_timeout"), "{text}");
     }
 }

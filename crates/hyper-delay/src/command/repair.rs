@@ -3,7 +3,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{
-    Failure, log,
+    Failure,
+    failure::Lost,
+    log,
     remote::{print, report},
 };
 use crate::salvage;
@@ -30,16 +32,23 @@ impl Repair {
         for line in repaired.missing.iter().chain(&repaired.faults) {
             report(line)?;
         }
-        let lost = repaired.lost + repaired.nameless;
+        let lost = |known| Lost {
+            known,
+            most_unknown: repaired.missing_tasks,
+        };
         print(&format!(
             "saved {}, lost {}, contents without a name {}, old revisions left out {}",
-            repaired.saved, repaired.lost, repaired.nameless, repaired.superseded
+            repaired.saved,
+            lost(repaired.lost),
+            repaired.nameless,
+            repaired.superseded
         ))?;
         print(&format!(
             "{} lists all that is lost; to use the saved tasks, set data_dir to {}",
             repaired.list.display(),
             self.to.display()
         ))?;
+        let lost = lost(repaired.lost + repaired.nameless);
         Failure::incomplete(lost, repaired.missing.len())
     }
 }

@@ -9,6 +9,8 @@ use super::{
     service_manager::ServiceManager,
     signal::{self, Reload},
 };
+#[cfg(feature = "cluster")]
+use crate::{ServeError, cluster::link::tls::LinkTls, config::Cluster};
 use crate::{
     ServeOptions,
     config::{Config, Loaded, LogFormat, Overrides, parse_address},
@@ -54,6 +56,16 @@ pub(super) struct Serve {
     accept_loss: bool,
 }
 
+/// Reads the files of a node of a cluster, as its start does.
+#[cfg(feature = "cluster")]
+fn check_cluster(cluster: &Cluster) -> Result<(), Failure> {
+    if let Some(files) = cluster.link_files() {
+        LinkTls::load(&files).map_err(ServeError::from)?;
+    }
+    cluster.etcd_config()?.connections()?;
+    Ok(())
+}
+
 impl Serve {
     pub(super) fn run(self) -> Result<(), Failure> {
         let flags = Overrides {
@@ -66,6 +78,10 @@ impl Serve {
             let protection = reload::load(&loaded.config, loaded.config.bind_addr)?;
             if let Some(trouble) = protection.trouble() {
                 report(&format!("warning: {trouble}"))?;
+            }
+            #[cfg(feature = "cluster")]
+            if let Some(cluster) = &loaded.config.cluster {
+                check_cluster(cluster)?;
             }
             report(&format!("from {loaded}:"))?;
             return print_lines(&loaded.config.to_string());

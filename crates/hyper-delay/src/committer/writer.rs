@@ -63,7 +63,13 @@ impl<S: Store> Writer<S> {
     ///
     /// The store failed, or the applier did. Jobs that were not reported may be on disk at the next
     /// start, or not.
-    pub(crate) fn run(mut self, mut tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
+    pub(crate) fn run(mut self, tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
+        let ended = self.run_all(tell);
+        self.progress.writer.rests();
+        ended
+    }
+
+    fn run_all(&mut self, mut tell: impl FnMut(Vec<Committed>)) -> Result<(), StoreError> {
         loop {
             self.progress.writer.rests();
             let wait = match self.metrics.forecast.is_counting() {

@@ -18,7 +18,7 @@ pub enum ConfigError {
         cure: String,
     },
     /// The file cannot be read.
-    #[error("{}: cannot be read: {source}", file.display())]
+    #[error("{}: cannot be read: {source}; {}", file.display(), cure(source))]
     Unreadable {
         /// The file.
         file: PathBuf,
@@ -36,12 +36,14 @@ pub enum ConfigError {
         source: serde_json::Error,
     },
     /// A field is unknown.
-    #[error("{file}: {field} is no field: give {known}")]
+    #[error("{file}: {field} is no field: {}give {known}", question(*meant))]
     UnknownField {
         /// The file.
         file: String,
         /// The name in the file.
         field: String,
+        /// The field that is most like it, if one is.
+        meant: Option<&'static str>,
         /// The names of all fields.
         known: String,
     },
@@ -57,4 +59,19 @@ pub enum ConfigError {
         /// The valid values.
         cure: String,
     },
+}
+
+/// Asks whether this field is meant.
+pub(super) fn question(meant: Option<&str>) -> String {
+    meant.map_or_else(String::new, |field| format!("did you mean {field}? Else "))
+}
+
+/// What to do about a file that cannot be read.
+fn cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "make it, or name another one",
+        io::ErrorKind::IsADirectory => "it is a folder: name the file in it",
+        io::ErrorKind::InvalidData => "save it as UTF-8",
+        _ => "let the user of the server read it",
+    }
 }

@@ -100,8 +100,28 @@ impl Overrides {
             loaded.config.data_dir = folder;
             loaded.overridden.push(("data_dir", by));
         }
+        loaded.check_data_dir(directory)?;
         loaded.config.check_exposure(&loaded.to_string())?;
         Ok(loaded)
+    }
+}
+
+impl Loaded {
+    /// Refuses a `data_dir` that is a file, or is below one, as seen from this working directory.
+    fn check_data_dir(&self, directory: &Path) -> Result<(), ConfigError> {
+        let data_dir = &self.config.data_dir;
+        let whole = directory.join(data_dir);
+        let file = whole.ancestors().find(|path| path.exists());
+        let Some(file) = file.filter(|path| !path.is_dir()) else {
+            return Ok(());
+        };
+        let file = file.strip_prefix(directory).unwrap_or(file);
+        Err(ConfigError::BadField {
+            file: self.to_string(),
+            field: "data_dir".to_owned(),
+            value: format!("{data_dir:?}"),
+            cure: format!("{file:?} is a file: give the path of a folder, or of none yet"),
+        })
     }
 }
 
@@ -144,7 +164,11 @@ fn load(named: Option<OsString>, directory: &Path) -> Result<Loaded, ConfigError
     let source = source(file.clone());
     match fs::read_to_string(&file) {
         Ok(json) => Ok(Loaded {
-            config: Config::unexposed(&source.to_string(), &json)?,
+            // Some editors begin a file with a byte order mark.
+            config: Config::unexposed(
+                &source.to_string(),
+                json.strip_prefix('\u{feff}').unwrap_or(&json),
+            )?,
             source,
             overridden: Vec::new(),
         }),
@@ -250,6 +274,53 @@ mod tests {
             file.display()
         );
         assert_eq!(error, wanted);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_configuration() {
+        let directory = directory(Some("\u{feff}{\"credit\": 5}"));
+        let loaded = load(None, directory.path()).unwrap();
+        assert_eq!(loaded.config.credit, 5);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_has_a_cure() {
+        let directory = directory(None);
+        let path = directory.path();
+        fs::write(path.join("utf16.json"), b"\xff\xfe{\0}\0").unwrap();
+        fs::create_dir(path.join("folder")).unwrap();
+        for (name, cure) in [
+            ("none.json", "make it, or name another one"),
+            ("utf16.json", "save it as UTF-8"),
+            ("folder", "it is a folder: name the file in it"),
+        ] {
+            let error = load(Some(path.join(name).into()), path).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(name) && text.ends_with(cure), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_data_directory_is_no_file_and_not_below_one() {
+        let directory = directory(Some("{}"));
+        let path = directory.path();
+        let load = |folder: &str| {
+            let flags = Overrides {
+                data_dir: Some(folder.into()),
+                ..Overrides::default()
+            };
+            flags.load_with(|_| None, path)
+        };
+        for folder in [FILE, "config.json/new/data"] {
+            let text = load(folder).unwrap_err().to_string();
+            let named = format!(
+                "data_dir by --data-dir: data_dir is {folder:?}: \"config.json\" is a file: give "
+            );
+            assert!(text.contains(&named), "{text}");
+        }
+        for folder in ["new", "new/data", "."] {
+            load(folder).unwrap();
+        }
     }
 
     fn variables(set: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> + use<> {

@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use super::ConfigError;
+use super::{ConfigError, error::question};
 
 /// The entries of an object. A name that is given twice, at any depth, is an error, unlike in
 /// `serde_json::Map`.
@@ -90,6 +90,7 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some(field) => Err(ConfigError::UnknownField {
                 file: self.file.to_owned(),
+                meant: meant(&field, &self.known),
                 field,
                 known: self.known.join(", "),
             }),
@@ -109,7 +110,10 @@ impl<'a> Part<'a> {
         let object = value.as_object().ok_or(wanted)?;
         match object.keys().find(|field| !known.contains(&field.as_str())) {
             None => Ok(Self { object, wanted }),
-            Some(unknown) => Err(format!("{unknown:?} in it is no field: {wanted}")),
+            Some(unknown) => {
+                let question = question(meant(unknown, known));
+                Err(format!("{unknown:?} in it is no field: {question}{wanted}"))
+            }
         }
     }
 
@@ -137,6 +141,18 @@ impl<'a> Part<'a> {
         self.take(field, read)?
             .ok_or_else(|| format!("{field} is missing in it: {}", self.wanted))
     }
+}
+
+/// Returns the field that is most like this misspelt name, if one is.
+fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    // The measure and the bound with which the command line finds a misspelt option.
+    const LEAST: f64 = 0.8;
+    let likeness = |field: &&str| strsim::jaro(name, field);
+    let best = known
+        .iter()
+        .copied()
+        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    best.filter(|field| likeness(field) > LEAST)
 }
 
 /// Hides the users of the URLs in a text: they can have passwords.

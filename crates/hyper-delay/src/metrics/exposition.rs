@@ -136,6 +136,9 @@ impl Exposition {
         let help = "The longest wait of a due task without a consumer.";
         let overdue = self.gauges.oldest_overdue as f64 / 1e3;
         families.gauge("oldest_overdue", help, Some(Unit::Seconds), overdue)?;
+        let help = "The same of paused routes, which do not count there.";
+        let paused = self.gauges.oldest_paused as f64 / 1e3;
+        families.gauge("oldest_paused", help, Some(Unit::Seconds), paused)?;
         let help = "The size of the store's files.";
         let bytes = self.gauges.store_bytes;
         families.gauge("store", help, Some(Unit::Bytes), bytes)?;

@@ -9,8 +9,11 @@ pub(crate) struct Gauges {
     pub(super) other: RouteGauges,
     /// Whether the tasks that are due soon are all counted.
     pub(super) is_due_soon_exact: bool,
-    /// The longest wait of a due task without a consumer, in milliseconds.
+    /// The longest wait of a due task without a consumer, in milliseconds. Paused routes do not
+    /// count.
     pub(super) oldest_overdue: u64,
+    /// The same of paused routes alone.
+    pub(super) oldest_paused: u64,
     /// The bytes of the store's files.
     pub(super) store_bytes: u64,
     /// Open connections that speak the protocol.
@@ -44,7 +47,8 @@ pub(super) struct RouteGauges {
     pub(super) dead: u64,
     /// Connections that have registered it.
     pub(super) consumers: u64,
-    /// The longest wait of a due task without a consumer, in milliseconds. 0 for a sum.
+    /// The longest wait of a due task without a consumer, in milliseconds. 0 for a sum, and if the
+    /// route is paused.
     pub(super) oldest_overdue: u64,
     /// Whether the route is paused. False for a sum.
     pub(super) is_paused: bool,
@@ -65,6 +69,7 @@ impl Gauges {
             joined.other.add(part.other);
             joined.is_due_soon_exact &= part.is_due_soon_exact;
             joined.oldest_overdue = joined.oldest_overdue.max(part.oldest_overdue);
+            joined.oldest_paused = joined.oldest_paused.max(part.oldest_paused);
             joined.store_bytes += part.store_bytes;
             joined.connections += part.connections;
             joined.shards.extend(part.shards);

@@ -100,11 +100,13 @@ pub(crate) fn read<S: ReadStore>(
         .into_routes()
         .map(|(route, counts)| {
             let in_memory = memory.routes.get(&route).copied().unwrap_or_default();
+            let is_paused = memory.paused.contains(&route);
+            let since = oldest.of(&route).filter(|_| !is_paused);
             let row = RouteGauges {
                 due_soon: soon.of(&route),
                 consumers: consumers.get(&*route).copied().unwrap_or_default(),
-                oldest_overdue: oldest.wait(oldest.of(&route)),
-                is_paused: memory.paused.contains(&route),
+                oldest_overdue: oldest.wait(since),
+                is_paused,
                 ..gauges(counts, in_memory)
             };
             (route, row)
@@ -118,7 +120,8 @@ pub(crate) fn read<S: ReadStore>(
         routes,
         other,
         is_due_soon_exact: soon.is_exact,
-        oldest_overdue: oldest.wait(oldest.of_all),
+        oldest_overdue: oldest.wait(oldest.of_all(false)),
+        oldest_paused: oldest.wait(oldest.of_all(true)),
         store_bytes: store.size()?,
         connections: memory.connections,
         shards: memory.shard.into_iter().collect(),
@@ -243,7 +246,6 @@ impl<'a> Soon<'a> {
 struct Oldest<'a> {
     /// What is on disk only, of the routes that were looked up.
     on_disk: FxHashMap<Arc<str>, u64>,
-    of_all: Option<u64>,
     memory: &'a InMemory,
 }
 
@@ -284,12 +286,17 @@ impl<'a> Oldest<'a> {
                 on_disk.insert(route, first);
             }
         }
-        let of_disk = on_disk.values().copied().min();
-        Ok(Self {
-            of_all: earlier(memory.sum().oldest_ready, of_disk),
-            on_disk,
-            memory,
-        })
+        Ok(Self { on_disk, memory })
+    }
+
+    /// Of all routes that are paused, or of all others.
+    fn of_all(&self, is_paused: bool) -> Option<u64> {
+        let rows = self.memory.routes.iter();
+        let ready = rows.filter_map(|(route, row)| Some((route, row.oldest_ready?)));
+        let on_disk = self.on_disk.iter().map(|(route, at)| (route, *at));
+        let all = ready.chain(on_disk);
+        let meant = all.filter(|(route, _)| self.memory.paused.contains(*route) == is_paused);
+        meant.map(|(_, at)| at).min()
     }
 
     fn of(&self, route: &str) -> Option<u64> {

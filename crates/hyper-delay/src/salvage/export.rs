@@ -22,6 +22,8 @@ pub(crate) struct Exported {
     pub lost: u64,
     /// The acknowledged commits that cannot be read; their tasks are not known.
     pub missing: Vec<String>,
+    /// The most tasks that those commits can have had.
+    pub missing_tasks: u64,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
 }
@@ -72,10 +74,12 @@ pub(crate) fn export(directory: &Path, out: &mut dyn Write) -> Result<Exported, 
         tasks += 1;
     }
     out.flush().map_err(SalvageError::Output)?;
+    let missing = Missing::read(directory, &store, &mut faults)?;
     Ok(Exported {
         tasks,
         lost,
-        missing: Missing::read(directory, &store, &mut faults)?.findings,
+        missing: missing.findings,
+        missing_tasks: missing.schedules,
         faults: faults.into_lines(),
     })
 }

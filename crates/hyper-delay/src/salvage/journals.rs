@@ -63,7 +63,7 @@ impl Journals {
                         }
                     },
                     Part::Damage(damage) if damage.is_tail && is_newest => {
-                        faults.add(Fault::tail(path, damage.to_string()));
+                        faults.add_tail(Fault::new(path, damage.to_string()));
                     }
                     Part::Damage(damage) => faults.add(Fault::new(path, damage.to_string())),
                 }

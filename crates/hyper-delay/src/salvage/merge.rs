@@ -4,9 +4,8 @@ use super::{
     faults::{Fault, Faults},
     row::{Live, Row},
     table::Table,
-    version::TableFile,
 };
-use crate::store::{Marker, Space};
+use crate::store::{Marker, Space, files::version::TableFile};
 
 /// Merges the tables and the journals of a space into the newest row of each key, ordered by key.
 #[derive(Debug)]

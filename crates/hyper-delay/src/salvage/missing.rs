@@ -13,6 +13,8 @@ use crate::store::{
 pub(super) struct Missing {
     /// One line for each space that lacks commits, for their sum, and for the record itself.
     pub(super) findings: Vec<String>,
+    /// The schedules in those commits: the most tasks that they can have had.
+    pub(super) schedules: u64,
     /// Harmless: one slot of the record is damaged, as a crash can leave it.
     pub(super) note: Option<String>,
 }
@@ -53,7 +55,7 @@ impl Missing {
             }
         }
         match found {
-            Found::Read(record) => missing.findings.extend(totals(&record, &newest)),
+            Found::Read(record) => missing.add(&record, &newest),
             Found::Unreadable | Found::Newer(_) => missing.findings.push(format!(
                 "{}: both slots of the commit record are damaged",
                 path.display()
@@ -72,17 +74,19 @@ impl Missing {
         }
         Ok(missing)
     }
-}
 
-/// Describes what was done in the commits after the newest one.
-fn totals(record: &Commits, newest: &Marker) -> Option<String> {
-    let commits = record.commit.saturating_sub(newest.commit);
-    (commits > 0).then(|| {
+    /// Adds what was done in the commits after the newest one.
+    fn add(&mut self, record: &Commits, newest: &Marker) {
+        let commits = record.commit.saturating_sub(newest.commit);
+        if commits == 0 {
+            return;
+        }
         let schedules = record.schedules.saturating_sub(newest.schedules);
         let removals = record.removals.saturating_sub(newest.removals);
-        format!(
+        self.schedules = schedules;
+        self.findings.push(format!(
             "the last acknowledged commits cannot be read (commits: {commits}, schedules: \
              {schedules}, removals: {removals})"
-        )
-    })
+        ));
+    }
 }

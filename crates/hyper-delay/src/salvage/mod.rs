@@ -16,8 +16,7 @@ mod faults;
 
 mod block;
 mod table;
-mod trailer;
-mod version;
+mod tables;
 
 mod journals;
 mod merge;

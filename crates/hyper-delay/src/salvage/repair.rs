@@ -30,6 +30,8 @@ pub(crate) struct Repaired {
     pub superseded: u64,
     /// The acknowledged commits that cannot be read; their tasks are not known.
     pub missing: Vec<String>,
+    /// The most tasks that those commits can have had.
+    pub missing_tasks: u64,
     /// The parts of the store that cannot be read.
     pub faults: Vec<String>,
     /// The path of the list of lost tasks.
@@ -64,6 +66,7 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
         nameless: 0,
         superseded: 0,
         missing: Vec::new(),
+        missing_tasks: 0,
         faults: Vec::new(),
         list: to.join(LOST),
     };
@@ -88,7 +91,8 @@ pub(crate) fn repair(directory: &Path, to: &Path) -> Result<Repaired, SalvageErr
             }
         }
     }
-    repaired.missing = Missing::read(directory, &store, &mut faults)?.findings;
+    let missing = Missing::read(directory, &store, &mut faults)?;
+    (repaired.missing, repaired.missing_tasks) = (missing.findings, missing.schedules);
     for missing in &repaired.missing {
         let line = serde_json::json!({ "missing": missing });
         writeln!(lines, "{line}").map_err(failed())?;

@@ -9,7 +9,7 @@ use super::{
     SalvageError,
     faults::{Fault, Faults},
     table::Table,
-    version,
+    tables::tables,
 };
 use crate::store::Space;
 
@@ -26,7 +26,7 @@ impl Spaces {
         let keyspaces = store.join("keyspaces");
         let list = keyspaces.join("0");
         let mut names: Vec<(u64, Vec<u8>)> = Vec::new();
-        for file in version::tables(&list, faults) {
+        for file in tables(&list, faults) {
             if let Err(fault) = file.check() {
                 faults.add(fault);
             }

@@ -9,12 +9,13 @@ use super::{
     journals::{Base, Journals},
     merge::Merge,
     spaces::Spaces,
-    version::{self, TableFile},
+    tables,
 };
 use crate::store::{
     Space, StoreError,
     commits::{self, CommitFile, Found},
     data_directory::{self, Lock},
+    files::version::TableFile,
 };
 
 /// The store of a stopped server.
@@ -47,7 +48,7 @@ impl Stopped {
         let spaces = Spaces::read(&store, faults)?;
         let tables = Space::ALL.map(|space| {
             let mut found = Faults::default();
-            let tables = version::tables(&spaces.folder(space), &mut found);
+            let tables = tables::tables(&spaces.folder(space), &mut found);
             faults.add_all(found, space);
             tables
         });

@@ -9,8 +9,8 @@ use super::{
     block::{self, Header, MAGIC},
     faults::Fault,
     row::Row,
-    trailer,
 };
+use crate::store::files::trailer;
 
 /// The start of the table of contents, which follows the last block.
 const CONTENTS: [u8; 4] = *b"TOC!";

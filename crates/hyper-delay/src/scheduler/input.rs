@@ -84,8 +84,6 @@ pub(crate) enum Input {
     Recalled(ConsumerId, u16),
     /// A connection has registered a route with an earlier leader.
     Bound(ConsumerId, Arc<str>, Mode),
-    /// The compressions that a connection accepts.
-    Accepts(ConsumerId, Accept),
     /// This leader begins now, after another one.
     TookOver,
     /// Whether nothing is delivered: a new leader first hears what is in flight.

@@ -203,7 +203,6 @@ impl<S: Store> Scheduler<S> {
             Input::Lent(consumer, credit) => self.lent(consumer, credit),
             Input::Recalled(consumer, credit) => self.recalled(consumer, credit),
             Input::Bound(consumer, route, mode) => self.bound(consumer, &route, mode),
-            Input::Accepts(consumer, accept) => self.accepts(consumer, accept),
             Input::TookOver => self.took_over(),
             Input::Holding(is_holding) => self.set_holding(is_holding),
             Input::Adopted(consumer, copies) => self.adopted(consumer, copies),

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     clock::{Now, nanos},
     ledger::Op,
-    protocol::{Accept, Mode, Named},
+    protocol::{Mode, Named},
     record::Place,
     store::Store,
 };
@@ -126,12 +126,6 @@ impl<S: Store> Scheduler<S> {
         self.bind(consumer, route, mode);
         self.refill(route);
         self.dispatch(route);
-    }
-
-    pub(super) fn accepts(&mut self, consumer: ConsumerId, accept: Accept) {
-        if let Some(state) = self.consumers.get_mut(consumer) {
-            state.set_accept(accept);
-        }
     }
 
     /// Begins or ends to deliver nothing. In the end everything is delivered that can be.

@@ -218,7 +218,7 @@ async fn serve<S: Store>(
         .with_metrics(metrics.clone())
         .watched(front.progress.clone());
     let threads = Single {
-        writer: threads::writer(writer, events.clone())?,
+        writer: threads::writer(writer, store.clone(), events.clone())?,
         applier: Running::start("applier", move || {
             applier.run();
             Ok(())

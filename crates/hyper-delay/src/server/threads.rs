@@ -1,6 +1,10 @@
 //! The threads that open the store, write to it, apply its jobs and schedule.
 
-use std::{io, sync::mpsc::Sender, thread};
+use std::{
+    io,
+    sync::{Arc, mpsc::Sender},
+    thread,
+};
 
 use tokio::sync::oneshot;
 
@@ -44,10 +48,11 @@ impl<T: Send + 'static> Running<T> {
     }
 }
 
-/// Starts the thread that writes. It sends the committed jobs to the scheduler, and tells it when
-/// it ends.
+/// Starts the thread that writes to the store. It sends the committed jobs to the scheduler, and
+/// tells it when it ends. If the store has failed, it finds out why.
 pub(super) fn writer<S: Store>(
     writer: Writer<S>,
+    store: Arc<S>,
     events: Sender<Event>,
 ) -> Result<Running, io::Error> {
     Running::start("writer", move || {
@@ -55,7 +60,9 @@ pub(super) fn writer<S: Store>(
         let result = writer.run(|committed| {
             let _ = end.0.send(Event::Input(Input::Committed(committed)));
         });
-        result.inspect_err(|error| tracing::error!(%error, "the store failed"))
+        result
+            .map_err(|error| store.explained(error))
+            .inspect_err(|error| tracing::error!(%error, "the store failed"))
     })
 }
 

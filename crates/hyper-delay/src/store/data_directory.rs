@@ -80,6 +80,11 @@ impl DataDirectory {
         })
     }
 
+    /// Returns its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.directory
+    }
+
     /// Returns the path of the store, which may not exist yet.
     pub(super) fn store(&self) -> PathBuf {
         self.directory.join(STORE)

@@ -19,8 +19,10 @@ use lsm_tree::Guard as _;
 
 use super::{
     Batch, Bytes, Durability, Marker, ReadStore, Room, Snapshot, Space, Store, StoreError, Visit,
+    damaged,
     data_directory::{self, DataDirectory},
     disk::{Disk, Usage},
+    files::Fault,
 };
 use budget::Budget;
 pub(crate) use open::OpenOptions;
@@ -50,7 +52,7 @@ pub(crate) struct Embedded {
     progress: Mutex<Progress>,
     disk: Disk,
     /// Dropped after all else is closed.
-    _data: DataDirectory,
+    data: DataDirectory,
 }
 
 impl Embedded {
@@ -137,6 +139,13 @@ impl Embedded {
         Ok(())
     }
 
+    /// Starts to write all memtables to tables.
+    #[cfg(test)]
+    pub(crate) fn seal_all(&self) -> Result<(), StoreError> {
+        self.flush()
+            .map_err(|error| StoreError::of_library("flush", error))
+    }
+
     /// Writes all memtables to tables and returns when they are written.
     #[cfg(test)]
     pub(crate) fn flush_all(&self) {
@@ -145,6 +154,23 @@ impl Embedded {
                 space.rotate_memtable_and_wait().unwrap();
             }
         }
+    }
+
+    /// Returns the error of a store whose tables are damaged. Reads all of them.
+    #[cfg(any(feature = "cluster", test))]
+    pub(crate) fn damage(&self) -> Option<StoreError> {
+        let faults = self.damaged_tables();
+        (!faults.is_empty()).then(|| StoreError::of_files("write", &faults))
+    }
+
+    /// Compares every table with its checksum. Reads all of them.
+    fn damaged_tables(&self) -> Vec<Fault> {
+        let list = self.data.store().join(KEYSPACES).join("0");
+        let mut faults = damaged::tables(&list, None);
+        for space in Space::ALL {
+            faults.extend(damaged::tables(self.space(space).path(), Some(space)));
+        }
+        faults
     }
 
     fn space(&self, space: Space) -> &Keyspace {
@@ -343,6 +369,21 @@ impl Store for Embedded {
             .persist(PersistMode::SyncData)
             .map_err(|error| StoreError::of_library("sync", error))?;
         progress.synced()
+    }
+
+    fn explained(&self, error: StoreError) -> StoreError {
+        if !error.is_of_background() {
+            return error;
+        }
+        let faults = self.damaged_tables();
+        if faults.is_empty() {
+            return error;
+        }
+        let noted = damaged::note(self.data.path(), &self.data.store(), &faults);
+        if let Err(error) = noted {
+            tracing::warn!(%error, "the damage could not be noted for the next start");
+        }
+        StoreError::of_files("write", &faults)
     }
 }
 

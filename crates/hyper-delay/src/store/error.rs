@@ -1,6 +1,6 @@
 use std::{error::Error, fmt, path::PathBuf};
 
-use super::Space;
+use super::{Space, files::Fault};
 
 /// The cause after a write in the background has failed. The library logs that failure only.
 const POISONED: &str =
@@ -27,6 +27,8 @@ pub struct StoreError {
 enum Kind {
     /// The disk or the operating system failed.
     Disk,
+    /// A write in the background failed, for a reason that the library has logged only.
+    Background,
     /// The files do not contain what was written.
     Damage,
     /// Acknowledged commits are missing.
@@ -68,12 +70,18 @@ impl StoreError {
 
     /// Converts an error of the library to damage or a failing disk.
     pub(super) fn of_library(action: &'static str, error: fjall::Error) -> Self {
-        let kind = if is_damage(&error) {
-            Kind::Damage
-        } else {
-            Kind::Disk
+        let kind = match &error {
+            fjall::Error::Poisoned => Kind::Background,
+            error if is_damage(error) => Kind::Damage,
+            _ => Kind::Disk,
         };
         Self::of(kind, action, reason(error))
+    }
+
+    /// Files of the store are damaged, which its error did not say.
+    pub(super) fn of_files(action: &'static str, faults: &[Fault]) -> Self {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        Self::damage(action, faults.join("; "))
     }
 
     fn of(kind: Kind, action: &'static str, source: Source) -> Self {
@@ -106,7 +114,12 @@ impl StoreError {
     /// server wrote the data.
     #[must_use]
     pub fn is_damage(&self) -> bool {
-        !matches!(self.kind, Kind::Disk | Kind::Newer)
+        !matches!(self.kind, Kind::Disk | Kind::Background | Kind::Newer)
+    }
+
+    /// Returns whether a write in the background has failed. The files may say why.
+    pub(crate) const fn is_of_background(&self) -> bool {
+        matches!(self.kind, Kind::Background)
     }
 
     /// Returns whether the contents of the files are the cause: not the disk, the directory or the
@@ -120,13 +133,13 @@ impl StoreError {
     #[cfg(any(feature = "cli", feature = "cluster", test))]
     pub(crate) fn of_a_tool(&self) -> String {
         match self.kind {
-            Kind::Disk => {
-                let cause = match self.source.to_string() {
-                    poisoned if poisoned == POISONED => {
+            Kind::Disk | Kind::Background => {
+                let cause = match self.kind {
+                    Kind::Background => {
                         "a write in the background failed, so the disk is full or failing"
                             .to_owned()
                     }
-                    cause => cause,
+                    _ => self.source.to_string(),
                 };
                 format!(
                     "the new store cannot be written: {cause}; make room on the disk, or give a \
@@ -161,7 +174,7 @@ impl fmt::Display for StoreError {
         }
         write!(f, ": {}; ", self.source)?;
         f.write_str(match self.kind {
-            Kind::Disk | Kind::Loss | Kind::Directory => {
+            Kind::Disk | Kind::Background | Kind::Loss | Kind::Directory => {
                 "look at the disk, then start the server again"
             }
             Kind::Newer => {

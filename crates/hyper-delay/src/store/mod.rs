@@ -4,12 +4,14 @@ mod aside;
 mod batch;
 pub(crate) mod commits;
 pub(crate) mod current;
+mod damaged;
 pub(crate) mod data_directory;
 mod disk;
 pub(crate) mod embedded;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub(crate) mod files;
 mod inspect;
 pub(crate) mod journal;
 mod marker;
@@ -200,4 +202,10 @@ pub(crate) trait Store: ReadStore {
     ///
     /// If the disk fails.
     fn sync(&self) -> Result<(), StoreError>;
+
+    /// Returns the error with its cause, if a write in the background has failed, of which the
+    /// library does not say why: damage that it has met. Reads all files then.
+    fn explained(&self, error: StoreError) -> StoreError {
+        error
+    }
 }

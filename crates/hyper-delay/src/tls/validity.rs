@@ -9,12 +9,14 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 /// A certificate is to be renewed when it expires within this time, in seconds.
 const SOON: i64 = 14 * 24 * 60 * 60;
 
-/// The time in which the certificate of the server is valid, in Unix seconds.
+/// When clients accept the certificate of the server, in Unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validity {
     from: i64,
     /// The last second.
     until: i64,
+    /// Whether it is the certificate of an authority.
+    is_authority: bool,
 }
 
 /// Why clients refuse a certificate, or soon will.
@@ -27,6 +29,11 @@ pub(crate) enum Trouble {
          clock, or wait"
     )]
     Early(Timestamp),
+    #[error(
+        "the certificate in tls.cert is that of an authority (CA:TRUE): many clients refuse it for a \
+         server; make one with CA:FALSE"
+    )]
+    Authority,
     #[error("the certificate in tls.cert expires at {0}, in less than 14 days: renew it")]
     Soon(Timestamp),
 }
@@ -39,7 +46,14 @@ impl Validity {
         Some(Self {
             from: validity.not_before.timestamp(),
             until: validity.not_after.timestamp(),
+            is_authority: certificate.is_ca(),
         })
+    }
+
+    /// Whether it is the certificate of an authority.
+    #[cfg(any(feature = "cluster", test))]
+    pub(super) const fn is_authority(self) -> bool {
+        self.is_authority
     }
 
     /// When the certificate expires.
@@ -59,6 +73,8 @@ impl Validity {
             Some(Trouble::Expired(time(self.until)))
         } else if now < self.from {
             Some(Trouble::Early(time(self.from)))
+        } else if self.is_authority {
+            Some(Trouble::Authority)
         } else if self.until - now < SOON {
             Some(Trouble::Soon(time(self.until)))
         } else {
@@ -84,6 +100,7 @@ mod tests {
         let validity = Validity {
             from: 10 * day,
             until: 100 * day,
+            is_authority: false,
         };
         let at = |second| Timestamp::from_second(second).unwrap();
         let early = Some(Trouble::Early(at(10 * day)));
@@ -95,6 +112,11 @@ mod tests {
         assert_eq!(validity.trouble_at(86 * day + 1), soon);
         assert_eq!(validity.trouble_at(100 * day), soon);
         assert_eq!(validity.trouble_at(100 * day + 1), expired);
+        let of_authority = Validity {
+            is_authority: true,
+            ..validity
+        };
+        assert_eq!(of_authority.trouble_at(10 * day), Some(Trouble::Authority));
     }
 
     #[test]
@@ -107,8 +129,12 @@ mod tests {
         let expected = Validity {
             from: 946_684_800,
             until: 978_307_200,
+            is_authority: false,
         };
         assert_eq!(Validity::of(certificate.der()), Some(expected));
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).unwrap();
+        assert!(Validity::of(certificate.der()).unwrap().is_authority);
         assert_eq!(Validity::of(b"certificate"), None);
     }
 }

@@ -35,6 +35,50 @@ fn check_config_accepts_valid_files_and_prints_their_names() {
     assert!(printed.contains(r#""client_ca": "ca.pem""#), "{printed}");
 }
 
+#[cfg(feature = "cluster")]
+#[test]
+fn check_config_reads_the_files_of_a_node() {
+    let (directory, _) = valid();
+    let node = json!({
+        "etcd": ["https://127.0.0.1:1"],
+        "node": "a",
+        "advertise": "127.0.0.1:7002",
+        "tls": {"cert": "cert.pem", "key": "key.pem", "ca": "ca.pem"},
+    });
+    let checked = |field: &str, value: serde_json::Value| {
+        let mut node = node.clone();
+        node[field] = value;
+        directory.configure(json!({ "cluster": node }));
+        started(&directory, &["--check-config"])
+    };
+    checked("etcd_tls", json!({"ca": "ca.pem"})).done();
+    for (field, value, named) in [
+        (
+            "tls",
+            json!({"cert": "none.pem", "key": "key.pem", "ca": "ca.pem"}),
+            "cluster.tls.cert is \"none.pem\", which cannot be read: ",
+        ),
+        (
+            "tls",
+            json!({"cert": "ca.pem", "key": "key.pem", "ca": "ca.pem"}),
+            "cluster.tls.key is \"key.pem\", which does not belong to",
+        ),
+        (
+            "etcd_tls",
+            json!({"ca": "none.pem"}),
+            "etcd_tls in `cluster`: none.pem cannot be read: ",
+        ),
+        (
+            "etcd_user",
+            json!({"name": "x", "password_file": "none"}),
+            "none: cannot be read: ",
+        ),
+    ] {
+        let error = checked(field, value).failed(1);
+        assert!(error.contains(named), "{error}");
+    }
+}
+
 #[test]
 fn check_config_warns_of_a_certificate_that_has_expired() {
     let (directory, authority) = valid();

@@ -195,11 +195,9 @@ impl Forwarder {
     pub(super) fn gives_up(&mut self, shard: ShardId, mut pending: Pending, message: &str) {
         match std::mem::replace(&mut pending.what, What::Other) {
             What::Ack(delivered) => self.keep_ack(shard, &pending, delivered),
-            What::Register { is_new: true, .. } => {
-                if let Some(route) = pending.route.clone() {
-                    self.leave(pending.consumer, &route);
-                }
-            }
+            What::Register { is_new, wish, .. } => self.not_registered(&pending, is_new, wish),
+            // It may have taken effect.
+            What::ScheduleOnOwn => self.scheduled_on_own(pending.consumer, false),
             What::Look(id) => {
                 let message = self.rival().unwrap_or_else(|| {
                     format!(
@@ -210,7 +208,7 @@ impl Forwarder {
                 });
                 return self.look_fails(id, &message);
             }
-            What::Register { .. } | What::Touch(_) | What::Other => {}
+            What::Touch(_) | What::Other => {}
         }
         self.unavailable(pending, message);
     }

@@ -7,7 +7,11 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::{deliveries::Deliveries, lending::Lending};
+use super::{
+    deliveries::Deliveries,
+    lending::Lending,
+    wishes::{WishId, Wishes},
+};
 use crate::{
     cluster::ShardId,
     protocol::{Accept, Mode},
@@ -21,8 +25,8 @@ pub(super) struct Connection {
     routes: BTreeMap<Arc<str>, Mode>,
     /// The route the server made for it, because it scheduled without one.
     own_route: Option<Arc<str>>,
-    /// The compressions that it accepts.
-    pub(super) accept: Accept,
+    own: Own,
+    wishes: Wishes,
     /// The shards whose leaders know it.
     pub(super) opened: BTreeSet<ShardId>,
     pub(super) lending: Lending,
@@ -31,12 +35,21 @@ pub(super) struct Connection {
     pub(super) is_closing: bool,
 }
 
+/// What rests on the registration of a connection's own route.
+#[derive(Debug, Default)]
+struct Own {
+    /// Schedules without an answer.
+    under_way: u32,
+    is_kept: bool,
+}
+
 impl Connection {
     pub(super) fn new(credit: u16) -> Self {
         Self {
             routes: BTreeMap::new(),
             own_route: None,
-            accept: Accept::default(),
+            own: Own::default(),
+            wishes: Wishes::new(credit),
             opened: BTreeSet::new(),
             lending: Lending::new(credit),
             deliveries: Deliveries::new(credit),
@@ -44,10 +57,39 @@ impl Connection {
         }
     }
 
-    /// Changes the credit. Balance afterwards.
-    pub(super) fn set_credit(&mut self, credit: u16) {
+    /// A registration asks for this beside its route. Balance afterwards.
+    pub(super) fn wish(&mut self, credit: Option<u16>, accept: Option<Accept>) -> Option<WishId> {
+        let wish = self.wishes.ask(credit, accept);
+        self.set_credit();
+        wish
+    }
+
+    /// A registration with this wish has succeeded, or has failed. Balance afterwards.
+    pub(super) fn is_registered(&mut self, wish: Option<WishId>, has_succeeded: bool) {
+        let Some(wish) = wish else {
+            return;
+        };
+        match has_succeeded {
+            true => self.wishes.grant(wish),
+            false => self.wishes.refuse(wish),
+        }
+        self.set_credit();
+    }
+
+    fn set_credit(&mut self) {
+        let credit = self.wishes.usable();
         self.lending.set_credit(credit);
         self.deliveries.set_credit(credit);
+    }
+
+    /// The deliveries that it can take at a time.
+    pub(super) const fn credit(&self) -> u16 {
+        self.wishes.credit()
+    }
+
+    /// The compressions that it accepts.
+    pub(super) const fn accept(&self) -> Accept {
+        self.wishes.accept()
     }
 
     /// Adds a registration. Returns whether it is new.
@@ -57,7 +99,29 @@ impl Connection {
 
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
+        if self.own_route.as_deref() == Some(route) {
+            self.own.is_kept = false;
+        }
         self.routes.remove(route).is_some()
+    }
+
+    /// A schedule without a route is asked for: it rests on the registration of its own route.
+    pub(super) const fn schedules_on_own(&mut self) {
+        self.own.under_way += 1;
+    }
+
+    /// The route stays registered: a schedule on it was accepted, or may have been, or the client has
+    /// registered it.
+    pub(super) const fn keeps_own(&mut self) {
+        self.own.is_kept = true;
+    }
+
+    /// A schedule on its own route is answered. Returns whether nothing rests on the registration of
+    /// that route any more.
+    pub(super) fn scheduled_on_own(&mut self, was_refused: bool) -> bool {
+        self.own.under_way = self.own.under_way.saturating_sub(1);
+        self.own.is_kept |= !was_refused;
+        !self.own.is_kept && self.own.under_way == 0
     }
 
     pub(super) fn has_route(&self, route: &str) -> bool {

@@ -13,7 +13,7 @@ use crate::{
     authority::Authority,
     cluster::ShardId,
     ledger::Subject,
-    protocol::{Accept, Named},
+    protocol::Named,
     scheduler::{Adopted, ConsumerId, LateCopies},
 };
 
@@ -98,19 +98,13 @@ impl Delivered {
     }
 }
 
-/// A delivery whose turn has not come: the client has another one with the same id.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub(super) delivered: Delivered,
-    pub(super) accept: Accept,
-}
-
 /// See the [module](self). An id is delivered once at a time, so that an answer that names only the
 /// id is exact.
 #[derive(Debug)]
 pub(super) struct Deliveries {
     in_flight: BTreeMap<Arc<str>, Delivered>,
-    held: BTreeMap<Arc<str>, VecDeque<Held>>,
+    /// Those whose turn has not come: the client has another one with the same id.
+    held: BTreeMap<Arc<str>, VecDeque<Delivered>>,
     /// Deliveries without an answer in their time.
     late: LateCopies<Delivered>,
     /// Deliveries that were given back or not sent and whose leader may not have been told so, and
@@ -143,18 +137,26 @@ impl Deliveries {
     }
 
     /// Adds a delivery. Returns it if it is the client's turn; otherwise it is held.
-    pub(super) fn add(&mut self, id: &Arc<str>, held: Held, now: Tick) -> Option<Held> {
+    pub(super) fn add(
+        &mut self,
+        id: &Arc<str>,
+        delivered: Delivered,
+        now: Tick,
+    ) -> Option<Delivered> {
         if let Some(before) = self.in_flight.get(id) {
             // The leader gives no second copy before the time of the first one has passed.
-            let is_over = before.until <= now || before.is_of(&held.delivered);
+            let is_over = before.until <= now || before.is_of(&delivered);
             if !is_over {
-                self.held.entry(id.clone()).or_default().push_back(held);
+                self.held
+                    .entry(id.clone())
+                    .or_default()
+                    .push_back(delivered);
                 return None;
             }
             self.overdue(id);
         }
-        self.in_flight.insert(id.clone(), held.delivered.clone());
-        Some(held)
+        self.in_flight.insert(id.clone(), delivered.clone());
+        Some(delivered)
     }
 
     /// Removes and returns the delivery that an answer names: the one in flight, or the latest of
@@ -198,14 +200,14 @@ impl Deliveries {
 
     /// Returns the next delivery of an id that the client can have now, which counts as in flight
     /// from now on. Those of sessions that have ended are dropped.
-    pub(super) fn release(&mut self, id: &Arc<str>) -> Option<Held> {
+    pub(super) fn release(&mut self, id: &Arc<str>) -> Option<Delivered> {
         if self.in_flight.contains_key(id) {
             return None;
         }
         let held = self.held.get_mut(id)?;
         let next = loop {
             match held.pop_front() {
-                Some(next) if !next.delivered.authority.is_revoked() => break Some(next),
+                Some(next) if !next.authority.is_revoked() => break Some(next),
                 Some(_) => {}
                 None => break None,
             }
@@ -214,7 +216,7 @@ impl Deliveries {
             self.held.remove(id);
         }
         let next = next?;
-        self.in_flight.insert(id.clone(), next.delivered.clone());
+        self.in_flight.insert(id.clone(), next.clone());
         Some(next)
     }
 
@@ -268,11 +270,11 @@ impl Deliveries {
     pub(super) fn take_held(&mut self, of: &Arc<Authority>) -> Vec<(Arc<str>, Delivered)> {
         let mut taken = Vec::new();
         for (id, held) in &mut self.held {
-            let is_of_session = |it: &Held| Arc::ptr_eq(&it.delivered.authority, of);
+            let is_of_session = |it: &Delivered| Arc::ptr_eq(&it.authority, of);
             let (of_session, others): (VecDeque<_>, _) =
                 std::mem::take(held).into_iter().partition(is_of_session);
             *held = others;
-            taken.extend(of_session.into_iter().map(|it| (id.clone(), it.delivered)));
+            taken.extend(of_session.into_iter().map(|it| (id.clone(), it)));
         }
         self.held.retain(|_, held| !held.is_empty());
         taken

@@ -32,6 +32,7 @@ mod sessions;
 mod told;
 mod untold;
 pub(crate) mod wire;
+mod wishes;
 
 pub(crate) use looks::AskedId;
 

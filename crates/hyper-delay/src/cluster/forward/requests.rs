@@ -6,7 +6,7 @@ use super::{
     Forwarder,
     connection::Connection,
     session::{Contents, Pending, Queueable, What},
-    wire::{Asked, ToLeader, Why},
+    wire::{Asked, NO_ANSWER, ToLeader, Why},
 };
 #[cfg(test)]
 use crate::cluster::simulation::{Planted, is_planted};
@@ -163,21 +163,14 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return self.reply_or_quiet(to, None);
         };
-        if let Some(credit) = credit {
-            connection.set_credit(credit);
+        let wish = connection.wish(credit, accept);
+        if connection.own_route() == Some(&route) {
+            connection.keeps_own();
         }
         let is_new = connection.add_route(&route, mode);
-        if let Some(accept) = accept
-            && connection.accept != accept
-        {
-            connection.accept = accept;
-            for shard in connection.opened.clone() {
-                self.send(shard, ToLeader::Accepts(consumer, accept));
-            }
-        }
         self.routes += usize::from(is_new);
         self.balance(consumer);
-        to.what = What::Register { mode, is_new };
+        to.what = What::Register { mode, is_new, wish };
         let register = Request::Register {
             route,
             credit: None,
@@ -198,15 +191,11 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
-        let accept = connection.accept;
         if lends {
             connection.lending.open_once(shard);
         }
         if connection.opened.insert(shard) {
             self.send(shard, ToLeader::Opened(consumer));
-            if accept != Accept::default() {
-                self.send(shard, ToLeader::Accepts(consumer, accept));
-            }
             if !is_here {
                 self.send(shard, ToLeader::Closing(consumer));
             }
@@ -317,6 +306,7 @@ impl Forwarder {
                 return self.refuse(to, Refusal { id, ..refusal });
             }
             self.bind_own(consumer, &route);
+            to.what = What::ScheduleOnOwn;
         }
         to.id = Some(id);
         to.route = Some(route.clone());
@@ -329,6 +319,7 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
+        connection.schedules_on_own();
         if connection.add_route(route, Mode::Shared) {
             self.routes += 1;
             let shard = self.shard_of(route);
@@ -337,6 +328,26 @@ impl Forwarder {
                 shard,
                 ToLeader::Bound(consumer, route.clone(), Mode::Shared),
             );
+        }
+    }
+
+    /// A schedule on the connection's own route is answered. A refused one has changed nothing, so its
+    /// registration of that route is undone, unless another schedule rests on it.
+    pub(super) fn scheduled_on_own(&mut self, consumer: ConsumerId, was_refused: bool) {
+        let Some(connection) = self.connections.get_mut(&consumer) else {
+            return;
+        };
+        if !connection.scheduled_on_own(was_refused) {
+            return;
+        }
+        let Some(route) = connection.own_route().cloned() else {
+            return;
+        };
+        let shard = self.shard_of(&route);
+        self.leave(consumer, &route);
+        if self.session(shard).up().is_some() {
+            let unregister = Box::new(Asked::Request(Request::Unregister { route }, None));
+            self.send(shard, ToLeader::Asked(consumer, NO_ANSWER, unregister));
         }
     }
 

@@ -11,7 +11,8 @@ use super::{
     deliveries::Delivered,
     looks::LookId,
     untold::Untold,
-    wire::{Asked, Copy, Holds, Number},
+    wire::{Asked, Copy, Holds, NO_ANSWER, Number},
+    wishes::WishId,
 };
 use crate::{
     authority::Authority,
@@ -151,7 +152,11 @@ pub(super) enum What {
         mode: Mode,
         /// It had not before.
         is_new: bool,
+        /// What it asks for beside the route.
+        wish: Option<WishId>,
     },
+    /// A task of the connection's own route is scheduled, which was registered for it.
+    ScheduleOnOwn,
     /// A delivery is acknowledged. Without an answer, the ack can be repeated.
     Ack(Delivered),
     /// The time to answer this delivery is longer.
@@ -264,7 +269,8 @@ impl Session {
 
     /// Adds a request that the leader has. Returns its number.
     pub(super) fn number(&mut self, pending: Pending) -> Number {
-        self.last = self.last.wrapping_add(1).max(1);
+        // From 1 on, and never that of requests without an answer.
+        self.last = self.last % (NO_ANSWER - 1) + 1;
         self.pending.insert(self.last, pending);
         self.last
     }

@@ -20,7 +20,7 @@ use crate::{
         log::{Leader, NodeName},
         shard_of,
     },
-    protocol::{Accept, Mode},
+    protocol::Mode,
     scheduler::Adopted,
 };
 
@@ -220,9 +220,6 @@ impl Forwarder {
             }
             connection.opened.insert(shard);
             told.push(ToLeader::Opened(*consumer));
-            if connection.accept != Accept::default() {
-                told.push(ToLeader::Accepts(*consumer, connection.accept));
-            }
             // The leader counts a copy as in flight until it hears what has become of it, and an id
             // once at a time.
             for (id, delivered, message) in unsaid {

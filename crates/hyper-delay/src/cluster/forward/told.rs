@@ -6,15 +6,16 @@ use race_wheel::Tick;
 
 use super::{
     Forwarder,
-    deliveries::{Delivered, Held},
+    deliveries::Delivered,
     session::{Pending, What},
     untold::Fate,
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
+    wishes::WishId,
 };
 use crate::{
     authority::Authority,
     cluster::{ShardId, log::NodeName},
-    protocol::{Reason, Refusal, Reply},
+    protocol::{Code, Reason, Refusal, Reply},
     scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
 
@@ -71,27 +72,45 @@ impl Forwarder {
         let Some(pending) = self.session(shard).pending.remove(&number) else {
             return;
         };
-        let connection = self.connections.get_mut(&pending.consumer);
+        let consumer = pending.consumer;
+        let connection = self.connections.get_mut(&consumer);
         match (&pending.what, &mut reply, connection) {
             (
-                What::Register { mode, .. },
+                What::Register { mode, wish, .. },
                 Reply::Registered { route, credit },
                 Some(connection),
             ) => {
-                *credit = connection.lending.credit();
-                self.registered(pending.consumer, shard, route, *mode);
+                connection.is_registered(*wish, true);
+                *credit = connection.credit();
+                self.registered(consumer, shard, route, *mode);
+                self.balance(consumer);
             }
-            (What::Register { is_new: true, .. }, Reply::Error(_), Some(_)) => {
-                if let Some(route) = pending.route.clone() {
-                    self.leave(pending.consumer, &route);
-                }
+            (What::Register { is_new, wish, .. }, Reply::Error(_), Some(_)) => {
+                self.not_registered(&pending, *is_new, *wish);
+            }
+            (What::ScheduleOnOwn, reply, Some(_)) => {
+                let was_refused =
+                    matches!(reply, Reply::Error(refusal) if refusal.code != Code::Unavailable);
+                self.scheduled_on_own(consumer, was_refused);
             }
             (_, Reply::Unregistered { route, .. }, Some(_)) => {
-                self.leave(pending.consumer, route);
+                self.leave(consumer, route);
             }
             _ => {}
         }
         self.reply(pending, reply);
+    }
+
+    /// A registration has failed: what was noted for it is taken back.
+    pub(super) fn not_registered(&mut self, pending: &Pending, is_new: bool, wish: Option<WishId>) {
+        let consumer = pending.consumer;
+        if let Some(connection) = self.connections.get_mut(&consumer) {
+            connection.is_registered(wish, false);
+        }
+        if let Some(route) = pending.route.as_ref().filter(|_| is_new) {
+            self.leave(consumer, route);
+        }
+        self.balance(consumer);
     }
 
     /// The delivery that a client has touched ends then, on the clock of its leader. The wall clocks
@@ -144,21 +163,17 @@ impl Forwarder {
             let void = delivered.was_void(consumer, id.clone());
             return self.send_to(consumer, (id, delivered), void);
         }
-        let held = Held {
-            delivered,
-            accept: copy.accept,
-        };
         let credit = usize::from(connection.lending.credit());
         if connection.deliveries.len() > 2 * credit + 64 {
             connection.deliveries.prune(now);
         }
-        if let Some(held) = connection.deliveries.add(id, held, now) {
-            self.push(consumer, id, held);
+        if let Some(delivered) = connection.deliveries.add(id, delivered, now) {
+            self.push(consumer, id, delivered);
         }
     }
 
     /// Passes a delivery to the connection.
-    fn push(&mut self, consumer: ConsumerId, id: &Arc<str>, held: Held) {
+    fn push(&mut self, consumer: ConsumerId, id: &Arc<str>, delivered: Delivered) {
         let Delivered {
             seq,
             route,
@@ -166,14 +181,17 @@ impl Forwarder {
             until,
             authority,
             ..
-        } = held.delivered;
+        } = delivered;
+        let Some(connection) = self.connections.get(&consumer) else {
+            return;
+        };
         let message = Message::Deliver {
             seq,
             route,
             id: id.clone(),
             attempt,
             until,
-            accept: held.accept,
+            accept: connection.accept(),
             authority: Some(authority),
         };
         self.effects.messages.push((consumer, message));
@@ -182,9 +200,9 @@ impl Forwarder {
     /// An id is free on a connection: the next delivery of it is sent.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
         if let Some(connection) = self.connections.get_mut(&consumer)
-            && let Some(held) = connection.deliveries.release(id)
+            && let Some(delivered) = connection.deliveries.release(id)
         {
-            self.push(consumer, id, held);
+            self.push(consumer, id, delivered);
         }
     }
 

@@ -12,12 +12,15 @@ use crate::{
     access::{self, Grant},
     cluster::log::NodeName,
     ledger::{Actor, Subject},
-    protocol::{Accept, Future, Mode, Named, Reply, Request},
+    protocol::{Future, Mode, Named, Reply, Request},
     scheduler::{Adopted, ConsumerId, Counted, Credit, Listed},
 };
 
 /// The number of a request within a session, from 1.
 pub(crate) type Number = u32;
+
+/// The number of each request whose answer nobody waits for.
+pub(super) const NO_ANSWER: Number = Number::MAX;
 
 /// From a serving node to the leader of a shard. Connections have the numbers of the serving node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,8 +58,6 @@ pub(crate) enum ToLeader {
     },
     /// A connection takes part.
     Opened(ConsumerId),
-    /// The compressions that a connection accepts.
-    Accepts(ConsumerId, Accept),
     /// A registration that an earlier leadership has acknowledged, or of the connection's own
     /// route.
     Bound(ConsumerId, Arc<str>, Mode),
@@ -261,8 +262,6 @@ pub(crate) struct Copy {
     /// The end of the round on the clock of the leader.
     #[serde(with = "tick")]
     pub(crate) until: Tick,
-    /// The compressions that the consumer accepts.
-    pub(crate) accept: Accept,
     /// The place of the journal up to which a replica must be to have the content.
     pub(crate) after: u64,
 }

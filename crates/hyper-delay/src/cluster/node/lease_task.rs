@@ -75,7 +75,7 @@ async fn keep_alive(
             tracing::warn!(%error, "etcd does not answer: the lease of this node is at risk");
         }
         has_failed = answer.is_err();
-        if rival.shows(&answer) {
+        if rival.shows(&answer, |beat| lease.is_own(beat)) {
             tracing::warn!(
                 "another process has the name of this node, and keeps its lease: this one waits"
             );
@@ -97,17 +97,20 @@ struct Rival {
     beat: Option<Beat>,
     /// It keeps the lease.
     is_there: bool,
-    is_known: bool,
 }
 
 impl Rival {
-    /// Returns whether an answer shows for the first time that there is one: a heartbeat in the way
-    /// goes on. That of a process that has ended does not.
-    fn shows(&mut self, answer: &Result<Answer, Unanswered>) -> bool {
+    /// Returns whether an answer shows that there is one, and none was known: a heartbeat in the way
+    /// that this process has not sent goes on. That of a process that has ended does not.
+    fn shows(
+        &mut self,
+        answer: &Result<Answer, Unanswered>,
+        is_own: impl FnOnce(Beat) -> bool,
+    ) -> bool {
         let beat = match answer {
-            Ok(Answer::Announced(Announced::Not(Some(beat)))) => beat,
+            Ok(Answer::Announced(Announced::Not(Some(beat)))) if !is_own(*beat) => beat,
             Ok(Answer::Announced(_)) => {
-                self.is_there = false;
+                *self = Self::default();
                 return false;
             }
             _ => return false,
@@ -117,8 +120,7 @@ impl Rival {
         if !before.is_some_and(goes_on) {
             return false;
         }
-        self.is_there = true;
-        !std::mem::replace(&mut self.is_known, true)
+        !std::mem::replace(&mut self.is_there, true)
     }
 }
 
@@ -241,26 +243,56 @@ mod tests {
         assert!(!terms.has_rival());
     }
 
+    fn found(lease: u64, revision: u64) -> Result<Answer, Unanswered> {
+        Ok(Answer::Announced(Announced::Not(Some(Beat {
+            lease: LeaseId(lease),
+            revision,
+            ttl: LEASE,
+        }))))
+    }
+
     #[test]
-    fn a_heartbeat_that_goes_on_shows_another_process_once() {
-        let beat = |lease, revision| {
-            Ok(Answer::Announced(Announced::Not(Some(Beat {
-                lease: LeaseId(lease),
-                revision,
-                ttl: LEASE,
-            }))))
+    fn a_heartbeat_that_goes_on_shows_another_process_once_until_it_is_gone() {
+        let mut rival = Rival::default();
+        let lost = || Err(Unanswered("no answer".into()));
+        let gone = || Ok(Answer::Announced(Announced::Not(None)));
+        // What comes, and whether it shows one, and one is there.
+        for (answer, expected) in [
+            (found(5, 10), (false, false)),
+            (found(5, 10), (false, false)),
+            (found(6, 11), (false, false)),
+            (lost(), (false, false)),
+            (found(6, 12), (true, true)),
+            (found(6, 13), (false, true)),
+            (lost(), (false, true)),
+            (gone(), (false, false)),
+            (found(6, 14), (false, false)),
+            (found(6, 15), (true, true)),
+        ] {
+            let shows = rival.shows(&answer, |_| false);
+            assert_eq!((shows, rival.is_there), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn heartbeats_of_this_process_show_no_other_one() {
+        let (now, mut connection) = (Clock::new().now(), Calls::default());
+        let mut lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), now);
+        let (_, request) = lease
+            .request(|| connection.next(), now)
+            .expect("it is time");
+        let Request::Announce { lease: own, .. } = request else {
+            panic!("{request:?}");
         };
         let mut rival = Rival::default();
-        let answers = [
-            (beat(5, 10), false),
-            (beat(5, 10), false),
-            (beat(6, 11), false),
-            (Err(Unanswered("no answer".into())), false),
-            (beat(6, 12), true),
-            (beat(6, 13), false),
-        ];
-        for (answer, shows) in answers {
-            assert_eq!(rival.shows(&answer), shows, "{answer:?}");
+        // A sign of life whose answer was lost is carried out between the two.
+        for revision in [10, 11] {
+            let shows = rival.shows(&found(own.0, revision), |beat| lease.is_own(beat));
+            assert!(!shows && !rival.is_there);
+        }
+        for (revision, expected) in [(12, false), (13, true)] {
+            let shows = rival.shows(&found(own.0 + 1, revision), |beat| lease.is_own(beat));
+            assert_eq!((shows, rival.is_there), (expected, expected));
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender},
     },
+    thread,
     time::Duration,
 };
 
@@ -27,7 +28,7 @@ use crate::{
     },
     progress::{Progress, Pulse},
     scheduler::{InMemory, Next},
-    store::{Embedded, replicas::NodeDirectory},
+    store::{Embedded, StoreError, replicas::NodeDirectory},
 };
 
 /// How the names of the threads begin.
@@ -43,6 +44,8 @@ pub(super) enum Mail {
     Event(Event),
     /// The snapshot of an attempt has become this store.
     Fetched(u64, Box<Embedded>),
+    /// The tables of a store that has failed in the background were read: they are damaged, or not.
+    Examined(Option<StoreError>),
     /// Asks what the shard has in memory.
     InMemory(oneshot::Sender<InMemory>),
     /// A term has begun.
@@ -92,10 +95,20 @@ pub(super) struct State {
     /// The entry of which the front was told last.
     told: Option<u64>,
     has_told_stop: bool,
+    examining: Examining,
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
     fetching: Fetching,
     setting: Setting,
+}
+
+/// Whether the tables of a store that has failed in the background were read.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Examining {
+    #[default]
+    NotBegun,
+    UnderWay,
+    Done,
 }
 
 impl<L: Log, F: Front> Worker<L, F> {
@@ -130,6 +143,10 @@ impl<L: Log, F: Front> Worker<L, F> {
                         self.shard.handle(event, now, term);
                     }
                     Mail::Fetched(attempt, store) => self.state.fetching.fetched(attempt, *store),
+                    Mail::Examined(damage) => {
+                        self.state.examining = Examining::Done;
+                        self.shard.examined(damage);
+                    }
                     Mail::Look => {}
                     Mail::InMemory(answer) => {
                         let _ = answer.send(self.shard.in_memory(now));
@@ -281,6 +298,7 @@ impl<L: Log, F: Front> Worker<L, F> {
             "the shard goes on with a snapshot of another node"
         );
         self.state.has_told_stop = false;
+        self.state.examining = Examining::NotBegun;
         // A lower place is told before the replica is used, and a higher one after it.
         if self.state.told > Some(applied) {
             self.tell_applied();
@@ -302,11 +320,19 @@ impl<L: Log, F: Front> Worker<L, F> {
         let Some(why) = self.shard.stopped() else {
             return;
         };
+        let reason = why.reason();
+        if why.is_of_background() && self.state.examining != Examining::Done {
+            if self.state.examining == Examining::NotBegun {
+                self.state.examining = Examining::UnderWay;
+                self.handle.stopped(reason.as_str().into());
+                self.examine();
+            }
+            return;
+        }
         if std::mem::replace(&mut self.state.has_told_stop, true) {
             return;
         }
         let shard = self.id.0;
-        let reason = why.reason();
         match why.waits_for_snapshot() {
             true => tracing::warn!(
                 shard,
@@ -326,6 +352,22 @@ impl<L: Log, F: Front> Worker<L, F> {
         self.tell(Told::Stopped);
     }
 
+    /// Reads the tables of the store, on a thread of its own: it may be long.
+    fn examine(&self) {
+        let (store, own) = (self.handle.store(), self.own.clone());
+        let directory = self.common.directory.clone();
+        let examiner = thread::Builder::new().name("examiner".to_owned());
+        let begun = examiner.spawn(move || {
+            let damage = store.damage();
+            drop(store);
+            drop(directory);
+            let _ = own.send(Mail::Examined(damage));
+        });
+        if begun.is_err() {
+            let _ = self.own.send(Mail::Examined(None));
+        }
+    }
+
     fn tell_if_handed_over(&mut self) {
         if self.shard.is_out()
             && let Some(told) = self.state.handed_over.take()
@@ -343,6 +385,7 @@ impl<L: Log, F: Front> Worker<L, F> {
                 Ok(Mail::End) | Err(_) => return,
                 Ok(
                     Mail::Fetched(..)
+                    | Mail::Examined(_)
                     | Mail::Look
                     | Mail::InMemory(_)
                     | Mail::HandOver(_)

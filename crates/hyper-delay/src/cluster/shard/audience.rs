@@ -222,7 +222,6 @@ impl<S: Store> Shard<S> {
                 None
             }
             ToLeader::Opened(there) => Some(Input::Opened(audience.open(peer, there))),
-            ToLeader::Accepts(there, accept) => of(there).map(|it| Input::Accepts(it, accept)),
             ToLeader::Bound(there, route, mode) => {
                 of(there).map(|it| Input::Bound(it, route, mode))
             }
@@ -357,7 +356,6 @@ impl<S: Store> Shard<S> {
                     id,
                     attempt,
                     until,
-                    accept,
                     ..
                 } => {
                     audience.copies += 1;
@@ -374,7 +372,6 @@ impl<S: Store> Shard<S> {
                             attempt,
                         },
                         until,
-                        accept,
                         after,
                     }))
                 }

@@ -19,7 +19,7 @@ use crate::{
         replica::{NotApplied, Replica},
     },
     scheduler::Next,
-    store::Store,
+    store::{Store, StoreError},
 };
 
 /// A snapshot that a shard waits for.
@@ -83,11 +83,18 @@ impl Stopped {
 
     /// Returns whether the contents of the store are the reason.
     pub(crate) fn is_damage(&self) -> bool {
+        self.of_store().is_some_and(StoreError::is_of_contents)
+    }
+
+    /// Returns whether a write in the background is the reason. It can have met damage.
+    pub(crate) fn is_of_background(&self) -> bool {
+        self.of_store().is_some_and(StoreError::is_of_background)
+    }
+
+    const fn of_store(&self) -> Option<&StoreError> {
         match self {
-            Self::Store(error) | Self::NotApplied(NotApplied::Store(error)) => {
-                error.is_of_contents()
-            }
-            _ => false,
+            Self::Store(error) | Self::NotApplied(NotApplied::Store(error)) => Some(error),
+            _ => None,
         }
     }
 }

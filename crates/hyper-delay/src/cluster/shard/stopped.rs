@@ -4,7 +4,7 @@ use super::{Event, Shard, Stopped};
 use crate::{
     clock::Now,
     cluster::{forward::wire::ToLeader, log::Answer},
-    store::Store,
+    store::{Store, StoreError},
 };
 
 impl<S: Store> Shard<S> {
@@ -15,11 +15,30 @@ impl<S: Store> Shard<S> {
         if self.stopped.is_some() {
             return;
         }
-        match why.waits_for_snapshot() {
-            true => self.waits(&why),
-            false => self.election.never_again(),
+        if why.waits_for_snapshot() {
+            self.waits(&why);
+        } else if why.is_of_background() {
+            // Until it is known why.
+            self.election.has_store(false);
+        } else {
+            self.election.never_again();
         }
         self.stopped = Some(why);
+    }
+
+    /// The files of a store were read in which a write in the background has failed. If they are
+    /// damaged, the shard goes on with a snapshot of another node.
+    pub(crate) fn examined(&mut self, damage: Option<StoreError>) {
+        let was_asked = self.stopped.as_ref().is_some_and(Stopped::is_of_background);
+        match damage.filter(|_| was_asked) {
+            Some(damage) => {
+                let why = Stopped::Store(damage);
+                self.waits(&why);
+                self.stopped = Some(why);
+            }
+            None if was_asked => self.election.never_again(),
+            None => {}
+        }
     }
 
     /// A shard that has stopped only lets another node lead, and may wait for a snapshot.

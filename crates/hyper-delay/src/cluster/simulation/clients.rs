@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     cluster::{ShardId, forward::Event, shard_of},
-    protocol::{Compression, Headers, Line, Mode, Request, Schedule, Terms},
+    protocol::{Accept, Compression, Headers, Line, Mode, Request, Schedule, Terms},
     record,
     scheduler::{Ask, ConsumerId, Input},
     store::{ReadStore as _, Space, fake::Fake},
@@ -32,6 +32,8 @@ pub(super) struct Clients {
     producer_consumes: bool,
     /// The percentage of registrations that are exclusive.
     exclusive: u8,
+    /// The compressions that registrations name. `None`: they name none.
+    pub(super) accept: Option<Accept>,
     /// The percentage of deliveries that are given back or not answered.
     pub(super) lazy: u8,
     pub(super) clients: Vec<Client>,
@@ -47,6 +49,8 @@ pub(super) struct Client {
     /// Its connection and the process that it is to.
     pub(super) connection: Option<(ConsumerId, Life)>,
     pub(super) credit: Option<u16>,
+    /// The last connection on which a registration has succeeded.
+    pub(super) registered: Option<ConsumerId>,
     /// What it has and has not answered, by id.
     pub(super) in_flight: BTreeMap<Arc<str>, InFlight>,
 }
@@ -86,6 +90,9 @@ impl Clients {
                 && fastrand::Rng::with_seed(seed ^ 0x6964_7300).u8(0..4) == 0,
             producer_consumes: random.bool(),
             exclusive: *random.choice(&[0, 0, 20]).expect("there are some"),
+            accept: fastrand::Rng::with_seed(seed ^ 0x6163_6300)
+                .bool()
+                .then(|| Accept::only(&[])),
             lazy: random.u8(0..40),
             clients,
             last: 0,
@@ -243,7 +250,7 @@ impl World {
                     true => Mode::Exclusive,
                     false => Mode::Shared,
                 },
-                accept: None,
+                accept: clients.accept,
             },
         };
         self.after(0, Happening::Forwarder(life, asked(consumer, request)));

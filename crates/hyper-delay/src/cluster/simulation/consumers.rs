@@ -67,6 +67,10 @@ impl World {
                         self.registers_again(client, consumer, &route, pause);
                         return;
                     }
+                    Reply::Registered { .. } => {
+                        self.clients.clients[client].registered = Some(consumer);
+                        return;
+                    }
                     _ => return,
                 };
                 let known = self.facts.tasks.get_mut(&task).expect("it was scheduled");
@@ -80,8 +84,14 @@ impl World {
                 id,
                 attempt,
                 until,
+                accept,
                 ..
             } => {
+                let has_registered = self.clients.clients[client].registered == Some(consumer);
+                let accepted = self.clients.accept.filter(|_| has_registered);
+                if accept != accepted.unwrap_or_default() {
+                    self.check(Err(format!("{id} is delivered for a client of {accept:?}")));
+                }
                 let wall = START + at / MILLI + 200;
                 let task = TaskName {
                     route: route.clone(),

@@ -279,7 +279,9 @@ fn hedges_are_delays_by_route_or_prefix() {
 fn an_unknown_field_is_named() {
     let text = error(r#"{"tick":1}"#);
     assert!(
-        text.starts_with("f: tick is no field: give data_dir, bind_addr, "),
+        text.starts_with(
+            "f: tick is no field: did you mean tick_ms? Else give data_dir, bind_addr, "
+        ),
         "{text}"
     );
 }

@@ -119,6 +119,35 @@ fn parked_tasks_are_overdue_unless_they_are_in_memory() {
 }
 
 #[test]
+fn paused_routes_are_not_overdue() {
+    let parked = [("a", "1", 20_000), ("b", "1", 50_000)];
+    let store = store([order("a", "2", 10_000)], &parked);
+    let ready = |at| RouteInMemory {
+        oldest_ready: Some(at),
+        ..RouteInMemory::default()
+    };
+    let gauges = |paused: &[&str]| {
+        let mut memory = memory();
+        memory.overdue = Some((Position::start_of(0), Position::start_of(NOW)));
+        memory.routes.insert("c".into(), ready(5_000));
+        memory.routes.insert("d".into(), ready(60_000));
+        memory.paused = paused.iter().map(|route| Arc::from(*route)).collect();
+        let gauges = read(&store, &memory).unwrap();
+        let rows: Vec<_> = gauges
+            .routes
+            .iter()
+            .map(|(_, row)| row.oldest_overdue)
+            .collect();
+        (gauges.oldest_overdue, gauges.oldest_paused, rows)
+    };
+    assert_eq!(gauges(&[]), (95_000, 0, vec![90_000, 50_000]));
+    assert_eq!(gauges(&["c"]), (90_000, 95_000, vec![90_000, 50_000]));
+    assert_eq!(gauges(&["a", "c"]), (50_000, 95_000, vec![0, 50_000]));
+    assert_eq!(gauges(&["a"]), (95_000, 90_000, vec![0, 50_000]));
+    assert_eq!(gauges(&["a", "b", "c", "d"]), (0, 95_000, vec![0, 0]));
+}
+
+#[test]
 fn tasks_beyond_what_was_read_are_counted_on_disk_or_in_memory() {
     let orders = (0..BEYOND + 10).map(|id| order("a", &id.to_string(), NOW + 50_000));
     let store = store(orders, &[]);

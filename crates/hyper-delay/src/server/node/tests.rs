@@ -1,6 +1,7 @@
 //! Nodes with clients, links and stores, on a log in memory.
 
 mod addresses;
+mod expiry;
 mod stalled;
 
 use std::{

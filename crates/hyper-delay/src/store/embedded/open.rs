@@ -21,6 +21,7 @@ use crate::{
         Batch, Marker, Space, StoreError,
         aside::Aside,
         commits::{self, CommitFile, Commits, Found},
+        damaged,
         data_directory::{DataDirectory, RESTORING, SHARDS, sync},
         disk::Disk,
         inspect::{Cure, Cut, Inspection, Loss},
@@ -93,7 +94,7 @@ pub(super) fn open(directory: &Path, options: OpenOptions) -> Result<Embedded, S
         budget,
         progress: Mutex::new(progress),
         disk,
-        _data: data,
+        data,
     })
 }
 
@@ -118,6 +119,10 @@ impl Opening<'_> {
             return Err(error.in_folder(self.directory));
         }
         let has_store = self.io(self.data.has_store())?;
+        let damaged = self.io(damaged::noted(self.directory, &self.data.store()))?;
+        if !damaged.is_empty() {
+            return Err(StoreError::of_files("open", &damaged));
+        }
         if !has_store && record == Found::Missing {
             let (database, spaces) = self.create()?;
             return self.begin(database, spaces, Commits::default());
@@ -346,6 +351,14 @@ fn unusable(directory: &Path, error: &fjall::Error) -> StoreError {
             "data_dir {directory}: another process uses it; stop that process or set another \
              data_dir"
         ),
+        fjall::Error::Io(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            format!("data_dir {directory} is a file, or is below one: set another data_dir")
+        }
         fjall::Error::Io(error) => format!(
             "data_dir {directory} cannot be used: {error}; set another data_dir, or give the user \
              of the server access to this one"

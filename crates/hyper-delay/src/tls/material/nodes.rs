@@ -12,7 +12,13 @@ impl Material<'_> {
         let copied = |bytes: &io::Result<Vec<u8>>| bytes.as_deref().map(<[u8]>::to_vec).ok();
         let (cert, key) = (copied(&self.cert), copied(&self.key));
         let ca = self.client_ca.as_ref().and_then(copied);
-        let mut server = ServerConfig::clone(&*self.server()?.config);
+        let accepting = self.server()?;
+        if accepting.validity.is_some_and(Validity::is_authority) {
+            let why = "whose first certificate is that of an authority (CA:TRUE), which other nodes \
+                       refuse: give one with CA:FALSE that `ca` has signed";
+            return Err(unusable(fields.cert, &files.cert, why));
+        }
+        let mut server = ServerConfig::clone(&accepting.config);
         server.alpn_protocols = vec![LINK.to_vec()];
         // All of them were read and used.
         let parts = cert.zip(key).zip(ca.zip(files.client_ca.as_deref()));

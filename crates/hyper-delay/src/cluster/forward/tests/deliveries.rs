@@ -254,11 +254,8 @@ fn a_named_answer_takes_the_delivery_it_names() {
         until_there: Tick::new(5),
         authority,
     };
-    let held = crate::cluster::forward::deliveries::Held {
-        delivered,
-        accept: Accept::default(),
-    };
-    assert!(deliveries.add(&"x".into(), held, Tick::ZERO).is_some());
+    let added = deliveries.add(&"x".into(), delivered, Tick::ZERO);
+    assert!(added.is_some());
     assert!(deliveries.answered(&named("x", Some(1))).is_none());
     deliveries.prune(Tick::new(5));
     assert_eq!(deliveries.len(), 0);
@@ -270,9 +267,12 @@ fn a_named_answer_takes_the_delivery_it_names() {
 fn late_acks_of_as_many_deliveries_as_the_highest_credit_count() {
     let mut world = World::new(1);
     world.up(0, "b", 7);
-    for credit in [5_000, 1] {
+    for (number, credit) in [(1, 5_000), (2, 1)] {
         let register = format!(r#"{{"kind":"register","route_key":"r","credit":{credit}}}"#);
         world.asks(&register);
+        let (route, credit) = ("r".into(), 0);
+        let told = Told::Reply(number, Reply::Registered { route, credit });
+        world.told(0, "b", ToServing::Told(CLIENT, told));
     }
     for seq in 0..5_000 {
         world.delivers(0, ("r", &format!("task-{seq}"), seq), 0);

@@ -169,7 +169,6 @@ impl World {
                 attempt,
             },
             until: Tick::new(77 + 30_000 * MILLI),
-            accept: Accept::default(),
             after,
         };
         let told = Told::Deliver(Box::new(copy));

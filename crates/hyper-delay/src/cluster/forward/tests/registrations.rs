@@ -202,3 +202,147 @@ fn a_leader_hears_of_own_routes_also_from_a_node_without_the_contents() {
     });
     assert_eq!(told.collect::<Vec<_>>(), ["closing", "own"], "{sent:?}");
 }
+
+/// The number of the request that the leader was asked last.
+fn asked(world: &mut World) -> u32 {
+    let sent = world.sent().into_iter().rev();
+    let mut numbers = sent.filter_map(|message| match message {
+        ToLeader::Asked(_, number, _) => Some(number),
+        _ => None,
+    });
+    numbers.next().expect("the leader was asked")
+}
+
+fn replies(world: &mut World, number: u32, reply: Reply) {
+    let told = Told::Reply(number, reply);
+    world.told(0, "b", ToServing::Told(CLIENT, told));
+}
+
+fn refusal(code: Code) -> Reply {
+    Reply::Error(Refusal::new(code, String::new()))
+}
+
+fn registered_with(route: &str) -> Reply {
+    let route = route.into();
+    Reply::Registered { route, credit: 0 }
+}
+
+/// The credit in the reply to a registration.
+fn credit_of_reply(world: &mut World) -> u16 {
+    let messages = world.effects().messages.into_iter();
+    let mut credits = messages.filter_map(|(_, message)| match message {
+        Message::Reply {
+            reply: Reply::Registered { credit, .. },
+            ..
+        } => Some(credit),
+        _ => None,
+    });
+    credits.next().expect("there is a reply")
+}
+
+#[test]
+fn a_registration_that_fails_changes_neither_credit_nor_compressions() {
+    let register = |fields: &str| format!(r#"{{"kind":"register","route_key":"r",{fields}}}"#);
+    for failure in [Code::Unavailable, Code::TooManyRoutes] {
+        let mut world = World::new(1);
+        world.up(0, "b", 7);
+        world.asks(&register(r#""credit":3,"accept":["none"]"#));
+        let number = asked(&mut world);
+        replies(&mut world, number, refusal(failure));
+        world.effects();
+        world.asks(r#"{"kind":"register","route_key":"r"}"#);
+        let number = asked(&mut world);
+        replies(&mut world, number, registered_with("r"));
+        assert_eq!(credit_of_reply(&mut world), 10, "{failure:?}");
+        assert_eq!(accepted(&mut world, "x", 1), Accept::default());
+    }
+    // Without a leader, too.
+    let mut world = World::new(1);
+    world.asks(&register(r#""credit":3"#));
+    world.now = 3_000;
+    assert_eq!(world.replies(), ["unavailable"]);
+    world.asks(r#"{"kind":"register","route_key":"r"}"#);
+    world.up(0, "b", 7);
+    let number = asked(&mut world);
+    replies(&mut world, number, registered_with("r"));
+    assert_eq!(credit_of_reply(&mut world), 10);
+}
+
+/// Lets a task be delivered. Returns what the connection accepts of it.
+fn accepted(world: &mut World, id: &str, seq: u64) -> Accept {
+    world.delivers(0, ("r", id, seq), 0);
+    let messages = world.effects().messages.into_iter();
+    let mut accepted = messages.filter_map(|(_, message)| match message {
+        Message::Deliver { accept, .. } => Some(accept),
+        _ => None,
+    });
+    accepted.next().expect("it is delivered")
+}
+
+#[test]
+fn compressions_count_from_the_reply_on_whatever_the_leader_knew() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    world.asks(REGISTER);
+    registered(&mut world, 1);
+    world.effects();
+    world.asks(r#"{"kind":"register","route_key":"r","accept":["none"]}"#);
+    let number = asked(&mut world);
+    assert_eq!(accepted(&mut world, "before", 1), Accept::default());
+    // This one waits for its turn beyond the reply.
+    world.delivers(0, ("other", "before", 2), 0);
+    replies(&mut world, number, registered_with("r"));
+    world.effects();
+    let none = accepted(&mut world, "after", 3);
+    assert_ne!(none, Accept::default());
+    world.asks(r#"{"kind":"ack","route_key":"r","id":"before"}"#);
+    let messages = world.effects().messages.into_iter();
+    let held = messages.filter_map(|(_, message)| match message {
+        Message::Deliver { accept, .. } => Some(accept),
+        _ => None,
+    });
+    assert_eq!(held.collect::<Vec<_>>(), [none]);
+}
+
+#[test]
+fn a_refused_schedule_does_not_register_the_own_route() {
+    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
+    let scheduled = || Reply::Pong;
+    // What becomes of the schedules, in the order of their replies, and whether the route stays.
+    let refused = || refusal(Code::BadField);
+    let cases: [(Vec<Reply>, bool); 6] = [
+        (vec![refused()], false),
+        (vec![refusal(Code::Unavailable)], true),
+        (vec![scheduled()], true),
+        (vec![refused(), scheduled()], true),
+        (vec![scheduled(), refused()], true),
+        (vec![refused(), refused()], false),
+    ];
+    for (answers, stays) in cases {
+        let mut world = World::new(1);
+        world.up(0, "b", 7);
+        world.effects();
+        let numbers: Vec<u32> = answers
+            .iter()
+            .map(|_| {
+                world.asks(schedule);
+                asked(&mut world)
+            })
+            .collect();
+        let what = format!("{answers:?}");
+        for (number, answer) in numbers.into_iter().zip(answers) {
+            replies(&mut world, number, answer);
+        }
+        assert_eq!(!world.forwarder.is_idle(CLIENT), stays, "{what}");
+        let sent = world.sent();
+        let unregisters = sent.iter().any(|it| {
+            matches!(it, ToLeader::Asked(_, _, asked)
+                if matches!(&**asked, Asked::Request(Request::Unregister { .. }, _)))
+        });
+        assert_eq!(unregisters, !stays, "{what}: {sent:?}");
+        // What the leader says to that is no news of the client.
+        let gone = unregistered(crate::protocol::Reason::Asked);
+        replies(&mut world, wire::NO_ANSWER, gone);
+        assert_eq!(world.replies(), [""; 0], "{what}");
+    }
+}

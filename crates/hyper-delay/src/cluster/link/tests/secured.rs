@@ -110,6 +110,17 @@ async fn a_plain_node_is_not_linked_to_one_with_tls() {
 }
 
 #[test]
+fn an_authority_is_no_node() {
+    let (ours, directory) = (authority(), TempDir::new().unwrap());
+    let files = files(directory.path(), "a", &ours, &ours);
+    fs::write(&files.cert, ours.pem()).unwrap();
+    fs::write(&files.key, ours.key().serialize_pem()).unwrap();
+    let error = LinkTls::load(&files).unwrap_err().to_string();
+    assert!(error.starts_with("cluster.tls.cert is "), "{error}");
+    assert!(error.contains("CA:TRUE"), "{error}");
+}
+
+#[test]
 fn files_that_cannot_be_used_are_named() {
     let (ours, directory) = (authority(), TempDir::new().unwrap());
     let files = files(directory.path(), "a", &ours, &ours);

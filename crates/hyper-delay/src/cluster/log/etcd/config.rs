@@ -87,7 +87,7 @@ impl EtcdConfig {
     /// # Errors
     ///
     /// If the configuration cannot be used.
-    pub(super) fn connections(&self) -> Result<Vec<(String, Options)>, EtcdConfigError> {
+    pub(crate) fn connections(&self) -> Result<Vec<(String, Options)>, EtcdConfigError> {
         if self.endpoints.is_empty() {
             return Err(EtcdConfigError::NoEndpoint);
         }

@@ -19,9 +19,44 @@ use tokio::{sync::SetOnce, time::timeout};
 pub(super) struct Endpoint {
     url: Arc<str>,
     options: Options,
-    /// A connection that takes longer than this is made anew.
-    patience: Duration,
+    patience: Arc<Patience>,
     present: Mutex<Option<Arc<Connection>>>,
+}
+
+/// How long a connection may take before it is made anew: twice as long as the one before that was
+/// too late, since etcd may check passwords slowly, until one is made.
+#[derive(Debug)]
+struct Patience {
+    least: Duration,
+    now: Mutex<Duration>,
+}
+
+impl Patience {
+    /// It grows up to this, and is never without an end: a member can hang.
+    const MOST: Duration = Duration::from_secs(30);
+
+    const fn new(least: Duration) -> Self {
+        let now = Mutex::new(least);
+        Self { least, now }
+    }
+
+    fn now(&self) -> Duration {
+        *self.lock()
+    }
+
+    /// A connection took longer than `waited`.
+    fn grow(&self, waited: Duration) {
+        *self.lock() = (2 * waited).min(Self::MOST).max(self.least);
+    }
+
+    /// A connection was made.
+    fn reset(&self) {
+        *self.lock() = self.least;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Duration> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A connection, which may still be made.
@@ -52,12 +87,12 @@ pub(super) struct Call {
 
 impl Endpoint {
     /// Creates one that is not connected yet. A connection that takes longer than `patience` is
-    /// made anew.
+    /// made anew, and gets more time up to 30 s.
     pub(super) fn new(url: &str, options: Options, patience: Duration) -> Self {
         Self {
             url: url.into(),
             options,
-            patience,
+            patience: Arc::new(Patience::new(patience)),
             present: Mutex::default(),
         }
     }
@@ -98,12 +133,23 @@ impl Endpoint {
             signs: AtomicU64::new(0),
         });
         let made = connection.clone();
-        let (url, options, patience) = (self.url.clone(), self.options.clone(), self.patience);
+        let (url, options, patience) = (
+            self.url.clone(),
+            self.options.clone(),
+            self.patience.clone(),
+        );
         tokio::spawn(async move {
-            let connecting = timeout(patience, Client::connect(&url, options));
-            let client = match connecting.await {
-                Ok(client) => client.map_err(|error| NotConnected::Client(error.into())),
-                Err(_) => Err(NotConnected::Late(patience)),
+            let limit = patience.now();
+            let client = match timeout(limit, Client::connect(&url, options)).await {
+                Ok(Ok(client)) => {
+                    patience.reset();
+                    Ok(client)
+                }
+                Ok(Err(error)) => Err(NotConnected::Client(error.into())),
+                Err(_) => {
+                    patience.grow(limit);
+                    Err(NotConnected::Late(limit))
+                }
             };
             // Calls that have waited for the connection do not tell that it leads nowhere.
             made.show();
@@ -186,6 +232,35 @@ mod tests {
         assert!(!share(&next, &failed));
         endpoint.forget(&late);
         assert!(share(&next, &endpoint.call()));
+    }
+
+    #[test]
+    fn patience_grows_until_a_connection_is_made() {
+        let patience = Patience::new(Duration::from_secs(1));
+        for seconds in [1, 2, 4, 8, 16, 30, 30] {
+            let limit = patience.now();
+            assert_eq!(limit, Duration::from_secs(seconds));
+            patience.grow(limit);
+        }
+        patience.reset();
+        assert_eq!(patience.now(), Duration::from_secs(1));
+        // One that is longer from the start stays so.
+        let long = Patience::new(PATIENCE);
+        long.grow(PATIENCE);
+        assert_eq!(long.now(), PATIENCE);
+    }
+
+    /// A member that takes connections and answers nothing.
+    #[tokio::test]
+    async fn connection_that_is_late_gets_twice_the_time() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap());
+        let options = Options::new().user("name", "password");
+        let endpoint = Endpoint::new(&url, options, Duration::from_millis(1));
+        for limit in [1, 2, 4] {
+            let error = endpoint.call().client().await.unwrap_err();
+            assert_eq!(error.to_string(), format!("no connection in {limit}ms"));
+        }
     }
 
     #[tokio::test]

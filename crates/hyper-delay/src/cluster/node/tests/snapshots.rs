@@ -177,6 +177,41 @@ async fn a_damaged_replica_is_replaced_while_the_node_runs() {
     cluster.stop_all().await;
 }
 
+/// Nobody has asked for what is damaged: a rewrite of tables in the background meets it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_that_a_compaction_meets_is_replaced_while_the_node_runs() {
+    let mut cluster = Cluster::new();
+    cluster.start_all().await;
+    let shard = 1;
+    let mut number = shard;
+    for _ in 0..3 {
+        cluster.schedule(number).await;
+        number += SHARDS;
+    }
+    cluster.all_have_everything().await;
+    let damaged = (cluster.leader_of(shard).await + 1) % 3;
+    cluster.node(damaged).node.shards()[shard]
+        .store()
+        .flush_all();
+    let store = cluster.disk(damaged).join("shards/1/store");
+    assert!(damage_tables(&store.join("keyspaces")) > 0);
+    let begun = std::time::Instant::now();
+    while !cluster.node(damaged).has_replaced(shard) {
+        assert!(begun.elapsed() < testkit::PATIENCE, "it is not replaced");
+        cluster.schedule(number).await;
+        number += SHARDS;
+        // Once it has failed, it takes no more.
+        let _ = cluster.node(damaged).node.shards()[shard]
+            .store()
+            .seal_all();
+    }
+    cluster.schedule(number).await;
+    cluster.all_have_everything().await;
+    let node = cluster.node(damaged);
+    assert!((0..SHARDS).all(|other| other == shard || !node.has_replaced(other)));
+    cluster.stop_all().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_told_that_a_snapshot_has_less_before_it_is_used() {
     let mut cluster = Cluster::new();

@@ -181,7 +181,9 @@ fn bad_fields_are_errors_that_name_the_value_and_the_cure() {
         ),
         (
             json!({"etcd_user": {"name": "a", "password": "b"}}),
-            &["\"password\" in it is no field: give {\"name\": NAME, \"password_file\""],
+            &[
+                "\"password\" in it is no field: did you mean password_file? Else give {\"name\": NAME, \"password_file\"",
+            ],
         ),
         (
             json!({"etcd_user": {"name": "a"}}),

@@ -7,7 +7,7 @@ use race_wheel::Tick;
 
 use super::{ROUTES, nth_latest};
 use crate::{
-    protocol::{Accept, Mode},
+    protocol::Mode,
     scheduler::{
         Adopted, ConsumerId, Input,
         tests::{World, client::Client, world::Delivered},
@@ -25,7 +25,6 @@ pub(super) enum ClusterHappens {
         route: usize,
         exclusive: bool,
     },
-    Accepts(usize),
     Hold(bool),
     /// Another leader takes over; if it is planned, it is told what is in flight.
     TakeOver {
@@ -82,7 +81,6 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         3 => (consumer.clone(), route, prop::bool::weighted(0.2)).prop_map(
             |(consumer, route, exclusive)| ClusterHappens::Bind { consumer, route, exclusive }
         ),
-        1 => consumer.clone().prop_map(ClusterHappens::Accepts),
         1 => Just(ClusterHappens::Hold(true)),
         6 => Just(ClusterHappens::Hold(false)),
         2 => any::<bool>().prop_map(|planned| ClusterHappens::TakeOver { planned }),
@@ -160,11 +158,6 @@ pub(super) fn step(
                     false => Mode::Shared,
                 };
                 world.input(Input::Bound(consumer, ROUTES[route].into(), mode));
-            }
-        }
-        ClusterHappens::Accepts(consumer) => {
-            if let Some(consumer) = consumer_of(client, consumer) {
-                world.input(Input::Accepts(consumer, Accept::default()));
             }
         }
         ClusterHappens::Hold(is_holding) => world.input(Input::Holding(is_holding)),

@@ -36,6 +36,18 @@ fn directory_of_another_process_is_refused() {
 }
 
 #[test]
+fn file_as_directory_is_refused() {
+    let directory = in_memory();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for path in [&file, &file.join("below")] {
+        let error = Embedded::open(path).unwrap_err().to_string();
+        let wanted = format!("{} is a file, or is below one: set another", path.display());
+        assert!(error.contains(&wanted), "{error}");
+    }
+}
+
+#[test]
 fn value_of_a_newer_version_is_refused() {
     let directory = in_memory();
     let store = Embedded::open(directory.path()).unwrap();

@@ -2,6 +2,7 @@
 
 mod accept;
 mod clear;
+mod damaged;
 mod directory;
 mod loss;
 mod memtables;

@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (hello::FORMAT, hasher.digest()),
-        (1, 11_733_324_626_485_732_514)
+        (2, 15_548_209_267_362_541_823)
     );
 }

@@ -18,25 +18,36 @@ use std::{
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{
-    faults::{Fault, Faults},
-    trailer,
-};
+use super::{Fault, trailer};
 use crate::store::current::Current;
 
 /// A table that belongs to the newest version, or may belong to it.
 #[derive(Debug, Clone)]
-pub(super) struct TableFile {
-    pub(super) path: PathBuf,
+pub(crate) struct TableFile {
+    pub(crate) path: PathBuf,
     /// The checksum of the whole file, if it is known.
     checksum: Option<u128>,
     /// Added to the sequence numbers in the file.
-    pub(super) shift: u64,
+    #[cfg_attr(
+        not(any(feature = "cli", test)),
+        expect(dead_code, reason = "only tools read the rows of a table")
+    )]
+    pub(crate) shift: u64,
 }
 
 impl TableFile {
+    /// One that is in no version that can be read.
+    #[cfg(any(feature = "cli", test))]
+    pub(crate) const fn unlisted(path: PathBuf) -> Self {
+        Self {
+            path,
+            checksum: None,
+            shift: 0,
+        }
+    }
+
     /// Compares the file with the checksum in the version file.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
@@ -63,19 +74,12 @@ fn digest(path: &Path) -> io::Result<u128> {
     }
 }
 
-/// Lists the tables of a space's newest version or, if that is not readable, all tables in its
-/// folder.
-pub(super) fn tables(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
-    match newest(folder) {
-        Ok(tables) => tables,
-        Err(fault) => {
-            faults.add(fault);
-            every(folder, faults)
-        }
-    }
-}
-
-fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
+/// Lists the tables of the newest version of the space in a folder.
+///
+/// # Errors
+///
+/// If the version cannot be read.
+pub(crate) fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
     let current = folder.join("current");
     let read = |path: &Path| fs::read(path).map_err(|error| Fault::new(path, error.to_string()));
     let bytes = read(&current)?;
@@ -90,28 +94,6 @@ fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
     }
     let tables = section(&bytes, b"tables").and_then(|section| listed(section, folder));
     tables.ok_or_else(|| Fault::new(&path, "it is malformed"))
-}
-
-/// Lists all tables of a folder. They can contain rows that were removed in the newest version.
-fn every(folder: &Path, faults: &mut Faults) -> Vec<TableFile> {
-    let folder = folder.join("tables");
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) => {
-            faults.add(Fault::new(&folder, error.to_string()));
-            return Vec::new();
-        }
-    };
-    let mut tables: Vec<TableFile> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .map(|path| TableFile {
-            path,
-            checksum: None,
-            shift: 0,
-        })
-        .collect();
-    tables.sort_by(|one, other| one.path.cmp(&other.path));
-    tables
 }
 
 fn section<'a>(bytes: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {

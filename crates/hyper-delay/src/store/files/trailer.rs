@@ -4,10 +4,10 @@
 //! trailer = "SFA!", 1, 0, checksum of the contents: u128, contents at: u64, their length: u64
 //! ```
 
-pub(super) const LENGTH: usize = 38;
+pub(crate) const LENGTH: usize = 38;
 
 /// Returns where the table of contents begins.
-pub(super) fn contents(trailer: &[u8; LENGTH]) -> Option<u64> {
+pub(crate) fn contents(trailer: &[u8; LENGTH]) -> Option<u64> {
     let fields = trailer.strip_prefix(b"SFA!\x01\x00")?;
     let (at, _) = fields.get(16..)?.split_first_chunk()?;
     Some(u64::from_le_bytes(*at))
