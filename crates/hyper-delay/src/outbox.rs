@@ -134,11 +134,6 @@ impl Outbox {
         self.clock.now().monotonic
     }
 
-    /// Returns the time on the wall clock, in Unix milliseconds.
-    pub(crate) fn wall_millis(&self) -> u64 {
-        self.clock.now().wall_millis()
-    }
-
     /// Gives room back.
     pub(crate) fn give(&self, weight: u32) {
         self.room.add_permits(weight as usize);
@@ -289,6 +284,7 @@ mod tests {
             id: "task".into(),
             attempt: 1,
             until,
+            expires_at: None,
             accept: Accept::default(),
             authority: None,
         }

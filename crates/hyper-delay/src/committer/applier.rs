@@ -94,7 +94,9 @@ impl<S: Store> Applier<S> {
     /// Applies jobs until all senders are gone or the writer has ended. The writer reports the
     /// errors.
     pub(crate) fn run(mut self) {
-        let result = match self.apply_all() {
+        let ended = self.apply_all();
+        self.progress.applier.rests();
+        let result = match ended {
             Ok(()) => Ok(()),
             Err(End::Writer) => return,
             Err(End::Failed(error)) => Err(error),

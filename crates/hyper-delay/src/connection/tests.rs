@@ -78,6 +78,7 @@ fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
         id: "task".into(),
         attempt: 1,
         until,
+        expires_at: None,
         accept: Accept::default(),
         authority: None,
     });
@@ -212,6 +213,7 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
         id: "task".into(),
         attempt: 2,
         until: Tick::new(u64::MAX),
+        expires_at: None,
         accept: Accept::default(),
         authority: Some(authority),
     });

@@ -152,6 +152,7 @@ impl<S: ReadStore> Writer<'_, S> {
                 until,
                 accept,
                 authority,
+                ..
             } => {
                 let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
                 if authority.as_ref().is_some_and(is_void) {
@@ -185,8 +186,8 @@ impl<S: ReadStore> Writer<'_, S> {
         self.delivering.is_some() && !self.outbox.is_ending()
     }
 
-    /// Appends the line of a delivery. If the content is gone, has expired, cannot be read or cannot
-    /// be decompressed, tells the scheduler that the copy was not sent.
+    /// Appends the line of a delivery. If the content is gone, cannot be read or cannot be
+    /// decompressed, tells the scheduler that the copy was not sent.
     fn deliver(
         &mut self,
         (seq, attempt): (u64, u32),
@@ -197,10 +198,6 @@ impl<S: ReadStore> Writer<'_, S> {
         let start = self.bytes.len();
         let read = || {
             self.view.content(seq, |task| {
-                let expires_at = task.terms.as_ref().and_then(|terms| terms.expires_at);
-                if expires_at.is_some_and(|at| at <= self.outbox.wall_millis()) {
-                    return None;
-                }
                 let delivery = Delivery {
                     id: &id,
                     route,
@@ -211,8 +208,7 @@ impl<S: ReadStore> Writer<'_, S> {
                     headers: task.headers,
                 };
                 trace_context::log("delivery", route, &id, task.headers);
-                let line = inflate::encode(&delivery, accept, self.max_line_bytes, &mut self.bytes);
-                Some(line)
+                inflate::encode(&delivery, accept, self.max_line_bytes, &mut self.bytes)
             })
         };
         // The store's library can panic on a damaged block. The panic would end this connection,
@@ -224,17 +220,11 @@ impl<S: ReadStore> Writer<'_, S> {
         }
         let copy = self.outbox.copy_of(seq, id);
         let input = match written {
-            Ok(Some(Some(Ok(())))) => {
+            Ok(Some(Ok(()))) => {
                 self.metrics.deliveries.add(1);
                 return Ok(());
             }
-            Ok(Some(Some(Err(error)))) => self.undeliverable(Warning::Payload, route, copy, &error),
-            // It has waited for another delivery of the same id. Its next round would find it, too.
-            Ok(Some(None)) => Input::Void {
-                copy,
-                attempt,
-                authority,
-            },
+            Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
             Ok(None) => Input::Unsent(copy),
             // Other nodes have it whole.

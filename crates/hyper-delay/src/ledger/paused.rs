@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{scan::scan_meta, writes::Writes};
 use crate::{
     record::{self, key},
-    store::{Space, Store, StoreError},
+    store::{ReadStore, Space, Store, StoreError},
 };
 
 /// The paused routes: none of their tasks are delivered. Stored on disk.
@@ -14,7 +14,7 @@ pub(super) struct Paused {
 
 impl Paused {
     /// Reads the paused routes of a store.
-    pub(super) fn open(store: &impl Store) -> Result<Self, StoreError> {
+    pub(super) fn open(store: &impl ReadStore) -> Result<Self, StoreError> {
         let mut routes = BTreeSet::new();
         scan_meta(store, key::PAUSED, |route, _| {
             routes.insert(key::text_of(route)?.into());

@@ -2,7 +2,12 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::scan::{scan, scan_meta};
+use rustc_hash::FxHashSet;
+
+use super::{
+    paused::Paused,
+    scan::{scan, scan_meta},
+};
 use crate::{
     protocol::Terms,
     record::{self, AuditLine, Counts, Entry, Expiring, Job, Name, Task, key, number},
@@ -78,6 +83,15 @@ impl<S> Clone for View<S> {
 }
 
 impl<S: ReadStore> View<S> {
+    /// Returns the paused routes.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(crate) fn paused(&self) -> Result<FxHashSet<Arc<str>>, StoreError> {
+        Ok(Paused::open(&*self.store)?.routes().cloned().collect())
+    }
+
     /// Creates a view of `store`.
     #[must_use]
     pub(crate) const fn new(store: Arc<S>) -> Self {

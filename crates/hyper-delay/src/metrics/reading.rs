@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::ControlFlow, sync::Arc};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Gauges, SOON, gauges::RouteGauges, top::Top};
 use crate::{
@@ -83,7 +83,14 @@ pub(crate) fn read<S: ReadStore>(
     limits: &Limits,
 ) -> Result<Gauges, StoreError> {
     let view = View::new(store.clone());
-    let (shown, looked_up) = routes(&view, memory, limits)?;
+    // A node has nothing in memory of a shard that it does not lead.
+    let is_led = memory.shard.is_none_or(|shard| shard.is_led);
+    let on_disk = match is_led {
+        true => None,
+        false => Some(view.paused()?),
+    };
+    let paused = on_disk.as_ref().unwrap_or(&memory.paused);
+    let (shown, looked_up) = routes(&view, memory, paused, limits)?;
     let soon = Soon::read(&view, memory, limits.beyond)?;
     let oldest = Oldest::read(&view, memory, &shown, looked_up)?;
     let consumers: FxHashMap<&str, u64> = memory
@@ -100,7 +107,7 @@ pub(crate) fn read<S: ReadStore>(
         .into_routes()
         .map(|(route, counts)| {
             let in_memory = memory.routes.get(&route).copied().unwrap_or_default();
-            let is_paused = memory.paused.contains(&route);
+            let is_paused = paused.contains(&route);
             let since = oldest.of(&route).filter(|_| !is_paused);
             let row = RouteGauges {
                 due_soon: soon.of(&route),
@@ -120,8 +127,8 @@ pub(crate) fn read<S: ReadStore>(
         routes,
         other,
         is_due_soon_exact: soon.is_exact,
-        oldest_overdue: oldest.wait(oldest.of_all(false)),
-        oldest_paused: oldest.wait(oldest.of_all(true)),
+        oldest_overdue: oldest.wait(oldest.of_all(|route| !paused.contains(route))),
+        oldest_paused: oldest.wait(oldest.of_all(|route| paused.contains(route))),
         store_bytes: store.size()?,
         connections: memory.connections,
         shards: memory.shard.into_iter().collect(),
@@ -132,6 +139,7 @@ pub(crate) fn read<S: ReadStore>(
 fn routes<S: ReadStore>(
     view: &View<S>,
     memory: &InMemory,
+    paused: &FxHashSet<Arc<str>>,
     limits: &Limits,
 ) -> Result<(Top, Top), StoreError> {
     let mut shown = Top::new(limits.routes);
@@ -140,7 +148,7 @@ fn routes<S: ReadStore>(
     let mut idle: HashSet<&str> = HashSet::new();
     if limits.shows_idle {
         idle.extend(memory.consumers.iter().map(|(route, _)| &**route));
-        idle.extend(memory.paused.iter().map(|route| &**route));
+        idle.extend(paused.iter().map(|route| &**route));
     }
     view.routes_while(|route, counts| {
         idle.remove(route);
@@ -289,14 +297,13 @@ impl<'a> Oldest<'a> {
         Ok(Self { on_disk, memory })
     }
 
-    /// Of all routes that are paused, or of all others.
-    fn of_all(&self, is_paused: bool) -> Option<u64> {
+    /// Of all routes that count.
+    fn of_all(&self, counts: impl Fn(&Arc<str>) -> bool) -> Option<u64> {
         let rows = self.memory.routes.iter();
         let ready = rows.filter_map(|(route, row)| Some((route, row.oldest_ready?)));
         let on_disk = self.on_disk.iter().map(|(route, at)| (route, *at));
-        let all = ready.chain(on_disk);
-        let meant = all.filter(|(route, _)| self.memory.paused.contains(*route) == is_paused);
-        meant.map(|(_, at)| at).min()
+        let counted = ready.chain(on_disk).filter(|(route, _)| counts(route));
+        counted.map(|(_, at)| at).min()
     }
 
     fn of(&self, route: &str) -> Option<u64> {

@@ -291,6 +291,7 @@ impl<S: Store> Scheduler<S> {
             id: task.id.clone(),
             attempt: task.attempt,
             until: round.until(),
+            expires_at: task.expires_at(),
             accept,
             authority: None,
         };

@@ -310,6 +310,9 @@ pub(crate) enum Message {
         attempt: u32,
         /// The end of the round, from which on the copy is not sent.
         until: Tick,
+        /// When the task expires, in Unix milliseconds. A copy that has waited in a cluster until
+        /// then is not sent.
+        expires_at: Option<u64>,
         /// The compressions that the consumer accepts.
         accept: Accept,
         /// It may be written while this holds. `None`: always.

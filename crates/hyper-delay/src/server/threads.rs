@@ -60,6 +60,8 @@ pub(super) fn writer<S: Store>(
         let result = writer.run(|committed| {
             let _ = end.0.send(Event::Input(Input::Committed(committed)));
         });
+        // It may be long.
+        drop(end);
         result
             .map_err(|error| store.explained(error))
             .inspect_err(|error| tracing::error!(%error, "the store failed"))

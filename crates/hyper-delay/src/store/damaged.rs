@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File},
     io::{self, Write as _},
-    path::{Component, Path, PathBuf},
+    path::{Component, Path, PathBuf, absolute},
 };
 
 use super::{
@@ -19,18 +19,20 @@ use super::{
 /// of its space.
 const NOTE: &str = "damaged-tables";
 
-/// Compares every table in the folder of a space with its checksum.
-pub(super) fn tables(folder: &Path, space: Option<Space>) -> Vec<Fault> {
+/// Compares every table in the folder of a space with its checksum, until `ends`. What the disk does
+/// not give is no damage.
+pub(super) fn tables(folder: &Path, space: Option<Space>, ends: &dyn Fn() -> bool) -> Vec<Fault> {
     let of = |fault: Fault| match space {
         Some(space) => fault.of(space),
         None => fault,
     };
     let tables = match version::newest(folder) {
         Ok(tables) => tables,
-        Err(fault) => return vec![of(fault)],
+        Err(fault) => return Vec::from_iter(Some(of(fault)).filter(Fault::is_damage)),
     };
-    let faults = tables.iter().filter_map(|table| {
-        let fault = table.check().err()?;
+    let tables = tables.iter().take_while(|_| !ends());
+    let faults = tables.filter_map(|table| {
+        let fault = table.check().err().filter(Fault::is_damage)?;
         // Meanwhile it can have been replaced and deleted.
         let now = version::newest(folder).unwrap_or_default();
         now.iter().any(|it| it.path == table.path).then_some(fault)
@@ -40,9 +42,11 @@ pub(super) fn tables(folder: &Path, space: Option<Space>) -> Vec<Fault> {
 
 /// Notes damaged tables of the store for the next start.
 pub(super) fn note(directory: &Path, store: &Path, faults: &[Fault]) -> io::Result<()> {
+    // As the library names its files.
+    let store = absolute(store)?;
     let mut text = String::new();
     for fault in faults {
-        if let Ok(path) = fault.file().strip_prefix(store) {
+        if let Ok(path) = fault.file().strip_prefix(&store) {
             let space = fault.space().unwrap_or_default();
             text += &format!("{}\t{space}\n", path.display());
         }
@@ -55,13 +59,16 @@ pub(super) fn note(directory: &Path, store: &Path, faults: &[Fault]) -> io::Resu
 
 /// Returns what is still damaged of the tables that are noted. Removes the note if nothing is.
 pub(super) fn noted(directory: &Path, store: &Path) -> io::Result<Vec<Fault>> {
-    let note = directory.join(NOTE);
+    let (note, store) = (directory.join(NOTE), absolute(store)?);
     let text = match fs::read(&note) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let faults: Vec<Fault> = text.lines().filter_map(|line| still(store, line)).collect();
+    let faults: Vec<Fault> = text
+        .lines()
+        .filter_map(|line| still(&store, line))
+        .collect();
     if faults.is_empty() {
         fs::remove_file(&note)?;
         sync(directory)?;
@@ -79,7 +86,8 @@ fn still(store: &Path, line: &str) -> Option<Fault> {
     let folder = table.parent()?.parent().filter(|_| is_below)?;
     // A list that cannot be read is found without a note.
     let tables = version::newest(folder).ok()?;
-    let fault = tables.iter().find(|it| it.path == table)?.check().err()?;
+    let fault = tables.iter().find(|it| it.path == table)?.check().err();
+    let fault = fault.filter(Fault::is_damage)?;
     let space = Space::ALL.into_iter().find(|it| it.name() == space);
     Some(match space {
         Some(space) => fault.of(space),

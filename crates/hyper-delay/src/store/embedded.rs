@@ -156,19 +156,20 @@ impl Embedded {
         }
     }
 
-    /// Returns the error of a store whose tables are damaged. Reads all of them.
+    /// Returns the error of a store whose tables are damaged. Reads all of them, until `ends`.
     #[cfg(any(feature = "cluster", test))]
-    pub(crate) fn damage(&self) -> Option<StoreError> {
-        let faults = self.damaged_tables();
+    pub(crate) fn damage(&self, ends: &dyn Fn() -> bool) -> Option<StoreError> {
+        let faults = self.damaged_tables(ends);
         (!faults.is_empty()).then(|| StoreError::of_files("write", &faults))
     }
 
-    /// Compares every table with its checksum. Reads all of them.
-    fn damaged_tables(&self) -> Vec<Fault> {
+    /// Compares every table with its checksum. Reads all of them, until `ends`.
+    fn damaged_tables(&self, ends: &dyn Fn() -> bool) -> Vec<Fault> {
         let list = self.data.store().join(KEYSPACES).join("0");
-        let mut faults = damaged::tables(&list, None);
+        let mut faults = damaged::tables(&list, None, ends);
         for space in Space::ALL {
-            faults.extend(damaged::tables(self.space(space).path(), Some(space)));
+            let folder = self.space(space).path();
+            faults.extend(damaged::tables(folder, Some(space), ends));
         }
         faults
     }
@@ -375,7 +376,7 @@ impl Store for Embedded {
         if !error.is_of_background() {
             return error;
         }
-        let faults = self.damaged_tables();
+        let faults = self.damaged_tables(&|| false);
         if faults.is_empty() {
             return error;
         }

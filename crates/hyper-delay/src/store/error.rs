@@ -211,7 +211,7 @@ fn is_damage(error: &fjall::Error) -> bool {
 
 /// Returns whether a file of the store is too short, missing or malformed. A position that a
 /// damaged file names can be an invalid one.
-fn is_damaged_file(error: &std::io::Error) -> bool {
+pub(super) fn is_damaged_file(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     matches!(
         error.kind(),

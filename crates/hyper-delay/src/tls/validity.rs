@@ -73,10 +73,10 @@ impl Validity {
             Some(Trouble::Expired(time(self.until)))
         } else if now < self.from {
             Some(Trouble::Early(time(self.from)))
-        } else if self.is_authority {
-            Some(Trouble::Authority)
         } else if self.until - now < SOON {
             Some(Trouble::Soon(time(self.until)))
+        } else if self.is_authority {
+            Some(Trouble::Authority)
         } else {
             None
         }

@@ -53,6 +53,13 @@ impl Authority {
         self.issue_until(2001)
     }
 
+    /// Issues a certificate for this machine that is one of an authority.
+    pub(crate) fn issue_authority(&self) -> Identity {
+        self.issue_in(&["127.0.0.1"], |params| {
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        })
+    }
+
     /// Issues a certificate with this name.
     pub(crate) fn issue_to(&self, name: &str) -> Identity {
         self.issue_with(&[name], 4000)

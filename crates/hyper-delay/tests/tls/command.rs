@@ -41,6 +41,18 @@ fn commands_speak_tls_by_options_and_by_the_environment() {
 }
 
 #[test]
+fn a_server_with_the_certificate_of_an_authority_is_named_so() {
+    let authority = Authority::new();
+    let identity = authority.issue_authority();
+    let server = Server::start_as(authority, identity, json!({}));
+    let error = with(&server, &[], &["ping", "--tls-ca", "ca.pem"]).failed(1);
+    assert!(
+        error.contains("give the server one with CA:FALSE"),
+        "{error}"
+    );
+}
+
+#[test]
 fn commands_send_a_client_certificate() {
     let server = Server::start_with_client_ca();
     let mine = server.authority.issue();

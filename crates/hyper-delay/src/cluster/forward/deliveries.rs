@@ -8,7 +8,7 @@ use std::{
 
 use race_wheel::Tick;
 
-use super::wire::{Copy, NotSent, ToLeader, Why};
+use super::wire::{NotSent, ToLeader, Why};
 use crate::{
     authority::Authority,
     cluster::ShardId,
@@ -29,24 +29,13 @@ pub(super) struct Delivered {
     /// The end of the time to answer on this node's clock, and on that of the leader.
     pub(super) until: Tick,
     pub(super) until_there: Tick,
+    /// When the task expires, on this node's clock.
+    pub(super) expires: Option<Tick>,
     /// It may be written while this holds.
     pub(super) authority: Arc<Authority>,
 }
 
 impl Delivered {
-    pub(super) fn new(copy: &Copy, epoch: u64, until: Tick, authority: Arc<Authority>) -> Self {
-        Self {
-            shard: ShardId(authority.shard()),
-            route: copy.subject.route.clone(),
-            seq: copy.subject.seq,
-            attempt: copy.subject.attempt,
-            epoch,
-            until,
-            until_there: copy.until,
-            authority,
-        }
-    }
-
     /// Returns its full name.
     pub(super) fn named(&self, id: Arc<str>) -> Named {
         Named {

@@ -203,8 +203,9 @@ impl Forwarder {
         self.balance(consumer);
     }
 
-    /// The leader has registered a route. Since the connection asked for it, an earlier registration
-    /// can have ended: replaced by another connection, or given up without a leader.
+    /// The leader has registered a route, or taken a task of the connection's own one. Since the
+    /// connection asked for it, an earlier registration can have ended: replaced by another
+    /// connection, unregistered, or given up without a leader.
     pub(super) fn registered(
         &mut self,
         consumer: ConsumerId,
@@ -217,6 +218,9 @@ impl Forwarder {
         let Some(connection) = self.connections.get_mut(&consumer) else {
             return;
         };
+        if connection.own_route() == Some(route) {
+            connection.keeps_own();
+        }
         if !connection.add_route(route, mode) {
             return;
         }

@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     authority::Authority,
-    cluster::log::{Leader, NodeName},
+    cluster::{
+        ShardId,
+        log::{Leader, NodeName},
+    },
     ledger::Subject,
     protocol::{Mode, Named},
     scheduler::ConsumerId,
@@ -89,8 +92,17 @@ pub(super) struct Up {
 impl Up {
     /// Returns what this node knows of a copy that the leader sends.
     pub(super) fn delivered(&self, copy: &Copy) -> Delivered {
-        let until = self.holds.here(copy.until);
-        Delivered::new(copy, self.partner.epoch, until, self.authority.clone())
+        Delivered {
+            shard: ShardId(self.authority.shard()),
+            route: copy.subject.route.clone(),
+            seq: copy.subject.seq,
+            attempt: copy.subject.attempt,
+            epoch: self.partner.epoch,
+            until: self.holds.here(copy.until),
+            until_there: copy.until,
+            expires: copy.expires.map(|at| self.holds.here(Tick::new(at))),
+            authority: self.authority.clone(),
+        }
     }
 }
 

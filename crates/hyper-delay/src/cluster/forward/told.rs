@@ -15,7 +15,7 @@ use super::{
 use crate::{
     authority::Authority,
     cluster::{ShardId, log::NodeName},
-    protocol::{Code, Reason, Refusal, Reply},
+    protocol::{Code, Mode, Reason, Refusal, Reply},
     scheduler::{ConsumerId, CopyOf, Credit, Message},
 };
 
@@ -92,6 +92,9 @@ impl Forwarder {
                 let was_refused =
                     matches!(reply, Reply::Error(refusal) if refusal.code != Code::Unavailable);
                 self.scheduled_on_own(consumer, was_refused);
+                if let Some(route) = pending.route.as_ref().filter(|_| !was_refused) {
+                    self.registered(consumer, shard, route, Mode::Shared);
+                }
             }
             (_, Reply::Unregistered { route, .. }, Some(_)) => {
                 self.leave(consumer, route);
@@ -191,17 +194,25 @@ impl Forwarder {
             id: id.clone(),
             attempt,
             until,
+            expires_at: None,
             accept: connection.accept(),
             authority: Some(authority),
         };
         self.effects.messages.push((consumer, message));
     }
 
-    /// An id is free on a connection: the next delivery of it is sent.
+    /// An id is free on a connection: the next delivery of it is sent. One whose task has expired
+    /// meanwhile is given back to its leader, which finds that out by its own clock.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
         if let Some(connection) = self.connections.get_mut(&consumer)
             && let Some(delivered) = connection.deliveries.release(id)
         {
+            let now = self.now.monotonic;
+            if delivered.expires.is_some_and(|at| at <= now) {
+                let Delivered { seq, attempt, .. } = delivered;
+                let id = id.clone();
+                return self.not_sent(CopyOf { consumer, seq, id }, Why::Void { attempt });
+            }
             self.push(consumer, id, delivered);
         }
     }

@@ -262,6 +262,8 @@ pub(crate) struct Copy {
     /// The end of the round on the clock of the leader.
     #[serde(with = "tick")]
     pub(crate) until: Tick,
+    /// When the task expires, on the clock of the leader, in nanoseconds. `None`: never.
+    pub(crate) expires: Option<u64>,
     /// The place of the journal up to which a replica must be to have the content.
     pub(crate) after: u64,
 }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, Sender},
     },
     thread,
@@ -96,6 +96,8 @@ pub(super) struct State {
     told: Option<u64>,
     has_told_stop: bool,
     examining: Examining,
+    /// The examination ends without a result.
+    examines_no_more: Arc<AtomicBool>,
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
     fetching: Fetching,
@@ -156,7 +158,10 @@ impl<L: Log, F: Front> Worker<L, F> {
                         self.state.handed_over = Some(told);
                     }
                     Mail::Finish => return self.finish(),
-                    Mail::End => return,
+                    Mail::End => {
+                        self.state.examines_no_more.store(true, Ordering::Relaxed);
+                        return;
+                    }
                 }
             }
         }
@@ -356,9 +361,10 @@ impl<L: Log, F: Front> Worker<L, F> {
     fn examine(&self) {
         let (store, own) = (self.handle.store(), self.own.clone());
         let directory = self.common.directory.clone();
+        let ends = self.state.examines_no_more.clone();
         let examiner = thread::Builder::new().name("examiner".to_owned());
         let begun = examiner.spawn(move || {
-            let damage = store.damage();
+            let damage = store.damage(&|| ends.load(Ordering::Relaxed));
             drop(store);
             drop(directory);
             let _ = own.send(Mail::Examined(damage));
@@ -378,6 +384,7 @@ impl<L: Log, F: Front> Worker<L, F> {
 
     /// Waits until everything that is applied is on the disk.
     fn finish(mut self) {
+        self.state.examines_no_more.store(true, Ordering::Relaxed);
         self.state.fetching.end();
         while self.state.is_persisting {
             match self.inbox.recv() {

@@ -356,6 +356,7 @@ impl<S: Store> Shard<S> {
                     id,
                     attempt,
                     until,
+                    expires_at,
                     ..
                 } => {
                     audience.copies += 1;
@@ -372,6 +373,7 @@ impl<S: Store> Shard<S> {
                             attempt,
                         },
                         until,
+                        expires: expires_at.map(|at| expires(at, now)),
                         after,
                     }))
                 }
@@ -382,6 +384,14 @@ impl<S: Store> Shard<S> {
             effects.told.push((peer, ToServing::Told(there, told)));
         }
     }
+}
+
+/// Converts a time in Unix milliseconds to the clock of this node, in nanoseconds.
+fn expires(at: u64, now: Now) -> u64 {
+    let left = at
+        .saturating_sub(now.wall_millis())
+        .saturating_mul(1_000_000);
+    now.monotonic.value().saturating_add(left)
 }
 
 /// Returns the answer to a request, with the deadline after a touch as a time that does not depend on

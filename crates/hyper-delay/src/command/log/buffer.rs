@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    iter, mem,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,8 +18,20 @@ const MOST_MORE: usize = 256 << 10;
 /// A line with its end, `\n`.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) kind: LineKind,
+    kind: LineKind,
     pub(super) text: Vec<u8>,
+    /// The lines that were left out before it.
+    pub(super) left_out: u64,
+}
+
+impl Line {
+    pub(super) const fn new(kind: LineKind, text: Vec<u8>) -> Self {
+        Self {
+            kind,
+            text,
+            left_out: 0,
+        }
+    }
 }
 
 /// Lines on their way from any thread to the one that writes them. Putting one in never waits for
@@ -37,8 +50,11 @@ struct State {
     bytes: usize,
     /// Whether a line is being written.
     is_writing: bool,
-    /// The lines that were left out since one got through.
+    /// The lines that were left out since one was put in.
     left_out: u64,
+    /// The lines whose writes have failed since one was written, and those that were left out before
+    /// them.
+    failed: u64,
 }
 
 impl Buffer {
@@ -49,6 +65,7 @@ impl Buffer {
                 bytes: 0,
                 is_writing: false,
                 left_out: 0,
+                failed: 0,
             }),
             put: Condvar::new(),
             emptied: Condvar::new(),
@@ -56,44 +73,45 @@ impl Buffer {
     }
 
     /// Puts a line in, or counts it as left out.
-    pub(super) fn put(&self, line: Line) {
+    pub(super) fn put(&self, mut line: Line) {
         let most = match line.kind {
             LineKind::Audit | LineKind::Error => MOST + MOST_MORE,
             LineKind::Other => MOST,
         };
         let mut state = self.state();
         if state.bytes + line.text.len() > most {
-            state.leave_out(line.kind);
+            state.left_out += 1;
+            log_loss::count(line.kind);
             return;
         }
+        line.left_out = mem::take(&mut state.left_out);
         state.bytes += line.text.len();
         state.lines.push_back(line);
         drop(state);
         self.put.notify_one();
     }
 
-    /// Waits for a line. Returns it with the number of lines that were left out before it. To be
-    /// followed by [`Self::done`].
-    pub(super) fn next(&self) -> (Line, u64) {
+    /// Waits for a line. To be followed by [`Self::done`].
+    pub(super) fn next(&self) -> Line {
         let mut state = self.state();
         loop {
-            if let Some(line) = state.lines.pop_front() {
+            if let Some(line) = state.pop() {
                 state.is_writing = true;
-                return (line, state.left_out);
+                return line;
             }
             let waited = self.put.wait(state);
             state = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// The line was written, together with the number that [`Self::next`] returned; or it was not.
-    pub(super) fn done(&self, line: &Line, told: u64, is_written: bool) {
+    /// The line was written, with the number of those that were left out; or it was not.
+    pub(super) fn done(&self, line: &Line, is_written: bool) {
         let mut state = self.state();
         state.bytes -= line.text.len();
         state.is_writing = false;
-        match is_written {
-            true => state.left_out -= told,
-            false => state.leave_out(line.kind),
+        if !is_written {
+            state.failed += 1 + line.left_out;
+            log_loss::count(line.kind);
         }
         if state.is_empty() {
             self.emptied.notify_all();
@@ -110,6 +128,13 @@ impl Buffer {
         state.is_empty()
     }
 
+    /// Takes the lines that wait, for a process that ends and has no thread to write them.
+    pub(super) fn drain(&self) -> Vec<Line> {
+        let mut state = self.state();
+        state.bytes = 0;
+        iter::from_fn(|| state.pop()).collect()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,9 +145,10 @@ impl State {
         self.lines.is_empty() && !self.is_writing
     }
 
-    fn leave_out(&mut self, kind: LineKind) {
-        self.left_out += 1;
-        log_loss::count(kind);
+    fn pop(&mut self) -> Option<Line> {
+        let mut line = self.lines.pop_front()?;
+        line.left_out += mem::take(&mut self.failed);
+        Some(line)
     }
 }
 
@@ -131,10 +157,7 @@ mod tests {
     use super::*;
 
     fn line(kind: LineKind, bytes: usize) -> Line {
-        Line {
-            kind,
-            text: vec![b'x'; bytes],
-        }
+        Line::new(kind, vec![b'x'; bytes])
     }
 
     fn count(kind: LineKind) -> u64 {
@@ -153,28 +176,50 @@ mod tests {
             buffer.put(line(LineKind::Audit, 1 << 10));
         }
         assert_eq!(buffer.state().bytes, MOST + MOST_MORE);
-        assert_eq!(buffer.state().left_out, 3);
+        // The first error has the one before it.
+        assert_eq!(buffer.state().left_out, 2);
         for (kind, before) in LineKind::ALL.into_iter().zip(lost) {
             assert!(count(kind) > before, "{kind:?}");
         }
     }
 
+    /// The size of the next line, and how many were left out before it.
+    fn next(buffer: &Buffer, is_written: bool) -> (usize, u64) {
+        let line = buffer.next();
+        buffer.done(&line, is_written);
+        (line.text.len(), line.left_out)
+    }
+
     #[test]
-    fn left_out_lines_are_told_until_a_line_gets_through() {
+    fn left_out_lines_are_told_in_the_line_after_them_that_gets_through() {
         let buffer = Buffer::new();
         buffer.put(line(LineKind::Other, 1));
-        buffer.put(line(LineKind::Other, MOST));
         buffer.put(line(LineKind::Other, 2));
-        let (first, told) = buffer.next();
-        assert_eq!((first.text.len(), told), (1, 1));
-        buffer.done(&first, told, false);
-        // One more while the second line is being written.
-        let (second, told) = buffer.next();
-        assert_eq!((second.text.len(), told), (2, 2));
-        buffer.put(line(LineKind::Other, MOST));
-        buffer.done(&second, told, true);
+        for _ in 0..3 {
+            buffer.put(line(LineKind::Other, MOST));
+        }
         buffer.put(line(LineKind::Other, 3));
-        assert_eq!(buffer.next().1, 1);
+        buffer.put(line(LineKind::Other, 4));
+        assert_eq!(next(&buffer, true), (1, 0));
+        assert_eq!(next(&buffer, false), (2, 0));
+        assert_eq!(next(&buffer, false), (3, 1 + 3));
+        assert_eq!(next(&buffer, true), (4, 1 + 1 + 3));
+        buffer.put(line(LineKind::Other, 5));
+        assert_eq!(next(&buffer, true), (5, 0));
+    }
+
+    #[test]
+    fn a_process_without_a_thread_takes_what_waits() {
+        let buffer = Buffer::new();
+        buffer.put(line(LineKind::Other, MOST));
+        buffer.put(line(LineKind::Other, 1));
+        buffer.put(line(LineKind::Error, 2));
+        let lines = buffer.drain().into_iter();
+        let lines: Vec<_> = lines.map(|line| (line.text.len(), line.left_out)).collect();
+        assert_eq!(lines, [(MOST, 0), (2, 1)]);
+        assert!(buffer.wait_until_empty(Duration::ZERO));
+        buffer.put(line(LineKind::Other, MOST));
+        assert_eq!(next(&buffer, true), (MOST, 0));
     }
 
     #[test]
@@ -183,9 +228,9 @@ mod tests {
         assert!(buffer.wait_until_empty(Duration::ZERO));
         buffer.put(line(LineKind::Other, 1));
         assert!(!buffer.wait_until_empty(Duration::ZERO));
-        let (line, told) = buffer.next();
+        let line = buffer.next();
         assert!(!buffer.wait_until_empty(Duration::from_millis(1)));
-        buffer.done(&line, told, true);
+        buffer.done(&line, true);
         assert!(buffer.wait_until_empty(Duration::ZERO));
     }
 }

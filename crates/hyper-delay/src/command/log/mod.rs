@@ -66,18 +66,28 @@ pub(super) fn line(text: &str) {
 
 /// Waits until the log is written, for at most a second.
 pub(super) fn finish() {
-    BUFFER.wait_until_empty(PATIENCE);
+    let is_running = *IS_RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_running {
+        BUFFER.wait_until_empty(PATIENCE);
+        return;
+    }
+    // No thread and no file could be had, which a line may say.
+    for line in BUFFER.drain() {
+        let _ = io::stderr().write_all(&writer::text(&line));
+    }
 }
 
 fn put(kind: LineKind, text: Vec<u8>) {
-    BUFFER.put(Line { kind, text });
+    BUFFER.put(Line::new(kind, text));
     // Without success the lines wait, and the next one tries again.
     let _ = start_writing();
 }
 
+/// Whether the thread runs that writes.
+static IS_RUNNING: Mutex<bool> = Mutex::new(false);
+
 /// Starts the thread that writes, unless it runs.
 fn start_writing() -> io::Result<()> {
-    static IS_RUNNING: Mutex<bool> = Mutex::new(false);
     let mut is_running = IS_RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     if !*is_running {
         let out = writer::standard_error()?;

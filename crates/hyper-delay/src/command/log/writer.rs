@@ -1,11 +1,12 @@
 //! The thread that writes the log.
 
 use std::{
+    borrow::Cow,
     fs::File,
     io::{self, Write},
 };
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Line};
 
 /// Returns a duplicate of standard error. Whoever writes to it holds no lock: not even a write that
 /// never ends keeps another thread from standard error.
@@ -28,12 +29,17 @@ pub(super) fn standard_error() -> io::Result<File> {
 pub(super) fn run(buffer: &Buffer, out: File) -> ! {
     let mut writer = Writer::new(out);
     loop {
-        let (line, left_out) = buffer.next();
-        let is_written = match left_out {
-            0 => writer.write(&line.text),
-            lines => writer.write(&with_left_out(&line.text, lines)),
-        };
-        buffer.done(&line, left_out, is_written.is_ok());
+        let line = buffer.next();
+        let is_written = writer.write(&text(&line));
+        buffer.done(&line, is_written.is_ok());
+    }
+}
+
+/// Returns the text of a line, with the number of those that were left out before it.
+pub(super) fn text(line: &Line) -> Cow<'_, [u8]> {
+    match line.left_out {
+        0 => Cow::Borrowed(&line.text),
+        lines => Cow::Owned(with_left_out(&line.text, lines)),
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::ShardGauges;
 use crate::{
     ledger::{Ledger, Op, Order, Position, Subject},
     protocol::Compression,
@@ -145,6 +146,37 @@ fn paused_routes_are_not_overdue() {
     assert_eq!(gauges(&["a", "c"]), (50_000, 95_000, vec![0, 50_000]));
     assert_eq!(gauges(&["a"]), (95_000, 90_000, vec![0, 50_000]));
     assert_eq!(gauges(&["a", "b", "c", "d"]), (0, 95_000, vec![0, 0]));
+}
+
+#[test]
+fn paused_routes_of_a_shard_that_another_node_leads_are_read_from_the_disk() {
+    let store = Arc::new(Fake::default());
+    let mut ledger = Ledger::open(store.clone(), 0).unwrap();
+    ledger
+        .apply(&Op::Schedule(order("a", "1", 20_000)), NOW)
+        .unwrap();
+    ledger.apply(&Op::Pause("a".into()), NOW).unwrap();
+    ledger.commit(Durability::Written, NOW).unwrap();
+    let gauges = |is_led| {
+        let shard = ShardGauges {
+            is_led,
+            ..ShardGauges::default()
+        };
+        let mut memory = InMemory {
+            shard: Some(shard),
+            ..memory()
+        };
+        memory.overdue = Some((Position::start_of(0), Position::start_of(NOW)));
+        let gauges = read(&store, &memory).unwrap();
+        (
+            gauges.oldest_overdue,
+            gauges.oldest_paused,
+            gauges.routes[0].1.is_paused,
+        )
+    };
+    assert_eq!(gauges(false), (0, 80_000, true));
+    // The leader knows what it has resumed and not written yet.
+    assert_eq!(gauges(true), (80_000, 0, false));
 }
 
 #[test]

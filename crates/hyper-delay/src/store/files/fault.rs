@@ -1,9 +1,9 @@
 use std::{
-    fmt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
-use crate::store::Space;
+use crate::store::{Space, error::is_damaged_file};
 
 /// A part of a store that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,6 +11,8 @@ pub(crate) struct Fault {
     file: PathBuf,
     space: Option<&'static str>,
     what: String,
+    /// Whether the file is damaged: otherwise the disk does not give it.
+    is_damage: bool,
 }
 
 impl Fault {
@@ -19,7 +21,20 @@ impl Fault {
             file: file.to_owned(),
             space: None,
             what: what.into(),
+            is_damage: true,
         }
+    }
+
+    /// A file could not be read.
+    pub(crate) fn unread(file: &Path, error: &io::Error) -> Self {
+        Self {
+            is_damage: is_damaged_file(error),
+            ..Self::new(file, error.to_string())
+        }
+    }
+
+    pub(crate) const fn is_damage(&self) -> bool {
+        self.is_damage
     }
 
     pub(crate) fn of(self, space: Space) -> Self {

@@ -51,8 +51,7 @@ impl TableFile {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
-        let found =
-            digest(&self.path).map_err(|error| Fault::new(&self.path, error.to_string()))?;
+        let found = digest(&self.path).map_err(|error| Fault::unread(&self.path, &error))?;
         if found == checksum {
             Ok(())
         } else {
@@ -81,7 +80,7 @@ fn digest(path: &Path) -> io::Result<u128> {
 /// If the version cannot be read.
 pub(crate) fn newest(folder: &Path) -> Result<Vec<TableFile>, Fault> {
     let current = folder.join("current");
-    let read = |path: &Path| fs::read(path).map_err(|error| Fault::new(path, error.to_string()));
+    let read = |path: &Path| fs::read(path).map_err(|error| Fault::unread(path, &error));
     let bytes = read(&current)?;
     let malformed = || Fault::new(&current, "it is malformed");
     let newest = Current::decode(&bytes).filter(|current| current.checksum_type == 0);

@@ -169,6 +169,7 @@ impl World {
                 attempt,
             },
             until: Tick::new(77 + 30_000 * MILLI),
+            expires: None,
             after,
         };
         let told = Told::Deliver(Box::new(copy));

@@ -346,3 +346,57 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         assert_eq!(world.replies(), [""; 0], "{what}");
     }
 }
+
+/// The names of the own route, as the leader was asked to schedule on it.
+fn own_route(world: &mut World) -> (u32, Arc<str>) {
+    let sent = world.sent().into_iter();
+    let mut asked = sent.filter_map(|message| match message {
+        ToLeader::Asked(_, number, asked) => match *asked {
+            Asked::Request(Request::Schedule(schedule), _) => Some((number, schedule.route?)),
+            _ => None,
+        },
+        _ => None,
+    });
+    asked.next().expect("it is asked for")
+}
+
+#[test]
+fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
+    world.asks(schedule);
+    let (number, own) = own_route(&mut world);
+    replies(&mut world, number, Reply::Pong);
+    world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
+    let left = asked(&mut world);
+    world.asks(&format!(r#"{{"kind":"register","route_key":"{own}"}}"#));
+    let joined = asked(&mut world);
+    let (route, reason) = (own.clone(), crate::protocol::Reason::Asked);
+    replies(&mut world, left, Reply::Unregistered { route, reason });
+    replies(&mut world, joined, registered_with(&own));
+    world.asks(schedule);
+    let (number, _) = own_route(&mut world);
+    replies(&mut world, number, refusal(Code::TooLong));
+    assert!(!world.forwarder.is_idle(CLIENT), "it is registered");
+}
+
+#[test]
+fn a_task_on_an_own_route_has_a_consumer_though_the_route_was_left_before() {
+    let mut world = World::new(1);
+    world.up(0, "b", 7);
+    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
+    world.asks(schedule);
+    let (number, own) = own_route(&mut world);
+    replies(&mut world, number, Reply::Pong);
+    world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
+    let left = asked(&mut world);
+    world.asks(schedule);
+    let (number, _) = own_route(&mut world);
+    let (route, reason) = (own, crate::protocol::Reason::Asked);
+    replies(&mut world, left, Reply::Unregistered { route, reason });
+    replies(&mut world, number, Reply::Pong);
+    world.effects();
+    let (bound, lent) = introduced(&mut world);
+    assert_eq!((bound, lent > 0), (1, true));
+}

@@ -38,10 +38,25 @@ fn flip_in(file: &Path) {
     fs::write(file, bytes).unwrap();
 }
 
+/// Returns the path of a directory from the working directory.
+fn relative(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| "..");
+    up.collect::<PathBuf>()
+        .join(path.strip_prefix("/").unwrap())
+}
+
 #[test]
 fn damage_that_a_compaction_meets_is_named_and_the_next_start_refuses() {
     let directory = in_memory();
-    let store = Embedded::open(directory.path()).unwrap();
+    refuses_what_a_compaction_met(directory.path());
+    // The default data_dir is relative, too.
+    let directory = in_memory();
+    refuses_what_a_compaction_met(&relative(directory.path()));
+}
+
+fn refuses_what_a_compaction_met(directory: &Path) {
+    let store = Embedded::open(directory).unwrap();
     write(&store, 1..3).unwrap();
     store.flush_all();
     let table = flip(&store, Space::Names);
@@ -66,15 +81,15 @@ fn damage_that_a_compaction_meets_is_named_and_the_next_start_refuses() {
     assert!(!text.contains("disk"), "{text}");
     drop(store);
     for _ in 0..2 {
-        let error = Embedded::open(directory.path()).unwrap_err();
+        let error = Embedded::open(directory).unwrap_err();
         assert!(error.to_string().contains(&named), "{error}");
         assert!(error.is_damage(), "{error}");
     }
     // It is whole again.
     flip_in(&table);
-    let note = directory.path().join("damaged-tables");
+    let note = directory.join("damaged-tables");
     assert!(note.exists());
-    drop(Embedded::open(directory.path()).unwrap());
+    drop(Embedded::open(directory).unwrap());
     assert!(!note.exists());
 }
 
