@@ -312,6 +312,10 @@ pub(crate) enum Message {
         until: Tick,
         /// When the task expires, in Unix milliseconds. A copy that has waited in a cluster until
         /// then is not sent.
+        #[cfg_attr(
+            not(any(feature = "cluster", test)),
+            expect(dead_code, reason = "only a cluster holds a copy back")
+        )]
         expires_at: Option<u64>,
         /// The compressions that the consumer accepts.
         accept: Accept,
