@@ -19,7 +19,7 @@ use crate::{
 /// The number of a request within a session, from 1.
 pub(crate) type Number = u32;
 
-/// The number of each request whose answer nobody waits for.
+/// The number of all requests whose answers are ignored.
 pub(super) const NO_ANSWER: Number = Number::MAX;
 
 /// From a serving node to the leader of a shard. Connections have the numbers of the serving node.

@@ -306,7 +306,6 @@ fn compressions_count_from_the_reply_on_whatever_the_leader_knew() {
 
 #[test]
 fn a_refused_schedule_does_not_register_the_own_route() {
-    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
     let scheduled = || Reply::Pong;
     // What becomes of the schedules, in the order of their replies, and whether the route stays.
     let refused = || refusal(Code::BadField);
@@ -325,7 +324,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         let numbers: Vec<u32> = answers
             .iter()
             .map(|_| {
-                world.asks(schedule);
+                world.asks(SCHEDULE);
                 asked(&mut world)
             })
             .collect();
@@ -347,7 +346,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
     }
 }
 
-/// The names of the own route, as the leader was asked to schedule on it.
+/// The number of the request of the leader to schedule on the own route, and the route.
 fn own_route(world: &mut World) -> (u32, Arc<str>) {
     let sent = world.sent().into_iter();
     let mut asked = sent.filter_map(|message| match message {
@@ -360,22 +359,30 @@ fn own_route(world: &mut World) -> (u32, Arc<str>) {
     asked.next().expect("it is asked for")
 }
 
-#[test]
-fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
+const SCHEDULE: &str = r#"{"kind":"schedule","fire_at":1}"#;
+
+/// A connection whose own route has a task, and that leaves the route. Returns the route, and the
+/// number of the request that has no answer yet.
+fn left_with_a_task() -> (World, Arc<str>, u32) {
     let mut world = World::new(1);
     world.up(0, "b", 7);
-    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
-    world.asks(schedule);
+    world.asks(SCHEDULE);
     let (number, own) = own_route(&mut world);
     replies(&mut world, number, Reply::Pong);
     world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
     let left = asked(&mut world);
+    (world, own, left)
+}
+
+#[test]
+fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
+    let (mut world, own, left) = left_with_a_task();
     world.asks(&format!(r#"{{"kind":"register","route_key":"{own}"}}"#));
     let joined = asked(&mut world);
     let (route, reason) = (own.clone(), crate::protocol::Reason::Asked);
     replies(&mut world, left, Reply::Unregistered { route, reason });
     replies(&mut world, joined, registered_with(&own));
-    world.asks(schedule);
+    world.asks(SCHEDULE);
     let (number, _) = own_route(&mut world);
     replies(&mut world, number, refusal(Code::TooLong));
     assert!(!world.forwarder.is_idle(CLIENT), "it is registered");
@@ -383,15 +390,8 @@ fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
 
 #[test]
 fn a_task_on_an_own_route_has_a_consumer_though_the_route_was_left_before() {
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    let schedule = r#"{"kind":"schedule","fire_at":1}"#;
-    world.asks(schedule);
-    let (number, own) = own_route(&mut world);
-    replies(&mut world, number, Reply::Pong);
-    world.asks(&format!(r#"{{"kind":"unregister","route_key":"{own}"}}"#));
-    let left = asked(&mut world);
-    world.asks(schedule);
+    let (mut world, own, left) = left_with_a_task();
+    world.asks(SCHEDULE);
     let (number, _) = own_route(&mut world);
     let (route, reason) = (own, crate::protocol::Reason::Asked);
     replies(&mut world, left, Reply::Unregistered { route, reason });
