@@ -8,8 +8,8 @@ use crate::{End, ListenError, RequestError, Unanswered};
 /// The deliveries of a route, one by one. [`Client::deliveries`](crate::Client::deliveries) makes
 /// it, and [`listen`](crate::Client::listen) uses it.
 ///
-/// Dropping it unregisters the route and gives back the deliveries that were not taken. Deliveries
-/// that were taken can still be answered.
+/// Dropping it unregisters the route and gives back the deliveries that were not taken, which is no
+/// failure of them. Deliveries that were taken can still be answered.
 #[derive(Debug)]
 pub struct Deliveries {
     pub(crate) route: String,

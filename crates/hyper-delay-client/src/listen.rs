@@ -92,13 +92,15 @@ where
     }
 }
 
-/// Runs the handler and answers as it says. A panic gives the delivery back, too.
+/// Runs the handler and answers as it says. A panic gives the delivery back, too. So does an abort,
+/// which is no failure.
 async fn handle<H, F, E>(handler: Arc<H>, delivery: Delivery, answer: Answer, confirm: bool)
 where
     H: Fn(Delivery) -> F,
     F: Future<Output = Result<(), E>>,
     E: Into<Nack>,
 {
+    let answer = answer.unharmed_if_dropped();
     let (route, id) = (delivery.route(), delivery.id());
     let (attempt, traceparent) = (delivery.attempt(), delivery.header("traceparent"));
     let span = tracing::info_span!("delivery", route, id, attempt, traceparent);
@@ -165,7 +167,8 @@ fn note(ended: Result<(), JoinError>) {
 ///
 /// # Cancel safety
 ///
-/// Dropping it unregisters the route, aborts the running handlers and gives their deliveries back.
+/// Dropping it unregisters the route, aborts the running handlers and gives their deliveries back,
+/// which is no failure of them: see [`Nack::unharmed`].
 impl<H, F, E> IntoFuture for Listen<H>
 where
     H: Fn(Delivery) -> F + Send + Sync + 'static,

@@ -4,7 +4,7 @@ use std::time::Duration;
 /// The longest reason that the server accepts, in bytes.
 const REASON: usize = 256;
 
-/// How a delivery is given back: the delay and the reason.
+/// How a delivery is given back: the delay, the reason, and whether it has failed.
 ///
 /// A handler's error converts into it. Any error that implements `Display` uses the server's
 /// backoff; return a `Nack` to set the delay:
@@ -25,6 +25,7 @@ const REASON: usize = 256;
 pub struct Nack {
     pub(crate) delay: Option<Duration>,
     pub(crate) reason: Option<String>,
+    pub(crate) is_unharmed: bool,
 }
 
 impl Nack {
@@ -42,8 +43,25 @@ impl Nack {
     pub fn after(delay: Duration) -> Self {
         Self {
             delay: Some(delay),
-            reason: None,
+            ..Self::default()
         }
+    }
+
+    /// The delivery has not failed: it does not count for the task's `max_attempts`. Without a
+    /// [delay](Self::after) other consumers get the task at once, and this one after the task's first
+    /// backoff.
+    ///
+    /// For a consumer that is about to end, or is not the right one. From the eleventh time in a row on
+    /// it counts. An older server takes every delivery that is given back for a failure.
+    ///
+    /// ```
+    /// # use hyper_delay_client::Nack;
+    /// let busy = Nack::backoff().unharmed().because("no worker is free");
+    /// ```
+    #[must_use]
+    pub fn unharmed(mut self) -> Self {
+        self.is_unharmed = true;
+        self
     }
 
     /// Sets the reason, for this process's log and for operators: if this was the last attempt, the

@@ -10,7 +10,8 @@ use crate::{Delivery, Nack, RequestError, time};
 
 /// A [`Delivery`] without an answer: call [`ack`](Self::ack) or [`nack`](Self::nack).
 ///
-/// Dropping it gives the delivery back, like `nack(Nack::backoff())`.
+/// Dropping it gives the delivery back, like `nack(Nack::backoff())`. See also
+/// [`unharmed_if_dropped`](Self::unharmed_if_dropped).
 ///
 /// The answer is valid on the connection of the delivery. If that connection is lost before, the
 /// server has taken the delivery back: the answer has no effect, and the task arrives again,
@@ -30,8 +31,26 @@ impl Unanswered {
             connection,
             handle,
             given: false,
+            is_unharmed: false,
         };
         Self { delivery, answer }
+    }
+
+    /// Dropped from now on, it is given back as one that [has not failed](Nack::unharmed): for a
+    /// consumer that ends while it holds deliveries.
+    pub fn unharmed_if_dropped(self) -> Self {
+        let Self { delivery, answer } = self;
+        let answer = answer.unharmed_if_dropped();
+        Self { delivery, answer }
+    }
+
+    /// Gives back what nobody has seen. `delay` is the delay until the task is due again; by default
+    /// this client gets it after the first backoff.
+    pub(crate) fn give_back_unseen(self, delay: Option<Duration>) {
+        self.answer.nack(&Nack {
+            delay,
+            ..Nack::backoff().unharmed()
+        });
     }
 
     /// Acknowledges the delivery: the work is done. Does not wait; there is no reply.
@@ -98,6 +117,8 @@ pub(crate) struct Answer {
     connection: u64,
     handle: Arc<Handle>,
     given: bool,
+    /// Dropped, it is given back as one that has not failed.
+    is_unharmed: bool,
 }
 
 impl Answer {
@@ -120,15 +141,21 @@ impl Answer {
         Ok(acked.removed)
     }
 
-    pub(crate) fn nack(mut self, nack: &Nack) {
-        self.give_back(nack.delay, nack.short_reason());
+    /// Dropped, it is given back, and has not failed.
+    pub(crate) const fn unharmed_if_dropped(mut self) -> Self {
+        self.is_unharmed = true;
+        self
     }
 
-    fn give_back(&mut self, delay: Option<Duration>, reason: Option<&str>) {
-        let delay_ms = delay.map(time::whole_millis);
+    pub(crate) fn nack(mut self, nack: &Nack) {
+        self.give_back(nack);
+    }
+
+    fn give_back(&mut self, nack: &Nack) {
         let line = Request {
-            delay_ms,
-            reason,
+            delay_ms: nack.delay.map(time::whole_millis),
+            reason: nack.short_reason(),
+            failed: nack.is_unharmed.then_some(false),
             ..Request::about("nack", &self.delivery)
         }
         .line();
@@ -148,7 +175,10 @@ impl Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         if !self.given {
-            self.give_back(None, None);
+            self.give_back(&Nack {
+                is_unharmed: self.is_unharmed,
+                ..Nack::backoff()
+            });
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The scheduler's thread: passes events and the time to the scheduler and carries out its effects.
 
 use std::{
-    iter,
     sync::{
         Arc,
         mpsc::{Receiver, Sender},
@@ -12,7 +11,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, Now},
     outbox::{Outbox, Outboxes},
     progress::Progress,
     protocol::Refusal,
@@ -109,10 +108,19 @@ impl<S: Store> Driver<S> {
                 continue;
             };
             let now = self.clock.now();
-            let burst = iter::once(first).chain(self.events.try_iter());
-            for event in burst.take(BURST) {
+            let mut burst = Some(first);
+            for _ in 0..BURST {
+                let next = || self.events.try_recv().ok();
+                let Some(event) = burst.take().or_else(next) else {
+                    break;
+                };
                 match event {
-                    Event::Input(input) => self.scheduler.handle(input, now),
+                    Event::Input(input) => {
+                        if let Input::Closed(consumer) = input {
+                            self.hand_in(consumer, now)?;
+                        }
+                        self.scheduler.handle(input, now);
+                    }
                     Event::Connected(consumer, outbox) => {
                         self.outboxes.insert(consumer, outbox);
                         self.scheduler.handle(Input::Opened(consumer), now);
@@ -146,6 +154,17 @@ impl<S: Store> Driver<S> {
                 }
             }
         }
+    }
+
+    /// A connection is closed: what its writer has not written comes back before.
+    fn hand_in(&mut self, consumer: ConsumerId, now: Now) -> Result<(), StoreError> {
+        // What the scheduler has sent meanwhile is on its way to the outbox, too.
+        self.scheduler.handle(Input::Closing(consumer), now);
+        self.carry_out()?;
+        for unwritten in self.outboxes.take_unwritten(consumer) {
+            self.scheduler.handle(unwritten, now);
+        }
+        Ok(())
     }
 
     fn carry_out(&mut self) -> Result<(), StoreError> {

@@ -1,6 +1,7 @@
 mod all;
 
 use std::{
+    collections::VecDeque,
     mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -24,14 +25,19 @@ use crate::{
 /// The messages to one connection, and the room for its requests under way.
 ///
 /// Replies are limited by the room that their requests have taken, deliveries by the credit while
-/// their rounds last. A delivery whose time to answer has passed returns its credit, so a queue
-/// that grows drops such deliveries.
+/// their rounds last. A delivery whose time to answer is nearly over is dropped, and returns its
+/// credit: by its writer, also while that waits for the socket, and by a queue that grows.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     /// The connection whose messages these are.
     id: ConsumerId,
     events: Sender<Event>,
     queue: Mutex<Queue>,
+    /// What the writer has taken from the queue, and has not encoded. The writer holds it while it
+    /// encodes; who fills the queue never waits for it.
+    batch: Mutex<VecDeque<Message>>,
+    /// Deliveries that were encoded, or were about to be, and of which nothing was written.
+    unwritten: Mutex<Vec<(CopyOf, u32)>>,
     wake: Notify,
     room: Semaphore,
     /// The room when no request is under way.
@@ -46,7 +52,7 @@ pub(crate) struct Outbox {
 
 #[derive(Debug, Default)]
 struct Queue {
-    messages: Vec<Message>,
+    messages: VecDeque<Message>,
     /// The number of messages left by the last drop of late deliveries.
     kept: usize,
     closed: bool,
@@ -70,6 +76,8 @@ impl Outbox {
             id,
             events,
             queue: Mutex::default(),
+            batch: Mutex::default(),
+            unwritten: Mutex::default(),
             wake: Notify::new(),
             room: Semaphore::new(capacity as usize),
             capacity,
@@ -145,9 +153,10 @@ impl Outbox {
         let mut queue = self.queue();
         // A long queue is searched each time it has doubled, so that a message costs little.
         if queue.messages.len() >= LONG.max(2 * queue.kept) {
-            self.drop_late(&mut queue);
+            self.drop_late(&mut queue.messages, self.now());
+            queue.kept = queue.messages.len();
         }
-        queue.messages.push(message);
+        queue.messages.push_back(message);
         queue.messages.len() == 1
     }
 
@@ -155,30 +164,80 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Closes the queue. [`next`](Self::next) returns the messages that are left, then `None`.
+    /// Closes the queue. [`next`](Self::next) takes the messages that are left, then returns false.
     pub(crate) fn close(&self) {
         self.queue().closed = true;
         self.wake();
     }
 
-    /// Waits for messages and takes all of them; `None` once the queue is closed and empty. Leaves
-    /// `spare` in place of the messages.
-    pub(crate) async fn next(&self, spare: Vec<Message>) -> Option<Vec<Message>> {
-        let mut spare = Some(spare);
+    /// Waits for messages and takes all of them into the [batch](Self::batch). Returns false once the
+    /// queue is closed and empty.
+    pub(crate) async fn next(&self) -> bool {
         loop {
             {
                 let mut queue = self.queue();
                 if !queue.messages.is_empty() {
-                    let spare = spare.take().unwrap_or_default();
                     queue.kept = 0;
-                    return Some(mem::replace(&mut queue.messages, spare));
+                    let mut batch = self.batch();
+                    debug_assert!(batch.is_empty(), "it is encoded before");
+                    mem::swap(&mut *batch, &mut queue.messages);
+                    return true;
                 }
                 if queue.closed {
-                    return None;
+                    return false;
                 }
             }
             self.wake.notified().await;
         }
+    }
+
+    /// Waits for messages and returns all of them; `None` once the queue is closed and empty.
+    pub(crate) async fn all(&self) -> Option<Vec<Message>> {
+        let has_some = self.next().await;
+        has_some.then(|| mem::take(&mut *self.batch()).into())
+    }
+
+    /// Returns what the writer has taken and not encoded.
+    pub(crate) fn batch(&self) -> MutexGuard<'_, VecDeque<Message>> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing was written of a delivery that the writer has taken, and nothing will be.
+    pub(crate) fn not_written(&self, copy: CopyOf, attempt: u32) {
+        self.unwritten_ones().push((copy, attempt));
+    }
+
+    /// Removes all deliveries of which nothing was written. Returns what to report. The connection has
+    /// [stopped](Self::stop_deliveries).
+    pub(crate) fn take_unwritten(&self) -> Vec<Input> {
+        let mut taken = Vec::new();
+        let mut take = |messages: &mut VecDeque<Message>| {
+            messages.retain(|message| match message {
+                Message::Deliver {
+                    seq, id, attempt, ..
+                } => {
+                    taken.push((self.copy_of(*seq, id.clone()), *attempt));
+                    false
+                }
+                _ => true,
+            });
+        };
+        take(&mut self.batch());
+        take(&mut self.queue().messages);
+        // Last: the writer holds the batch while it adds some.
+        taken.append(&mut self.unwritten_ones());
+        let unwritten = taken.into_iter();
+        unwritten
+            .map(|(copy, attempt)| Input::Unwritten { copy, attempt })
+            .collect()
+    }
+
+    /// Drops the deliveries whose time to be written has passed: the writer cannot write them now.
+    /// Returns when that of the next one passes.
+    pub(crate) fn drop_late_now(&self, now: Tick) -> Option<Tick> {
+        let of_batch = self.drop_late(&mut self.batch(), now);
+        let of_queue = self.drop_late(&mut self.queue().messages, now);
+        of_batch.into_iter().chain(of_queue).min()
     }
 
     /// Removes the deliveries of leaderships that have ended for good. Returns what to report.
@@ -224,104 +283,50 @@ impl Outbox {
         }
     }
 
-    /// Drops the deliveries whose time to answer has passed.
-    fn drop_late(&self, queue: &mut Queue) {
-        let now = self.now();
-        queue.messages.retain(|message| match message {
+    /// Drops the deliveries whose time to be written has passed. Returns when that of the next one
+    /// passes.
+    fn drop_late(&self, messages: &mut VecDeque<Message>, now: Tick) -> Option<Tick> {
+        let mut next: Option<Tick> = None;
+        messages.retain(|message| match message {
             Message::Deliver {
                 seq,
                 id,
                 attempt,
                 until,
+                write_by,
                 ..
-            } if *until <= now => {
-                self.report(Input::SentTooLate {
-                    copy: self.copy_of(*seq, id.clone()),
-                    attempt: *attempt,
-                    until: *until,
-                });
-                false
+            } => {
+                let is_late = *write_by <= now;
+                if is_late {
+                    self.too_late(self.copy_of(*seq, id.clone()), *attempt, *until);
+                } else {
+                    next = Some(next.map_or(*write_by, |next| next.min(*write_by)));
+                }
+                !is_late
             }
             _ => true,
         });
-        queue.kept = queue.messages.len();
+        next
+    }
+
+    /// Tells the scheduler that a copy is not written, because its time to answer is nearly over.
+    pub(crate) fn too_late(&self, copy: CopyOf, attempt: u32, until: Tick) {
+        self.report(Input::SentTooLate {
+            copy,
+            attempt,
+            until,
+        });
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn unwritten_ones(&self) -> MutexGuard<'_, Vec<(CopyOf, u32)>> {
+        let unwritten = self.unwritten.lock();
+        unwritten.unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{self, Receiver};
-
-    use super::*;
-    use crate::protocol::Accept;
-
-    fn outbox(capacity: usize) -> (Outbox, Receiver<Event>) {
-        let (events, inbox) = mpsc::channel();
-        (Outbox::new(7, events, capacity, Clock::new()), inbox)
-    }
-
-    #[test]
-    fn request_of_any_length_fits_if_no_other_is_under_way() {
-        let (outbox, _) = outbox(2);
-        for (line, weight) in [(0, 1), (PAGE - 1, 1), (PAGE, 2), (100 * PAGE, 2)] {
-            assert_eq!(outbox.weight(line), weight, "{line}");
-            assert!(outbox.try_take(weight));
-            assert!(!outbox.is_answered());
-            assert_eq!(outbox.try_take(1), weight < 2);
-            outbox.give(2);
-            assert!(outbox.is_answered());
-        }
-    }
-
-    fn delivery(seq: u64, until: Tick) -> Message {
-        Message::Deliver {
-            seq,
-            route: "route".into(),
-            id: "task".into(),
-            attempt: 1,
-            until,
-            expires_at: None,
-            accept: Accept::default(),
-            authority: None,
-        }
-    }
-
-    #[tokio::test]
-    async fn a_long_queue_drops_late_deliveries_and_nothing_else_and_says_so() {
-        let (outbox, inbox) = outbox(1);
-        for seq in 0..10_000 {
-            outbox.push(delivery(seq, Tick::ZERO));
-            if seq % 10 == 0 {
-                outbox.push(delivery(seq, Tick::new(u64::MAX)));
-                outbox.push(Message::Quiet(1));
-            }
-        }
-        let messages = outbox.next(Vec::new()).await.unwrap();
-        assert!(messages.len() <= 2 * 2_000 + 1, "{}", messages.len());
-        let replies = messages.iter();
-        let replies = replies.filter(|message| matches!(message, Message::Quiet(_)));
-        assert_eq!(replies.count(), 1_000);
-        let live = messages.iter().filter_map(|message| match message {
-            Message::Deliver { seq, until, .. } if *until > Tick::ZERO => Some(*seq),
-            _ => None,
-        });
-        assert!(live.eq((0..10_000).step_by(10)), "in their order");
-        let reported = inbox.try_iter().map(|event| match event {
-            Event::Input(Input::SentTooLate {
-                copy, attempt: 1, ..
-            }) => (copy.consumer, copy.seq),
-            event => panic!("{event:?}"),
-        });
-        let late = messages.iter().filter_map(|message| match message {
-            Message::Deliver { seq, until, .. } if *until == Tick::ZERO => Some((7, *seq)),
-            _ => None,
-        });
-        let mut all: Vec<_> = reported.chain(late).collect();
-        all.sort_unstable();
-        assert!(all.into_iter().eq((0..10_000).map(|seq| (7, seq))));
-    }
-}
+mod tests;

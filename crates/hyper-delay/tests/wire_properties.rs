@@ -219,13 +219,14 @@ fn request() -> impl Strategy<Value = Request> {
         name().prop_map(|route| Request::Unregister { route }),
         schedule().prop_map(Request::Schedule),
         (named(), any::<bool>()).prop_map(|(delivery, confirm)| Request::Ack { delivery, confirm }),
-        (named(), of(0..=1_u64 << 53), of(name())).prop_map(|(delivery, delay_ms, reason)| {
-            Request::Nack {
+        (named(), of(0..=1_u64 << 53), of(name()), any::<bool>()).prop_map(
+            |(delivery, delay_ms, reason, failed)| Request::Nack {
                 delivery,
                 delay_ms,
                 reason,
+                failed,
             }
-        }),
+        ),
         (named(), of(1..=86_400_000_u64)).prop_map(|(delivery, extend_ms)| Request::Touch {
             delivery,
             extend_ms,

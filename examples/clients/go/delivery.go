@@ -12,7 +12,7 @@ import (
 
 // A Handler does the work of a delivery. If it returns nil, the delivery is acknowledged. After an
 // error or a panic it is given back and arrives again after the server's backoff, or after the
-// delay of RetryAfter. ctx is that of Listen. If the handler takes longer than the server's
+// delay of RetryAfter; with Unharmed it has not failed. ctx is that of Listen. If the handler takes longer than the server's
 // ack_timeout_ms (default: 30 s), the task arrives again.
 type Handler func(ctx context.Context, d *Delivery) error
 
@@ -84,6 +84,10 @@ func (d *Delivery) settle(failure error) {
 		return
 	}
 	r := d.answer("nack")
+	var unharmed *unharmed
+	if errors.As(failure, &unharmed) {
+		r.Failed = new(bool)
+	}
 	var retry *retryAfter
 	if errors.As(failure, &retry) {
 		ms := int64(retry.delay / time.Millisecond)
@@ -92,6 +96,9 @@ func (d *Delivery) settle(failure error) {
 		}
 		r.DelayMS = &ms
 		failure = retry.err
+	}
+	if errors.As(failure, &unharmed) {
+		failure = unharmed.err
 	}
 	if failure != nil {
 		r.Reason = reason(failure.Error())
@@ -128,6 +135,27 @@ func (c *Client) tell(s *session, r request) {
 		c.dialer.Logf("hyperdelay: %s of task %q on route %q: %v", r.Kind, r.ID, r.Route, err)
 	}
 }
+
+// Unharmed returns err as one that is no failure of the task: it does not count for the task's
+// maximum of attempts. Other consumers get the task at once, and this one after its first backoff, or
+// all after the delay of RetryAfter. From the eleventh time in a row on it counts. A handler returns
+// it that cannot begin: its consumer is about to end, or is not the right one. err may be nil.
+//
+// A handler that returns the error of its context while Listen ends has done so, too.
+func Unharmed(err error) error {
+	return &unharmed{err}
+}
+
+type unharmed struct{ err error }
+
+func (u *unharmed) Error() string {
+	if u.err == nil {
+		return "given back unharmed"
+	}
+	return fmt.Sprintf("%v (given back unharmed)", u.err)
+}
+
+func (u *unharmed) Unwrap() error { return u.err }
 
 // RetryAfter returns err with a delay. If a handler returns it, the task is due again after the
 // delay instead of the server's backoff. err may be nil.

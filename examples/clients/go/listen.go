@@ -182,7 +182,7 @@ func (c *Client) deliver(s *session, line []byte) {
 	l := c.listeners[d.Route]
 	if l == nil || l.stopped {
 		c.mu.Unlock()
-		go d.settle(RetryAfter(0, nil))
+		go d.settle(Unharmed(RetryAfter(0, nil)))
 		return
 	}
 	l.running.Add(1)
@@ -198,7 +198,7 @@ func (c *Client) deliver(s *session, line []byte) {
 func (c *Client) handle(l *listener, d *Delivery) {
 	if c.waiting.Add(1) > int64(c.dialer.Credit) {
 		c.waiting.Add(-1)
-		d.settle(errors.New("too many deliveries wait for a handler"))
+		d.settle(Unharmed(errors.New("too many deliveries wait for a handler")))
 		return
 	}
 	select {
@@ -209,13 +209,16 @@ func (c *Client) handle(l *listener, d *Delivery) {
 		return
 	case <-l.stop:
 		c.waiting.Add(-1)
-		d.settle(RetryAfter(0, nil))
+		d.settle(Unharmed(RetryAfter(0, nil)))
 		return
 	}
 	defer func() { <-c.slots }()
 	var failure error
 	if d.Payload, d.Compression, failure = c.compression.decompress(d.Payload, d.Compression); failure == nil {
 		failure = protect(l, d)
+	}
+	if err := l.ctx.Err(); err != nil && errors.Is(failure, err) {
+		failure = Unharmed(failure)
 	}
 	if failure != nil {
 		c.dialer.Logf("hyperdelay: the handler of task %q on route %q, attempt %d: %v", d.ID, d.Route, d.Attempt, failure)

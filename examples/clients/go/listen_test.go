@@ -84,7 +84,62 @@ func TestADeliveryIsGivenBackAfterAnErrorOrAPanic(t *testing.T) {
 		t.Fatal(got)
 	}
 	server.deliver("r", "panic", 1)
-	wantAnswer(t, server.next("nack"), "panic", 1)
+	got = server.next("nack")
+	wantAnswer(t, got, "panic", 1)
+	if _, has := got["failed"]; has {
+		t.Fatal(got)
+	}
+}
+
+func TestADeliveryThatIsGivenBackUnharmedHasNotFailed(t *testing.T) {
+	client, server := newFake(t).dial(Dialer{})
+	no := errors.New("no")
+	failures := map[string]error{
+		"plain":   Unharmed(nil),
+		"wrapped": fmt.Errorf("wrapped: %w", Unharmed(no)),
+		"inside":  Unharmed(RetryAfter(time.Second, no)),
+		"outside": RetryAfter(time.Second, Unharmed(no)),
+	}
+	listenLater(t, client, "r", func(_ context.Context, d *Delivery) error { return failures[d.ID] })
+	server.register()
+	for _, id := range []string{"plain", "wrapped", "inside", "outside"} {
+		server.deliver("r", id, 1)
+		got := server.next("nack")
+		wantAnswer(t, got, id, 1)
+		if got["failed"] != false {
+			t.Fatal(got)
+		}
+		if delay, has := got["delay_ms"]; has != (id == "inside" || id == "outside") || has && delay != 1000.0 {
+			t.Fatal(got)
+		}
+		if reason := got["reason"]; id == "plain" && reason != nil || id != "plain" && reason != "no" {
+			t.Fatal(got)
+		}
+	}
+}
+
+func TestAHandlerThatEndsWithItsListenHasNotFailed(t *testing.T) {
+	client, server := newFake(t).dial(Dialer{})
+	began := make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- client.Listen(ctx, "r", func(ctx context.Context, _ *Delivery) error {
+			close(began)
+			<-ctx.Done()
+			return fmt.Errorf("half done: %w", ctx.Err())
+		})
+	}()
+	server.register()
+	server.deliver("r", "a", 1)
+	await(t, began)
+	stop()
+	server.next("unregister")
+	got := server.next("nack")
+	wantAnswer(t, got, "a", 1)
+	if got["failed"] != false {
+		t.Fatal(got)
+	}
 }
 
 func TestAHandlerCanWaitForTheRemovalOfItsTask(t *testing.T) {
@@ -197,7 +252,7 @@ func TestListenUnregistersAndWaitsForItsHandlersWhenItsContextEnds(t *testing.T)
 	}
 	// The route is free again, and a delivery in between is given back at once.
 	server.deliver("r", "b", 1)
-	if got := server.next("nack"); got["delay_ms"] != 0.0 {
+	if got := server.next("nack"); got["delay_ms"] != 0.0 || got["failed"] != false {
 		t.Fatal(got)
 	}
 	listenLater(t, client, "r", nil)

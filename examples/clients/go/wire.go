@@ -25,6 +25,7 @@ type request struct {
 	Attempt     int64  `json:"attempt,omitempty"`
 	Confirm     bool   `json:"confirm,omitempty"`
 	DelayMS     *int64 `json:"delay_ms,omitempty"`
+	Failed      *bool  `json:"failed,omitempty"`
 	After       string `json:"after,omitempty"`
 
 	Headers         map[string]string `json:"headers,omitempty"`

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -59,10 +60,12 @@ impl Inbox {
         }
     }
 
-    /// Drops the waiting deliveries, which gives them back.
+    /// Gives the waiting deliveries back: they are due at once.
     pub(super) fn clear(&self) {
         let waiting = std::mem::take(&mut *self.waiting());
-        drop(waiting);
+        for unanswered in waiting {
+            unanswered.give_back_unseen(Some(Duration::ZERO));
+        }
     }
 
     /// Ends the route. The first end is kept.

@@ -133,8 +133,7 @@ impl Routes {
         }
     }
 
-    /// Passes a delivery to its listener. Gives it back, by dropping it, if there is no listener or
-    /// if as many deliveries wait as the credit allows: some of those have timed out at the server.
+    /// Passes a delivery to its listener. Gives it back if there is no listener or if as many deliveries wait as the credit allows: some of those have timed out at the server.
     pub(super) fn deliver(&self, unanswered: Unanswered) {
         let left = match self.by_name.get(unanswered.route()) {
             Some(route) => route.inbox.put(unanswered, route.room()).err(),
@@ -147,6 +146,7 @@ impl Routes {
                 id,
                 "no listener has room for the delivery; it is given back"
             );
+            unanswered.give_back_unseen(None);
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) confirm: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delay_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) extend_ms: Option<u64>,

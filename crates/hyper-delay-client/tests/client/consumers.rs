@@ -172,7 +172,8 @@ async fn deliveries_beyond_the_credit_are_given_back() {
     let mut deliveries = soon(subscribing).await.unwrap().unwrap();
     peer.deliver("a", 1).await;
     peer.deliver("b", 1).await;
-    assert_eq!(peer.expect("nack").await["id"], "b");
+    let nack = peer.expect("nack").await;
+    assert_eq!((&nack["id"], &nack["failed"]), (&json!("b"), &json!(false)));
     assert_eq!(soon(deliveries.next()).await.unwrap().id(), "a");
 }
 
@@ -261,4 +262,6 @@ async fn a_dropped_listener_gives_its_deliveries_back() {
     let mut kinds = [one["kind"].as_str().unwrap(), two["kind"].as_str().unwrap()];
     kinds.sort_unstable();
     assert_eq!(kinds, ["nack", "unregister"]);
+    let nack = [one, two].into_iter().find(|line| line["kind"] == "nack");
+    assert_eq!(nack.unwrap()["failed"], false, "an abort is no failure");
 }

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use hyper_delay_client::{Client, Deliveries, End, ListenError, Nack, RequestError};
 use serde_json::json;
 
@@ -46,6 +48,34 @@ async fn a_dropped_delivery_is_given_back() {
 }
 
 #[tokio::test]
+async fn a_delivery_is_given_back_unharmed_if_its_consumer_says_so() {
+    let (_fake, mut peer, _client, mut deliveries) = subscribed().await;
+    let delay = Duration::from_millis(7);
+    for number in 0..3 {
+        peer.deliver("a", 2).await;
+        let delivery = soon(deliveries.next()).await.unwrap();
+        match number {
+            0 => drop(delivery.unharmed_if_dropped()),
+            1 => delivery.nack(Nack::backoff().unharmed()),
+            _ => delivery.nack(Nack::after(delay).unharmed().because("no worker")),
+        }
+        let mut nack = json!({
+            "kind": "nack", "id": "a", "route_key": "r", "attempt": 2, "failed": false,
+        });
+        if number == 2 {
+            nack["delay_ms"] = json!(7);
+            nack["reason"] = json!("no worker");
+        }
+        assert_eq!(peer.read().await, nack);
+    }
+    // A failure stays one.
+    peer.deliver("a", 2).await;
+    let delivery = soon(deliveries.next()).await.unwrap().unharmed_if_dropped();
+    delivery.nack(Nack::backoff());
+    assert_eq!(peer.read().await["failed"], json!(null));
+}
+
+#[tokio::test]
 async fn deliveries_that_were_not_taken_are_given_back_when_the_stream_is_dropped() {
     let (_fake, mut peer, client, deliveries) = subscribed().await;
     peer.deliver("a", 1).await;
@@ -58,7 +88,12 @@ async fn deliveries_that_were_not_taken_are_given_back_when_the_stream_is_droppe
     tokio::join!(async { soon(client.ping()).await.unwrap() }, ping);
     drop(deliveries);
     peer.expect("unregister").await;
-    assert_eq!(peer.expect("nack").await["id"], "a");
+    let nack = peer.expect("nack").await;
+    assert_eq!(nack["id"], "a");
+    assert_eq!(
+        (&nack["failed"], &nack["delay_ms"]),
+        (&json!(false), &json!(0))
+    );
 }
 
 #[tokio::test]

@@ -143,7 +143,8 @@ async fn forward(
     queue: mpsc::Sender<Unanswered>,
 ) -> Result<(), ListenError> {
     while let Some(delivery) = deliveries.next().await {
-        if queue.send(delivery).await.is_err() {
+        // The command can end before it has printed it.
+        if queue.send(delivery.unharmed_if_dropped()).await.is_err() {
             break;
         }
     }

@@ -128,7 +128,7 @@ async fn answer<S: ReadStore>(
     let mut requests = Requests::new(shared, (id, &outbox), authentication, &slot, address);
     requests.line(Ok(asked.line), 1, 1).await;
     requests.flush();
-    let messages = outbox.next(Vec::new()).await?;
+    let messages = outbox.all().await?;
     let mut replies = messages.into_iter();
     replies.find_map(|message| match message {
         Message::Reply { reply, .. } => Some(reply),

@@ -78,6 +78,7 @@ fn deliver_until(outbox: &Outbox, seq: u64, until: Tick) {
         id: "task".into(),
         attempt: 1,
         until,
+        write_by: until,
         expires_at: None,
         accept: Accept::default(),
         authority: None,
@@ -213,6 +214,7 @@ async fn what_this_node_cannot_read_goes_back_to_the_leader_of_the_shard() {
         id: "task".into(),
         attempt: 2,
         until: Tick::new(u64::MAX),
+        write_by: Tick::new(u64::MAX),
         expires_at: None,
         accept: Accept::default(),
         authority: Some(authority),
@@ -276,4 +278,53 @@ async fn a_copy_whose_time_passes_during_the_write_before_it_is_not_written() {
         matches!(event, Ok(Event::Input(Input::SentTooLate { .. }))),
         "{event:?}"
     );
+}
+
+/// Waits until the connection has written the first byte of a copy that its client does not read.
+async fn blocked(until: Tick) -> (World, BufReader<TcpStream>) {
+    let mut world = connect(store(PAYLOAD)).await;
+    deliver(&world.outbox, SEQ);
+    deliver_until(&world.outbox, SEQ, until);
+    world.outbox.wake();
+    let client = std::mem::replace(&mut world.client, unconnected().await);
+    let mut client = BufReader::new(client);
+    client.read_u8().await.unwrap();
+    (world, client)
+}
+
+/// A socket of no use.
+async fn unconnected() -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    TcpStream::connect(listener.local_addr().unwrap())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn while_a_connection_takes_no_bytes_late_copies_are_told_in_time() {
+    let soon = Clock::new().now().monotonic.value() + nanos(Duration::from_millis(300));
+    let (world, _client) = blocked(Tick::new(soon)).await;
+    deliver_until(&world.outbox, SEQ + 1, Tick::new(soon + 1));
+    for seq in [SEQ, SEQ + 1] {
+        let told = timeout(PATIENCE, event(&world.inbox)).await.unwrap();
+        let Event::Input(Input::SentTooLate { copy, attempt, .. }) = told else {
+            panic!("{told:?} is no late copy");
+        };
+        assert_eq!((copy.consumer, copy.seq, attempt), (1, seq, 1));
+    }
+}
+
+#[tokio::test]
+async fn what_a_broken_connection_was_not_written_is_told_before_its_end() {
+    let (world, client) = blocked(Tick::new(u64::MAX)).await;
+    deliver(&world.outbox, SEQ + 1);
+    drop(client);
+    assert!(is_closed(&world.inbox, PATIENCE).await);
+    let unwritten = world.outbox.take_unwritten().into_iter();
+    let unwritten = unwritten.map(|input| match input {
+        Input::Unwritten { copy, attempt: 1 } => copy.seq,
+        input => panic!("{input:?}"),
+    });
+    // The first copy was written in part.
+    assert_eq!(unwritten.collect::<Vec<_>>(), [SEQ, SEQ + 1]);
 }

@@ -1,3 +1,5 @@
+mod chunk;
+
 use std::{
     fmt,
     panic::{self, AssertUnwindSafe},
@@ -8,6 +10,7 @@ use std::{
 use race_wheel::Tick;
 use tokio::{sync::SemaphorePermit, time::timeout};
 
+use self::chunk::{Chunk, Delivery};
 use super::{Shared, halves::WriteHalf};
 use crate::{
     authority::Authority,
@@ -18,7 +21,7 @@ use crate::{
     log_limit::{LogLimit, Warning},
     metrics::Metrics,
     outbox::Outbox,
-    protocol::{Accept, Delivery, Encoder, Reply},
+    protocol::{self, Accept, Encoder, Reply},
     scheduler::{CopyOf, Input, Message},
     store::{ReadStore, StoreError},
     trace_context,
@@ -33,7 +36,12 @@ const NO_PROGRESS: &str = "it accepted no bytes for 30 seconds";
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
 
-/// Writes until the outbox is closed and empty, and returns the reason for the end.
+/// While a connection takes no bytes, its late deliveries are looked for at least this often, and at
+/// most.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+
+/// Writes until the outbox is closed and empty, and returns the reason for the end. What it has taken
+/// and not written then, or when it is dropped, is [told](Outbox::not_written) to the outbox.
 pub(super) async fn run<S: ReadStore>(
     shared: Arc<Shared<S>>,
     outbox: Arc<Outbox>,
@@ -46,48 +54,36 @@ pub(super) async fn run<S: ReadStore>(
         max_line_bytes: shared.config.max_line_bytes,
         outbox: &outbox,
         encoder: Encoder::default(),
-        bytes: Vec::new(),
+        chunk: Chunk::default(),
         delivering: None,
         authorities: Vec::new(),
         now: outbox.now(),
     };
-    let mut messages = Vec::new();
-    loop {
-        messages = match outbox.next(messages).await {
-            Some(messages) => messages,
-            None => {
-                let _ = close(&mut write).await;
-                return "everything is written";
-            }
-        };
-        writer.now = outbox.now();
-        let mut weight = 0;
-        let mut left = messages.drain(..).peekable();
-        while let Some(message) = left.next() {
-            match writer.encode(message) {
-                Ok(of_this) => weight += of_this,
+    while outbox.next().await {
+        let mut has_more = true;
+        while has_more {
+            writer.now = outbox.now();
+            let weight;
+            (weight, has_more) = match writer.fill() {
+                Ok(filled) => filled,
                 Err(error) => {
                     tracing::error!(%error, "a delivery could not be read");
                     let _ = shared.events.send(Event::Failed(error));
                     return "the store failed";
                 }
+            };
+            if let Err(why) = writer.put(&mut write).await {
+                return why;
             }
-            if writer.bytes.len() >= CHUNK || left.peek().is_none() {
-                if let Err(why) = writer.put(&mut write).await {
-                    return why;
-                }
-                writer.bytes.clear();
-                writer.delivering = None;
-                writer.authorities.clear();
-                writer.now = outbox.now();
-                outbox.give(weight);
-                weight = 0;
-            }
+            writer.chunk.clear();
+            writer.delivering = None;
+            writer.authorities.clear();
+            outbox.give(weight);
         }
-        drop(left);
-        writer.bytes.shrink_to(CHUNK);
-        messages.shrink_to(CHUNK / 64);
+        writer.chunk.bytes.shrink_to(CHUNK);
     }
+    let _ = close(&mut write).await;
+    "everything is written"
 }
 
 struct Writer<'a, S> {
@@ -98,38 +94,89 @@ struct Writer<'a, S> {
     outbox: &'a Outbox,
     encoder: Encoder,
     /// Encoded lines that are not written yet.
-    bytes: Vec<u8>,
-    /// The right to write deliveries, held while `bytes` can contain one.
+    chunk: Chunk,
+    /// The right to write deliveries, held while the chunk can contain one.
     delivering: Option<SemaphorePermit<'a>>,
-    /// The leaderships of the deliveries in `bytes`. Empty on a single node.
+    /// The leaderships of the deliveries in the chunk. Empty on a single node.
     authorities: Vec<Arc<Authority>>,
     /// The time when the last write ended.
     now: Tick,
 }
 
+/// The deliveries of which nothing was written go back.
+impl<S> Drop for Writer<'_, S> {
+    fn drop(&mut self) {
+        for Delivery { copy, attempt, .. } in self.chunk.take_unwritten() {
+            self.outbox.not_written(copy, attempt);
+        }
+    }
+}
+
 impl<S: ReadStore> Writer<'_, S> {
+    /// Encodes about a chunk of what the outbox has. Returns the weight of its requests, and whether
+    /// there is more.
+    fn fill(&mut self) -> Result<(u32, bool), StoreError> {
+        let mut weight = 0;
+        let outbox = self.outbox;
+        let mut batch = outbox.batch();
+        while self.chunk.bytes.len() < CHUNK
+            && let Some(message) = batch.pop_front()
+        {
+            weight += self.encode(message)?;
+        }
+        let has_more = !batch.is_empty();
+        if !has_more {
+            batch.shrink_to(CHUNK / 64);
+        }
+        Ok((weight, has_more))
+    }
+
     /// Writes the encoded lines, as long as the leaderships of the deliveries among them hold. A
     /// delivery can be cut where one has ended, so the connection is closed then.
-    async fn put(&self, write: &mut WriteHalf) -> Result<(), &'static str> {
-        let mut bytes = &*self.bytes;
+    async fn put(&mut self, write: &mut WriteHalf) -> Result<(), &'static str> {
         let mut stalled_since = self.outbox.now();
-        while let Some(until) = self.authorities.iter().map(|it| it.until()).min() {
+        let mut look = LOOKS.1;
+        loop {
             let now = self.outbox.now();
-            if until <= now {
+            let ends = self.authorities.iter().map(|it| it.until()).min();
+            if ends.is_some_and(|until| until <= now) {
                 return Err("the leadership of its deliveries has ended");
             }
-            let left = until.since(now).min(nanos(STALLED));
-            match timeout(Duration::from_nanos(left), write.write(&mut bytes)).await {
+            let held = ends.map_or(look, |until| Duration::from_nanos(until.since(now)));
+            let mut bytes = self.chunk.left();
+            let written = timeout(look.min(held), write.write(&mut bytes)).await;
+            let left = bytes.len();
+            self.chunk.wrote_all_but(left);
+            match written {
                 Ok(Ok(true)) => return Ok(()),
                 Ok(Ok(false)) => stalled_since = self.outbox.now(),
                 Ok(Err(_)) => return Err(BROKEN),
                 Err(_) if self.outbox.now().since(stalled_since) >= nanos(STALLED) => {
                     return Err(NO_PROGRESS);
                 }
-                Err(_) => {}
+                Err(_) => look = self.drop_late(),
             }
         }
-        put(write, bytes).await
+    }
+
+    /// The connection takes no bytes: what is late by now is not written any more. Returns when to
+    /// look again.
+    fn drop_late(&mut self) -> Duration {
+        let now = self.outbox.now();
+        let (late, next) = self.chunk.take_late(now);
+        for Delivery {
+            copy,
+            attempt,
+            until,
+            ..
+        } in late
+        {
+            self.outbox.too_late(copy, attempt, until);
+        }
+        let next = next.into_iter().chain(self.outbox.drop_late_now(now)).min();
+        let (least, most) = LOOKS;
+        next.map_or(most, |next| Duration::from_nanos(next.since(now)))
+            .clamp(least, most)
     }
 
     /// Appends the line of a message, and returns the weight of its request.
@@ -139,7 +186,8 @@ impl<S: ReadStore> Writer<'_, S> {
                 if let Reply::Error(refusal) = &reply {
                     self.metrics.refuse(refusal.code);
                 }
-                self.encoder.encode(&reply, tag.as_deref(), &mut self.bytes);
+                let bytes = &mut self.chunk.bytes;
+                self.encoder.encode(&reply, tag.as_deref(), bytes);
                 Ok(weight)
             }
             Message::Quiet(weight) => Ok(weight),
@@ -150,28 +198,32 @@ impl<S: ReadStore> Writer<'_, S> {
                 id,
                 attempt,
                 until,
+                write_by,
                 accept,
                 authority,
                 ..
             } => {
+                let copy = self.outbox.copy_of(seq, id);
                 let is_void = |it: &Arc<Authority>| !it.holds(self.outbox.now());
                 if authority.as_ref().is_some_and(is_void) {
-                    let copy = self.outbox.copy_of(seq, id);
                     self.outbox.report(Input::Void {
                         copy,
                         attempt,
                         authority,
                     });
-                } else if until <= self.now {
-                    let copy = self.outbox.copy_of(seq, id);
-                    self.outbox.report(Input::SentTooLate {
+                } else if write_by <= self.now {
+                    self.outbox.too_late(copy, attempt, until);
+                } else if self.may_deliver() {
+                    self.authorities.extend(authority.clone());
+                    let delivery = Delivery {
                         copy,
                         attempt,
                         until,
-                    });
-                } else if self.may_deliver() {
-                    self.authorities.extend(authority.clone());
-                    self.deliver((seq, attempt), (&route, id), accept, authority)?;
+                        write_by,
+                    };
+                    self.deliver(delivery, &route, accept, authority)?;
+                } else {
+                    self.outbox.not_written(copy, attempt);
                 }
                 Ok(0)
             }
@@ -190,16 +242,18 @@ impl<S: ReadStore> Writer<'_, S> {
     /// decompressed, tells the scheduler that the copy was not sent.
     fn deliver(
         &mut self,
-        (seq, attempt): (u64, u32),
-        (route, id): (&str, Arc<str>),
+        delivery: Delivery,
+        route: &str,
         accept: Accept,
         authority: Option<Arc<Authority>>,
     ) -> Result<(), StoreError> {
-        let start = self.bytes.len();
+        let bytes = &mut self.chunk.bytes;
+        let start = bytes.len();
+        let (seq, id, attempt) = (delivery.copy.seq, &*delivery.copy.id, delivery.attempt);
         let read = || {
             self.view.content(seq, |task| {
-                let delivery = Delivery {
-                    id: &id,
+                let delivery = protocol::Delivery {
+                    id,
                     route,
                     fire_at: task.fire_at,
                     compression: task.compression,
@@ -207,8 +261,8 @@ impl<S: ReadStore> Writer<'_, S> {
                     attempt,
                     headers: task.headers,
                 };
-                trace_context::log("delivery", route, &id, task.headers);
-                inflate::encode(&delivery, accept, self.max_line_bytes, &mut self.bytes)
+                trace_context::log("delivery", route, id, task.headers);
+                inflate::encode(&delivery, accept, self.max_line_bytes, bytes)
             })
         };
         // The store's library can panic on a damaged block. The panic would end this connection,
@@ -216,17 +270,20 @@ impl<S: ReadStore> Writer<'_, S> {
         let written = panic::catch_unwind(AssertUnwindSafe(read))
             .unwrap_or_else(|_| Err(StoreError::damage("read", "the read has panicked")));
         if written.is_err() {
-            self.bytes.truncate(start);
+            self.chunk.bytes.truncate(start);
         }
-        let copy = self.outbox.copy_of(seq, id);
-        let input = match written {
+        let copy = match written {
             Ok(Some(Ok(()))) => {
                 self.metrics.deliveries.add(1);
+                self.chunk.is_delivery(start, delivery);
                 return Ok(());
             }
+            _ => delivery.copy,
+        };
+        let input = match written {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.
-            Ok(None) => Input::Unsent(copy),
+            Ok(_) => Input::Unsent(copy),
             // Other nodes have it whole.
             Err(error) if error.is_damage() && authority.is_some() => {
                 self.outbox.damaged(seq, error);

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::Outbox;
-use crate::scheduler::{ConsumerId, Message};
+use crate::scheduler::{ConsumerId, Input, Message};
 
 /// The outboxes of all connections, and of peers without one.
 #[derive(Debug, Default)]
@@ -32,6 +32,14 @@ impl Outboxes {
         for outbox in woken {
             outbox.wake();
         }
+    }
+
+    /// A connection is closed. Returns what its writer has not written.
+    pub(crate) fn take_unwritten(&self, consumer: ConsumerId) -> Vec<Input> {
+        let outbox = self.0.get(&consumer);
+        outbox
+            .map(|outbox| outbox.take_unwritten())
+            .unwrap_or_default()
     }
 
     /// Returns the outboxes.

@@ -113,12 +113,17 @@ impl<'a> Field<'a> {
 
     /// Reads a boolean. Default: `false`.
     pub(super) fn flag(self) -> Result<bool, Fault> {
+        self.flag_or(false)
+    }
+
+    /// Reads true or false; `default` if the field is absent.
+    pub(super) fn flag_or(self, default: bool) -> Result<bool, Fault> {
         let value = self.read(|raw| match raw {
             "true" => Ok(true),
             "false" => Ok(false),
             _ => Err(self.bad(raw, "give true or false")),
         })?;
-        Ok(value.unwrap_or_default())
+        Ok(value.unwrap_or(default))
     }
 
     /// Reads the name of one of these values.

@@ -24,6 +24,7 @@ pub(super) struct Fields<'a> {
     replace: Option<&'a RawValue>,
     attempt: Option<&'a RawValue>,
     confirm: Option<&'a RawValue>,
+    failed: Option<&'a RawValue>,
     delay_ms: Option<&'a RawValue>,
     credit: Option<&'a RawValue>,
     mode: Option<&'a RawValue>,
@@ -61,7 +62,7 @@ macro_rules! fields {
     };
 }
 
-fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm delay_ms credit mode after limit protocol offset accept);
+fields!(kind tag token id route_key fire_at payload_base64 compression replace attempt confirm failed delay_ms credit mode after limit protocol offset accept);
 fields!(payload state reason from until job dry_run in_flight before extend_ms headers);
 fields!(expires_at ack_timeout_ms max_attempts retry_delay_ms max_retry_delay_ms);
 

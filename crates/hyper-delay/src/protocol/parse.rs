@@ -78,6 +78,7 @@ fn request(fields: &Fields<'_>) -> Result<Request, Fault> {
             delivery: named(fields)?,
             delay_ms: fields.delay_ms().number("milliseconds", 0..=EXACT)?,
             reason: reason(fields.reason())?,
+            failed: fields.failed().flag_or(true)?,
         },
         "touch" => Request::Touch {
             delivery: named(fields)?,

@@ -66,6 +66,9 @@ pub enum Request {
         delay_ms: Option<u64>,
         /// Why, for operators. 1 to 256 bytes.
         reason: Option<Arc<str>>,
+        /// Whether the consumer has failed. If not, the task is due at once, and the round counts as no
+        /// failure. Default: true.
+        failed: bool,
     },
     /// Extends the time to answer a delivery.
     Touch {

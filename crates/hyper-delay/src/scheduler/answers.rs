@@ -159,32 +159,36 @@ impl<S: Store> Scheduler<S> {
         self.release(*consumer, unsent);
     }
 
-    /// A copy was not sent, as its time to answer had passed when its turn came. The other copies
-    /// of its round go on if the round was extended since.
-    pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32, until: Tick) {
+    /// A copy was not sent, as its connection ends.
+    pub(super) fn unwritten(&mut self, copy: &CopyOf, attempt: u32) {
         if self.is_ending {
             return;
         }
         let CopyOf { consumer, seq, id } = copy;
-        let named = Named {
-            id: id.clone(),
-            route: None,
-            attempt: Some(attempt),
-        };
-        let in_flight = self.consumers.in_flight_of(*consumer, &named);
-        let is_in_flight = in_flight.is_some_and(|copy| copy.seq == *seq && copy.end.is_none());
-        let Some((_, round)) = self.tasks.round_mut(*seq).filter(|_| is_in_flight) else {
-            // The round is over, or the consumer has lost its copy.
-            let unsent = self.consumers.unsent(*consumer, id, *seq, Some(attempt));
-            return self.release(*consumer, unsent);
-        };
-        if round.until() <= until {
-            // The burst of events can have an earlier time than the writer.
-            round.send_no_more();
+        let unsent = self.consumers.unsent(*consumer, id, *seq, Some(attempt));
+        if unsent.is_some() {
+            self.copy_failed(*seq, *consumer, GivenBack::unwritten());
+            self.release(*consumer, unsent);
         }
-        let timeout = round.ack_timeout();
-        self.copy_failed(*seq, *consumer, GivenBack::default());
-        self.overdue(*consumer, id, *seq, timeout);
+    }
+
+    /// A copy was not sent, as its time to answer was nearly over when its turn came. The other
+    /// copies of its round go on if the round was extended since.
+    pub(super) fn sent_too_late(&mut self, copy: &CopyOf, attempt: u32, until: Tick) {
+        if self.is_ending {
+            return;
+        }
+        if let Some((_, round)) = self.tasks.round_mut(copy.seq)
+            && round.holders().any(|holder| holder == copy.consumer)
+        {
+            let timeout = round.ack_timeout();
+            if round.until() <= until {
+                round.send_no_more();
+            }
+            let suspect_until = self.now.after(timeout);
+            self.consumers.took_nothing(copy.consumer, suspect_until);
+        }
+        self.unwritten(copy, attempt);
     }
 
     /// A copy was not sent because of the content of the task: the task is dead, unless another
@@ -251,12 +255,17 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// A round has failed: the next one is due later, or the task is dead.
+    /// A round has failed, or has ended without an ack and without harm: the next one is due, now or
+    /// later, or the task is dead.
     pub(super) fn round_failed(&mut self, seq: u64, given_back: GivenBack) {
-        let Some(task) = self.tasks.get_mut(seq) else {
+        let Some((task, round)) = self.tasks.round_mut(seq) else {
             return;
         };
-        task.failures = task.failures.saturating_add(1);
+        let is_failure = !given_back.is_harmless || task.unfailed.get_or_insert_default().ended();
+        if !given_back.is_harmless {
+            task.unfailed = None;
+        }
+        task.failures = task.failures.saturating_add(u32::from(is_failure));
         let failures = task.failures;
         let terms = self.settings.terms_of(task);
         if task.is_expired(self.now) {
@@ -267,11 +276,24 @@ impl<S: Store> Scheduler<S> {
             self.expiry.add(at);
         }
         let most = terms.max_attempts.or(self.settings.max_attempts);
-        if most.is_some_and(|most| failures >= most) {
+        if is_failure && most.is_some_and(|most| failures >= most) {
             return self.bury(seq, given_back.reason);
         }
-        let backoff = || self.settings.backoff(failures, &terms, &mut self.random);
-        let delay = given_back.delay_ms.unwrap_or_else(backoff);
+        let mut backoff = |failures| self.settings.backoff(failures, &terms, &mut self.random);
+        let delay = match given_back.delay_ms {
+            Some(delay) => delay,
+            None if is_failure => backoff(failures),
+            None => {
+                let (now, rest) = (self.now.monotonic, Duration::from_millis(backoff(1)));
+                let until = self.now.after(rest);
+                if let Some(unfailed) = &mut task.unfailed {
+                    for consumer in round.asked().chain(task.last_failed_consumer) {
+                        unfailed.rest(consumer, until, now);
+                    }
+                }
+                0
+            }
+        };
         task.at = self.now.wall_millis().saturating_add(delay);
         task.is_parked = false;
         let op = Op::Retry {

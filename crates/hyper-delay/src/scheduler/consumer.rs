@@ -237,6 +237,11 @@ impl Consumer {
         self.in_flight.contains_key(id) || !self.lost.is_empty() && self.lost.contains_key(id)
     }
 
+    /// It is chosen last until then, or until it answers.
+    pub(super) const fn suspect_until(&mut self, until: Tick) {
+        self.suspect_until = Some(until);
+    }
+
     /// Whether it is chosen last, because it left a copy unanswered.
     pub(super) fn is_suspect(&self, now: Tick) -> bool {
         self.suspect_until.is_some_and(|until| now < until)
@@ -329,7 +334,7 @@ impl Consumer {
         let Some((id, copy)) = self.in_flight.remove_entry(id) else {
             return Overdue::Nothing;
         };
-        self.suspect_until = Some(suspect_until);
+        self.suspect_until(suspect_until);
         let forgotten = self.add_late(id, Copy { end: None, ..copy });
         Overdue::Late { forgotten }
     }

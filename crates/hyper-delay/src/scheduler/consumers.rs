@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{
     ConsumerId,
     consumer::{ClosedConsumer, Consumer, Copy, Overdue},
+    unfailed::Avoided,
 };
 use crate::protocol::Named;
 
@@ -24,6 +25,8 @@ pub(super) enum NoConsumer {
     NoCredit,
     /// Those that have room hold a copy of the same id.
     IdInFlight,
+    /// Those that have room and no copy of the id rest, the first of them until this moment.
+    Resting(Tick),
 }
 
 impl Consumers {
@@ -55,13 +58,14 @@ impl Consumers {
     /// Chooses the consumer of a task with that id among `candidates`. Returns it with its place
     /// among them.
     ///
-    /// The first one with the fewest deliveries in flight of those that have room and no copy of
-    /// the id; `avoid` and those that left a copy unanswered come last, in this order.
+    /// The first one with the fewest deliveries in flight of those that have room, no copy of the id
+    /// and do not rest; the one that is `avoided` and those that left a copy unanswered come last, in
+    /// this order.
     pub(super) fn choose(
         &self,
         candidates: impl Iterator<Item = ConsumerId>,
         id: &str,
-        avoid: Option<ConsumerId>,
+        avoided: Avoided<'_>,
         now: Tick,
     ) -> Result<(usize, ConsumerId), NoConsumer> {
         let mut best = None;
@@ -74,10 +78,19 @@ impl Consumers {
                 continue;
             }
             if consumer.holds(id) {
-                why = NoConsumer::IdInFlight;
+                if why == NoConsumer::NoCredit {
+                    why = NoConsumer::IdInFlight;
+                }
                 continue;
             }
-            let is_avoided = avoid == Some(candidate);
+            if let Some(until) = avoided.rests(candidate, now) {
+                why = match why {
+                    NoConsumer::Resting(first) => NoConsumer::Resting(first.min(until)),
+                    _ => NoConsumer::Resting(until),
+                };
+                continue;
+            }
+            let is_avoided = avoided.last == Some(candidate);
             let rank = (consumer.is_suspect(now), is_avoided, consumer.load());
             if best.is_none_or(|(least, _)| rank < least) {
                 best = Some((rank, (place, candidate)));
@@ -108,6 +121,14 @@ impl Consumers {
                 self.added_late(seq, forgotten);
                 true
             }
+        }
+    }
+
+    /// A consumer has taken no bytes of a copy in its time: it is chosen last until then, or until it
+    /// answers.
+    pub(super) fn took_nothing(&mut self, consumer: ConsumerId, suspect_until: Tick) {
+        if let Some(state) = self.by_id.get_mut(&consumer) {
+            state.suspect_until(suspect_until);
         }
     }
 
@@ -224,6 +245,7 @@ impl Consumers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::unfailed::Unfailed;
 
     const NOW: Tick = Tick::ZERO;
 
@@ -245,8 +267,16 @@ mod tests {
         consumers.get_mut(consumer).unwrap().give(id.into(), copy);
     }
 
-    fn choose(consumers: &Consumers, avoid: Option<ConsumerId>) -> Result<u64, NoConsumer> {
-        let chosen = consumers.choose([1, 2, 3].into_iter(), "id", avoid, NOW);
+    fn choose(consumers: &Consumers, last: Option<ConsumerId>) -> Result<u64, NoConsumer> {
+        let avoided = Avoided {
+            last,
+            unfailed: None,
+        };
+        choose_avoiding(consumers, avoided)
+    }
+
+    fn choose_avoiding(consumers: &Consumers, avoided: Avoided<'_>) -> Result<u64, NoConsumer> {
+        let chosen = consumers.choose([1, 2, 3].into_iter(), "id", avoided, NOW);
         chosen.map(|(_, consumer)| consumer)
     }
 
@@ -293,6 +323,29 @@ mod tests {
             give(&mut consumers, consumer, "other", 10 + consumer);
         }
         assert_eq!(choose(&consumers, None), Err(NoConsumer::NoCredit));
+    }
+
+    #[test]
+    fn a_consumer_that_rests_is_not_chosen() {
+        let mut consumers = consumers();
+        let mut unfailed = Unfailed::default();
+        unfailed.rest(1, Tick::new(30), NOW);
+        unfailed.rest(3, Tick::new(20), NOW);
+        let choose = |consumers: &Consumers| {
+            let avoided = Avoided {
+                last: Some(2),
+                unfailed: Some(&unfailed),
+            };
+            choose_avoiding(consumers, avoided)
+        };
+        assert_eq!(choose(&consumers), Ok(2));
+        give(&mut consumers, 2, "id", 2);
+        assert_eq!(choose(&consumers), Err(NoConsumer::Resting(Tick::new(20))));
+        give(&mut consumers, 3, "a", 3);
+        give(&mut consumers, 3, "b", 4);
+        assert_eq!(choose(&consumers), Err(NoConsumer::Resting(Tick::new(30))));
+        give(&mut consumers, 1, "id", 5);
+        assert_eq!(choose(&consumers), Err(NoConsumer::IdInFlight));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use race_wheel::Tick;
+
 use super::{
     ConsumerId, Credit, Message, Scheduler, Token,
     consumer::{Consumer, Copy},
@@ -11,6 +13,7 @@ use super::{
     settings::RouteSettings,
     task::Change,
     timers::{CopyEnd, Timer},
+    unfailed::Avoided,
 };
 use crate::{
     ledger::{Op, Position},
@@ -62,6 +65,7 @@ impl<S: Store> Scheduler<S> {
         }
         let mut from = Position::default();
         let mut lacks_consumer = false;
+        let mut rest_end = None;
         while let Some(route) = self.routes.get_mut(name) {
             let Some(position) = route.first_ready(from) else {
                 break;
@@ -82,9 +86,9 @@ impl<S: Store> Scheduler<S> {
                 self.expire(position.seq);
                 continue;
             }
-            let (avoid, now) = (task.last_failed_consumer, self.now.monotonic);
+            let (avoided, now) = (task.avoided(), self.now.monotonic);
             let candidates = route.in_turn();
-            match self.consumers.choose(candidates, &task.id, avoid, now) {
+            match self.consumers.choose(candidates, &task.id, avoided, now) {
                 Ok((place, consumer)) => {
                     route.unqueue(position);
                     route.served(place);
@@ -95,12 +99,38 @@ impl<S: Store> Scheduler<S> {
                     match no_consumer {
                         NoConsumer::NoCredit => break,
                         NoConsumer::IdInFlight => from = position.next(),
+                        NoConsumer::Resting(until) => {
+                            let first = rest_end.map_or(until, |first: Tick| first.min(until));
+                            rest_end = Some(first);
+                            from = position.next();
+                        }
                     }
                 }
             }
         }
         self.want_parked(name);
         self.wait_for_room(name, lacks_consumer);
+        if let Some(until) = rest_end {
+            self.wait_for_rest(name, until);
+        }
+    }
+
+    /// Tasks of a route wait for a consumer that rests until then.
+    fn wait_for_rest(&mut self, name: &Arc<str>, until: Tick) {
+        let route = self.routes.get_mut(name);
+        if route.is_some_and(|route| route.rests_until(until)) {
+            let timer = Timer::RestEnd(Box::new(name.clone()));
+            self.timers.insert(until, timer);
+        }
+    }
+
+    /// A consumer that tasks of a route wait for does not rest any more.
+    pub(super) fn rest_ended(&mut self, name: &Arc<str>) {
+        if let Some(route) = self.routes.get_mut(name) {
+            route.rest_ended();
+            self.dispatch(name);
+            self.refill(name);
+        }
     }
 
     /// Takes a task from the queue of its route, as it is not to be delivered any more.
@@ -241,11 +271,11 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Chooses a consumer that has had no copy in the round under way. Chooses none if the time of
-    /// the round has passed: the copy would time out at once, and the consumer would be suspect.
+    /// the round has nearly passed: the copy would not be written.
     fn next_consumer(&self, seq: u64) -> Option<ConsumerId> {
         let now = self.now.monotonic;
         let (task, round) = (self.tasks.get(seq)?, self.tasks.round(seq)?);
-        let is_over = round.until() <= now || task.is_expired(self.now);
+        let is_over = round.write_by() <= now || task.is_expired(self.now);
         let is_held = self.is_ending || self.remote.is_holding;
         if is_held || self.is_paused(&task.route) || is_over {
             return None;
@@ -261,7 +291,11 @@ impl<S: Store> Scheduler<S> {
         let candidates = candidates
             .filter(|consumer| !round.has_asked(*consumer))
             .filter(|consumer| !confuses(consumer));
-        let chosen = self.consumers.choose(candidates, &task.id, None, now);
+        let avoided = Avoided {
+            last: None,
+            ..task.avoided()
+        };
+        let chosen = self.consumers.choose(candidates, &task.id, avoided, now);
         chosen.ok().map(|(_, consumer)| consumer)
     }
 
@@ -291,6 +325,7 @@ impl<S: Store> Scheduler<S> {
             id: task.id.clone(),
             attempt: task.attempt,
             until: round.until(),
+            write_by: round.write_by(),
             expires_at: task.expires_at(),
             accept,
             authority: None,

@@ -27,8 +27,8 @@ pub(super) struct Legacy {
     copies: Vec<(ConsumerId, u32)>,
     /// The numbers of the rounds of the copies that have failed.
     failed: Vec<u32>,
-    /// How the latest one failed.
-    given_back: GivenBack,
+    /// How the latest of those rounds has failed.
+    given_back: Option<GivenBack>,
     /// How many copies were in flight at a hand-over.
     withheld: u32,
     /// When the task has expired, in Unix milliseconds, if the index was read beyond that.
@@ -75,9 +75,21 @@ impl Legacy {
         latest.filter(|attempt| *attempt > after)
     }
 
-    /// How the latest failed copy has failed.
-    pub(super) const fn given_back(&self) -> &GivenBack {
-        &self.given_back
+    /// How the latest round has failed of which a copy has.
+    pub(super) const fn given_back(&self) -> Option<&GivenBack> {
+        self.given_back.as_ref()
+    }
+
+    /// A copy of that round has failed so.
+    fn fail(&mut self, attempt: u32, given_back: GivenBack) {
+        let latest = self.failed.iter().copied().max();
+        if latest.is_some_and(|latest| latest < attempt) {
+            self.given_back = None;
+        }
+        if latest.is_none_or(|latest| latest <= attempt) {
+            given_back.join(&mut self.given_back);
+        }
+        self.failed.push(attempt);
     }
 
     pub(super) const fn until(&self) -> Tick {
@@ -137,8 +149,7 @@ impl Inherited {
         let mut copies = legacy.copies.iter();
         if let Some(place) = copies.position(|(holder, _)| *holder == consumer) {
             let (_, attempt) = legacy.copies.swap_remove(place);
-            legacy.failed.push(attempt);
-            legacy.given_back = given_back;
+            legacy.fail(attempt, given_back);
         }
     }
 
@@ -168,8 +179,7 @@ impl Inherited {
             return;
         };
         if copy.has_failed {
-            legacy.failed.push(copy.attempt);
-            legacy.given_back = GivenBack::default();
+            legacy.fail(copy.attempt, GivenBack::default());
         } else {
             legacy.withheld = legacy.withheld.saturating_sub(1);
         }
@@ -200,7 +210,7 @@ impl Inherited {
         let legacy = self.by_seq.entry(seq).or_insert_with(|| Legacy {
             copies: Vec::new(),
             failed: Vec::new(),
-            given_back: GivenBack::default(),
+            given_back: None,
             withheld: 0,
             expired: None,
             until,

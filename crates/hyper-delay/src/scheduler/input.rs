@@ -46,6 +46,14 @@ pub(crate) enum Input {
     Committed(Vec<Committed>),
     /// A delivery was not sent, because its revision was gone by then.
     Unsent(CopyOf),
+    /// A delivery was not sent, and nothing of it was written, because its connection ends. That is
+    /// no failure.
+    Unwritten {
+        /// Which copy.
+        copy: CopyOf,
+        /// The number of its round.
+        attempt: u32,
+    },
     /// A delivery was not sent, because the leadership that it is of has ended.
     Void {
         /// Which copy.
@@ -56,13 +64,14 @@ pub(crate) enum Input {
         /// number.
         authority: Option<Arc<Authority>>,
     },
-    /// A delivery was not sent, because its time to answer had passed when its turn came.
+    /// A delivery was not sent, and nothing of it was written, because its time to answer was nearly
+    /// over. That is no failure, but its connection takes no bytes.
     SentTooLate {
         /// Which copy.
         copy: CopyOf,
         /// The number of its round.
         attempt: u32,
-        /// When the time to answer ended, as it was when the copy was queued.
+        /// When the time to answer ends, as it was when the copy was queued.
         until: Tick,
     },
     /// A delivery was not sent, because the content of its revision cannot be read, or its payload
@@ -179,6 +188,8 @@ pub(crate) struct Nacked {
     pub delay_ms: Option<u64>,
     /// Why.
     pub reason: Option<Arc<str>>,
+    /// Whether the consumer has failed. See [`Request::Nack`](crate::protocol::Request::Nack).
+    pub failed: bool,
 }
 
 /// A request for counts.
@@ -308,8 +319,11 @@ pub(crate) enum Message {
         id: Arc<str>,
         /// The number of the round.
         attempt: u32,
-        /// The end of the round, from which on the copy is not sent.
+        /// The end of the round.
         until: Tick,
+        /// From then on nothing of it is written that is not yet: its consumer would have too little
+        /// time left, and the scheduler hears of it before the round ends.
+        write_by: Tick,
         /// When the task expires, in Unix milliseconds. A copy that has waited in a cluster until
         /// then is not sent.
         #[cfg_attr(

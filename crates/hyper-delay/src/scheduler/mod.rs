@@ -40,6 +40,7 @@ mod routes;
 mod task;
 mod tasks;
 mod timers;
+mod unfailed;
 
 mod adoption;
 mod answers;
@@ -57,6 +58,7 @@ mod remote;
 mod removal_log;
 mod scheduling;
 mod seen;
+mod stalls;
 mod tick;
 
 use std::{sync::Arc, time::Duration};
@@ -100,6 +102,7 @@ use remote::Remote;
 use requests::Requests;
 use retention::Retention;
 use routes::Routes;
+use stalls::Stalls;
 use tasks::Tasks;
 use timers::{Timer, Timers};
 
@@ -126,6 +129,7 @@ pub(crate) struct Scheduler<S> {
     paused: FxHashSet<Arc<str>>,
     unwritten: Unwritten,
     bulk: Bulk,
+    stalls: Stalls,
     remote: Remote,
     messages: Vec<(ConsumerId, Message)>,
     failed: Option<StoreError>,
@@ -159,6 +163,7 @@ impl<S: Store> Scheduler<S> {
             paused: FxHashSet::default(),
             unwritten: Unwritten::default(),
             bulk: Bulk::default(),
+            stalls: Stalls::default(),
             remote: Remote::default(),
             messages: Vec::new(),
             failed: None,
@@ -170,6 +175,7 @@ impl<S: Store> Scheduler<S> {
     /// Something has happened.
     pub(crate) fn handle(&mut self, input: Input, now: Now) {
         self.now = now;
+        self.stalls.told(now.monotonic);
         match input {
             Input::Opened(consumer) => self.consumers.open(consumer, self.settings.credit),
             Input::Closing(consumer) => self.closing(consumer),
@@ -188,6 +194,7 @@ impl<S: Store> Scheduler<S> {
             Input::Operated(operated) => self.operated(*operated),
             Input::Committed(committed) => self.committed(committed),
             Input::Unsent(copy) => self.unsent(&copy),
+            Input::Unwritten { copy, attempt } => self.unwritten(&copy, attempt),
             Input::Void { copy, attempt, .. } => self.voided(&copy, attempt),
             Input::SentTooLate {
                 copy,

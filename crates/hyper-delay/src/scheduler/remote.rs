@@ -229,6 +229,7 @@ impl<S: Store> Scheduler<S> {
             seq,
             delay_ms,
             reason,
+            failed,
         } = nacked;
         let state = self.consumers.get(consumer);
         let has_copy = match (&named.route, named.attempt) {
@@ -251,6 +252,7 @@ impl<S: Store> Scheduler<S> {
         let given_back = GivenBack {
             delay_ms: delay_ms.map(|delay| delay.min(most)),
             reason,
+            is_harmless: !failed,
         };
         self.nacked(consumer, &named, given_back);
     }

@@ -1,9 +1,12 @@
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use race_core::{Moment, Next, Stagger};
 use race_wheel::{Key, Tick};
 
+mod given_back;
 mod inherited;
+
+pub(super) use given_back::GivenBack;
 
 use super::{
     ConsumerId,
@@ -12,6 +15,9 @@ use super::{
 };
 use crate::clock;
 use inherited::InheritedCopies;
+
+/// After a stall of the server, what has come meanwhile is read in this time.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// One try to get a task done: a copy of it with one consumer, or with several if its route is
 /// hedged.
@@ -24,6 +30,8 @@ pub(super) struct Round {
     ack_timeout: Duration,
     until: Tick,
     end: Key,
+    /// By how much stalls have moved its end.
+    moved: Option<Duration>,
     copies: Copies,
 }
 
@@ -46,8 +54,8 @@ struct Hedged {
     copies: Vec<CopyWith>,
     /// When the next copy is due, if it is due by time.
     next: Option<(Tick, Key)>,
-    /// How the latest copy failed.
-    given_back: GivenBack,
+    /// How it has failed so far, if a copy has.
+    given_back: Option<GivenBack>,
 }
 
 /// A copy of a round that can have several.
@@ -57,15 +65,6 @@ struct CopyWith {
     is_live: bool,
 }
 
-/// How a copy failed. Default: its connection is gone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct GivenBack {
-    /// The delay until the next round that the nack asked for, in milliseconds.
-    pub(super) delay_ms: Option<u64>,
-    /// The reason that the nack gave.
-    pub(super) reason: Option<Arc<str>>,
-}
-
 /// What a round wants next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
@@ -73,7 +72,7 @@ pub(super) enum Step {
     Send,
     /// Nothing, until an answer comes or one of its timers expires.
     Wait,
-    /// It has failed: every copy has, the latest so, and there are no more.
+    /// It has failed so: every copy has, and there are no more.
     Failed(GivenBack),
 }
 
@@ -93,6 +92,7 @@ impl Round {
             ack_timeout,
             until,
             end: timers.insert(until, Timer::RoundEnd(seq)),
+            moved: None,
             copies: match hedge {
                 None => Copies::One(consumer),
                 Some(delay) => Copies::Hedged(Box::new(Hedged::begin(consumer, delay))),
@@ -118,6 +118,7 @@ impl Round {
             ack_timeout,
             until,
             end: timers.insert(until, Timer::RoundEnd(seq)),
+            moved: None,
             copies: Copies::Inherited(Box::new(copies)),
         }
     }
@@ -137,6 +138,11 @@ impl Round {
         self.until
     }
 
+    /// The moment from which on no copy of it is written that is not yet.
+    pub(super) fn write_by(&self) -> Tick {
+        clock::write_by(self.until, self.ack_timeout)
+    }
+
     /// The consumers with a live copy: one that was not given back and whose connection is open.
     pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
         let (one, several) = match &self.copies {
@@ -147,6 +153,16 @@ impl Round {
         };
         let live = several.iter().filter(|copy| copy.is_live);
         one.into_iter().chain(live.map(|copy| copy.consumer))
+    }
+
+    /// The consumers that were given copies, if there can be several.
+    pub(super) fn asked(&self) -> impl Iterator<Item = ConsumerId> {
+        let copies = match &self.copies {
+            Copies::One(_) | Copies::Failed(_) => &[],
+            Copies::Hedged(hedged) => hedged.copies.as_slice(),
+            Copies::Inherited(inherited) => inherited.copies(),
+        };
+        copies.iter().map(|copy| copy.consumer)
     }
 
     /// Whether the consumer was given a copy in this round.
@@ -221,8 +237,7 @@ impl Round {
                 if let Some((_, key)) = hedged.next {
                     timers.cancel(key);
                 }
-                let has_failed = hedged.copies.iter().any(|copy| !copy.is_live);
-                let given_back = has_failed.then(|| hedged.given_back.clone());
+                let given_back = hedged.given_back.take();
                 InheritedCopies::own(after, std::mem::take(&mut hedged.copies), given_back)
             }
         };
@@ -274,6 +289,20 @@ impl Round {
             self.until = until;
             self.end = timers.insert(until, Timer::RoundEnd(seq));
         }
+    }
+
+    /// The server stood still, and was late by that much: the round ends as much later, by one ack
+    /// timeout at most. After its first stall it lasts for a moment at least, so that answers are read
+    /// that have come meanwhile.
+    pub(super) fn stalled(&mut self, seq: u64, late: Duration, now: Tick, timers: &mut Timers) {
+        let moved = self.moved.unwrap_or_default();
+        let more = late.min(self.ack_timeout.saturating_sub(moved));
+        let mut until = self.until + clock::nanos(more);
+        if self.moved.is_none() {
+            until = until.max(now + clock::nanos(MOMENT.min(self.ack_timeout)));
+        }
+        self.moved = Some(moved + Duration::from_nanos(until.since(self.until)));
+        self.extend(seq, until, timers);
     }
 
     /// The copy that [`step`](Self::step) asked for is with a consumer.
@@ -341,7 +370,7 @@ impl Hedged {
             stagger: Stagger::new(delay),
             copies: Vec::with_capacity(2),
             next: None,
-            given_back: GivenBack::default(),
+            given_back: None,
         };
         hedged.sent(consumer);
         hedged
@@ -365,7 +394,7 @@ impl Hedged {
             return false;
         };
         self.copies[index].is_live = false;
-        self.given_back = given_back;
+        given_back.join(&mut self.given_back);
         let running = self.running();
         self.stagger.failed(index, running, || moment(now));
         true
@@ -378,7 +407,7 @@ impl Hedged {
             Next::Until(at) if at <= moment(now) => return Step::Send,
             Next::Until(at) => Tick::new(at.as_nanos()),
             _ if running == 0 => {
-                return Step::Failed(self.given_back.clone());
+                return Step::Failed(self.given_back.clone().unwrap_or_default());
             }
             _ => return Step::Wait,
         };

@@ -44,7 +44,15 @@ impl<S: Store> Scheduler<S> {
                 delivery,
                 delay_ms,
                 reason,
-            } => self.nack(to, delivery, GivenBack { delay_ms, reason }),
+                failed,
+            } => {
+                let given_back = GivenBack {
+                    delay_ms,
+                    reason,
+                    is_harmless: !failed,
+                };
+                self.nack(to, delivery, given_back);
+            }
             Request::Touch {
                 delivery,
                 extend_ms,

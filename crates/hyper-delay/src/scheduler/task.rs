@@ -2,7 +2,11 @@ use std::{sync::Arc, time::Duration};
 
 use race_wheel::{Key, Tick};
 
-use super::{ConsumerId, round::Round};
+use super::{
+    ConsumerId,
+    round::Round,
+    unfailed::{Avoided, Unfailed},
+};
 use crate::{
     clock::Now,
     ledger::{Kicked, Listed, Position, Subject},
@@ -24,6 +28,8 @@ pub(super) struct Task {
     pub(super) failures: u32,
     /// The consumer that failed last; chosen last for the next round.
     pub(super) last_failed_consumer: Option<ConsumerId>,
+    /// The rounds that ended without a failure since the last one that failed, if any did.
+    pub(super) unfailed: Option<Box<Unfailed>>,
     /// What applies to it instead of the settings.
     pub(super) terms: Option<Box<Terms>>,
 }
@@ -79,6 +85,7 @@ impl Task {
             attempt,
             failures: 0,
             last_failed_consumer: None,
+            unfailed: None,
             terms: None,
         }
     }
@@ -109,6 +116,14 @@ impl Task {
             ..task
         };
         (seq, task)
+    }
+
+    /// The consumers that are chosen last for it, or not at all.
+    pub(super) fn avoided(&self) -> Avoided<'_> {
+        Avoided {
+            last: self.last_failed_consumer,
+            unfailed: self.unfailed.as_deref(),
+        }
     }
 
     /// When it expires, in Unix milliseconds.

@@ -1,4 +1,4 @@
-use std::{collections::hash_map::Entry, mem};
+use std::{collections::hash_map::Entry, mem, time::Duration};
 
 use race_wheel::Tick;
 use rustc_hash::FxHashMap;
@@ -197,6 +197,15 @@ impl Tasks {
             self.remove(position.seq, timers);
         }
         Some(first)
+    }
+
+    /// Nothing has happened for a while, which was late by that much: the rounds under way end later.
+    pub(super) fn stalled(&mut self, late: Duration, now: Tick, timers: &mut Timers) {
+        for (seq, (_, state)) in &mut self.by_seq {
+            if let State::InFlight(round) = state {
+                round.stalled(*seq, late, now, timers);
+            }
+        }
     }
 
     /// The wall clock was set: the timers of all tasks that wait by it are set anew.

@@ -8,7 +8,8 @@ use crate::{clock::Now, ledger::Op, store::Store};
 /// The maximum number of timers that one tick expires, so that other work is not delayed.
 const TIMERS: usize = 1024;
 
-/// The interval at which a change of the wall clock is looked for while any task waits.
+/// The interval at which a change of the wall clock, and a stall, are looked for while there is any
+/// task in memory, or more to read.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
 
 /// When the scheduler wants to be called again, if nothing happens before.
@@ -32,6 +33,14 @@ impl<S: Store> Scheduler<S> {
         if self.is_ending {
             return Next::Never;
         }
+        self.look_for_stall(now);
+        let next = self.advance(now);
+        self.stalls.asked(next, now.monotonic);
+        next
+    }
+
+    /// Does what is due.
+    fn advance(&mut self, now: Now) -> Next {
         if let Some(milliseconds) = self.horizon.clock_was_set(now) {
             tracing::warn!(%milliseconds, "the wall clock was set: timers are set anew");
             self.tasks.rearm_after_clock_step(now, &mut self.timers);
@@ -60,7 +69,7 @@ impl<S: Store> Scheduler<S> {
         let expiry = self.next_expiry().map(|at| now.tick_of(at));
         let retention = self.next_retention();
         let has_times = expiry.is_some() || retention.is_some();
-        let is_waiting = self.horizon.has_more() || self.tasks.waiting() > 0 || has_times;
+        let is_waiting = self.horizon.has_more() || self.tasks.len() > 0 || has_times;
         let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
         let deadlines = [next, clock_check, expiry, retention];
         let deadlines = deadlines.into_iter().chain(logs).flatten();
@@ -82,6 +91,7 @@ impl<S: Store> Scheduler<S> {
                 Timer::CopyEnd(end) => self.copy_timed_out(&end),
                 Timer::LegacyEnd(seq) => self.legacy_ended(seq),
                 Timer::Refilled(route) => self.deliveries_refilled(&route),
+                Timer::RestEnd(route) => self.rest_ended(&route),
             }
         }
         self.expired = expired;

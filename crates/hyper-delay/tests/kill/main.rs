@@ -10,6 +10,7 @@ mod content;
 mod harness;
 mod producer;
 mod signals;
+mod stopped;
 mod touch;
 mod world;
 

@@ -38,6 +38,7 @@ mod short_lines;
 mod stats;
 mod terms;
 mod touch;
+mod unharmed;
 
 mod abandoned;
 mod connections;

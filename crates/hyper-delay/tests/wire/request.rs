@@ -31,9 +31,11 @@ pub(crate) fn encode(of: &Line) -> Vec<u8> {
             delivery,
             delay_ms,
             reason,
+            failed,
         } => {
             let mut nack = named("nack", delivery, "delay_ms", json!(delay_ms));
             nack["reason"] = json!(reason.as_deref());
+            nack["failed"] = json!(failed);
             nack
         }
         Request::Touch {

@@ -58,7 +58,7 @@ impl Forwarder {
         &mut self,
         to: Pending,
         named: &Named,
-        (delay_ms, reason): (Option<u64>, Option<Arc<str>>),
+        (delay_ms, reason, failed): (Option<u64>, Option<Arc<str>>, bool),
     ) {
         let most = self.setup.max_delay_millis;
         if let Some(delay) = delay_ms.filter(|delay| *delay > most) {
@@ -89,6 +89,7 @@ impl Forwarder {
             seq: delivered.seq,
             delay_ms,
             reason,
+            failed,
         };
         self.send_to(consumer, (&named.id, delivered), nacked);
         self.release(consumer, &named.id);

@@ -4,8 +4,11 @@
 //! not from the leader. Then its consumers get no copies: those that wait are given back, and the
 //! leader takes the connections for closing ones, until a new session begins.
 
+use std::sync::Arc;
+
 use super::{
     Forwarder,
+    deliveries::Delivered,
     session::{Awaiting, Contents},
     wire::{Copy, ToLeader},
 };
@@ -22,9 +25,12 @@ impl Forwarder {
         if session.contents != Contents::Here {
             self.gives_back(shard, consumer, copy);
         } else if session.applied < copy.after {
+            let up = session.up();
+            let write_by = up.map_or(since, |up| up.holds.here(copy.write_by));
             let copies = session.awaiting.entry(copy.after).or_default();
             copies.push(Awaiting {
                 since,
+                write_by,
                 consumer,
                 copy,
             });
@@ -63,6 +69,11 @@ impl Forwarder {
 
     /// Looks whether copies have waited for too long.
     pub(super) fn check_contents(&mut self, shard: ShardId) {
+        let now = self.now.monotonic;
+        let late = self.session(shard).take_awaiting(|it| it.write_by <= now);
+        for Awaiting { consumer, copy, .. } in late {
+            self.gives_back_as(shard, consumer, copy, Delivered::was_unwritten);
+        }
         let before = self.now_minus(PATIENCE);
         let session = self.session(shard);
         let is_late = session.awaits_since().is_some_and(|since| since <= before);
@@ -105,13 +116,24 @@ impl Forwarder {
     }
 
     /// A copy is not written. It goes to another consumer, and has not failed.
-    fn gives_back(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
+    pub(super) fn gives_back(&mut self, shard: ShardId, consumer: ConsumerId, copy: Copy) {
+        self.gives_back_as(shard, consumer, copy, Delivered::was_void);
+    }
+
+    /// A copy is not written, and its leader is told what `told` says of it.
+    fn gives_back_as(
+        &mut self,
+        shard: ShardId,
+        consumer: ConsumerId,
+        copy: Copy,
+        told: fn(&Delivered, ConsumerId, Arc<str>) -> ToLeader,
+    ) {
         let Some(up) = self.session(shard).up() else {
             return;
         };
         let delivered = up.delivered(&copy);
         let id = copy.subject.id;
-        let message = delivered.was_void(consumer, id.clone());
+        let message = told(&delivered, consumer, id.clone());
         self.send_to(consumer, (&id, delivered), message);
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Delivered {
     /// The end of the time to answer on this node's clock, and on that of the leader.
     pub(super) until: Tick,
     pub(super) until_there: Tick,
+    /// From then on nothing of it is written.
+    pub(super) write_by: Tick,
     /// When the task expires, on this node's clock.
     pub(super) expires: Option<Tick>,
     /// It may be written while this holds.
@@ -68,9 +70,17 @@ impl Delivered {
 
     /// Returns what its leader is told if it was not passed to its connection, and will not be.
     pub(super) fn was_void(&self, consumer: ConsumerId, id: Arc<str>) -> ToLeader {
-        let why = Why::Void {
-            attempt: self.attempt,
-        };
+        let attempt = self.attempt;
+        self.was_not_sent(consumer, id, Why::Void { attempt })
+    }
+
+    /// Returns what its leader is told if its turn did not come in time.
+    pub(super) fn was_unwritten(&self, consumer: ConsumerId, id: Arc<str>) -> ToLeader {
+        let attempt = self.attempt;
+        self.was_not_sent(consumer, id, Why::Unwritten { attempt })
+    }
+
+    fn was_not_sent(&self, consumer: ConsumerId, id: Arc<str>, why: Why) -> ToLeader {
         let seq = self.seq;
         ToLeader::NotSent(consumer, NotSent { seq, id, why })
     }
@@ -209,10 +219,13 @@ impl Deliveries {
         Some(next)
     }
 
-    /// Returns when the time of a delivery passes for whose end others wait.
+    /// Returns when the time of a delivery passes for whose end others wait, or that of one which waits
+    /// to be written.
     pub(super) fn next(&self) -> Option<Tick> {
         let waited = self.held.keys().filter_map(|id| self.in_flight.get(id));
-        waited.map(|delivered| delivered.until).min()
+        let waited = waited.map(|delivered| delivered.until);
+        let held = self.held.values().flatten();
+        waited.chain(held.map(|delivered| delivered.write_by)).min()
     }
 
     /// Returns the ids for which others wait, and whose time has passed.
@@ -255,15 +268,20 @@ impl Deliveries {
         self.unsaid.push_back((id.clone(), delivered, message));
     }
 
-    /// Removes and returns the deliveries of a session that has ended whose turn has not come.
-    pub(super) fn take_held(&mut self, of: &Arc<Authority>) -> Vec<(Arc<str>, Delivered)> {
+    /// Removes and returns the deliveries of this kind whose turn has not come.
+    pub(super) fn take_held(
+        &mut self,
+        is_it: impl Fn(&Delivered) -> bool,
+    ) -> Vec<(Arc<str>, Delivered)> {
         let mut taken = Vec::new();
         for (id, held) in &mut self.held {
-            let is_of_session = |it: &Delivered| Arc::ptr_eq(&it.authority, of);
-            let (of_session, others): (VecDeque<_>, _) =
-                std::mem::take(held).into_iter().partition(is_of_session);
+            if !held.iter().any(&is_it) {
+                continue;
+            }
+            let (of_kind, others): (VecDeque<_>, _) =
+                std::mem::take(held).into_iter().partition(&is_it);
             *held = others;
-            taken.extend(of_session.into_iter().map(|it| (id.clone(), it)));
+            taken.extend(of_kind.into_iter().map(|it| (id.clone(), it)));
         }
         self.held.retain(|_, held| !held.is_empty());
         taken

@@ -39,6 +39,9 @@ impl Forwarder {
             Input::Settings(settings) => self.setup.configure(settings.config()),
             Input::Ending => self.ending(),
             Input::Unsent(copy) => self.not_sent(copy, Why::Gone),
+            Input::Unwritten { copy, attempt } => {
+                self.not_sent(copy, Why::Unwritten { attempt });
+            }
             Input::Void {
                 copy,
                 attempt,
@@ -77,7 +80,9 @@ impl Forwarder {
     }
 
     fn closing(&mut self, consumer: ConsumerId) {
-        if let Some(connection) = self.connections.get_mut(&consumer) {
+        if let Some(connection) = self.connections.get_mut(&consumer)
+            && !connection.is_closing
+        {
             connection.is_closing = true;
             for shard in connection.opened.clone() {
                 self.send(shard, ToLeader::Closing(consumer));
@@ -86,6 +91,7 @@ impl Forwarder {
     }
 
     fn closed(&mut self, consumer: ConsumerId) {
+        self.gives_back_waiting(consumer, |_| true);
         let Some(connection) = self.connections.remove(&consumer) else {
             return;
         };
@@ -125,7 +131,8 @@ impl Forwarder {
                 delivery,
                 delay_ms,
                 reason,
-            } => self.nacked(to, &delivery, (delay_ms, reason)),
+                failed,
+            } => self.nacked(to, &delivery, (delay_ms, reason, failed)),
             Request::Touch {
                 delivery,
                 extend_ms,

@@ -100,6 +100,7 @@ impl Up {
             epoch: self.partner.epoch,
             until: self.holds.here(copy.until),
             until_there: copy.until,
+            write_by: self.holds.here(copy.write_by),
             expires: copy.expires.map(|at| self.holds.here(Tick::new(at))),
             authority: self.authority.clone(),
         }
@@ -121,6 +122,8 @@ pub(super) enum Contents {
 #[derive(Debug)]
 pub(super) struct Awaiting {
     pub(super) since: Tick,
+    /// From then on it is not written.
+    pub(super) write_by: Tick,
     pub(super) consumer: ConsumerId,
     pub(super) copy: Copy,
 }
@@ -207,6 +210,22 @@ impl Session {
     pub(super) fn awaits_since(&self) -> Option<Tick> {
         let copies = self.awaiting.values().flatten();
         copies.map(|awaiting| awaiting.since).min()
+    }
+
+    /// Returns when the first copy that waits is not to be written any more.
+    pub(super) fn awaits_until(&self) -> Option<Tick> {
+        let copies = self.awaiting.values().flatten();
+        copies.map(|awaiting| awaiting.write_by).min()
+    }
+
+    /// Removes and returns the copies that wait and are of this kind.
+    pub(super) fn take_awaiting(&mut self, is_it: impl Fn(&Awaiting) -> bool) -> Vec<Awaiting> {
+        let mut taken = Vec::new();
+        for copies in self.awaiting.values_mut() {
+            taken.extend(copies.extract_if(.., |copy| is_it(copy)));
+        }
+        self.awaiting.retain(|_, copies| !copies.is_empty());
+        taken
     }
 
     /// A session may begin now, if there is none.

@@ -66,6 +66,7 @@ impl Forwarder {
             State::Up(up) => Some(up.next_ping.min(up.heard + lease)),
         };
         let awaiting = session.awaits_since().map(|since| since + lease / 2);
+        let awaiting = awaiting.into_iter().chain(session.awaits_until());
         // All wait equally long, so the first one that expires is the next.
         let mut queued = session.queue.iter().map(|queued| queued.expires);
         let queued = queued.find(|expires| *expires != NEVER);

@@ -7,7 +7,7 @@ use race_wheel::Tick;
 use super::{
     Forwarder,
     deliveries::Delivered,
-    session::{Pending, What},
+    session::{Awaiting, Pending, What},
     untold::Fate,
     wire::{Copy, NotSent, Number, ToLeader, ToServing, Told, Why},
     wishes::WishId,
@@ -98,6 +98,7 @@ impl Forwarder {
             }
             (_, Reply::Unregistered { route, .. }, Some(_)) => {
                 self.leave(consumer, route);
+                self.gives_back_waiting(consumer, |of| of == &**route);
             }
             _ => {}
         }
@@ -142,6 +143,7 @@ impl Forwarder {
         } = &reply
         {
             self.leave(consumer, route);
+            self.gives_back_waiting(consumer, |of| of == &**route);
         }
         let message = Message::Reply {
             reply,
@@ -161,7 +163,7 @@ impl Forwarder {
             return;
         };
         let id = &copy.subject.id;
-        if connection.deliveries.has_namesake(id, &delivered) {
+        if connection.is_closing || connection.deliveries.has_namesake(id, &delivered) {
             // It comes again in the next round.
             let void = delivered.was_void(consumer, id.clone());
             return self.send_to(consumer, (id, delivered), void);
@@ -182,6 +184,7 @@ impl Forwarder {
             route,
             attempt,
             until,
+            write_by,
             authority,
             ..
         } = delivered;
@@ -194,6 +197,7 @@ impl Forwarder {
             id: id.clone(),
             attempt,
             until,
+            write_by,
             expires_at: None,
             accept: connection.accept(),
             authority: Some(authority),
@@ -201,14 +205,16 @@ impl Forwarder {
         self.effects.messages.push((consumer, message));
     }
 
-    /// An id is free on a connection: the next delivery of it is sent. One whose task has expired
-    /// meanwhile is given back to its leader, which finds that out by its own clock.
+    /// An id is free on a connection: the next delivery of it is sent. It goes back to its leader if the
+    /// connection is about to close, and if its task has expired, which the leader finds out by its own
+    /// clock.
     pub(super) fn release(&mut self, consumer: ConsumerId, id: &Arc<str>) {
         if let Some(connection) = self.connections.get_mut(&consumer)
             && let Some(delivered) = connection.deliveries.release(id)
         {
             let now = self.now.monotonic;
-            if delivered.expires.is_some_and(|at| at <= now) {
+            let has_expired = delivered.expires.is_some_and(|at| at <= now);
+            if has_expired || connection.is_closing {
                 let Delivered { seq, attempt, .. } = delivered;
                 let id = id.clone();
                 return self.not_sent(CopyOf { consumer, seq, id }, Why::Void { attempt });
@@ -217,13 +223,43 @@ impl Forwarder {
         }
     }
 
-    /// Ends deliveries whose time has passed, and sends those that waited for their ids.
+    /// Gives back the deliveries of some routes that have not been passed to a connection: it is
+    /// closed, or has one of the routes no longer.
+    pub(super) fn gives_back_waiting(
+        &mut self,
+        consumer: ConsumerId,
+        is_of: impl Fn(&str) -> bool,
+    ) {
+        for shard in (0..self.setup.shards).map(ShardId) {
+            let awaiting = self.session(shard).take_awaiting(|awaiting| {
+                awaiting.consumer == consumer && is_of(&awaiting.copy.subject.route)
+            });
+            for Awaiting { copy, .. } in awaiting {
+                self.gives_back(shard, consumer, copy);
+            }
+        }
+        let connection = self.connections.get_mut(&consumer);
+        let held = connection.map(|it| it.deliveries.take_held(|held| is_of(&held.route)));
+        for (id, delivered) in held.into_iter().flatten() {
+            let message = delivered.was_void(consumer, id.clone());
+            self.send_to(consumer, (&id, delivered), message);
+        }
+    }
+
+    /// Ends deliveries whose time has passed, and sends those that waited for their ids. Those whose
+    /// turn has not come in time go back to their leaders.
     pub(super) fn expire_deliveries(&mut self) {
         let now = self.now.monotonic;
-        let mut expired = Vec::new();
+        let (mut expired, mut late) = (Vec::new(), Vec::new());
         for (consumer, connection) in &mut self.connections {
+            let held = connection.deliveries.take_held(|held| held.write_by <= now);
+            late.extend(held.into_iter().map(|held| (*consumer, held)));
             let ids = connection.deliveries.expire(now);
             expired.extend(ids.into_iter().map(|id| (*consumer, id)));
+        }
+        for (consumer, (id, delivered)) in late {
+            let message = delivered.was_unwritten(consumer, id.clone());
+            self.send_to(consumer, (&id, delivered), message);
         }
         for (consumer, id) in expired {
             self.release(consumer, &id);
@@ -247,7 +283,9 @@ impl Forwarder {
             return;
         };
         let attempt = match why {
-            Why::TooLate { attempt, .. } | Why::Void { attempt } => Some(attempt),
+            Why::Unwritten { attempt } | Why::TooLate { attempt, .. } | Why::Void { attempt } => {
+                Some(attempt)
+            }
             Why::Gone | Why::Undeliverable(_) => None,
         };
         let Some(delivered) = connection.deliveries.remove(&id, seq, attempt) else {

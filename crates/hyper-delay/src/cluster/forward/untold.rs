@@ -80,7 +80,8 @@ impl Forwarder {
             }
         }
         for (consumer, connection) in &mut self.connections {
-            for (id, delivered) in connection.deliveries.take_held(&up.authority) {
+            let is_of_session = |it: &Delivered| Arc::ptr_eq(&it.authority, &up.authority);
+            for (id, delivered) in connection.deliveries.take_held(is_of_session) {
                 let message = delivered.was_void(*consumer, id.clone());
                 connection.deliveries.cannot_say(&id, delivered, message);
             }

@@ -94,6 +94,8 @@ pub(crate) enum ToLeader {
         delay_ms: Option<u64>,
         /// Why.
         reason: Option<Arc<str>>,
+        /// Whether the consumer has failed.
+        failed: bool,
     },
     /// A delivery was not sent.
     NotSent(ConsumerId, NotSent),
@@ -159,7 +161,13 @@ pub(crate) struct NotSent {
 pub(crate) enum Why {
     /// Its revision was gone.
     Gone,
-    /// Its time to answer had passed.
+    /// Nothing of it was written, because its connection ends, or because its turn did not come in
+    /// time.
+    Unwritten {
+        /// The number of its round.
+        attempt: u32,
+    },
+    /// Nothing of it was written, because its time to answer was nearly over.
     TooLate {
         /// The number of its round.
         attempt: u32,
@@ -262,6 +270,9 @@ pub(crate) struct Copy {
     /// The end of the round on the clock of the leader.
     #[serde(with = "tick")]
     pub(crate) until: Tick,
+    /// From when on nothing of the copy is written, on the clock of the leader.
+    #[serde(with = "tick")]
+    pub(crate) write_by: Tick,
     /// When the task expires, on the clock of the leader, in nanoseconds. `None`: never.
     pub(crate) expires: Option<u64>,
     /// The place of the journal up to which a replica must be to have the content.

@@ -24,7 +24,7 @@ use crate::{
     outbox::Outboxes,
     progress::Progress,
     protocol::Refusal,
-    scheduler::{Input, Next, Settings},
+    scheduler::{ConsumerId, Input, Next, Settings},
 };
 
 /// The maximum number of events between two reads of the clock.
@@ -118,7 +118,12 @@ impl Forwarding {
                 self.configure(&settings);
                 forward::Event::Input(Input::Settings(settings))
             }
-            Event::Input(input) => forward::Event::Input(input),
+            Event::Input(input) => {
+                if let Input::Closed(consumer) = input {
+                    self.hand_in(consumer, now);
+                }
+                forward::Event::Input(input)
+            }
             Event::Connected(consumer, outbox) => {
                 self.outboxes.insert(consumer, outbox);
                 forward::Event::Input(Input::Opened(consumer))
@@ -178,6 +183,17 @@ impl Forwarding {
         };
         self.forwarder.handle(event, now);
         ControlFlow::Continue(())
+    }
+
+    /// A connection is closed: what its writer has not written comes back before.
+    fn hand_in(&mut self, consumer: ConsumerId, now: Now) {
+        // What the forwarder has sent meanwhile is on its way to the outbox, too.
+        let closing = Input::Closing(consumer);
+        self.forwarder.handle(forward::Event::Input(closing), now);
+        self.carry_out();
+        for unwritten in self.outboxes.take_unwritten(consumer) {
+            self.forwarder.handle(forward::Event::Input(unwritten), now);
+        }
     }
 
     fn hears(&mut self, news: News, now: Now) {

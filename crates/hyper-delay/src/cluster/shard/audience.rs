@@ -281,19 +281,24 @@ impl<S: Store> Shard<S> {
                 seq,
                 delay_ms,
                 reason,
+                failed,
             } => of(consumer).map(|consumer| {
+                #[cfg(test)]
+                let failed = failed || is_planted(Planted::IgnoresUnharmed);
                 Input::Nacked(Box::new(Nacked {
                     consumer,
                     named,
                     seq,
                     delay_ms,
                     reason,
+                    failed,
                 }))
             }),
             ToLeader::NotSent(there, NotSent { seq, id, why }) => of(there).map(|consumer| {
                 let copy = CopyOf { consumer, seq, id };
                 match why {
                     Why::Gone => Input::Unsent(copy),
+                    Why::Unwritten { attempt } => Input::Unwritten { copy, attempt },
                     Why::Void { attempt } => Input::Void {
                         copy,
                         attempt,
@@ -356,6 +361,7 @@ impl<S: Store> Shard<S> {
                     id,
                     attempt,
                     until,
+                    write_by,
                     expires_at,
                     ..
                 } => {
@@ -373,6 +379,7 @@ impl<S: Store> Shard<S> {
                             attempt,
                         },
                         until,
+                        write_by,
                         expires: expires_at.map(|at| expires(at, now)),
                         after,
                     }))

@@ -105,9 +105,9 @@ impl Facts {
         self.failures.leaves(consumer);
     }
 
-    /// A client gives a delivery back.
-    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName) {
-        self.failures.gives_back(consumer, name);
+    /// A client gives a delivery back, and says whether it has failed.
+    pub(super) fn gives_back(&mut self, consumer: ConsumerId, name: &TaskName, failed: bool) {
+        self.failures.gives_back(consumer, name, failed);
     }
 
     /// A leadership is given up or taken over: from now on no node may act for it.

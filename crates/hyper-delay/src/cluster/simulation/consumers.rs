@@ -185,6 +185,7 @@ impl World {
                 delivery,
                 delay_ms: None,
                 reason: None,
+                failed: self.random.bool(),
             },
             (false, _) => Request::Ack {
                 delivery,
@@ -246,7 +247,7 @@ impl World {
         }
         match request {
             Request::Ack { .. } => self.may_end(&task),
-            Request::Nack { .. } => self.facts.gives_back(consumer, &task),
+            Request::Nack { failed, .. } => self.facts.gives_back(consumer, &task, failed),
             _ => {}
         }
         self.forwarder(life, Some(asked(consumer, request)));

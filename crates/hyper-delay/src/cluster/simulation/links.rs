@@ -237,6 +237,7 @@ impl World {
             id,
             attempt,
             until,
+            write_by,
             authority,
             ..
         } = &message
@@ -258,7 +259,7 @@ impl World {
                 return self.after(0, Happening::Forwarder(life, event));
             }
             let (attempt, until) = (*attempt, *until);
-            if until <= now.monotonic {
+            if *write_by <= now.monotonic {
                 let input = Input::SentTooLate {
                     copy,
                     attempt,

@@ -41,6 +41,8 @@ pub(in crate::cluster) enum Planted {
     EndsInSilence,
     /// A planned end of a leadership passes nothing on.
     PassesNothingOn,
+    /// Every delivery that is given back counts as failed.
+    IgnoresUnharmed,
     /// The connections of a node are closed when its link breaks.
     ClosesDetached,
     /// A read does not wait until the replica of its node is as far as the leader.

@@ -74,7 +74,7 @@ async fn ask(error: fn() -> StoreError) -> (Receiver<Event>, Vec<Message>, bool)
     };
     dead(asker("dead"), letters).await;
     outbox.close();
-    let messages = outbox.next(Vec::new()).await;
+    let messages = outbox.all().await;
     (inbox, messages.unwrap_or_default(), outbox.is_answered())
 }
 

@@ -118,7 +118,7 @@ impl World {
         if let Ok(Event::Input(Input::Seen(seen))) = self.inbox.try_recv() {
             return (seen.reply, read);
         }
-        let messages = outbox.next(Vec::new()).await.expect("there is a reply");
+        let messages = outbox.all().await.expect("there is a reply");
         let Some(Message::Reply { reply, .. }) = messages.into_iter().next() else {
             panic!("there is no reply");
         };

@@ -59,7 +59,7 @@ async fn backup(from: &str, grant: Option<Arc<Grant>>) -> Option<Code> {
     let mut requests = Requests::new(&shared, (1, &outbox), authentication, &slot, None);
     let line = parse(br#"{"kind":"backup"}"#).unwrap();
     requests.line(Ok(line), 1, 1).await;
-    let messages = outbox.next(Vec::new()).await.unwrap();
+    let messages = outbox.all().await.unwrap();
     match &messages[..] {
         [
             Message::Reply {

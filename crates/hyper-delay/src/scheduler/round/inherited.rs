@@ -13,7 +13,7 @@ pub(super) struct InheritedCopies {
     withheld: u32,
     /// The number of the round before.
     after: u32,
-    /// How the latest copy failed.
+    /// How the round has failed so far, if a copy has.
     given_back: Option<GivenBack>,
     /// This leader has begun the round.
     is_own: bool,
@@ -24,7 +24,7 @@ impl InheritedCopies {
     /// unanswered.
     pub(super) fn new(legacy: &Legacy, live: Vec<ConsumerId>, after: u32) -> Self {
         let failed = legacy.failures_after(after);
-        let given_back = (failed > 0).then(|| legacy.given_back().clone());
+        let given_back = legacy.given_back().filter(|_| failed > 0).cloned();
         let adopted = u32::try_from(live.len()).unwrap_or(u32::MAX);
         let copy = |consumer| CopyWith {
             consumer,
@@ -41,8 +41,8 @@ impl InheritedCopies {
     }
 
     /// The copies of a round of this leader, after the one with the number `after`: those of a
-    /// consumer that cannot be reached, and `others`. How the latest of those has failed is given if
-    /// one has.
+    /// consumer that cannot be reached, and `others`. `given_back` says how those have failed, if one
+    /// has.
     pub(super) fn own(after: u32, others: Vec<CopyWith>, given_back: Option<GivenBack>) -> Self {
         let adopted = u32::try_from(others.len()).unwrap_or(u32::MAX);
         Self {
@@ -109,8 +109,9 @@ impl InheritedCopies {
         let is_of_round = attempt > self.after && self.missing() > 0;
         if is_of_round {
             self.withheld -= 1;
-            if has_failed {
-                self.given_back.get_or_insert_default();
+            let is_failed = self.given_back.as_ref().is_some_and(|it| !it.is_harmless);
+            if has_failed && !is_failed {
+                self.given_back = Some(GivenBack::default());
             }
         }
         is_of_round
@@ -141,7 +142,7 @@ impl InheritedCopies {
             return false;
         };
         copy.is_live = false;
-        self.given_back = Some(given_back);
+        given_back.join(&mut self.given_back);
         true
     }
 

@@ -115,7 +115,28 @@ impl World {
     }
 
     pub(super) fn nack_delivery(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
-        self.ask(delivered.consumer, delivered.nack(delay_ms));
+        self.ask(delivered.consumer, delivered.nack(delay_ms, true));
+    }
+
+    /// A consumer gives a delivery back, and has not failed.
+    pub(super) fn give_back(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+        self.unharmed(delivered);
+        self.ask(delivered.consumer, delivered.nack(delay_ms, false));
+    }
+
+    /// A delivery is given back unharmed, if it is in flight.
+    pub(super) fn unharmed(&mut self, delivered: &Delivered) {
+        let Delivered {
+            consumer,
+            seq,
+            attempt,
+            ..
+        } = *delivered;
+        let consumers = &self.scheduler.consumers;
+        let copy = consumers.in_flight_of(consumer, &delivered.named());
+        if copy.is_some_and(|copy| copy.seq == seq) {
+            self.outcomes.given_back(seq, attempt, consumer);
+        }
     }
 
     pub(super) fn touch(&mut self, delivered: &Delivered, extend_ms: Option<u64>) {

@@ -97,6 +97,7 @@ fn a_backoff_does_not_follow_the_wall_clock() {
             delivery,
             delay_ms: Some(5000),
             reason: None,
+            failed: true,
         },
     );
     world.settle();

@@ -26,11 +26,12 @@ impl Delivered {
         }
     }
 
-    pub(super) fn nack(&self, delay_ms: Option<u64>) -> Request {
+    pub(super) fn nack(&self, delay_ms: Option<u64>, failed: bool) -> Request {
         Request::Nack {
             delivery: self.named(),
             delay_ms,
             reason: Some("no disk".into()),
+            failed,
         }
     }
 

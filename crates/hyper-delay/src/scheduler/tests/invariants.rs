@@ -93,6 +93,8 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     let under_way = under_way(world);
     let mut waiting = 0;
     for (seq, task, state) in scheduler.tasks.iter() {
+        let most = world.outcomes.most_failures(seq);
+        assert!(task.failures <= most, "{task:?} has failed {most} times");
         match state {
             State::Due => panic!("{task:?} is neither queued nor parked"),
             State::Waiting { timer, due } => {

@@ -198,6 +198,7 @@ impl World {
         assert_eq!(copies, known);
         self.nodes.closed(consumer);
         for copy in &in_flight {
+            self.outcomes.can_fail(copy.seq);
             if self.is_of_round(consumer, copy) || self.is_of_next_round(copy) {
                 self.nodes.bar(copy.seq, None, self.now.after(copy.left));
             }
@@ -247,7 +248,15 @@ impl World {
         })));
     }
 
-    pub(super) fn nack_by_name(&mut self, delivered: &Delivered, delay_ms: Option<u64>) {
+    pub(super) fn nack_by_name(
+        &mut self,
+        delivered: &Delivered,
+        delay_ms: Option<u64>,
+        failed: bool,
+    ) {
+        if !failed {
+            self.unharmed(delivered);
+        }
         self.nodes.answered(delivered.consumer, &delivered.id);
         self.input(Input::Nacked(Box::new(Nacked {
             consumer: delivered.consumer,
@@ -255,6 +264,7 @@ impl World {
             seq: delivered.seq,
             delay_ms,
             reason: None,
+            failed,
         })));
     }
 
@@ -312,8 +322,12 @@ impl World {
                 let consumers = route.consumers().iter();
                 for consumer in consumers {
                     let state = self.scheduler.consumers.get(*consumer).unwrap();
+                    // A timer is armed until the end of the rest, and may not have been looked at.
+                    let rests = task.avoided().rests(*consumer, Tick::ZERO).is_some();
                     assert!(
-                        state.holds(&task.id) || self.is_asked_for(*consumer, state),
+                        rests && route.waits_for_rest()
+                            || state.holds(&task.id)
+                            || self.is_asked_for(*consumer, state),
                         "{task:?} of {name} waits for {consumer}: {state:?}"
                     );
                 }

@@ -133,8 +133,7 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
         Happens::Disconnect(consumer) => {
             if consumer < client.consumers.len() {
                 let consumer = client.consumers.remove(consumer);
-                let _unwritten = world.sockets.unblock(consumer);
-                world.input(Input::Closed(consumer));
+                world.close(consumer);
             }
         }
         Happens::Register {
@@ -173,9 +172,12 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
                 world.ack_delivery(&delivered);
             }
         }
-        Happens::Nack(back, delay) => {
+        Happens::Nack(back, delay, failed) => {
             if let Some(delivered) = nth_latest(world, back) {
-                world.nack_delivery(&delivered, delay);
+                match failed {
+                    true => world.nack_delivery(&delivered, delay),
+                    false => world.give_back(&delivered, delay),
+                }
             }
         }
         Happens::Touch(back, extend_ms) => {
@@ -233,7 +235,7 @@ fn step(world: &mut World, client: &mut Client, happens: &Happens) {
 /// In the end every promised task is delivered or dead, and everything is acknowledged.
 fn finish(mut world: World, mut client: Client) {
     for consumer in client.consumers.drain(..) {
-        world.input(Input::Closed(consumer));
+        world.close(consumer);
     }
     world.run(2_000);
     let before = world.deliveries.len();

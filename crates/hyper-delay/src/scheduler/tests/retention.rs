@@ -29,7 +29,7 @@ fn dies(world: &mut World, route: &str, id: &str) {
     world.schedule_on(route, id, now, 0, false);
     world.settle();
     let delivery = world.deliveries.pop().unwrap();
-    world.ask(delivery.consumer, delivery.nack(None));
+    world.ask(delivery.consumer, delivery.nack(None, true));
     world.settle();
 }
 

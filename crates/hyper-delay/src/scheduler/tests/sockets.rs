@@ -21,8 +21,9 @@ pub(super) struct Sockets {
 #[derive(Debug)]
 pub(super) struct Queued {
     pub(super) delivery: Delivered,
-    /// From then on it is not written.
     pub(super) until: Tick,
+    /// From then on it is not written.
+    pub(super) write_by: Tick,
 }
 
 impl Sockets {
@@ -47,7 +48,11 @@ impl Sockets {
     /// Removes and returns the copies that will not be written any more.
     pub(super) fn drop_late(&mut self, consumer: ConsumerId, now: Tick) -> Vec<Queued> {
         let queue = self.blocked.get_mut(&consumer);
-        let late = queue.map(|queue| queue.extract_if(.., |queued| queued.until <= now).collect());
+        let late = queue.map(|queue| {
+            queue
+                .extract_if(.., |queued| queued.write_by <= now)
+                .collect()
+        });
         late.unwrap_or_default()
     }
 
@@ -68,6 +73,27 @@ impl World {
         }
     }
 
+    /// The connections that take no bytes, or took none until a moment ago, drop the copies that are
+    /// too late: a writer looks before the scheduler does.
+    pub(super) fn drop_all_late(&mut self) {
+        let blocked: Vec<ConsumerId> = self.sockets.blocked.keys().copied().collect();
+        for consumer in blocked {
+            self.drop_late(consumer);
+        }
+    }
+
+    /// A connection is closed. What waits for it comes back before.
+    pub(super) fn close(&mut self, consumer: ConsumerId) {
+        for queued in self.sockets.unblock(consumer) {
+            let Delivered {
+                id, seq, attempt, ..
+            } = queued.delivery;
+            let copy = CopyOf { consumer, seq, id };
+            self.input(Input::Unwritten { copy, attempt });
+        }
+        self.input(Input::Closed(consumer));
+    }
+
     /// A connection that takes no bytes drops the copies that are too late.
     pub(super) fn drop_late(&mut self, consumer: ConsumerId) {
         for queued in self.sockets.drop_late(consumer, self.now.monotonic) {
@@ -79,7 +105,11 @@ impl World {
 
     /// Does what the writer of a connection does. Returns what it tells the scheduler.
     pub(super) fn write(&mut self, queued: Queued) -> Option<Input> {
-        let Queued { delivery, until } = queued;
+        let Queued {
+            delivery,
+            until,
+            write_by,
+        } = queued;
         let Delivered { attempt, seq, .. } = delivery;
         let copy = CopyOf {
             consumer: delivery.consumer,
@@ -87,7 +117,7 @@ impl World {
             id: delivery.id.clone(),
         };
         let key = record::key::task(seq);
-        if until <= self.now.monotonic {
+        if write_by <= self.now.monotonic {
             return Some(Input::SentTooLate {
                 copy,
                 attempt,
@@ -101,6 +131,7 @@ impl World {
             let reason = "a flipped bit".into();
             return Some(Input::Undeliverable { copy, reason });
         }
+        self.outcomes.written(seq, attempt, delivery.consumer);
         let at = self.now.wall_millis();
         self.deliveries.push(Delivered { at, ..delivery });
         None

@@ -144,7 +144,7 @@ fn an_adopted_delivery_that_is_given_back_is_delivered_again_after_the_delay() {
         if is_read {
             begin(&mut world, consumer);
         }
-        world.nack_by_name(&first(&world), Some(500));
+        world.nack_by_name(&first(&world), Some(500), true);
         begin(&mut world, consumer);
         world.run(499);
         assert_eq!(rounds(&world), [1], "{is_read}");
@@ -157,7 +157,7 @@ fn an_adopted_delivery_that_is_given_back_is_delivered_again_after_the_delay() {
 #[test]
 fn the_time_of_an_adopted_delivery_can_end_in_the_tick_in_which_its_task_comes_up() {
     let (mut world, consumer) = shard();
-    world.nack_by_name(&first(&world), Some(10));
+    world.nack_by_name(&first(&world), Some(10), true);
     world.settle();
     let delivered = first(&world);
     let adopted = Adopted {
@@ -261,7 +261,7 @@ fn two_connections_can_report_the_same_delivery() {
         world.adopt(other, adopted.clone());
         invariants::check(&world);
     }
-    world.nack_by_name(&first(&world), Some(0));
+    world.nack_by_name(&first(&world), Some(0), true);
     world.run(500);
     assert_eq!(rounds(&world), [1], "the other one has it");
     let consumer = other;
@@ -307,6 +307,7 @@ fn an_answer_of_an_earlier_revision_or_round_changes_nothing() {
             ..delivered.clone()
         },
         Some(0),
+        true,
     );
     let attempt = 2;
     world.nack_by_name(
@@ -315,6 +316,7 @@ fn an_answer_of_an_earlier_revision_or_round_changes_nothing() {
             ..delivered.clone()
         },
         Some(0),
+        true,
     );
     world.ack_by_name(&Delivered {
         seq,

@@ -13,6 +13,7 @@ use super::{
     committer::Committer,
     invariants,
     nodes::Nodes,
+    outcomes::Outcomes,
     sockets::{Queued, Sockets},
 };
 use crate::{
@@ -41,6 +42,7 @@ pub(super) struct World {
     /// What was written to the connections.
     pub(super) deliveries: Vec<Delivered>,
     pub(super) sockets: Sockets,
+    pub(super) outcomes: Outcomes,
     pub(super) nodes: Nodes,
     /// The sequence numbers of tasks whose content cannot be read.
     pub(super) unreadable: BTreeSet<u64>,
@@ -105,6 +107,7 @@ impl World {
             replies: Vec::new(),
             deliveries: Vec::new(),
             sockets: Sockets::default(),
+            outcomes: Outcomes::default(),
             nodes: Nodes::default(),
             unreadable: BTreeSet::new(),
             old_dead: BTreeSet::new(),
@@ -122,6 +125,7 @@ impl World {
         self.acked = before.acked;
         self.deliveries = before.deliveries;
         self.replies = before.replies;
+        self.outcomes = before.outcomes;
         self.unreadable = before.unreadable;
         self.old_dead = before.old_dead;
         self.next_consumer = before.next_consumer;
@@ -158,6 +162,7 @@ impl World {
     }
 
     pub(super) fn tick(&mut self) -> Next {
+        self.drop_all_late();
         let next = self.scheduler.tick(self.now);
         self.carry_out();
         next
@@ -239,8 +244,34 @@ impl World {
 
     pub(super) fn input(&mut self, input: Input) {
         match &input {
+            Input::Unwritten { copy, .. } | Input::SentTooLate { copy, .. } => {
+                self.outcomes.unwritten(copy.seq);
+            }
+            // Of a revision that is gone, or of which another connection can have a copy.
+            Input::Unsent(copy) | Input::Undeliverable { copy, .. } => {
+                self.outcomes.can_fail(copy.seq);
+            }
+            Input::Gone(copies) => {
+                for copy in copies {
+                    self.outcomes.can_fail(copy.seq);
+                }
+            }
+            Input::Withheld(tasks) => {
+                for (seq, _) in tasks {
+                    self.outcomes.can_fail(*seq);
+                }
+            }
+            Input::Adopted(consumer, copies) => {
+                for copy in copies {
+                    self.outcomes.written(copy.seq, copy.attempt, *consumer);
+                }
+            }
+            _ => {}
+        }
+        match &input {
             Input::Closed(consumer) => self.nodes.closed(*consumer),
             Input::Unsent(copy)
+            | Input::Unwritten { copy, .. }
             | Input::Void { copy, .. }
             | Input::SentTooLate { copy, .. }
             | Input::Undeliverable { copy, .. } => {
@@ -312,9 +343,10 @@ impl World {
                     id,
                     attempt,
                     until,
+                    write_by,
                     ..
                 } => {
-                    assert!(until > self.now.monotonic, "a copy is sent too late");
+                    assert!(write_by > self.now.monotonic, "a copy is sent too late");
                     assert!(!self.scheduler.remote.is_holding, "{id} is delivered");
                     let now = self.now.wall_millis();
                     let content = self.store.get(Space::Tasks, &record::key::task(seq));
@@ -332,7 +364,11 @@ impl World {
                         at: now,
                     };
                     self.nodes.sent(&delivery, until, self.now.monotonic);
-                    let queued = self.sockets.send(Queued { delivery, until });
+                    let queued = self.sockets.send(Queued {
+                        delivery,
+                        until,
+                        write_by,
+                    });
                     inputs.extend(queued.and_then(|queued| self.write(queued)));
                 }
             }

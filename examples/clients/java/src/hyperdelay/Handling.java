@@ -46,7 +46,7 @@ final class Handling {
             delivery.decode();
         } catch (IllegalArgumentException e) {
             HyperDelayClient.LOG.log(Level.WARNING, "the payload of " + delivery + " cannot be read", e);
-            giveBack(delivery, null, e);
+            giveBack(delivery, null, e, true);
             return;
         }
         if (running < credit) {
@@ -54,7 +54,7 @@ final class Handling {
         } else if (waiting.size() < credit) {
             waiting.add(new Waiting(subscription, delivery));
         } else {
-            giveBack(delivery, null, null);
+            giveBack(delivery, null, null, false);
         }
     }
 
@@ -69,7 +69,7 @@ final class Handling {
             Waiting one = all.next();
             if (one.subscription == subscription) {
                 all.remove();
-                giveBack(one.delivery, Duration.ZERO, null);
+                giveBack(one.delivery, Duration.ZERO, null, false);
             }
         }
     }
@@ -119,7 +119,7 @@ final class Handling {
             if (delay == null) {
                 HyperDelayClient.LOG.log(Level.WARNING, "the handler of " + delivery + " failed", failure);
             }
-            giveBack(delivery, delay, failure);
+            giveBack(delivery, delay, failure, !isUnharmed(failure));
         }
         if (!waiting.isEmpty()) {
             Waiting next = waiting.remove();
@@ -131,14 +131,17 @@ final class Handling {
     }
 
     /**
-     * Gives a delivery back. A delay of null means the server's backoff. Operators see the message
-     * of the cause.
+     * Gives a delivery back. A delay of null means the server's backoff, or at once for other
+     * consumers if it has not failed. Operators see the message of the cause.
      */
-    void giveBack(Delivery delivery, Duration delay, Throwable cause) {
+    void giveBack(Delivery delivery, Duration delay, Throwable cause, boolean failed) {
         if (delivery.takeAnswer()) {
             ObjectNode nack = delivery.answer("nack");
             if (delay != null) {
                 nack.put("delay_ms", delay.toMillis());
+            }
+            if (!failed) {
+                nack.put("failed", false);
             }
             String reason = reason(cause);
             if (!reason.isEmpty()) {
@@ -160,7 +163,8 @@ final class Handling {
 
     /** Returns the first line of the message of a cause, of at most 256 bytes. */
     static String reason(Throwable cause) {
-        while (cause instanceof RetryAfterException || cause instanceof CompletionException && cause.getCause() != null) {
+        while (cause instanceof RetryAfterException || cause instanceof UnharmedException
+            || cause instanceof CompletionException && cause.getCause() != null) {
             cause = cause.getCause();
         }
         String text = cause == null ? "" : cause.getMessage() == null ? cause.toString() : cause.getMessage();
@@ -176,6 +180,15 @@ final class Handling {
             kept.appendCodePoint(valid);
         }
         return kept.toString();
+    }
+
+    private static boolean isUnharmed(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause instanceof UnharmedException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static Duration delayOf(Throwable failure) {

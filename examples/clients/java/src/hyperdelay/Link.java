@@ -128,7 +128,7 @@ final class Link implements Session.Owner {
             Delivery delivery = new Delivery(this, from, line);
             Subscription subscription = subscriptions.get(delivery.route());
             if (subscription == null || subscription.stopped) {
-                handling.giveBack(delivery, Duration.ZERO, null);
+                handling.giveBack(delivery, Duration.ZERO, null, false);
             } else {
                 handling.take(subscription, delivery);
             }

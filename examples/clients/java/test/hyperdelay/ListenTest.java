@@ -85,11 +85,35 @@ final class ListenTest {
             server.register();
             for (String id : new String[] {"thrown", "error", "failed"}) {
                 server.deliver(id, 1);
-                equal(server.next("nack", id, 1).has("delay_ms"), false);
+                JsonNode nack = server.next("nack", id, 1);
+                equal(nack.has("delay_ms"), false);
+                equal(nack.has("failed"), false);
             }
             for (String id : new String[] {"delay", "failed with delay"}) {
                 server.deliver(id, 2);
                 equal(server.next("nack", id, 2).get("delay_ms").intValue(), 5000);
+            }
+        }
+    }
+
+    static void a_delivery_that_is_given_back_unharmed_has_not_failed() throws Exception {
+        try (Fake fake = new Fake()) {
+            Fake.Peer server = fake.connect();
+            IOException no = new IOException("no");
+            Duration second = Duration.ofSeconds(1);
+            fake.client.listen("r", delivery -> switch (delivery.id()) {
+                case "plain" -> throw new UnharmedException();
+                case "stage" -> CompletableFuture.failedFuture(new CompletionException(new UnharmedException(no)));
+                case "inside" -> throw new UnharmedException(new RetryAfterException(second, no));
+                default -> throw new RetryAfterException(second, new UnharmedException(no));
+            });
+            server.register();
+            for (String id : new String[] {"plain", "stage", "inside", "outside"}) {
+                server.deliver(id, 1);
+                JsonNode nack = server.next("nack", id, 1);
+                equal(nack.get("failed").booleanValue(), false);
+                equal(nack.has("delay_ms"), id.endsWith("side"));
+                equal(Wire.text(nack, "reason"), id.equals("plain") ? "" : "no");
             }
         }
     }
@@ -195,7 +219,9 @@ final class ListenTest {
             await(ended);
             // The route is free again, and a delivery in between is given back at once.
             server.deliver("b", 1);
-            equal(server.next("nack", "b", 1).get("delay_ms").intValue(), 0);
+            JsonNode nack = server.next("nack", "b", 1);
+            equal(nack.get("delay_ms").intValue(), 0);
+            equal(nack.get("failed").booleanValue(), false);
             fake.client.listen("r", NOTHING);
             server.register();
         }

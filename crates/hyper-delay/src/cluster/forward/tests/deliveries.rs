@@ -222,7 +222,7 @@ fn a_delivery_that_was_not_written_goes_back_to_its_leader() {
     world.up(0, "b", 7);
     world.delivers(0, ("r", "x", 3), 0);
     world.effects();
-    let copy = crate::scheduler::CopyOf {
+    let copy = CopyOf {
         consumer: CLIENT,
         seq: 3,
         id: "x".into(),
@@ -252,6 +252,7 @@ fn a_named_answer_takes_the_delivery_it_names() {
         epoch: 1,
         until: Tick::new(5),
         until_there: Tick::new(5),
+        write_by: Tick::new(4),
         expires: None,
         authority,
     };
@@ -394,53 +395,4 @@ fn a_touch_extends_a_delivery_whatever_the_wall_clock_of_the_node_says() {
         _ => None,
     });
     assert_eq!(left, Some(Duration::from_secs(50)));
-}
-
-/// Lets a delivery of an id wait for another one of that id.
-fn held(world: &mut World, expires: Option<u64>) {
-    world.up(0, "b", 7);
-    world.delivers(0, ("r", "x", 1), 0);
-    let copy = Copy {
-        number: 2,
-        subject: Subject {
-            route: "other".into(),
-            id: "x".into(),
-            seq: 2,
-            attempt: 1,
-        },
-        until: Tick::new(77 + 30_000 * MILLI),
-        expires: expires.map(|millis| 77 + millis * MILLI),
-        after: 0,
-    };
-    let told = Told::Deliver(Box::new(copy));
-    world.told(0, "b", ToServing::Told(CLIENT, told));
-    assert_eq!(world.replies(), ["x of r"]);
-}
-
-#[test]
-fn a_delivery_that_expires_while_it_waits_goes_back_to_its_leader() {
-    let ack = r#"{"kind":"ack","route_key":"r","id":"x"}"#;
-    for (expires, is_sent) in [(None, true), (Some(2_000), true), (Some(900), false)] {
-        let mut world = World::new(1);
-        held(&mut world, expires);
-        world.now = 901;
-        world.asks(ack);
-        let effects = world.effects();
-        let sent = effects.messages.iter();
-        let delivered = sent.filter(|(_, it)| matches!(it, Message::Deliver { seq: 2, .. }));
-        assert_eq!(delivered.count(), usize::from(is_sent), "{expires:?}");
-        let back = effects.to_leaders.iter().filter(|(_, _, message)| {
-            let ToLeader::NotSent(_, not_sent) = message else {
-                return false;
-            };
-            not_sent.seq == 2 && matches!(not_sent.why, Why::Void { attempt: 1 })
-        });
-        assert_eq!(back.count(), usize::from(!is_sent), "{expires:?}");
-    }
-    // One that waits for nothing is a matter of its leader.
-    let mut world = World::new(1);
-    world.up(0, "b", 7);
-    world.now = 901;
-    world.delivers(0, ("r", "x", 1), 0);
-    assert_eq!(world.replies(), ["x of r"]);
 }

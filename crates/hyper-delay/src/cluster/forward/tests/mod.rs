@@ -1,4 +1,5 @@
 mod deliveries;
+mod held;
 mod registrations;
 mod requests;
 mod sessions;
@@ -15,8 +16,8 @@ use super::{
 use crate::{
     cluster::log::Member,
     ledger::Subject,
-    protocol::{Accept, Mode, Named, Request, Stats, parse},
-    scheduler::{Ask, CountsAsked, Credit, Listed, ReplyTo},
+    protocol::{Accept, Mode, Named, Reason, Request, Stats, parse},
+    scheduler::{Ask, CopyOf, CountsAsked, Credit, Listed, ReplyTo},
 };
 
 const MILLI: u64 = 1_000_000;
@@ -169,6 +170,7 @@ impl World {
                 attempt,
             },
             until: Tick::new(77 + 30_000 * MILLI),
+            write_by: Tick::new(77 + 29_000 * MILLI),
             expires: None,
             after,
         };

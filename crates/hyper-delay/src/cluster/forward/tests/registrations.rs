@@ -10,7 +10,7 @@ fn registered(world: &mut World, number: u32) {
     world.told(0, "b", ToServing::Told(CLIENT, told));
 }
 
-fn unregistered(reason: crate::protocol::Reason) -> Reply {
+fn unregistered(reason: Reason) -> Reply {
     let route = "r".into();
     Reply::Unregistered { route, reason }
 }
@@ -36,7 +36,7 @@ fn a_route_that_is_taken_and_registered_again_at_once_has_credit_and_a_next_lead
     world.asks(REGISTER);
     world.effects();
     // Another connection has taken the route before the second request came.
-    let taken = Told::News(unregistered(crate::protocol::Reason::Replaced));
+    let taken = Told::News(unregistered(Reason::Replaced));
     world.told(0, "b", ToServing::Told(CLIENT, taken));
     let sent = world.sent();
     assert!(matches!(sent[..], [ToLeader::Recalled(_, 10)]), "{sent:?}");
@@ -71,7 +71,7 @@ fn a_route_that_is_left_before_its_registration_is_answered_is_left() {
     world.asks(r#"{"kind":"unregister","route_key":"r"}"#);
     world.effects();
     registered(&mut world, 1);
-    let left = unregistered(crate::protocol::Reason::Asked);
+    let left = unregistered(Reason::Asked);
     world.told(0, "b", ToServing::Told(CLIENT, Told::Reply(2, left)));
     assert_eq!(world.replies(), ["registered", "unregistered"]);
     assert_eq!(introduced(&mut world), (0, 0));
@@ -108,7 +108,7 @@ fn a_shard_without_a_route_gets_no_credit_when_its_session_begins_anew() {
     world.delivers(0, (&first, "x", 3), 0);
     let leaves = format!(r#"{{"kind":"unregister","route_key":"{first}"}}"#);
     world.asks(&leaves);
-    let reason = crate::protocol::Reason::Asked;
+    let reason = Reason::Asked;
     let gone = Reply::Unregistered {
         route: (*first).into(),
         reason,
@@ -340,7 +340,7 @@ fn a_refused_schedule_does_not_register_the_own_route() {
         });
         assert_eq!(unregisters, !stays, "{what}: {sent:?}");
         // What the leader says to that is no news of the client.
-        let gone = unregistered(crate::protocol::Reason::Asked);
+        let gone = unregistered(Reason::Asked);
         replies(&mut world, wire::NO_ANSWER, gone);
         assert_eq!(world.replies(), [""; 0], "{what}");
     }
@@ -379,7 +379,7 @@ fn an_own_route_that_the_client_registers_stays_whatever_is_refused_on_it() {
     let (mut world, own, left) = left_with_a_task();
     world.asks(&format!(r#"{{"kind":"register","route_key":"{own}"}}"#));
     let joined = asked(&mut world);
-    let (route, reason) = (own.clone(), crate::protocol::Reason::Asked);
+    let (route, reason) = (own.clone(), Reason::Asked);
     replies(&mut world, left, Reply::Unregistered { route, reason });
     replies(&mut world, joined, registered_with(&own));
     world.asks(SCHEDULE);
@@ -393,7 +393,7 @@ fn a_task_on_an_own_route_has_a_consumer_though_the_route_was_left_before() {
     let (mut world, own, left) = left_with_a_task();
     world.asks(SCHEDULE);
     let (number, _) = own_route(&mut world);
-    let (route, reason) = (own, crate::protocol::Reason::Asked);
+    let (route, reason) = (own, Reason::Asked);
     replies(&mut world, left, Reply::Unregistered { route, reason });
     replies(&mut world, number, Reply::Pong);
     world.effects();

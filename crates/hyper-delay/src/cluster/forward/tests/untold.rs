@@ -122,7 +122,7 @@ fn what_a_leader_has_taken_is_not_told_again() {
 fn the_same_leader_is_told_again_of_a_delivery_that_was_not_sent_and_another_one_is_not() {
     for is_same in [true, false] {
         let mut world = delivered();
-        let copy = crate::scheduler::CopyOf {
+        let copy = CopyOf {
             consumer: CLIENT,
             seq: 3,
             id: "x".into(),

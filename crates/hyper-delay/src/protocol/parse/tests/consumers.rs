@@ -24,6 +24,7 @@ fn an_ack_may_name_its_delivery_exactly() {
         delivery: named(Some("r"), None),
         delay_ms: Some(0),
         reason: Some("no disk".into()),
+        failed: true,
     };
     assert_eq!(
         request_of(r#"{"kind":"nack","id":"x","route_key":"r","delay_ms":0,"reason":"no disk"}"#),
@@ -33,9 +34,17 @@ fn an_ack_may_name_its_delivery_exactly() {
         delivery: named(None, None),
         delay_ms: None,
         reason: None,
+        failed: true,
     };
     let line = r#"{"kind":"nack","id":"x","reason":""}"#;
     assert_eq!(request_of(line), without);
+    for (failed, expected) in [("true", true), ("false", false), ("null", true)] {
+        let line = format!(r#"{{"kind":"nack","id":"x","failed":{failed}}}"#);
+        let Request::Nack { failed, .. } = request_of(&line) else {
+            panic!("{line} is no nack");
+        };
+        assert_eq!(failed, expected, "{line}");
+    }
     let touch = Request::Touch {
         delivery: named(None, Some(2)),
         extend_ms: Some(86_400_000),

@@ -61,6 +61,7 @@ pub(super) enum ClusterHappens {
         adopted: bool,
         by_name: bool,
         delay: Option<u64>,
+        failed: bool,
     },
     Touch(usize, Option<u64>),
 }
@@ -100,9 +101,9 @@ pub(super) fn happens() -> impl Strategy<Value = ClusterHappens> {
         4 => (back.clone(), any::<bool>(), any::<bool>()).prop_map(|(back, adopted, by_name)| {
             ClusterHappens::Ack { back, adopted, by_name }
         }),
-        4 => (back.clone(), any::<bool>(), any::<bool>(), delay).prop_map(
-            |(back, adopted, by_name, delay)| {
-                ClusterHappens::Nack { back, adopted, by_name, delay }
+        4 => (back.clone(), any::<[bool; 3]>(), delay).prop_map(
+            |(back, [adopted, by_name, failed], delay)| {
+                ClusterHappens::Nack { back, adopted, by_name, delay, failed }
             }
         ),
         1 => (back, prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
@@ -219,11 +220,13 @@ pub(super) fn step(
             adopted,
             by_name,
             delay,
+            failed,
         } => {
             if let Some(delivered) = reports.nth_latest(world, back, adopted) {
-                match by_name {
-                    true => world.nack_by_name(&delivered, delay),
-                    false => world.nack_delivery(&delivered, delay),
+                match (by_name, failed) {
+                    (true, _) => world.nack_by_name(&delivered, delay, failed),
+                    (false, true) => world.nack_delivery(&delivered, delay),
+                    (false, false) => world.give_back(&delivered, delay),
                 }
             }
         }

@@ -40,8 +40,9 @@ pub(super) enum Happens {
     Ack(usize),
     /// A delivery, counted from the latest, is acknowledged with the number of the first round.
     AckOfTheFirst(usize),
-    /// A delivery, counted from the latest, is given back, with or without a delay.
-    Nack(usize, Option<u64>),
+    /// A delivery, counted from the latest, is given back, with or without a delay, and as failed or
+    /// not.
+    Nack(usize, Option<u64>, bool),
     /// More time is asked for to answer a delivery, counted from the latest.
     Touch(usize, Option<u64>),
     Cancel(u8, usize),
@@ -90,9 +91,9 @@ pub(super) fn happens() -> impl Strategy<Value = Happens> {
         }),
         4 => back.clone().prop_map(Happens::Ack),
         1 => back.clone().prop_map(Happens::AckOfTheFirst),
-        3 => (back.clone(), prop::option::of(0..100u64)).prop_map(|(back, delay)| {
-            Happens::Nack(back, delay)
-        }),
+        3 => (back.clone(), prop::option::of(0..100u64), any::<bool>()).prop_map(
+            |(back, delay, failed)| Happens::Nack(back, delay, failed)
+        ),
         2 => (back.clone(), prop::option::of(1..5_000u64)).prop_map(|(back, extend)| {
             Happens::Touch(back, extend)
         }),

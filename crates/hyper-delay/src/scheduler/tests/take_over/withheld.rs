@@ -63,7 +63,7 @@ fn a_hedged_task_is_withheld_until_each_copy_has_failed_or_its_time_is_over() {
             world.adopt(consumer, Adopted { left, ..adopted });
             invariants::check(&world);
             copy.consumer = consumer;
-            world.nack_by_name(&copy, Some(0));
+            world.nack_by_name(&copy, Some(0), true);
             invariants::check(&world);
         }
         world.run(700);
@@ -96,7 +96,7 @@ fn a_copy_of_an_earlier_round_is_not_waited_for() {
     for is_withheld in [false, true] {
         let (mut world, consumer) = shard();
         let earlier = first(&world);
-        world.nack_by_name(&earlier, Some(0));
+        world.nack_by_name(&earlier, Some(0), true);
         world.settle();
         assert_eq!(rounds(&world), [1, 2]);
         let other = world.connect(&[]);
@@ -119,7 +119,7 @@ fn a_copy_of_an_earlier_round_is_not_waited_for() {
             consumer: other,
             ..earlier
         };
-        world.nack_by_name(&nacked, Some(0));
+        world.nack_by_name(&nacked, Some(0), true);
         world.run(499);
         assert_eq!(rounds(&world), is_again);
         invariants::check(&world);
@@ -129,7 +129,7 @@ fn a_copy_of_an_earlier_round_is_not_waited_for() {
 #[test]
 fn a_copy_of_an_earlier_round_that_is_reported_first_is_not_waited_for() {
     let (mut world, consumer) = shard();
-    world.nack_by_name(&first(&world), Some(0));
+    world.nack_by_name(&first(&world), Some(0), true);
     world.settle();
     let other = world.connect(&[]);
     let adopted = take_over(&mut world, consumer);

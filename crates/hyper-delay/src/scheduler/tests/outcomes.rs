@@ -1,0 +1,53 @@
+//! How the copies of a task ended, for a bound of its failures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::scheduler::ConsumerId;
+
+/// What is known of the copies of each revision.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    /// The copies of a round that were written, or can have been, and were not given back unharmed.
+    written: BTreeMap<(u64, u32), BTreeSet<ConsumerId>>,
+    /// The number of copies that ended without harm.
+    unharmed: BTreeMap<u64, u32>,
+    /// The number of copies that can have failed otherwise.
+    others: BTreeMap<u64, u32>,
+}
+
+impl Outcomes {
+    pub(super) fn written(&mut self, seq: u64, attempt: u32, consumer: ConsumerId) {
+        self.written
+            .entry((seq, attempt))
+            .or_default()
+            .insert(consumer);
+    }
+
+    /// A copy that is in flight is given back unharmed.
+    pub(super) fn given_back(&mut self, seq: u64, attempt: u32, consumer: ConsumerId) {
+        if let Some(written) = self.written.get_mut(&(seq, attempt)) {
+            written.remove(&consumer);
+        }
+        self.unwritten(seq);
+    }
+
+    /// Nothing of a copy was written.
+    pub(super) fn unwritten(&mut self, seq: u64) {
+        *self.unharmed.entry(seq).or_default() += 1;
+    }
+
+    /// A copy of which little is known can fail.
+    pub(super) fn can_fail(&mut self, seq: u64) {
+        *self.others.entry(seq).or_default() += 1;
+    }
+
+    /// The most failures that a revision can have: those of rounds of which a copy was written, and
+    /// each end without harm after the tenth.
+    pub(super) fn most_failures(&self, seq: u64) -> u32 {
+        let rounds = self.written.range((seq, 0)..=(seq, u32::MAX));
+        let written = rounds.filter(|(_, consumers)| !consumers.is_empty());
+        let unharmed = self.unharmed.get(&seq).copied().unwrap_or(0);
+        let others = self.others.get(&seq).copied().unwrap_or(0);
+        u32::try_from(written.count()).unwrap() + unharmed.saturating_sub(10) + others
+    }
+}

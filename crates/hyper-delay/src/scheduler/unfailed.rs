@@ -1,0 +1,85 @@
+//! Rounds of a task that ended without an ack and without a failure.
+//!
+//! Nothing of their copies was written, or their consumers have given them back unharmed. The task is
+//! due again at once; those consumers rest until its first backoff has passed, so that a task does
+//! not go back and forth between the server and a consumer that does not want it.
+
+use race_wheel::Tick;
+
+use super::ConsumerId;
+
+/// The most rounds in a row that end so. Each one after them is a failure.
+const MOST: u8 = 10;
+
+/// What is known of these rounds since the last one that failed. It is in memory only.
+#[derive(Debug, Default)]
+pub(super) struct Unfailed {
+    rounds: u8,
+    /// The consumers that had copies, and until when they get no other one.
+    resting: Vec<(ConsumerId, Tick)>,
+}
+
+impl Unfailed {
+    /// One more round has ended so. Returns whether there were so many that it is a failure.
+    pub(super) const fn ended(&mut self) -> bool {
+        self.rounds = self.rounds.saturating_add(1);
+        self.rounds > MOST
+    }
+
+    /// A consumer that had a copy rests.
+    pub(super) fn rest(&mut self, consumer: ConsumerId, until: Tick, now: Tick) {
+        self.resting.retain(|(_, until)| *until > now);
+        self.resting.push((consumer, until));
+    }
+
+    /// Returns until when a consumer rests, if it does.
+    pub(super) fn rests(&self, consumer: ConsumerId, now: Tick) -> Option<Tick> {
+        let of_it = self.resting.iter().filter(|(it, _)| *it == consumer);
+        let until = of_it.map(|(_, until)| *until).max();
+        until.filter(|until| *until > now)
+    }
+}
+
+/// The consumers of a task that are chosen last or not at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Avoided<'a> {
+    /// This one is chosen last.
+    pub(super) last: Option<ConsumerId>,
+    /// Those that rest are not chosen.
+    pub(super) unfailed: Option<&'a Unfailed>,
+}
+
+impl Avoided<'_> {
+    /// Returns until when a consumer rests, if it does.
+    pub(super) fn rests(&self, consumer: ConsumerId, now: Tick) -> Option<Tick> {
+        self.unfailed?.rests(consumer, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_after_the_tenth_is_a_failure() {
+        let mut unfailed = Unfailed::default();
+        for round in 1..=300 {
+            assert_eq!(unfailed.ended(), round > 10, "{round}");
+        }
+    }
+
+    #[test]
+    fn a_consumer_rests_until_its_time_is_over() {
+        let mut unfailed = Unfailed::default();
+        let at = Tick::new;
+        unfailed.rest(1, at(10), at(0));
+        unfailed.rest(2, at(20), at(5));
+        assert_eq!(unfailed.rests(1, at(9)), Some(at(10)));
+        assert_eq!(unfailed.rests(1, at(10)), None);
+        assert_eq!(unfailed.rests(3, at(0)), None);
+        unfailed.rest(1, at(30), at(12));
+        assert_eq!(unfailed.rests(1, at(12)), Some(at(30)));
+        assert_eq!(unfailed.rests(2, at(12)), Some(at(20)));
+        assert_eq!(unfailed.resting.len(), 2, "what is over is forgotten");
+    }
+}
