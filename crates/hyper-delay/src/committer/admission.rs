@@ -45,8 +45,8 @@ impl Admission {
         self.pause.begin();
         if self.is_full {
             tracing::warn!(
-                "the disk of data_dir is full: free some; schedules are refused with disk_full, \
-                 deliveries and acks go on"
+                "the disk of data_dir is full, or its file system reports no free bytes: look at \
+                 df, and free some; schedules are refused with disk_full, deliveries and acks go on"
             );
         } else {
             let refused = std::mem::take(&mut self.refused);

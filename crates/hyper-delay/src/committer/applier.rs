@@ -210,7 +210,7 @@ impl<S: Store> Applier<S> {
                 self.report(refused)?;
             }
             let room = self.room()?;
-            if !room.is_exhausted() {
+            if !room.is_exhausted() || hold.is_empty() {
                 return Ok((hold.into_changes(), room));
             }
             hold.log();

@@ -20,12 +20,18 @@ impl Hold {
     /// Interval between checks of the disk.
     pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-    /// Adds the changes among these jobs. Returns the schedules, which are refused.
+    /// Adds the changes among these jobs. Returns the schedules, which are refused, and the marks,
+    /// which are left out.
     pub(super) fn add(&mut self, jobs: Vec<Job>) -> Vec<Committed> {
-        let (schedules, changes): (Vec<Job>, Vec<Job>) =
-            jobs.into_iter().partition(Job::is_schedule);
+        let waits = |job: &Job| !job.is_schedule() && !job.is_mark();
+        let (changes, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(waits);
         self.changes.extend(changes);
-        schedules.into_iter().map(refused).collect()
+        others.into_iter().map(unwritten).collect()
+    }
+
+    /// Whether no change waits.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.changes.is_empty()
     }
 
     /// Returns the changes in the order in which they came.
@@ -39,8 +45,8 @@ impl Hold {
             self.pause.begin();
             tracing::error!(
                 waiting = self.changes.len(),
-                "the disk of data_dir is full and its reserve is used up: free some; acks and \
-                 retries wait until then"
+                "the disk of data_dir is full and its reserve is used up, or its file system \
+                 reports no free bytes: look at df, and free some; acks and retries wait until then"
             );
         }
     }
@@ -58,10 +64,11 @@ impl Hold {
     }
 }
 
-fn refused(Job { op, token, .. }: Job) -> Committed {
-    Committed {
-        op,
-        token,
-        outcome: Outcome::DiskFull,
-    }
+fn unwritten(job: Job) -> Committed {
+    let outcome = match job.is_schedule() {
+        true => Outcome::DiskFull,
+        false => Outcome::Moved(false),
+    };
+    let Job { op, token, .. } = job;
+    Committed { op, token, outcome }
 }

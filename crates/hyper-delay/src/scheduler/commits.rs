@@ -189,8 +189,8 @@ impl<S: Store> Scheduler<S> {
             ),
             Outcome::DiskFull => (
                 Code::DiskFull,
-                "the disk of data_dir has no room for new tasks: free some; deliveries and acks go \
-                 on"
+                "the disk of data_dir has no room for new tasks, or its file system reports no free \
+                 bytes: look at df, and free some; deliveries and acks go on"
                     .to_owned(),
             ),
             _ => (

@@ -269,6 +269,11 @@ impl Job {
     pub(crate) const fn is_schedule(&self) -> bool {
         matches!(self.op, Op::Schedule(_))
     }
+
+    /// Whether it changes nothing that a start needs.
+    pub(crate) const fn is_mark(&self) -> bool {
+        matches!(self.op, Op::AdvanceLowWater(_))
+    }
 }
 
 /// An operation that is on disk.

@@ -223,7 +223,7 @@ async fn serve<S: Store>(
             applier.run();
             Ok(())
         })?,
-        scheduler: Running::start("scheduler", move || driver.run())?,
+        scheduler: threads::scheduler(driver, store.clone())?,
     };
     let read = store.clone();
     let engine = Engine {

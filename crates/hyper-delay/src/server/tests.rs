@@ -1,5 +1,6 @@
 //! How a server ends whose store or threads fail.
 
+mod damage;
 mod fixture;
 
 use std::{future::pending, time::Duration};

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::ServeError;
 use crate::{
     committer::Writer,
-    driver::Event,
+    driver::{Driver, Event},
     scheduler::Input,
     store::{Store, StoreError},
 };
@@ -65,6 +65,13 @@ pub(super) fn writer<S: Store>(
         result
             .map_err(|error| store.explained(error))
             .inspect_err(|error| tracing::error!(%error, "the store failed"))
+    })
+}
+
+/// Starts the thread that schedules. If the store has failed, it finds out why.
+pub(super) fn scheduler<S: Store>(driver: Driver<S>, store: Arc<S>) -> Result<Running, io::Error> {
+    Running::start("scheduler", move || {
+        driver.run().map_err(|error| store.explained(error))
     })
 }
 

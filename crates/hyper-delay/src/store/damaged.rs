@@ -1,6 +1,7 @@
 //! The note about damaged tables in a data directory.
 //!
-//! A compaction that meets such a table ends the server, and would end it again soon after each start.
+//! A compaction or a read that meets such a table ends the server, and would end it again after each
+//! start.
 //! So the next start reads what is noted first, and refuses until it is repaired or whole.
 
 use std::{

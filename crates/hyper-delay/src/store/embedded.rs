@@ -1,6 +1,8 @@
 mod budget;
 mod open;
 mod progress;
+#[cfg(test)]
+mod testing;
 
 use std::{
     fmt,
@@ -137,23 +139,6 @@ impl Embedded {
             }
         }
         Ok(())
-    }
-
-    /// Starts to write all memtables to tables.
-    #[cfg(test)]
-    pub(crate) fn seal_all(&self) -> Result<(), StoreError> {
-        self.flush()
-            .map_err(|error| StoreError::of_library("flush", error))
-    }
-
-    /// Writes all memtables to tables and returns when they are written.
-    #[cfg(test)]
-    pub(crate) fn flush_all(&self) {
-        for space in &self.spaces {
-            if !space.tree.active_memtable().is_empty() {
-                space.rotate_memtable_and_wait().unwrap();
-            }
-        }
     }
 
     /// Returns the error of a store whose tables are damaged. Reads all of them, until `ends`.
@@ -373,7 +358,7 @@ impl Store for Embedded {
     }
 
     fn explained(&self, error: StoreError) -> StoreError {
-        if !error.is_of_background() {
+        if !error.is_of_background() && !error.is_of_contents() {
             return error;
         }
         let faults = self.damaged_tables(&|| false);
@@ -384,7 +369,7 @@ impl Store for Embedded {
         if let Err(error) = noted {
             tracing::warn!(%error, "the damage could not be noted for the next start");
         }
-        StoreError::of_files("write", &faults)
+        StoreError::of_files(error.action(), &faults)
     }
 }
 

@@ -117,6 +117,11 @@ impl StoreError {
         !matches!(self.kind, Kind::Disk | Kind::Background | Kind::Newer)
     }
 
+    /// Returns what failed.
+    pub(super) const fn action(&self) -> &'static str {
+        self.action
+    }
+
     /// Returns whether a write in the background has failed. The files may say why.
     pub(crate) const fn is_of_background(&self) -> bool {
         matches!(self.kind, Kind::Background)
@@ -124,7 +129,6 @@ impl StoreError {
 
     /// Returns whether the contents of the files are the cause: not the disk, the directory or the
     /// version.
-    #[cfg(any(feature = "cluster", test))]
     pub(crate) const fn is_of_contents(&self) -> bool {
         matches!(self.kind, Kind::Damage | Kind::Loss)
     }

@@ -203,8 +203,9 @@ pub(crate) trait Store: ReadStore {
     /// If the disk fails.
     fn sync(&self) -> Result<(), StoreError>;
 
-    /// Returns the error with its cause, if a write in the background has failed, of which the
-    /// library does not say why: damage that it has met. Reads all files then.
+    /// Returns the error that ends a server with its cause, if that is damage, or can be: the library
+    /// does not say why a write in the background has failed. Reads all files then, and notes the
+    /// damaged ones for the next start.
     fn explained(&self, error: StoreError) -> StoreError {
         error
     }

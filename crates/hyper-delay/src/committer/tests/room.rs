@@ -236,6 +236,29 @@ fn an_end_on_an_exhausted_disk_is_an_error_that_counts_what_waits() {
     }
 }
 
+/// A server on a file system that reports no free bytes has only marks to write, if it takes no task.
+#[test]
+fn marks_do_not_wait_on_an_exhausted_disk() {
+    let mark = || Job {
+        op: Op::AdvanceLowWater(7),
+        ..cancel("1")
+    };
+    for jobs in [vec![mark()], vec![mark(), schedule("new", b"1", false)]] {
+        let store = Arc::new(Fake::default());
+        store.room_is(Room::none());
+        let (sender, receiver) = mpsc::channel();
+        let number = jobs.len();
+        sender.send(jobs).unwrap();
+        sender.send(vec![mark()]).unwrap();
+        sender.send(Vec::new()).unwrap();
+        drop(sender);
+        let run = over(&store, Sync::Always, receiver);
+        assert!(run.result.is_ok(), "{:?}", run.result);
+        assert_eq!(run.told.into_iter().flatten().count(), number + 1);
+        assert_eq!(store.asked().commits, 0);
+    }
+}
+
 #[test]
 fn on_a_disk_with_little_room_a_group_waits_until_the_one_before_is_written() {
     let store = Arc::new(Fake::default());

@@ -3,6 +3,7 @@
 
 mod disk;
 mod fixture;
+mod flipped;
 mod holds;
 mod link;
 #[cfg(target_os = "linux")]
