@@ -13,7 +13,8 @@ use crate::store::data_directory::sync;
 ///
 /// # Errors
 ///
-/// If a file cannot be written beside it, cannot be given to the same owner, or if the disk fails.
+/// If a file cannot be written beside it, cannot be given to the same owner, or if the disk fails. If
+/// only the folder could not be synced, the message says that the file is replaced.
 pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let path = target(path)?;
     let before = match fs::metadata(&path) {
@@ -28,14 +29,21 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
         }
         file.write_all(contents)?;
         file.sync_all()?;
-        fs::rename(&new, &path)?;
-        // Without this a power failure can bring back what a revocation has removed.
-        fs::canonicalize(&path)?.parent().map_or(Ok(()), sync)
+        fs::rename(&new, &path)
     });
     if written.is_err() {
         let _ = fs::remove_file(&new);
+        return written;
     }
-    written
+    // Without this a power failure can bring back what a revocation has removed.
+    let synced = fs::canonicalize(&path).and_then(|path| path.parent().map_or(Ok(()), sync));
+    synced.map_err(|error| {
+        let message = format!(
+            "it is replaced, but its folder cannot be synced ({error}): after a power failure the old \
+             file can be there; look at the disk, and do it again"
+        );
+        io::Error::new(error.kind(), message)
+    })
 }
 
 /// Opens the file that is locked while another one is read and replaced. It is beside the target of

@@ -107,6 +107,13 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
+    /// A schedule is answered, which may be one on the connection's own route.
+    fn may_be_on_own(&mut self, token: &Token, was_refused: bool) {
+        if let Token::ScheduledOnOwn(to) = token {
+            self.scheduled_on_own(to.consumer, was_refused);
+        }
+    }
+
     fn scheduled(
         &mut self,
         order: Order,
@@ -136,6 +143,7 @@ impl<S: Store> Scheduler<S> {
             };
             self.submit(op, Token::None);
         }
+        self.may_be_on_own(&token, false);
         let (id, route) = (task.id.clone(), task.route.clone());
         self.answer(token, || Reply::Scheduled {
             id,
@@ -146,6 +154,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     fn not_scheduled(&mut self, order: Order, outcome: Outcome, token: Token) {
+        self.may_be_on_own(&token, outcome != Outcome::Same);
         let reply = if outcome == Outcome::Same {
             self.metrics.repeated.add(1);
             Reply::Scheduled {
@@ -241,7 +250,9 @@ impl<S: Store> Scheduler<S> {
         };
         let due = match token {
             Token::RetryAt(due) => Due::Monotonic(*due),
-            Token::Reply(_) | Token::Cancel(_) | Token::None => Due::Wall,
+            Token::Reply(_) | Token::ScheduledOnOwn(_) | Token::Cancel(_) | Token::None => {
+                Due::Wall
+            }
         };
         if !self.is_near(task.position(seq)) {
             self.horizon.left_on_disk();
@@ -293,7 +304,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     pub(super) fn answer(&mut self, token: Token, reply: impl FnOnce() -> Reply) {
-        if let Token::Reply(to) | Token::Cancel(to) = token {
+        if let Token::Reply(to) | Token::ScheduledOnOwn(to) | Token::Cancel(to) = token {
             self.reply(to, reply());
         }
     }

@@ -9,7 +9,7 @@ use race_wheel::{Key, Tick};
 
 pub(super) use ended::{ClosedConsumer, Overdue};
 
-use super::{OwnRoute, late::LateCopies, lending::Lending};
+use super::{late::LateCopies, lending::Lending, own_route::Own};
 use crate::protocol::{Accept, Named};
 
 /// A connection, as the scheduler sees it.
@@ -18,7 +18,7 @@ pub(super) struct Consumer {
     /// The routes it has registered.
     routes: BTreeSet<Arc<str>>,
     /// The route the server made for it, because it scheduled without one.
-    own_route: Option<Arc<str>>,
+    pub(super) own: Own,
     /// The number of copies it may have in flight.
     credit: u16,
     /// What the credit is made of, if it is lent to the connection piece by piece.
@@ -72,7 +72,7 @@ impl Consumer {
         Self {
             lending: (credit == 0).then(Box::default),
             routes: BTreeSet::new(),
-            own_route: None,
+            own: Own::default(),
             credit,
             accept: Accept::default(),
             in_flight: HashMap::new(),
@@ -161,6 +161,9 @@ impl Consumer {
 
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
+        if self.own.is(route) {
+            self.own.leave();
+        }
         self.routes.remove(route)
     }
 
@@ -176,11 +179,6 @@ impl Consumer {
     /// The only route it has registered, if it has exactly one.
     pub(super) fn only_route(&self) -> Option<&Arc<str>> {
         self.routes.first().filter(|_| self.routes.len() == 1)
-    }
-
-    /// The route the server makes for it: always the same.
-    pub(super) fn own_route(&mut self) -> &Arc<str> {
-        self.own_route.get_or_insert_with(OwnRoute::make)
     }
 
     /// Queues a route that has tasks for this consumer, which has no room.

@@ -292,6 +292,8 @@ pub(crate) struct Committed {
 pub(crate) enum Token {
     /// A connection is told.
     Reply(ReplyTo),
+    /// A connection is told of its schedule on its own route, whose registration rests on that.
+    ScheduledOnOwn(ReplyTo),
     /// A retry is due at this moment.
     RetryAt(Tick),
     /// A connection is told that the task may have been in flight, if it was found.

@@ -78,6 +78,8 @@ pub(crate) use late::LateCopies;
 pub(crate) use operating::AUDIT;
 use operating::Unwritten;
 pub(crate) use operating::{Operated, Standing};
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use own_route::Own;
 pub(crate) use own_route::{OwnRoute, PREFIX as OWN_ROUTES};
 pub(crate) use settings::Settings;
 pub(crate) use tick::Next;

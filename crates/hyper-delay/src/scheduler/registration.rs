@@ -68,6 +68,9 @@ impl<S: Store> Scheduler<S> {
         if let Some(accept) = accept {
             state.set_accept(accept);
         }
+        if state.own.is(route) {
+            state.own.keep();
+        }
         let registered = Reply::Registered {
             route: route.clone(),
             credit: state.credit(),
@@ -117,6 +120,20 @@ impl<S: Store> Scheduler<S> {
         }
         let reason = Reason::Asked;
         self.reply(to, Reply::Unregistered { route, reason });
+    }
+
+    /// A schedule on the connection's own route is answered. A refused one has changed nothing, so the
+    /// registration of that route is undone, unless something else rests on it.
+    pub(super) fn scheduled_on_own(&mut self, consumer: ConsumerId, was_refused: bool) {
+        let Some(state) = self.consumers.get_mut(consumer) else {
+            return;
+        };
+        if state.own.scheduled(was_refused)
+            && let Some(route) = state.own.name().cloned()
+            && state.remove_route(&route)
+        {
+            self.leave(consumer, &route);
+        }
     }
 
     /// Makes a connection a consumer of a route; those that cannot share the route with it lose it.

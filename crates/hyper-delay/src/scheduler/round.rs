@@ -1,9 +1,9 @@
 use std::time::Duration;
 
-use race_core::{Moment, Next, Stagger};
 use race_wheel::{Key, Tick};
 
 mod given_back;
+mod hedged;
 mod inherited;
 
 pub(super) use given_back::GivenBack;
@@ -14,6 +14,7 @@ use super::{
     timers::{Timer, Timers},
 };
 use crate::clock;
+use hedged::Hedged;
 use inherited::InheritedCopies;
 
 /// After a stall of the server, what has come meanwhile is read in this time.
@@ -44,18 +45,6 @@ enum Copies {
     /// An earlier leader has sent them, or this one has and the node of a consumer cannot be
     /// reached.
     Inherited(Box<InheritedCopies>),
-}
-
-/// A race in which each copy is an attempt.
-#[derive(Debug)]
-struct Hedged {
-    stagger: Stagger<Duration>,
-    /// By index of the attempt.
-    copies: Vec<CopyWith>,
-    /// When the next copy is due, if it is due by time.
-    next: Option<(Tick, Key)>,
-    /// How it has failed so far, if a copy has.
-    given_back: Option<GivenBack>,
 }
 
 /// A copy of a round that can have several.
@@ -362,67 +351,6 @@ impl EndedRound {
     pub(super) fn holders(&self) -> impl Iterator<Item = ConsumerId> {
         self.0.holders()
     }
-}
-
-impl Hedged {
-    fn begin(consumer: ConsumerId, delay: Duration) -> Self {
-        let mut hedged = Self {
-            stagger: Stagger::new(delay),
-            copies: Vec::with_capacity(2),
-            next: None,
-            given_back: None,
-        };
-        hedged.sent(consumer);
-        hedged
-    }
-
-    fn sent(&mut self, consumer: ConsumerId) {
-        self.stagger.started();
-        self.copies.push(CopyWith {
-            consumer,
-            is_live: true,
-        });
-    }
-
-    fn running(&self) -> usize {
-        self.copies.iter().filter(|copy| copy.is_live).count()
-    }
-
-    fn fail(&mut self, consumer: ConsumerId, given_back: GivenBack, now: Tick) -> bool {
-        let copy = |copy: &CopyWith| copy.is_live && copy.consumer == consumer;
-        let Some(index) = self.copies.iter().position(copy) else {
-            return false;
-        };
-        self.copies[index].is_live = false;
-        given_back.join(&mut self.given_back);
-        let running = self.running();
-        self.stagger.failed(index, running, || moment(now));
-        true
-    }
-
-    fn step(&mut self, seq: u64, now: Tick, timers: &mut Timers) -> Step {
-        let running = self.running();
-        let at = match self.stagger.next(running, || moment(now)) {
-            Next::Start => return Step::Send,
-            Next::Until(at) if at <= moment(now) => return Step::Send,
-            Next::Until(at) => Tick::new(at.as_nanos()),
-            _ if running == 0 => {
-                return Step::Failed(self.given_back.clone().unwrap_or_default());
-            }
-            _ => return Step::Wait,
-        };
-        if self.next.is_none_or(|(armed, _)| armed != at) {
-            let key = timers.insert(at, Timer::NextCopy(seq));
-            if let Some((_, key)) = self.next.replace((at, key)) {
-                timers.cancel(key);
-            }
-        }
-        Step::Wait
-    }
-}
-
-const fn moment(tick: Tick) -> Moment {
-    Moment::from_nanos(tick.value())
 }
 
 #[cfg(test)]

@@ -146,7 +146,14 @@ impl<S: Store> Scheduler<S> {
         if let Some(refusal) = refusal {
             return self.reply(to, Reply::Error(refusal));
         }
+        let token = match is_own {
+            true => Token::ScheduledOnOwn(to),
+            false => Token::Reply(to),
+        };
         if is_own {
+            if let Some(state) = self.consumers.get_mut(consumer) {
+                state.own.schedules();
+            }
             self.bind(consumer, &order.route, Mode::Shared);
             self.refill(&order.route);
         }
@@ -154,7 +161,7 @@ impl<S: Store> Scheduler<S> {
         trace_context::log("schedule", &order.route, &order.id, headers);
         let most = self.settings.most_pending(&order.route, grant);
         let op = Op::Schedule(order);
-        self.requests.submit_within(op, Token::Reply(to), most);
+        self.requests.submit_within(op, token, most);
     }
 
     /// Refuses a schedule of a route or a token that has had as many in the last second as it may.
@@ -220,9 +227,9 @@ impl<S: Store> Scheduler<S> {
     fn route_of(&mut self, consumer: ConsumerId) -> Option<(Arc<str>, bool)> {
         let state = self.consumers.get_mut(consumer)?;
         if let Some(route) = state.only_route() {
-            return Some((route.clone(), false));
+            return Some((route.clone(), state.own.is(route)));
         }
-        Some((state.own_route().clone(), true))
+        Some((state.own.make(), true))
     }
 }
 

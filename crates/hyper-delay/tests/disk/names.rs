@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 use tempfile::TempDir;
-use testkit::{Wire, process, request::now, server::alone};
+use testkit::{Ended, Wire, process, request::now, server::alone};
 
 use crate::{acks, deliver_all, schedule, strace, trace};
 
@@ -71,11 +71,15 @@ impl Traced {
 }
 
 /// Runs a command line to its end, and returns what it prints.
-fn run<'a>(directory: &Path, mut line: impl Iterator<Item = &'a str>) -> String {
+fn run<'a>(directory: &Path, line: impl Iterator<Item = &'a str>) -> String {
+    ended(directory, line).done()
+}
+
+fn ended<'a>(directory: &Path, mut line: impl Iterator<Item = &'a str>) -> Ended {
     let mut command = Command::new(line.next().unwrap());
     alone(command.args(line), directory);
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
-    process::run(command.stderr(Stdio::piped()), b"").done()
+    process::run(command.stderr(Stdio::piped()), b"")
 }
 
 /// Returns the names in `folder` that were made and not synced since.
@@ -194,6 +198,26 @@ fn a_revoked_token_stays_revoked_after_a_power_failure() {
     traced.run(&[&["token", "revoke", id][..], &of_file].concat());
     assert!(is_synced(), "a token less");
     assert!(!fs::read_to_string(file).unwrap().contains(id));
+}
+
+/// The file is replaced, whatever becomes of its folder.
+#[test]
+fn a_token_file_whose_folder_cannot_be_synced_is_said_to_be_replaced() {
+    if !strace::is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let inject = "inject=fsync:error=EIO:when=2";
+    let strace = strace::line(&["-o", "/dev/null", "-e", "trace=fsync", "-e", inject]);
+    let new = [
+        "token", "new", "--name", "x", "--right", "admin", "--route", "*", "--file", "tokens",
+    ];
+    let line = strace.iter().map(String::as_str).chain([BINARY]).chain(new);
+    let said = ended(folder.path(), line).failed(1);
+    assert!(said.contains("it is replaced, but its folder"), "{said}");
+    assert!(said.contains("do it again"), "{said}");
+    let tokens = fs::read_to_string(folder.path().join("tokens")).unwrap();
+    assert!(tokens.contains("\"x\""), "{tokens}");
 }
 
 #[test]

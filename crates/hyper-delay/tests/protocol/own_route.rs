@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use testkit::Peer;
+use testkit::{Peer, request::later};
 
 use crate::server::Server;
 
@@ -68,4 +68,35 @@ fn the_own_route_of_a_connection_stays_the_same() {
     // It is registered again.
     let name = own.as_str().expect("it is a text");
     assert_eq!(peer.stats(name)["consumers"], 1);
+}
+
+/// A refusal changes nothing, so it registers no route.
+#[test]
+fn a_schedule_that_the_store_refuses_registers_no_route() {
+    let server = Server::start(json!({"quotas": {"conn-*": {"pending_bytes": 3}}}));
+    let mut peer = server.peer();
+    let schedule = |payload: &str| {
+        let at = later();
+        format!(r#"{{"kind":"schedule","fire_at":{at},"payload_base64":"{payload}"}}"#)
+    };
+    let large = schedule("aGVsbG8=");
+    for _ in 0..2 {
+        let refused = peer.ask(&large);
+        assert_eq!(refused["code"], "quota", "{refused}");
+        assert_eq!(peer.all_stats()["routes"], json!([]));
+    }
+    // One that is accepted stays, and so does what the client has registered.
+    let accepted = peer.ask(&schedule("aGk="));
+    let route = accepted["route_key"].as_str().expect("it is accepted");
+    assert_eq!(peer.ask(&large)["code"], "quota");
+    assert_eq!(peer.stats(route)["consumers"], 1);
+    let mut other = server.peer();
+    let refused = other.ask(&large);
+    let own = refused["route_key"]
+        .as_str()
+        .expect("it names the route")
+        .to_owned();
+    other.register(&own);
+    assert_eq!(other.ask(&large)["code"], "quota");
+    assert_eq!(other.stats(&own)["consumers"], 1);
 }

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     cluster::ShardId,
     protocol::{Accept, Mode},
-    scheduler::OwnRoute,
+    scheduler::Own,
 };
 
 /// A connection of a client.
@@ -24,7 +24,6 @@ pub(super) struct Connection {
     /// The routes it has registered.
     routes: BTreeMap<Arc<str>, Mode>,
     /// The route the server made for it, because it scheduled without one.
-    own_route: Option<Arc<str>>,
     own: Own,
     wishes: Wishes,
     /// The shards whose leaders know it.
@@ -35,19 +34,10 @@ pub(super) struct Connection {
     pub(super) is_closing: bool,
 }
 
-/// What rests on the registration of a connection's own route.
-#[derive(Debug, Default)]
-struct Own {
-    /// Schedules without an answer.
-    under_way: u32,
-    is_kept: bool,
-}
-
 impl Connection {
     pub(super) fn new(credit: u16) -> Self {
         Self {
             routes: BTreeMap::new(),
-            own_route: None,
             own: Own::default(),
             wishes: Wishes::new(credit),
             opened: BTreeSet::new(),
@@ -99,29 +89,27 @@ impl Connection {
 
     /// Returns whether it had registered the route.
     pub(super) fn remove_route(&mut self, route: &str) -> bool {
-        if self.own_route.as_deref() == Some(route) {
-            self.own.is_kept = false;
+        if self.own.is(route) {
+            self.own.leave();
         }
         self.routes.remove(route).is_some()
     }
 
     /// A schedule without a route is asked for: it rests on the registration of its own route.
     pub(super) const fn schedules_on_own(&mut self) {
-        self.own.under_way += 1;
+        self.own.schedules();
     }
 
     /// The route stays registered: a schedule on it was accepted, or may have been, or the client has
     /// registered it.
     pub(super) const fn keeps_own(&mut self) {
-        self.own.is_kept = true;
+        self.own.keep();
     }
 
     /// A schedule on its own route is answered. Returns whether nothing rests on the registration of
     /// that route any more.
-    pub(super) fn scheduled_on_own(&mut self, was_refused: bool) -> bool {
-        self.own.under_way = self.own.under_way.saturating_sub(1);
-        self.own.is_kept |= !was_refused;
-        !self.own.is_kept && self.own.under_way == 0
+    pub(super) const fn scheduled_on_own(&mut self, was_refused: bool) -> bool {
+        self.own.scheduled(was_refused)
     }
 
     pub(super) fn has_route(&self, route: &str) -> bool {
@@ -141,12 +129,12 @@ impl Connection {
 
     /// The route that the server made for it.
     pub(super) const fn own_route(&self) -> Option<&Arc<str>> {
-        self.own_route.as_ref()
+        self.own.name()
     }
 
     /// The route the server makes for it: always the same.
     pub(super) fn make_own_route(&mut self) -> Arc<str> {
-        self.own_route.get_or_insert_with(OwnRoute::make).clone()
+        self.own.make()
     }
 
     /// What it has in flight of a shard.

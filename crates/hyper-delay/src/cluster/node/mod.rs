@@ -10,6 +10,7 @@
 mod address;
 mod ends;
 mod error;
+mod examining;
 mod fetching;
 mod front;
 mod lease_task;

@@ -3,10 +3,9 @@
 use std::{
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender},
     },
-    thread,
     time::Duration,
 };
 
@@ -14,6 +13,7 @@ use tokio::{runtime::Handle, sync::oneshot};
 
 use super::{
     Front, ShardHandle, Terms, Told,
+    examining::Examining,
     fetching::{Fetching, remove_replaced},
     replies, shards,
 };
@@ -96,21 +96,10 @@ pub(super) struct State {
     told: Option<u64>,
     has_told_stop: bool,
     examining: Examining,
-    /// The examination ends without a result.
-    examines_no_more: Arc<AtomicBool>,
     is_persisting: bool,
     handed_over: Option<oneshot::Sender<()>>,
     fetching: Fetching,
     setting: Setting,
-}
-
-/// Whether the tables of a store that has failed in the background were read.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Examining {
-    #[default]
-    NotBegun,
-    UnderWay,
-    Done,
 }
 
 impl<L: Log, F: Front> Worker<L, F> {
@@ -146,7 +135,7 @@ impl<L: Log, F: Front> Worker<L, F> {
                     }
                     Mail::Fetched(attempt, store) => self.state.fetching.fetched(attempt, *store),
                     Mail::Examined(damage) => {
-                        self.state.examining = Examining::Done;
+                        self.state.examining.is_done();
                         self.shard.examined(damage);
                     }
                     Mail::Look => {}
@@ -159,7 +148,7 @@ impl<L: Log, F: Front> Worker<L, F> {
                     }
                     Mail::Finish => return self.finish(),
                     Mail::End => {
-                        self.state.examines_no_more.store(true, Ordering::Relaxed);
+                        self.state.examining.end();
                         return;
                     }
                 }
@@ -303,7 +292,7 @@ impl<L: Log, F: Front> Worker<L, F> {
             "the shard goes on with a snapshot of another node"
         );
         self.state.has_told_stop = false;
-        self.state.examining = Examining::NotBegun;
+        self.state.examining.begin_again();
         // A lower place is told before the replica is used, and a higher one after it.
         if self.state.told > Some(applied) {
             self.tell_applied();
@@ -326,11 +315,12 @@ impl<L: Log, F: Front> Worker<L, F> {
             return;
         };
         let reason = why.reason();
-        if why.is_of_background() && self.state.examining != Examining::Done {
-            if self.state.examining == Examining::NotBegun {
-                self.state.examining = Examining::UnderWay;
+        if why.is_of_background() && self.state.examining.is_open() {
+            if self.state.examining.begins() {
                 self.handle.stopped(reason.as_str().into());
-                self.examine();
+                let (store, directory) = (self.handle.store(), self.common.directory.clone());
+                let examining = &self.state.examining;
+                examining.examine(store, directory, self.own.clone());
             }
             return;
         }
@@ -357,23 +347,6 @@ impl<L: Log, F: Front> Worker<L, F> {
         self.tell(Told::Stopped);
     }
 
-    /// Reads the tables of the store, on a thread of its own: it may be long.
-    fn examine(&self) {
-        let (store, own) = (self.handle.store(), self.own.clone());
-        let directory = self.common.directory.clone();
-        let ends = self.state.examines_no_more.clone();
-        let examiner = thread::Builder::new().name("examiner".to_owned());
-        let begun = examiner.spawn(move || {
-            let damage = store.damage(&|| ends.load(Ordering::Relaxed));
-            drop(store);
-            drop(directory);
-            let _ = own.send(Mail::Examined(damage));
-        });
-        if begun.is_err() {
-            let _ = self.own.send(Mail::Examined(None));
-        }
-    }
-
     fn tell_if_handed_over(&mut self) {
         if self.shard.is_out()
             && let Some(told) = self.state.handed_over.take()
@@ -384,7 +357,7 @@ impl<L: Log, F: Front> Worker<L, F> {
 
     /// Waits until everything that is applied is on the disk.
     fn finish(mut self) {
-        self.state.examines_no_more.store(true, Ordering::Relaxed);
+        self.state.examining.end();
         self.state.fetching.end();
         while self.state.is_persisting {
             match self.inbox.recv() {
