@@ -243,8 +243,11 @@ impl<S: Store> Scheduler<S> {
 
     /// A retry is on disk: the task waits for it.
     fn retried(&mut self, subject: &Subject, token: &Token) {
-        self.metrics.retries.add(1);
         let seq = subject.seq;
+        let task = self.tasks.get(seq);
+        let unfailed = task.and_then(|task| task.unfailed.as_ref());
+        let has_failed = unfailed.is_none_or(|unfailed| unfailed.is_failure());
+        self.metrics.retries.add(u64::from(has_failed));
         let Some(task) = self.tasks.committed(seq, Change::Retry) else {
             return;
         };

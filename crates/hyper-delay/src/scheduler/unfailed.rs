@@ -23,6 +23,11 @@ impl Unfailed {
     /// One more round has ended so. Returns whether there were so many that it is a failure.
     pub(super) const fn ended(&mut self) -> bool {
         self.rounds = self.rounds.saturating_add(1);
+        self.is_failure()
+    }
+
+    /// Whether the latest round is a failure, as there were so many.
+    pub(super) const fn is_failure(&self) -> bool {
         self.rounds > MOST
     }
 

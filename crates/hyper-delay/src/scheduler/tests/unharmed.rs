@@ -151,6 +151,8 @@ fn from_the_eleventh_in_a_row_on_each_is_a_failure() {
         assert_eq!(world.deliveries.len(), round);
         let failures = failures(&world).unwrap();
         assert_eq!(failures as usize, round.saturating_sub(11), "{round}");
+        let retries = world.scheduler.metrics.retries.value();
+        assert_eq!(retries, u64::from(failures), "{round}");
         give_back(&mut world, None);
         world.run(4_000);
     }
