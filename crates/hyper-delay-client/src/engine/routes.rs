@@ -133,7 +133,8 @@ impl Routes {
         }
     }
 
-    /// Passes a delivery to its listener. Gives it back if there is no listener or if as many deliveries wait as the credit allows: some of those have timed out at the server.
+    /// Passes a delivery to its listener. Gives it back if there is no listener or if as many
+    /// deliveries wait as the credit allows: some of those have timed out at the server.
     pub(super) fn deliver(&self, unanswered: Unanswered) {
         let left = match self.by_name.get(unanswered.route()) {
             Some(route) => route.inbox.put(unanswered, route.room()).err(),
