@@ -57,8 +57,9 @@ impl Hold {
         StoreError::new(
             "write",
             format!(
-                "the disk of data_dir is full and its reserve is used up: free some; unwritten \
-                 acks, retries and cancels: {waiting}; their tasks are delivered again"
+                "the disk of data_dir is full and its reserve is used up, or its file system reports \
+                 no free bytes: look at df, and free some; unwritten acks, retries and cancels: \
+                 {waiting}; their tasks are delivered again"
             ),
         )
     }

@@ -36,8 +36,8 @@ const NO_PROGRESS: &str = "it accepted no bytes for 30 seconds";
 /// The approximate size of one write.
 const CHUNK: usize = 64 << 10;
 
-/// While a connection takes no bytes, its late deliveries are looked for at least this often, and at
-/// most.
+/// While a connection takes few bytes, its late deliveries are looked for at most this often, and at
+/// least.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 
 /// Writes until the outbox is closed and empty, and returns the reason for the end. What it has taken
@@ -135,16 +135,19 @@ impl<S: ReadStore> Writer<'_, S> {
     /// delivery can be cut where one has ended, so the connection is closed then.
     async fn put(&mut self, write: &mut WriteHalf) -> Result<(), &'static str> {
         let mut stalled_since = self.outbox.now();
-        let mut look = LOOKS.1;
+        let mut look_at = stalled_since + nanos(LOOKS.0);
         loop {
             let now = self.outbox.now();
+            if now >= look_at {
+                look_at = now + nanos(self.drop_late(now));
+            }
             let ends = self.authorities.iter().map(|it| it.until()).min();
             if ends.is_some_and(|until| until <= now) {
                 return Err("the leadership of its deliveries has ended");
             }
-            let held = ends.map_or(look, |until| Duration::from_nanos(until.since(now)));
+            let wait = ends.map_or(look_at, |until| until.min(look_at)).since(now);
             let mut bytes = self.chunk.left();
-            let written = timeout(look.min(held), write.write(&mut bytes)).await;
+            let written = timeout(Duration::from_nanos(wait), write.write(&mut bytes)).await;
             let left = bytes.len();
             self.chunk.wrote_all_but(left);
             match written {
@@ -154,15 +157,14 @@ impl<S: ReadStore> Writer<'_, S> {
                 Err(_) if self.outbox.now().since(stalled_since) >= nanos(STALLED) => {
                     return Err(NO_PROGRESS);
                 }
-                Err(_) => look = self.drop_late(),
+                Err(_) => {}
             }
         }
     }
 
-    /// The connection takes no bytes: what is late by now is not written any more. Returns when to
+    /// The connection takes few bytes: what is late by now is not written any more. Returns when to
     /// look again.
-    fn drop_late(&mut self) -> Duration {
-        let now = self.outbox.now();
+    fn drop_late(&mut self, now: Tick) -> Duration {
         let (late, next) = self.chunk.take_late(now);
         for Delivery {
             copy,

@@ -66,8 +66,8 @@ pub enum Request {
         delay_ms: Option<u64>,
         /// Why, for operators. 1 to 256 bytes.
         reason: Option<Arc<str>>,
-        /// Whether the consumer has failed. If not, the task is due at once, and the round counts as no
-        /// failure. Default: true.
+        /// Whether the delivery has failed. If not, it counts for no maximum of attempts; without a
+        /// delay the task is due at once for other consumers. Default: true.
         failed: bool,
     },
     /// Extends the time to answer a delivery.

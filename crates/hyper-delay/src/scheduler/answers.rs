@@ -261,8 +261,8 @@ impl<S: Store> Scheduler<S> {
         let Some((task, round)) = self.tasks.round_mut(seq) else {
             return;
         };
-        let is_failure = !given_back.is_harmless || task.unfailed.get_or_insert_default().ended();
-        if !given_back.is_harmless {
+        let is_failure = !given_back.is_unharmed || task.unfailed.get_or_insert_default().ended();
+        if !given_back.is_unharmed {
             task.unfailed = None;
         }
         task.failures = task.failures.saturating_add(u32::from(is_failure));

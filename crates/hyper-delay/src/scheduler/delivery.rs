@@ -20,6 +20,11 @@ use crate::{
     store::Store,
 };
 
+/// A task whose consumers rest is offered again after this time, and this much more for each other
+/// one, so that many of them cost little.
+const REST: Duration = Duration::from_millis(20);
+const REST_OF_EACH: Duration = Duration::from_micros(50);
+
 impl<S: Store> Scheduler<S> {
     /// A task is due: it is queued on its route, or parked if its route has no consumer or no room.
     pub(super) fn offer(&mut self, seq: u64) {
@@ -40,6 +45,10 @@ impl<S: Store> Scheduler<S> {
                 let route = task.route.clone();
                 self.tasks.queue(seq);
                 self.dispatch(&route);
+            }
+            Some(_) if task.rest_end(self.now.monotonic).is_some() => {
+                let until = task.rest_end(self.now.monotonic);
+                self.rest(seq, until.unwrap_or(self.now.monotonic));
             }
             _ => self.park(seq),
         }
@@ -65,7 +74,7 @@ impl<S: Store> Scheduler<S> {
         }
         let mut from = Position::default();
         let mut lacks_consumer = false;
-        let mut rest_end = None;
+        let mut has_rested = false;
         while let Some(route) = self.routes.get_mut(name) {
             let Some(position) = route.first_ready(from) else {
                 break;
@@ -100,37 +109,25 @@ impl<S: Store> Scheduler<S> {
                         NoConsumer::NoCredit => break,
                         NoConsumer::IdInFlight => from = position.next(),
                         NoConsumer::Resting(until) => {
-                            let first = rest_end.map_or(until, |first: Tick| first.min(until));
-                            rest_end = Some(first);
-                            from = position.next();
+                            route.unqueue(position);
+                            has_rested = true;
+                            self.rest(position.seq, until);
                         }
                     }
                 }
             }
         }
         self.want_parked(name);
-        self.wait_for_room(name, lacks_consumer);
-        if let Some(until) = rest_end {
-            self.wait_for_rest(name, until);
-        }
+        self.wait_for_room(name, lacks_consumer, has_rested);
     }
 
-    /// Tasks of a route wait for a consumer that rests until then.
-    fn wait_for_rest(&mut self, name: &Arc<str>, until: Tick) {
-        let route = self.routes.get_mut(name);
-        if route.is_some_and(|route| route.rests_until(until)) {
-            let timer = Timer::RestEnd(Box::new(name.clone()));
-            self.timers.insert(until, timer);
-        }
-    }
-
-    /// A consumer that tasks of a route wait for does not rest any more.
-    pub(super) fn rest_ended(&mut self, name: &Arc<str>) {
-        if let Some(route) = self.routes.get_mut(name) {
-            route.rest_ended();
-            self.dispatch(name);
-            self.refill(name);
-        }
+    /// The consumers of a due task that have room rest, the first of them until this moment. The task
+    /// is looked at again earlier: another consumer can have room, or be new.
+    fn rest(&mut self, seq: u64, until: Tick) {
+        let resting = u32::try_from(self.tasks.resting()).unwrap_or(u32::MAX);
+        let look = REST + REST_OF_EACH.saturating_mul(resting);
+        let until = until.min(self.now.after(look));
+        self.tasks.rest(seq, until, &mut self.timers);
     }
 
     /// Takes a task from the queue of its route, as it is not to be delivered any more.
@@ -180,9 +177,10 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// Queues the route with its consumers, to be served when one has credit. If a task of it lacks
-    /// a consumer, more credit is asked for.
-    fn wait_for_room(&mut self, name: &Arc<str>, lacks_consumer: bool) {
-        let Some(route) = self.routes.get(name).filter(|route| route.has_work()) else {
+    /// a consumer, more credit is asked for, also if the task waits as others rest.
+    fn wait_for_room(&mut self, name: &Arc<str>, lacks_consumer: bool, has_rested: bool) {
+        let route = self.routes.get(name);
+        let Some(route) = route.filter(|route| has_rested || route.has_work()) else {
             return;
         };
         for consumer in route.consumers() {

@@ -252,7 +252,7 @@ impl<S: Store> Scheduler<S> {
         let given_back = GivenBack {
             delay_ms: delay_ms.map(|delay| delay.min(most)),
             reason,
-            is_harmless: !failed,
+            is_unharmed: !failed,
         };
         self.nacked(consumer, &named, given_back);
     }

@@ -1,7 +1,5 @@
 use std::collections::BTreeSet;
 
-use race_wheel::Tick;
-
 use super::{ConsumerId, settings::RouteSettings};
 use crate::ledger::Position;
 
@@ -19,8 +17,6 @@ pub(super) struct Route {
     ready: BTreeSet<Position>,
     /// The position from which on there may be more parked on disk.
     backlog: Option<Position>,
-    /// When it is served again because a consumer does not rest any more.
-    rest_end: Option<Tick>,
     settings: RouteSettings,
 }
 
@@ -44,7 +40,6 @@ impl Route {
             is_exclusive: false,
             ready: BTreeSet::new(),
             backlog: Some(Position::start_of(0)),
-            rest_end: None,
             settings,
         }
     }
@@ -55,26 +50,6 @@ impl Route {
 
     pub(super) const fn set_settings(&mut self, settings: RouteSettings) {
         self.settings = settings;
-    }
-
-    /// A consumer that tasks wait for rests until then. Returns whether a timer is to be armed.
-    pub(super) fn rests_until(&mut self, until: Tick) -> bool {
-        let is_first = self.rest_end.is_none_or(|armed| until < armed);
-        if is_first {
-            self.rest_end = Some(until);
-        }
-        is_first
-    }
-
-    /// A timer of [`rests_until`](Self::rests_until) has expired.
-    pub(super) const fn rest_ended(&mut self) {
-        self.rest_end = None;
-    }
-
-    /// Whether a timer of [`rests_until`](Self::rests_until) is armed.
-    #[cfg(test)]
-    pub(super) const fn waits_for_rest(&self) -> bool {
-        self.rest_end.is_some()
     }
 
     /// The number of consumers.

@@ -49,7 +49,7 @@ impl<S: Store> Scheduler<S> {
                 let given_back = GivenBack {
                     delay_ms,
                     reason,
-                    is_harmless: !failed,
+                    is_unharmed: !failed,
                 };
                 self.nack(to, delivery, given_back);
             }

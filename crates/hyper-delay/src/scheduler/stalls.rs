@@ -60,7 +60,7 @@ impl<S: Store> Scheduler<S> {
             let milliseconds = nanos(late) / 1_000_000;
             tracing::warn!(
                 milliseconds,
-                "the server stood still: what is delivered can be answered for as much longer"
+                "the server stood still: what is delivered can be answered for longer"
             );
         }
         self.tasks.stalled(late, now.monotonic, &mut self.timers);

@@ -72,6 +72,8 @@ pub(super) enum Due {
     Wall,
     /// A moment of monotonic time, so that a backoff does not follow a wall clock that is set.
     Monotonic(Tick),
+    /// It is due, and the consumers that have room rest. It is offered again after a while.
+    Rest,
 }
 
 impl Task {
@@ -116,6 +118,11 @@ impl Task {
             ..task
         };
         (seq, task)
+    }
+
+    /// When the first of the consumers that rest does so no longer.
+    pub(super) fn rest_end(&self, now: Tick) -> Option<Tick> {
+        self.unfailed.as_ref()?.first_end(now)
     }
 
     /// The consumers that are chosen last for it, or not at all.

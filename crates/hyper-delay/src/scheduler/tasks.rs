@@ -16,6 +16,10 @@ pub(super) struct Tasks {
     by_seq: FxHashMap<u64, (Task, State)>,
     /// The number of waiting tasks.
     waiting: usize,
+    /// The number of those whose consumers rest.
+    resting: usize,
+    /// The number of tasks in flight.
+    in_flight: usize,
 }
 
 /// What a task was doing when something ended that.
@@ -39,6 +43,16 @@ impl Tasks {
     /// The number of tasks that wait for their time.
     pub(super) const fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// The number of tasks that wait because their consumers rest.
+    pub(super) const fn resting(&self) -> usize {
+        self.resting
+    }
+
+    /// The number of rounds under way.
+    pub(super) const fn in_flight(&self) -> usize {
+        self.in_flight
     }
 
     pub(super) fn contains(&self, seq: u64) -> bool {
@@ -74,6 +88,7 @@ impl Tasks {
         let deadline = match due {
             Due::Wall => now.tick_of(task.at),
             Due::Monotonic(deadline) => deadline,
+            Due::Rest => now.monotonic,
         };
         let timer = timers.insert(deadline, Timer::Due(seq));
         self.by_seq
@@ -94,9 +109,21 @@ impl Tasks {
             *timer = timers.insert(now.tick_of(task.at), Timer::Due(seq));
             return false;
         }
+        self.resting -= usize::from(*due == Due::Rest);
         *state = State::Due;
         self.waiting -= 1;
         true
+    }
+
+    /// The consumers of a due task rest: it waits until it is offered again.
+    pub(super) fn rest(&mut self, seq: u64, until: Tick, timers: &mut Timers) {
+        if let Some((_, state @ (State::Due | State::Ready))) = self.by_seq.get_mut(&seq) {
+            let timer = timers.insert(until, Timer::Due(seq));
+            let due = Due::Rest;
+            *state = State::Waiting { timer, due };
+            self.waiting += 1;
+            self.resting += 1;
+        }
     }
 
     /// A due task is queued on its route.
@@ -107,6 +134,7 @@ impl Tasks {
     /// A queued task is given to a consumer.
     pub(super) fn begin_round(&mut self, seq: u64, round: Round) {
         self.set(seq, State::InFlight(round));
+        self.in_flight += 1;
     }
 
     /// Whether a task is queued on its route.
@@ -121,6 +149,7 @@ impl Tasks {
             && let State::InFlight(round) = mem::replace(state, State::Due)
         {
             round.end(timers);
+            self.in_flight -= 1;
         }
     }
 
@@ -241,13 +270,17 @@ impl Tasks {
     fn left(&mut self, state: State, timers: &mut Timers) -> Left {
         match state {
             State::Due => Left::Idle,
-            State::Waiting { timer, .. } => {
+            State::Waiting { timer, due } => {
                 timers.cancel(timer);
                 self.waiting -= 1;
+                self.resting -= usize::from(due == Due::Rest);
                 Left::Idle
             }
             State::Ready => Left::Ready,
-            State::InFlight(round) => Left::Round(round.end(timers)),
+            State::InFlight(round) => {
+                self.in_flight -= 1;
+                Left::Round(round.end(timers))
+            }
             State::Committing(change) => Left::Committing(change),
         }
     }

@@ -8,9 +8,12 @@ use crate::{clock::Now, ledger::Op, store::Store};
 /// The maximum number of timers that one tick expires, so that other work is not delayed.
 const TIMERS: usize = 1024;
 
-/// The interval at which a change of the wall clock, and a stall, are looked for while there is any
-/// task in memory, or more to read.
+/// The interval at which a change of the wall clock is looked for while there is any task in memory,
+/// or more to read.
 const CLOCK_CHECK: Duration = Duration::from_secs(1);
+
+/// The same while any task is in flight, for a stall: one is known by a call that comes late.
+const STALL_CHECK: Duration = Duration::from_millis(100);
 
 /// When the scheduler wants to be called again, if nothing happens before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +73,11 @@ impl<S: Store> Scheduler<S> {
         let retention = self.next_retention();
         let has_times = expiry.is_some() || retention.is_some();
         let is_waiting = self.horizon.has_more() || self.tasks.len() > 0 || has_times;
-        let clock_check = is_waiting.then(|| now.after(CLOCK_CHECK));
+        let check = match self.tasks.in_flight() {
+            0 => CLOCK_CHECK,
+            _ => STALL_CHECK,
+        };
+        let clock_check = is_waiting.then(|| now.after(check));
         let deadlines = [next, clock_check, expiry, retention];
         let deadlines = deadlines.into_iter().chain(logs).flatten();
         deadlines.min().map_or(Next::Never, Next::At)
@@ -91,7 +98,6 @@ impl<S: Store> Scheduler<S> {
                 Timer::CopyEnd(end) => self.copy_timed_out(&end),
                 Timer::LegacyEnd(seq) => self.legacy_ended(seq),
                 Timer::Refilled(route) => self.deliveries_refilled(&route),
-                Timer::RestEnd(route) => self.rest_ended(&route),
             }
         }
         self.expired = expired;

@@ -22,8 +22,6 @@ pub(super) enum Timer {
     LegacyEnd(u64),
     /// A route may send deliveries again. Boxed, as it is rare.
     Refilled(Box<Arc<str>>),
-    /// A consumer that tasks of a route wait for does not rest any more.
-    RestEnd(Box<Arc<str>>),
 }
 
 /// Which copy; boxed, as it is rare and would make every timer larger.

@@ -37,6 +37,12 @@ impl Unfailed {
         self.resting.push((consumer, until));
     }
 
+    /// Returns when the first of the consumers that rest does so no longer.
+    pub(super) fn first_end(&self, now: Tick) -> Option<Tick> {
+        let ends = self.resting.iter().map(|(_, until)| *until);
+        ends.filter(|until| *until > now).min()
+    }
+
     /// Returns until when a consumer rests, if it does.
     pub(super) fn rests(&self, consumer: ConsumerId, now: Tick) -> Option<Tick> {
         let of_it = self.resting.iter().filter(|(it, _)| *it == consumer);

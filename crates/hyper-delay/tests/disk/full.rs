@@ -266,8 +266,7 @@ fn without_a_reserve_acks_wait_for_room() {
         server.signal("TERM");
         let (status, log) = server.ended();
         assert!(!status.success(), "{log}");
-        let said = "the disk of data_dir is full and its reserve is used up: free some; unwritten acks, \
-                    retries and cancels: 1;";
+        let said = "look at df, and free some; unwritten acks, retries and cancels: 1;";
         assert!(log.contains(said), "{log}");
         small.free();
         let server = start.run();

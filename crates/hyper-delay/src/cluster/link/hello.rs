@@ -16,7 +16,7 @@ use super::{
 use crate::cluster::{ShardId, log::NodeName};
 
 /// The version of what a link carries. It changes with every change of a message.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// The version of this server.
 pub(super) const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -8,14 +8,16 @@ pub(in crate::scheduler) struct GivenBack {
     /// The reason that the nack gave.
     pub(in crate::scheduler) reason: Option<Arc<str>>,
     /// It is no failure: nothing of the copy was written, or the nack says so.
-    pub(in crate::scheduler) is_harmless: bool,
+    pub(in crate::scheduler) is_unharmed: bool,
 }
 
 impl GivenBack {
     /// Nothing of the copy was written.
     pub(in crate::scheduler) fn unwritten() -> Self {
         Self {
-            is_harmless: true,
+            // For the dead letter, if there were too many of them.
+            reason: Some("its consumers have taken no bytes of it".into()),
+            is_unharmed: true,
             ..Self::default()
         }
     }
@@ -23,8 +25,8 @@ impl GivenBack {
     /// Joins the end of a copy to those of the other copies of its round: the round has failed as the
     /// latest copy that has failed. It has not if all of its copies ended without harm.
     pub(in crate::scheduler) fn join(self, round: &mut Option<Self>) {
-        let has_failed = round.as_ref().is_some_and(|before| !before.is_harmless);
-        if !(has_failed && self.is_harmless) {
+        let has_failed = round.as_ref().is_some_and(|before| !before.is_unharmed);
+        if !(has_failed && self.is_unharmed) {
             *round = Some(self);
         }
     }
@@ -36,10 +38,10 @@ mod tests {
 
     #[test]
     fn a_round_fails_as_the_latest_copy_that_has_failed() {
-        let nack = |delay_ms, is_harmless| GivenBack {
+        let nack = |delay_ms, is_unharmed| GivenBack {
             delay_ms: Some(delay_ms),
             reason: None,
-            is_harmless,
+            is_unharmed,
         };
         for (copies, round) in [
             (vec![], None),

@@ -109,7 +109,7 @@ impl InheritedCopies {
         let is_of_round = attempt > self.after && self.missing() > 0;
         if is_of_round {
             self.withheld -= 1;
-            let is_failed = self.given_back.as_ref().is_some_and(|it| !it.is_harmless);
+            let is_failed = self.given_back.as_ref().is_some_and(|it| !it.is_unharmed);
             if has_failed && !is_failed {
                 self.given_back = Some(GivenBack::default());
             }

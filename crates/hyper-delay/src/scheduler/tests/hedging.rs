@@ -117,10 +117,10 @@ fn no_copy_is_sent_after_the_end_of_its_round() {
         let mut world = hedged(950);
         let [first, second] = [0; 2].map(|_| world.connect(&["route"]));
         world.schedule("task", START);
-        world.settle();
+        world.run(945);
         // The scheduler comes after the next copy and the end of the round, and is not so late that it
         // is a stall.
-        world.pass(1_040);
+        world.pass(95);
         if nacks {
             let copy = world.deliveries[0].clone();
             world.nack_delivery(&copy, None);

@@ -103,7 +103,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                     scheduler.timers.get(*timer).is_some(),
                     "{task:?} has no timer"
                 );
-                assert!(matches!(due, Due::Monotonic(_)) || !task.is_parked);
+                assert!(*due != Due::Wall || !task.is_parked);
             }
             State::Ready => {
                 assert!(!scheduler.is_paused(&task.route), "{task:?} is paused");

@@ -322,12 +322,8 @@ impl World {
                 let consumers = route.consumers().iter();
                 for consumer in consumers {
                     let state = self.scheduler.consumers.get(*consumer).unwrap();
-                    // A timer is armed until the end of the rest, and may not have been looked at.
-                    let rests = task.avoided().rests(*consumer, Tick::ZERO).is_some();
                     assert!(
-                        rests && route.waits_for_rest()
-                            || state.holds(&task.id)
-                            || self.is_asked_for(*consumer, state),
+                        state.holds(&task.id) || self.is_asked_for(*consumer, state),
                         "{task:?} of {name} waits for {consumer}: {state:?}"
                     );
                 }

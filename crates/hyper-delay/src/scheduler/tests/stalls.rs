@@ -64,6 +64,19 @@ fn an_answer_that_came_during_a_stall_counts() {
     }
 }
 
+/// It ends shortly after the round would have ended.
+#[test]
+fn a_short_stall_at_the_end_of_a_round_counts_too() {
+    for (before, millis) in [(ACK_TIMEOUT - 400, 450), (ACK_TIMEOUT - 150, 250)] {
+        let (mut world, _) = world();
+        world.run(before);
+        stall(&mut world, millis);
+        let delivered = world.deliveries[0].clone();
+        world.touch(&delivered, None);
+        assert_eq!(found(&world), [true], "{millis} ms after {before}");
+    }
+}
+
 #[test]
 fn without_an_answer_the_round_ends_after_the_stall() {
     for (millis, left) in [

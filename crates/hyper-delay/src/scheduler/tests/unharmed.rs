@@ -17,6 +17,9 @@ fn config() -> Config {
     }
 }
 
+/// In this time a consumer gets what another one has given back.
+const SOON: u64 = 21;
+
 fn world() -> World {
     World::with(config(), 60_000, 1_000, 100)
 }
@@ -69,7 +72,7 @@ fn a_consumer_that_comes_gets_what_another_one_has_given_back_at_once() {
     give_back(&mut world, None);
     world.run(100);
     let second = world.connect(&["route"]);
-    world.settle();
+    world.run(SOON);
     assert_eq!(rounds(&world), [(first, 1), (second, 2)]);
 }
 
@@ -95,7 +98,7 @@ fn a_consumer_that_gets_room_gets_what_another_one_has_given_back() {
     world.run(100);
     let other = world.deliveries[1].clone();
     world.ack_delivery(&other);
-    world.settle();
+    world.run(SOON);
     assert_eq!(rounds(&world)[2..], [(second, 2)]);
 }
 
@@ -202,10 +205,10 @@ fn a_hedged_round_has_failed_unless_all_its_copies_were_given_back_unharmed() {
         world.settle();
         let has_failed = has_first_failed || has_second_failed;
         assert_eq!(failures(&world), Some(u32::from(has_failed)));
-        world.run(499);
+        world.run(400);
         assert_eq!(rounds(&world).len(), 2, "both rest");
         let third = world.connect(&["route"]);
-        world.settle();
+        world.run(SOON);
         let is_with_third = rounds(&world).contains(&(third, 2));
         assert_eq!(is_with_third, !has_failed, "it is due for others");
     }

@@ -110,6 +110,6 @@ fn messages_have_the_bytes_of_their_version() {
     }
     assert_eq!(
         (hello::FORMAT, hasher.digest()),
-        (2, 2_781_119_081_159_010_568)
+        (3, 2_781_119_081_159_010_568)
     );
 }
