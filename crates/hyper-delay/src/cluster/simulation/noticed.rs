@@ -91,7 +91,7 @@ fn a_lease_that_counts_from_the_answer_is_noticed() {
 
 #[test]
 fn a_note_of_what_is_synced_before_it_is_synced_is_noticed() {
-    is_noticed(Planted::NotesBeforeSync, Faults::All, 5);
+    is_noticed(Planted::NotesBeforeSync, Faults::All, 15);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn an_append_without_an_answer_that_counts_as_failed_is_noticed() {
 
 #[test]
 fn a_ledger_that_outlives_its_leadership_is_noticed() {
-    is_noticed(Planted::KeepsTheLedger, Faults::All, 34);
+    is_noticed(Planted::KeepsTheLedger, Faults::All, 53);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_node_that_ends_without_saying_so_is_noticed() {
 
 #[test]
 fn a_broken_link_that_fails_deliveries_is_noticed() {
-    is_noticed(Planted::ClosesDetached, Faults::Harmless, 9);
+    is_noticed(Planted::ClosesDetached, Faults::Harmless, 13);
 }
 
 #[test]
