@@ -38,18 +38,17 @@ impl<S: Store> Scheduler<S> {
         if self.is_paused(&task.route) {
             return self.park(seq);
         }
+        let rest_end = task.rest_end(self.now.monotonic);
         let limit = self.settings.ready;
-        match self.routes.get_mut(&task.route) {
-            Some(route) if route.takes(limit) && (!is_full || route.queued() == 0) => {
+        match (self.routes.get_mut(&task.route), rest_end) {
+            (Some(route), _) if route.takes(limit) && (!is_full || route.queued() == 0) => {
                 route.queue(task.position(seq));
                 let route = task.route.clone();
                 self.tasks.queue(seq);
                 self.dispatch(&route);
             }
-            Some(_) if task.rest_end(self.now.monotonic).is_some() => {
-                let until = task.rest_end(self.now.monotonic);
-                self.rest(seq, until.unwrap_or(self.now.monotonic));
-            }
+            // On disk nothing is known of consumers that rest.
+            (Some(_), Some(until)) => self.rest(seq, until),
             _ => self.park(seq),
         }
     }

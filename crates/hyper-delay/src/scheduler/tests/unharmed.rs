@@ -129,6 +129,34 @@ fn a_consumer_that_rests_gets_other_tasks() {
     assert!(rests >= START + 500, "{rests}");
 }
 
+/// Also if the route has more due tasks than its queue takes.
+#[test]
+fn a_consumer_that_declines_everything_gets_each_task_once_in_its_backoff() {
+    const TASKS: usize = 60;
+    let mut world = World::with(config(), 60_000, 1_000, 4);
+    let consumer = world.connect(&[]);
+    world.register_with_credit(consumer, "route", 10);
+    for number in 0..TASKS {
+        world.schedule(&format!("task {number}"), START);
+    }
+    let mut declined = 0;
+    for _ in 0..40 {
+        world.run(10);
+        while let Some(delivered) = world.deliveries.get(declined).cloned() {
+            declined += 1;
+            world.give_back(&delivered, None);
+            world.settle();
+        }
+    }
+    assert_eq!(declined, TASKS, "in 400 ms");
+    assert!(world.delivered().values().all(|times| *times == 1));
+    // Another one gets all of them.
+    let other = world.connect(&[]);
+    world.register_with_credit(other, "route", 100);
+    world.run(SOON + 4);
+    assert_eq!(world.deliveries.len(), 2 * TASKS);
+}
+
 #[test]
 fn a_delay_counts_for_all() {
     let mut world = world();
