@@ -44,8 +44,8 @@ impl Unanswered {
         Self { delivery, answer }
     }
 
-    /// Gives back what nobody has seen. `delay` is the delay until the task is due again; by default
-    /// this client gets it after the first backoff.
+    /// Gives back a delivery that no handler has seen. The task is due again after `delay`; without
+    /// it, at once for other clients and after the first backoff for this one.
     pub(crate) fn give_back_unseen(self, delay: Option<Duration>) {
         self.answer.nack(&Nack {
             delay,

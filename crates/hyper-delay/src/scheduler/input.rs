@@ -292,7 +292,7 @@ pub(crate) struct Committed {
 pub(crate) enum Token {
     /// A connection is told.
     Reply(ReplyTo),
-    /// A connection is told of its schedule on its own route, whose registration rests on that.
+    /// The same for a schedule on the own route of a connection. A refusal can undo its registration.
     ScheduledOnOwn(ReplyTo),
     /// A retry is due at this moment.
     RetryAt(Tick),

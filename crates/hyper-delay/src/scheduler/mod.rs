@@ -12,7 +12,8 @@
 //!
 //! Each part owns its fields: `tasks` the states of the tasks, `round` the copies of a task in
 //! flight and their hedging, `routes` the queues, `consumers` the connections and their credit,
-//! `horizon` how far the disk has been read, `requests` what the committer has not reported yet.
+//! `horizon` how far the disk has been read, `requests` what the committer has not reported yet,
+//! `unfailed` which rounds of a task were no failures, `stalls` whether the scheduler is called late.
 //! [`Scheduler`] connects them: `registration`, `scheduling`, `delivery`, `answers`, `commits`,
 //! `reading`, `counts` and `in_memory` have one method for each thing that happens.
 //!

@@ -21,7 +21,7 @@ const LATE: Duration = Duration::from_millis(100);
 /// A stall of this length is logged.
 const LONG: Duration = Duration::from_secs(1);
 
-/// When the scheduler is to be called.
+/// The latest moment for the next call of the scheduler.
 #[derive(Debug, Default)]
 pub(super) struct Stalls {
     /// At this moment at the latest. `None`: there is nothing to do.

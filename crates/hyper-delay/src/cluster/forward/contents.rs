@@ -120,7 +120,7 @@ impl Forwarder {
         self.gives_back_as(shard, consumer, copy, Delivered::was_void);
     }
 
-    /// A copy is not written, and its leader is told what `told` says of it.
+    /// Gives a copy back; `told` makes the message to its leader.
     fn gives_back_as(
         &mut self,
         shard: ShardId,

@@ -74,7 +74,7 @@ impl Delivered {
         self.was_not_sent(consumer, id, Why::Void { attempt })
     }
 
-    /// Returns what its leader is told if its turn did not come in time.
+    /// Returns the message to its leader if it has waited for its turn too long.
     pub(super) fn was_unwritten(&self, consumer: ConsumerId, id: Arc<str>) -> ToLeader {
         let attempt = self.attempt;
         self.was_not_sent(consumer, id, Why::Unwritten { attempt })

@@ -42,7 +42,7 @@ impl Chunk {
         });
     }
 
-    /// Returns what is to be written.
+    /// Returns the bytes that are still to be written.
     pub(super) fn left(&self) -> &[u8] {
         &self.bytes[self.written..]
     }

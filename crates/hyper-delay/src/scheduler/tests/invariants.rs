@@ -91,7 +91,7 @@ fn will_be_read(scheduler: &Scheduler<Fake>, position: Position) -> bool {
 fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     let scheduler = &world.scheduler;
     let under_way = under_way(world);
-    let mut waiting = 0;
+    let (mut waiting, mut resting, mut in_flight) = (0, 0, 0);
     for (seq, task, state) in scheduler.tasks.iter() {
         let most = world.outcomes.most_failures(seq);
         assert!(task.failures <= most, "{task:?} has failed {most} times");
@@ -99,6 +99,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
             State::Due => panic!("{task:?} is neither queued nor parked"),
             State::Waiting { timer, due } => {
                 waiting += 1;
+                resting += usize::from(*due == Due::Rest);
                 assert!(
                     scheduler.timers.get(*timer).is_some(),
                     "{task:?} has no timer"
@@ -115,6 +116,7 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
                 assert_eq!(route.first_ready(position), Some(position), "{task:?}");
             }
             State::InFlight(round) => {
+                in_flight += 1;
                 assert!(round.has_timer(&scheduler.timers), "{task:?} has no timer");
                 let copies = round.holders().count() + round.missing() as usize;
                 assert!(copies > 0, "{task:?} has no live copy");
@@ -147,6 +149,8 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
         }
     }
     assert_eq!(waiting, scheduler.tasks.waiting());
+    assert_eq!(resting, scheduler.tasks.resting());
+    assert_eq!(in_flight, scheduler.tasks.in_flight());
     check_copies(scheduler);
     for (name, route) in scheduler.routes.iter() {
         assert!(route.len() > 0, "{name} has no consumer");

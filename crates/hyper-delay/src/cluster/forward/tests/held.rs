@@ -52,8 +52,7 @@ fn a_delivery_that_expires_while_it_waits_goes_back_to_its_leader() {
     assert_eq!(world.replies(), ["x of r"]);
 }
 
-/// What the leader is told of deliveries that were not sent: of which revision, and whether they were
-/// void.
+/// The revisions of the deliveries that the leader gets back, and whether each one is void.
 fn not_sent(told: &[ToLeader]) -> Vec<(u64, bool)> {
     let not_sent = told.iter().filter_map(|message| match message {
         ToLeader::NotSent(CLIENT, NotSent { seq, why, .. }) => match why {
