@@ -4,7 +4,9 @@ use std::{
     env,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
+    path::Path,
     process::{Command, Stdio},
+    sync::mpsc::RecvTimeoutError,
     thread,
     time::{Duration, Instant},
 };
@@ -38,13 +40,7 @@ impl Browser {
     pub fn start(dark: bool) -> Option<Self> {
         // The browser leaves folders there.
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let mut command = Command::new("chromedriver");
-        command
-            .arg("--port=0")
-            .env("TMPDIR", folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let Ok(mut driver) = Process::spawn(&mut command) else {
+        let Some((driver, port)) = driver(folder.path()) else {
             let is_required = env::var_os("HYPER_DELAY_REQUIRE_CHROMIUM").is_some();
             assert!(
                 !is_required,
@@ -52,13 +48,6 @@ impl Browser {
             );
             println!("NOTE: nothing is proved here: chromedriver is not installed");
             return None;
-        };
-        let output = lines(driver.child().stdout.take().expect("it is piped"));
-        let port = loop {
-            let line = output.recv_timeout(PATIENCE).expect("the driver starts");
-            if let Some((_, rest)) = line.split_once("started successfully on port ") {
-                break rest.trim_end_matches('.').parse().expect("it is a port");
-            }
         };
         let mut browser = Self {
             address: (Ipv4Addr::LOCALHOST, port).into(),
@@ -252,6 +241,38 @@ impl Browser {
         assert!(!error.is_string(), "{method} {path} {body}: {value}");
         value
     }
+}
+
+/// Starts the driver, and returns its port, or `None` if there is none.
+///
+/// It takes a free port of `::1` and then the same port of `127.0.0.1`, which a connection of
+/// another test can have; then it ends, and another attempt has another port.
+fn driver(folder: &Path) -> Option<(Process, u16)> {
+    let mut said = Vec::new();
+    for _ in 0..20 {
+        let mut command = Command::new("chromedriver");
+        command
+            .arg("--port=0")
+            .env("TMPDIR", folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut driver = Process::spawn(&mut command).ok()?;
+        let output = lines(driver.child().stdout.take().expect("it is piped"));
+        loop {
+            match output.recv_timeout(PATIENCE) {
+                Ok(line) => {
+                    if let Some((_, rest)) = line.split_once("started successfully on port ") {
+                        let port = rest.trim_end_matches('.').parse();
+                        return Some((driver, port.expect("it is a port")));
+                    }
+                    said.push(line);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the driver never listens: {said:?}"),
+            }
+        }
+    }
+    panic!("the driver ends: {said:?}")
 }
 
 impl Drop for Browser {
