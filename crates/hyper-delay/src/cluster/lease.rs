@@ -1,6 +1,6 @@
 //! The lease of a node: what it needs to lead.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use race_wheel::Tick;
 
@@ -8,7 +8,7 @@ use race_wheel::Tick;
 use super::simulation::{Planted, is_planted};
 use super::{
     calls::CallId,
-    log::{Announced, Answer, Beat, LeaseId, Member, Request, Unanswered},
+    log::{Announced, Answer, Beat, LeaseId, Member, NoLink, Request, Unanswered},
 };
 use crate::clock::{Now, nanos};
 
@@ -77,12 +77,14 @@ pub(crate) struct Lease {
     asked: Option<(CallId, Tick)>,
     /// When the next request is sent.
     next: Tick,
+    /// What the signs of life tell of the links.
+    missing: Arc<[NoLink]>,
 }
 
 impl Lease {
     /// Creates one that is not taken yet. `first` must be random: no other process has it, nor one
     /// of the numbers after it.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         times: LeaseTimes,
         member: Member,
         LeaseId(first): LeaseId,
@@ -100,7 +102,13 @@ impl Lease {
             term: None,
             asked: None,
             next: now.monotonic,
+            missing: Arc::default(),
         }
+    }
+
+    /// The next sign of life tells that the node cannot make these links.
+    pub(crate) fn misses(&mut self, missing: Arc<[NoLink]>) {
+        self.missing = missing;
     }
 
     /// Returns the lease, also if it does not hold any more.
@@ -127,8 +135,10 @@ impl Lease {
         self.asked = Some((call, now.monotonic));
         let request = match self.is_announced {
             true => Request::KeepAlive {
-                node: self.member.node.clone(),
+                member: self.member.clone(),
                 lease: self.current,
+                ttl: self.times.ttl,
+                missing: self.missing.clone(),
             },
             false => Request::Announce {
                 member: self.member.clone(),

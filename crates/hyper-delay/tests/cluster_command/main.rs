@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
+mod links;
+
 use std::{
     fs,
     process::{Command, Stdio},

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use super::{Admin, AdminError, Life};
 use crate::cluster::{
     Charter, ShardId, entry,
-    log::{Log, Membership, Tail},
+    log::{Log, Membership, NoLink, Tail},
 };
 
 /// How a cluster is.
@@ -33,6 +33,19 @@ pub(crate) struct NodeStatus {
     pub(crate) state: Life,
     /// How long its lease lasts. `None`: it has none.
     pub(crate) lease_ms: Option<u64>,
+    /// The links that it cannot make, as of its last sign of life.
+    pub(crate) missing_links: Vec<MissingLink>,
+}
+
+/// A link that a node cannot make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct MissingLink {
+    /// The other node.
+    pub(crate) to: String,
+    /// Why the last attempt has failed, with the cure.
+    pub(crate) why: String,
+    /// The nodes speak different versions of links.
+    pub(crate) versions_differ: bool,
 }
 
 /// How a shard is.
@@ -143,6 +156,7 @@ fn node((it, life): &(Membership, Life)) -> NodeStatus {
         address: it.member.address.to_string(),
         state: *life,
         lease_ms: it.beat.map(|beat| millis(beat.ttl)),
+        missing_links: it.missing.iter().map(MissingLink::new).collect(),
     }
 }
 
@@ -159,9 +173,25 @@ fn leader(tail: &Tail, signs: &[(Membership, Life)]) -> Option<LeaderStatus> {
     })
 }
 
+impl MissingLink {
+    fn new(
+        NoLink {
+            node,
+            why,
+            is_of_versions,
+        }: &NoLink,
+    ) -> Self {
+        Self {
+            to: node.to_string(),
+            why: why.to_string(),
+            versions_differ: *is_of_versions,
+        }
+    }
+}
+
 impl Status {
-    /// Returns what is wrong, each with its cure. Empty: every member is alive, and each shard has a
-    /// living leader.
+    /// Returns what is wrong, each with its cure. Empty: every member is alive and reaches the
+    /// others, and each shard has a living leader.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.nodes.is_empty() {
@@ -179,6 +209,12 @@ impl Status {
                 "node {node} {what}: start it, or remove it with `hyper-delay cluster remove {node}`"
             ));
         }
+        let links = self.missing_links();
+        let missing = links.filter(|(_, link)| !link.versions_differ);
+        problems.extend(missing.map(|(node, link)| {
+            let MissingLink { to, why, .. } = link;
+            format!("node {node} has no link to node {to}: {why}")
+        }));
         for ShardStatus { shard, error, .. } in &self.shards {
             problems.extend(
                 error
@@ -209,6 +245,12 @@ impl Status {
         };
         let nodes = self.nodes.iter().map(|node| (node, behind(&node)));
         let nodes = nodes.filter(|(_, shards)| !shards.is_empty());
+        let links = self
+            .missing_links()
+            .filter(|(_, link)| link.versions_differ);
+        let of_link = |(node, MissingLink { to, why, .. }): (&str, &MissingLink)| {
+            format!("node {node} has no link to node {to} yet: {why}")
+        };
         let note = |(node, shards): (&NodeStatus, String)| {
             format!(
                 "node {} lacks entries of shard {shards} that the journal does not have any more: \
@@ -216,7 +258,15 @@ impl Status {
                 node.node
             )
         };
-        nodes.map(note).collect()
+        nodes.map(note).chain(links.map(of_link)).collect()
+    }
+
+    /// Returns the links between nodes that live, with the node that cannot make it.
+    fn missing_links(&self) -> impl Iterator<Item = (&str, &MissingLink)> {
+        let alive = || self.nodes.iter().filter(|node| node.state == Life::Alive);
+        let links =
+            alive().flat_map(|node| node.missing_links.iter().map(|link| (&*node.node, link)));
+        links.filter(move |(_, link)| alive().any(|node| node.node == link.to))
     }
 }
 

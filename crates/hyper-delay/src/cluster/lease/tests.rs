@@ -27,8 +27,10 @@ fn announces(lease: u64, over: u64) -> Option<Request> {
 
 fn beats(lease: u64) -> Option<Request> {
     Some(Request::KeepAlive {
-        node: "a".into(),
+        member: member(),
         lease: LeaseId(lease),
+        ttl: TTL,
+        missing: [].into(),
     })
 }
 

@@ -145,6 +145,9 @@ impl Link {
         let mut pause = FIRST_PAUSE;
         let mut reported = String::new();
         loop {
+            if self.wanted.borrow().is_none() {
+                self.endpoint.missing.forget(&self.node);
+            }
             let address = match self.wanted.wait_for(Option::is_some).await {
                 Ok(wanted) => wanted.clone().expect("it was waited for"),
                 Err(_) => return,
@@ -160,9 +163,12 @@ impl Link {
             }
             // The same reason is reported once, until there was a link.
             reported = report;
-            if let Ended::After(_) = ended {
-                pause = FIRST_PAUSE;
-                reported.clear();
+            match ended {
+                Ended::Before(error) => self.endpoint.missing.note(node, &error),
+                Ended::After(_) => {
+                    pause = FIRST_PAUSE;
+                    reported.clear();
+                }
             }
             let jittered = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
             let _ = time::timeout(jittered, self.wanted.changed()).await;
@@ -196,6 +202,7 @@ impl Link {
         let other = hello::call(&mut frames, &mut writer, &ours).await?;
         let outbox = Arc::new(Outbox::new(endpoint.setup.most_waiting));
         tracing::info!(node = %self.node, "this node has a link to a node");
+        endpoint.missing.forget(&self.node);
         let _linked = Linked::new(self, outbox.clone());
         let session = Session {
             frames,

@@ -35,6 +35,7 @@ mod give;
 mod hello;
 pub(crate) mod links;
 pub(crate) mod listener;
+pub(crate) mod missing;
 pub(crate) mod outbox;
 pub(crate) mod outboxes;
 pub(crate) mod peers;
@@ -59,6 +60,7 @@ use clocks::Clocks;
 use error::LinkError;
 pub(crate) use hello::Wanted;
 use hello::{Life, Purpose, Side};
+use missing::Missing;
 use tls::LinkTls;
 
 /// What the links of a node need to know.
@@ -81,6 +83,7 @@ pub(crate) struct LinkSetup {
 pub(crate) struct Endpoint {
     setup: LinkSetup,
     clocks: Arc<Clocks>,
+    missing: Arc<Missing>,
     /// When this process began, in Unix nanoseconds.
     process: u64,
     links: AtomicU64,
@@ -92,6 +95,7 @@ impl Endpoint {
             setup,
             process: clocks.now().wall_nanos,
             clocks,
+            missing: Arc::default(),
             links: AtomicU64::new(0),
         })
     }
@@ -99,6 +103,11 @@ impl Endpoint {
     /// Returns the clocks of the nodes to which there is a link.
     pub(crate) const fn clocks(&self) -> &Arc<Clocks> {
         &self.clocks
+    }
+
+    /// Returns the links that this node cannot make.
+    pub(crate) const fn missing(&self) -> &Arc<Missing> {
+        &self.missing
     }
 
     /// Returns this side of a new link.

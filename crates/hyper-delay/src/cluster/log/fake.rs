@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership, NodeName,
-    Over, Request, Tail,
+    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership, NoLink,
+    NodeName, Over, Request, Tail,
 };
 use crate::cluster::{Charter, ShardId, replica};
 
@@ -16,6 +16,7 @@ const PAGE: usize = 2_000;
 pub(crate) struct FakeLog {
     revision: u64,
     alive: BTreeMap<NodeName, Beat>,
+    missing: BTreeMap<NodeName, Arc<[NoLink]>>,
     charter: Option<Charter>,
     members: BTreeMap<NodeName, Member>,
     shards: BTreeMap<ShardId, Shard>,
@@ -88,20 +89,33 @@ impl FakeLog {
                         ttl: *ttl,
                     };
                     self.alive.insert(member.node.clone(), beat);
+                    self.missing.remove(&member.node);
                 }
                 Answer::Announced(match self.beat(&member.node) {
                     Some(beat) if beat.lease == *lease => Announced::Done,
                     beat => Announced::Not(beat),
                 })
             }
-            Request::KeepAlive { node, lease } => {
-                let revision = self.revision;
-                let beat = self.alive.get_mut(node).filter(|it| it.lease == *lease);
-                Answer::Alive(beat.map(|beat| beat.revision = revision).is_some())
+            Request::KeepAlive {
+                member,
+                lease,
+                ttl: _,
+                missing,
+            } => {
+                let node = &member.node;
+                let is_alive = self.is_of(node, *lease);
+                if is_alive {
+                    let beat = self.alive.get_mut(node).expect("it is of the lease");
+                    beat.revision = self.revision;
+                    self.missing.insert(node.clone(), missing.clone());
+                }
+                Answer::Alive(is_alive)
             }
             Request::Leave { node, lease } => {
-                self.alive
-                    .retain(|of, beat| of != node || beat.lease != *lease);
+                if self.is_of(node, *lease) {
+                    self.alive.remove(node);
+                    self.missing.remove(node);
+                }
                 Answer::Done
             }
             Request::Lead {
@@ -175,6 +189,7 @@ impl FakeLog {
                 let members = self.members.values().map(|member| Membership {
                     member: member.clone(),
                     beat: self.beat(&member.node),
+                    missing: self.missing.get(&member.node).cloned().unwrap_or_default(),
                 });
                 Answer::Members(members.collect())
             }

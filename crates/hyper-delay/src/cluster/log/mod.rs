@@ -96,6 +96,17 @@ pub(crate) struct Silence {
     pub revision: u64,
 }
 
+/// A node to which another one has no link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoLink {
+    /// The node.
+    pub node: NodeName,
+    /// Why the last attempt has failed, with the cure.
+    pub why: Arc<str>,
+    /// The two speak different versions, as they do during some upgrades.
+    pub is_of_versions: bool,
+}
+
 /// What a node asks of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
@@ -113,10 +124,14 @@ pub(crate) enum Request {
     },
     /// Changes the heartbeat of a node, if it is still of this lease.
     KeepAlive {
-        /// The node.
-        node: NodeName,
+        /// Who it is.
+        member: Member,
         /// The lease.
         lease: LeaseId,
+        /// How long the lease lasts after a sign of life.
+        ttl: Duration,
+        /// The links that the node cannot make.
+        missing: Arc<[NoLink]>,
     },
     /// Removes the heartbeat of a node, if it is still of this lease. The process leads nothing any
     /// more, and the next one need not wait.
@@ -247,6 +262,8 @@ pub(crate) struct Membership {
     /// What was heard last of it. It is alive if that changes. `None`: it has left, or was never
     /// there.
     pub beat: Option<Beat>,
+    /// The links that it cannot make, as of its last sign of life.
+    pub missing: Arc<[NoLink]>,
 }
 
 /// Whether a lease has begun.

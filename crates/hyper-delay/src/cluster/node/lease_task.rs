@@ -10,6 +10,7 @@ use crate::{
     cluster::{
         calls::Calls,
         lease::{Lease, Term},
+        link::missing::Missing,
         log::{Announced, Answer, Beat, Log, Unanswered},
     },
 };
@@ -23,7 +24,8 @@ pub(super) enum Leaving {
     Silent,
 }
 
-/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. Calls
+/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. Tells which
+/// links are missing. Calls
 /// `taken` when a term begins: then the shards have to look at it. They know its end themselves.
 ///
 /// Returns once `leave` has told how the lease ends, and it has ended.
@@ -32,11 +34,12 @@ pub(super) async fn keep(
     mut lease: Lease,
     clock: Clock,
     terms: Arc<Terms>,
+    missing: Arc<Missing>,
     taken: impl Fn() + Send,
     leave: oneshot::Receiver<Leaving>,
 ) {
     tokio::select! {
-        () = keep_alive(&*log, &mut lease, clock, &terms, taken) => {}
+        () = keep_alive(&*log, &mut lease, clock, &terms, &missing, taken) => {}
         Ok(leaving) = leave => {
             terms.publish(None);
             if leaving == Leaving::HandedOver
@@ -53,12 +56,14 @@ async fn keep_alive(
     lease: &mut Lease,
     clock: Clock,
     terms: &Terms,
+    missing: &Missing,
     taken: impl Fn() + Send,
 ) {
     let mut calls = Calls::default();
     let mut has_failed = false;
     let mut rival = Rival::default();
     loop {
+        lease.misses(missing.all());
         let now = clock.now();
         let asked = lease.request(|| calls.next(), now);
         terms.publish(lease.term());
@@ -194,6 +199,7 @@ mod tests {
             lease,
             clock,
             terms.clone(),
+            Arc::default(),
             taken_,
             leaving,
         );
@@ -230,11 +236,23 @@ mod tests {
         let terms = Arc::new(Terms::default());
         let (_leave, leaving) = oneshot::channel();
         let connection = log.connect(LEASE / 4);
-        let keeping = keep(connection, lease, clock, terms.clone(), || {}, leaving);
+        let keeping = keep(
+            connection,
+            lease,
+            clock,
+            terms.clone(),
+            Arc::default(),
+            || {},
+            leaving,
+        );
         let _keeping = tokio::spawn(keeping);
         until(|| {
-            let node = member().node;
-            log.carry_out(&Request::KeepAlive { node, lease: other });
+            log.carry_out(&Request::KeepAlive {
+                member: member(),
+                lease: other,
+                ttl: LEASE,
+                missing: [].into(),
+            });
             terms.has_rival()
         })
         .await;
@@ -303,7 +321,15 @@ mod tests {
         let terms = Arc::new(Terms::default());
         let (leave, leaving) = oneshot::channel();
         let connection = log.connect(LEASE / 4);
-        let keeping = keep(connection, lease, clock, terms.clone(), || {}, leaving);
+        let keeping = keep(
+            connection,
+            lease,
+            clock,
+            terms.clone(),
+            Arc::default(),
+            || {},
+            leaving,
+        );
         let keeping = tokio::spawn(keeping);
         until(|| terms.current().is_some()).await;
         assert!(heard(&log).is_some());

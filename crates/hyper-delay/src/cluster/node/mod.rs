@@ -45,7 +45,7 @@ pub(crate) use terms::Terms;
 use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
-    link::Endpoint,
+    link::{Endpoint, missing::Missing},
     log::{LeaseId, Log, Member},
     snapshot::{Giver, NotGiven},
 };
@@ -74,6 +74,8 @@ pub(crate) struct NodeConfig {
     pub members: Arc<[Member]>,
     /// The lease of this node.
     pub lease: LeaseTimes,
+    /// The links that this node cannot make: the signs of life tell them.
+    pub missing: Arc<Missing>,
     /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
     pub config: Arc<Config>,
     /// What is counted.
@@ -183,7 +185,15 @@ impl Node {
         };
         let (leave, leaving) = oneshot::channel();
         node.leave = Some(leave);
-        let keeping = lease_task::keep(log.clone(), lease, clock, terms, taken, leaving);
+        let keeping = lease_task::keep(
+            log.clone(),
+            lease,
+            clock,
+            terms,
+            config.missing,
+            taken,
+            leaving,
+        );
         node.task(LEASE, &tell, keeping);
         let pause = config.lease.ttl / 8;
         let changed = Arc::new(Notify::new());

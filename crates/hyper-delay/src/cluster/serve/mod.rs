@@ -167,6 +167,7 @@ impl Serving {
             member: cluster.member(),
             members,
             lease: cluster.lease_times(),
+            missing: endpoint.missing().clone(),
             config: config.clone(),
             metrics: metrics.clone(),
             group_bytes: GROUP,

@@ -16,7 +16,8 @@ use crate::cluster::admin::{self, Life, NodeStatus, ShardStatus};
 /// A node is alive if it gives a sign of life within its lease. For each shard the first and the last
 /// entry of its journal are printed, the size of the journal, and for each node how many entries it
 /// has not synced yet (- if it has reported nothing). A shard whose keys in etcd are damaged has ?
-/// everywhere. The exit code is 0 only if every member is alive and each shard has a living leader.
+/// everywhere. The exit code is 0 only if every member is alive and has links to the others, and each
+/// shard has a living leader; links that are missing because the versions differ do not count.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hyper-delay cluster status --config /etc/hyper-delay.json")]
 pub(super) struct Status {
@@ -135,6 +136,7 @@ mod tests {
             address: format!("{name}.internal:7002"),
             state,
             lease_ms: Some(2_000),
+            missing_links: Vec::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{Memory, member};
+use super::{Memory, TTL, member};
 use crate::{
     cluster::{
         ShardId,
@@ -114,8 +114,10 @@ async fn running_nodes_strangers_and_used_clusters_are_refused() {
     let error = begun.unwrap_err().to_string();
     assert!(error.starts_with("node b is running: stop"), "{error}");
     let heartbeat = admin.carry_out(&Request::KeepAlive {
-        node: "a".into(),
+        member: a.clone(),
         lease: LeaseId(0),
+        ttl: TTL,
+        missing: [].into(),
     });
     assert_eq!(heartbeat, Answer::Alive(false), "nothing was announced");
 

@@ -7,7 +7,7 @@ mod status;
 
 use std::{
     sync::{
-        Mutex, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -16,7 +16,9 @@ use std::{
 use super::Admin;
 use crate::cluster::{
     ShardId,
-    log::{Answer, Fence, LeaseId, Log, Member, News, Request, Unanswered, Why, fake::FakeLog},
+    log::{
+        Answer, Fence, LeaseId, Log, Member, News, NoLink, Request, Unanswered, Why, fake::FakeLog,
+    },
 };
 
 const TTL: Duration = Duration::from_secs(8);
@@ -121,12 +123,25 @@ impl Admin<Memory> {
 
     /// Waits for a future while these nodes keep their leases alive.
     async fn alive<T>(&self, nodes: &[(&str, u64)], future: impl Future<Output = T>) -> T {
+        let missing = |_: &str| [].into();
+        self.alive_without(nodes, missing, future).await
+    }
+
+    /// The same, and the nodes cannot make these links.
+    async fn alive_without<T>(
+        &self,
+        nodes: &[(&str, u64)],
+        missing: impl Fn(&str) -> Arc<[NoLink]>,
+        future: impl Future<Output = T>,
+    ) -> T {
         let beats = async {
             loop {
                 for (name, lease) in nodes {
                     self.carry_out(&Request::KeepAlive {
-                        node: (*name).into(),
+                        member: member(name),
                         lease: LeaseId(*lease),
+                        ttl: TTL,
+                        missing: missing(name),
                     });
                 }
                 tokio::time::sleep(TTL / 4).await;

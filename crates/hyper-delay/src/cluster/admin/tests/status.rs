@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -5,7 +7,7 @@ use super::{Memory, TTL, member};
 use crate::cluster::{
     ShardId,
     admin::Admin,
-    log::{LeaseId, Request},
+    log::{LeaseId, NoLink, Request},
 };
 
 /// Nodes a and b lead a shard each.
@@ -46,6 +48,7 @@ async fn every_figure_is_told() {
             "address": member(name).address,
             "state": state,
             "lease_ms": lease,
+            "missing_links": [],
         })
     };
     assert_eq!(
@@ -99,6 +102,46 @@ async fn silent_node_and_what_it_leads_are_problems() {
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(problems[0].starts_with("node b is silent: start it, or remove it"));
     assert!(problems[1].starts_with("no living leader for shard 1: "));
+}
+
+fn no_link(node: &str, is_of_versions: bool) -> NoLink {
+    NoLink {
+        node: node.into(),
+        why: "the reason".into(),
+        is_of_versions,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_links_between_nodes_that_live_are_problems() {
+    let admin = led().await;
+    admin.carry_out(&Request::Join(member("c")));
+    // What node b cannot make, and what is said of it while node c does not run.
+    let told = async |of_b: &[NoLink]| {
+        let missing = |node: &str| match node {
+            "b" => of_b.into(),
+            _ => Arc::default(),
+        };
+        let status = admin
+            .alive_without(&BOTH, missing, admin.status())
+            .await
+            .unwrap();
+        (status.problems(), status.notes())
+    };
+    let gone = "node c does not run: start it, or remove it with `hyper-delay cluster remove c`";
+    let (problems, notes) = told(&[no_link("c", false)]).await;
+    assert_eq!(
+        (problems, notes),
+        (vec![gone.to_owned()], vec![]),
+        "it is a consequence"
+    );
+    let (problems, notes) = told(&[no_link("a", false), no_link("c", false)]).await;
+    let missing = "node b has no link to node a: the reason";
+    assert_eq!(problems, [gone, missing]);
+    assert_eq!(notes, [""; 0]);
+    let (problems, notes) = told(&[no_link("a", true)]).await;
+    assert_eq!(problems, [gone], "an upgrade goes on");
+    assert_eq!(notes, ["node b has no link to node a yet: the reason"]);
 }
 
 #[tokio::test(start_paused = true)]

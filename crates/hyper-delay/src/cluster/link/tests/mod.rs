@@ -4,5 +4,6 @@ mod encoding;
 mod fixture;
 mod handshake;
 mod load;
+mod missing;
 mod secured;
 mod snapshots;

@@ -1,6 +1,6 @@
 //! The values: small JSON, for people with `etcdctl`.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper_delay_etcd::KeyValue;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cluster::{
     Charter,
-    log::{Beat, Leader, LeaseId, Led, Member, NodeName},
+    log::{Beat, Leader, LeaseId, Led, Member, NoLink, NodeName},
 };
 
 /// The value of a leadership.
@@ -34,6 +34,22 @@ struct Alive<'a> {
     ttl_ms: u64,
     #[serde(borrow)]
     address: Cow<'a, str>,
+    /// Servers of 0.3 neither write nor read it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Missing<'a>>,
+}
+
+/// What a heartbeat tells: itself, and the links that its node cannot make.
+pub(super) type Told = (Beat, Arc<[NoLink]>);
+
+/// A link that a node cannot make.
+#[derive(Serialize, Deserialize)]
+struct Missing<'a> {
+    #[serde(borrow)]
+    node: Cow<'a, str>,
+    #[serde(borrow)]
+    why: Cow<'a, str>,
+    versions: bool,
 }
 
 /// The value of a member.
@@ -65,11 +81,17 @@ pub(super) fn lead(member: &Member, lease: LeaseId) -> Vec<u8> {
 }
 
 /// Returns the value of a heartbeat.
-pub(super) fn alive(member: &Member, lease: LeaseId, ttl: Duration) -> Vec<u8> {
+pub(super) fn alive(member: &Member, lease: LeaseId, ttl: Duration, missing: &[NoLink]) -> Vec<u8> {
+    let missing = missing.iter().map(|it| Missing {
+        node: (&*it.node).into(),
+        why: (&*it.why).into(),
+        versions: it.is_of_versions,
+    });
     json(&Alive {
         lease: digits(lease).into(),
         ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
         address: (&*member.address).into(),
+        missing: missing.collect(),
     })
 }
 
@@ -137,24 +159,40 @@ pub(super) fn led(kv: &KeyValue, alive: &[KeyValue]) -> Result<Led, EtcdError> {
 
 /// Finds the heartbeat of a node.
 pub(super) fn beat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Beat>, EtcdError> {
+    Ok(alive_of(node, alive)?.map(|(beat, _)| beat))
+}
+
+/// Finds what the heartbeat of a node tells.
+pub(super) fn alive_of(node: &str, alive: &[KeyValue]) -> Result<Option<Told>, EtcdError> {
     let mut alive = alive.iter();
-    let beat = alive.find(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)));
-    beat.map(beat_in).transpose()
+    let alive = alive.find(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)));
+    alive.map(alive_in).transpose()
 }
 
 /// Reads a heartbeat.
 pub(super) fn beat_in(kv: &KeyValue) -> Result<Beat, EtcdError> {
+    Ok(alive_in(kv)?.0)
+}
+
+fn alive_in(kv: &KeyValue) -> Result<Told, EtcdError> {
     const CURE: &str = "stop its node, delete it, and start the node again";
     let Alive {
         lease: digits,
         ttl_ms,
-        ..
+        missing,
+        address: _,
     } = parse(kv, CURE)?;
-    Ok(Beat {
+    let beat = Beat {
         revision: kv.mod_revision(),
         lease: lease(kv, &digits, CURE)?,
         ttl: Duration::from_millis(ttl_ms),
-    })
+    };
+    let missing = missing.into_iter().map(|it| NoLink {
+        node: it.node.into(),
+        why: it.why.into(),
+        is_of_versions: it.versions,
+    });
+    Ok((beat, missing.collect()))
 }
 
 /// Reads a member.

@@ -6,7 +6,7 @@ use crate::cluster::{
     Charter, ShardId,
     log::{
         Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Log, Member, Membership,
-        NodeName, Over, Request, Tail,
+        NoLink, NodeName, Over, Request, Tail,
     },
 };
 
@@ -83,9 +83,16 @@ impl<'a, L: Log> Node<'a, L> {
     }
 
     pub(crate) async fn keep_alive(&self) -> bool {
+        self.keep_alive_without([].into()).await
+    }
+
+    /// Gives a sign of life that tells of missing links.
+    pub(crate) async fn keep_alive_without(&self, missing: Arc<[NoLink]>) -> bool {
         let request = Request::KeepAlive {
-            node: self.name.into(),
+            member: member(self.name),
             lease: self.lease,
+            ttl: TTL,
+            missing,
         };
         answered!(self, request, Answer::Alive(is_alive) => is_alive)
     }

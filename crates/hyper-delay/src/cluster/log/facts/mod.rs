@@ -5,7 +5,9 @@ mod in_memory;
 mod takeover;
 mod watched;
 
-use super::{Announced, Answer, Appended, Log, Membership, Request};
+use std::sync::Arc;
+
+use super::{Announced, Answer, Appended, LeaseId, Log, Membership, NoLink, Request};
 use crate::cluster::{Charter, replica};
 pub(crate) use client::{CHARTER, Node, SHARD, TTL, entry, member};
 use in_memory::InMemory;
@@ -43,6 +45,7 @@ macro_rules! for_each_fact {
             tail_is_read_in_parts
             trimmed_entries_do_not_come_back
             members_are_permanent
+            a_sign_of_life_tells_which_links_are_missing
             only_a_member_moves
             tell_entries
             tell_leaders
@@ -298,6 +301,7 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
     let membership = |name, beat| Membership {
         member: member(name),
         beat,
+        missing: [].into(),
     };
     let beat = b.beat_of("b").await;
     assert!(beat.is_some());
@@ -307,6 +311,34 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
     a.remove("b").await;
     assert_eq!(a.members().await, [membership("a", None)]);
     assert_eq!(a.reports().await, []);
+}
+
+pub(crate) async fn a_sign_of_life_tells_which_links_are_missing(log: &impl Log) {
+    let a = Node::announced(log, "a").await;
+    a.join().await;
+    let no_link = |node: &str| NoLink {
+        node: node.into(),
+        why: "\"tls\" is wrong: use \u{fc}".into(),
+        is_of_versions: node == "c",
+    };
+    let missing: Arc<[NoLink]> = [no_link("b"), no_link("c")].into();
+    let told = async || a.members().await[0].missing.clone();
+    assert_eq!(*told().await, []);
+    assert!(a.keep_alive_without(missing.clone()).await);
+    assert_eq!(told().await, missing);
+    let late = Node {
+        lease: LeaseId(a.lease.0 + 1),
+        ..a
+    };
+    assert!(!late.keep_alive_without([].into()).await);
+    assert_eq!(told().await, missing, "it is of another process");
+    assert!(a.keep_alive().await);
+    assert_eq!(*told().await, []);
+    assert!(a.keep_alive_without(missing).await);
+    let beat = a.beat_of("a").await.expect("it has one");
+    assert_eq!(a.lead().await.expect("it leads").lease, a.lease);
+    assert_eq!(late.announce(beat.revision).await, Announced::Done);
+    assert_eq!(*told().await, [], "it begins anew");
 }
 
 pub(crate) async fn only_a_member_moves(log: &impl Log) {

@@ -6,7 +6,7 @@ use hyper_delay_etcd::{Client, Compare, Delete, Get, Put, Relation, Txn};
 
 use super::Done;
 use crate::cluster::log::{
-    Announced, Answer, LeaseId, Member,
+    Announced, Answer, LeaseId, Member, NoLink,
     etcd::{error::EtcdError, key, value},
 };
 
@@ -34,7 +34,10 @@ pub(super) async fn announce(
     let alive = key::alive(&member.node);
     let txn = Txn::new()
         .when(Compare::mod_revision(&*alive, Relation::Equal, over))
-        .then(Put::new(alive.clone(), value::alive(member, lease, ttl)))
+        .then(Put::new(
+            alive.clone(),
+            value::alive(member, lease, ttl, &[]),
+        ))
         .or_else(Get::new(alive));
     let mut done = Done::run(client, txn).await?;
     if done.succeeded {
@@ -51,12 +54,15 @@ pub(super) async fn announce(
 /// Sent twice, or late: the other nodes take the node for dead later.
 pub(super) async fn keep_alive(
     client: &Client,
-    node: &str,
+    member: &Member,
     lease: LeaseId,
+    ttl: Duration,
+    missing: &[NoLink],
 ) -> Result<Answer, EtcdError> {
+    let value = value::alive(member, lease, ttl, missing);
     let txn = Txn::new()
-        .when_all(is_of(node, lease))
-        .then(Put::touch(key::alive(node)));
+        .when_all(is_of(&member.node, lease))
+        .then(Put::new(key::alive(&member.node), value));
     let done = Done::run(client, txn).await?;
     Ok(Answer::Alive(done.succeeded))
 }

@@ -25,8 +25,13 @@ pub(super) async fn members(client: &Client) -> Result<Answer, EtcdError> {
     let (members, alive) = (done.read()?, done.read()?);
     let member = |kv| {
         let member = value::member(kv)?;
-        let beat = value::beat_of(&member.node, &alive)?;
-        Ok(Membership { member, beat })
+        let alive = value::alive_of(&member.node, &alive)?;
+        let (beat, missing) = alive.unzip();
+        Ok(Membership {
+            member,
+            beat,
+            missing: missing.unwrap_or_default(),
+        })
     };
     let members: Result<_, EtcdError> = members.iter().map(member).collect();
     Ok(Answer::Members(members?))

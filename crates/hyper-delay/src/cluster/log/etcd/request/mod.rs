@@ -41,7 +41,12 @@ pub(super) async fn carry_out(client: &Client, request: &Request) -> Result<Answ
             ttl,
             over,
         } => lease::announce(client, member, *lease, *ttl, *over).await,
-        Request::KeepAlive { node, lease } => lease::keep_alive(client, node, *lease).await,
+        Request::KeepAlive {
+            member,
+            lease,
+            ttl,
+            missing,
+        } => lease::keep_alive(client, member, *lease, *ttl, missing).await,
         Request::Leave { node, lease } => lease::leave(client, node, *lease).await,
         Request::Lead {
             shard,

@@ -12,7 +12,7 @@ use crate::cluster::log::{
         endpoints::Pace,
         request::pace,
     },
-    facts::{Node, entry, until},
+    facts::{Node, TTL, entry, member, until},
 };
 
 /// The node `a`, on a log of its own.
@@ -22,8 +22,12 @@ fn node(log: &Etcd, lease: LeaseId) -> Node<'_, Etcd> {
 }
 
 fn keep_alive(lease: LeaseId) -> Request {
-    let node = "a".into();
-    Request::KeepAlive { node, lease }
+    Request::KeepAlive {
+        member: member("a"),
+        lease,
+        ttl: TTL,
+        missing: [].into(),
+    }
 }
 
 /// Repeats a request until it is answered.
@@ -189,7 +193,7 @@ async fn watch(log: &Etcd, fail: impl AsyncFnOnce()) {
         let changes = async || {
             let before = *told.lock().unwrap();
             until(async || {
-                let member = crate::cluster::log::facts::member("a");
+                let member = member("a");
                 answer(log, &Request::Join(member)).await;
                 *told.lock().unwrap() > before
             })

@@ -6,7 +6,7 @@ use super::process::Processes;
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, Over, Request,
+        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, NoLink, Over, Request,
         Silence,
         facts::{CHARTER, TTL, member},
         fake::FakeLog,
@@ -127,6 +127,16 @@ impl Requests {
         }
     }
 
+    fn missing(&mut self) -> Arc<[NoLink]> {
+        let node = Arc::from(*self.random.choice(&NODES).expect("there are two"));
+        let no_link = NoLink {
+            node,
+            why: r#"say "why"}"#.into(),
+            is_of_versions: self.random.bool(),
+        };
+        vec![no_link; self.random.usize(0..3)].into()
+    }
+
     fn seq(&mut self, shard: ShardId) -> u64 {
         let last = self.last[usize::from(shard.0)];
         let near = self.random.u64(0..6);
@@ -167,7 +177,13 @@ impl Requests {
             }
             40..46 => {
                 let lease = self.lease(name);
-                same(&Request::KeepAlive { node, lease })
+                let missing = self.missing();
+                same(&Request::KeepAlive {
+                    member,
+                    lease,
+                    ttl: TTL,
+                    missing,
+                })
             }
             5..11 => {
                 let lease = self.lease(name);

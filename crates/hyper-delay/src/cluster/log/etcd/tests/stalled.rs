@@ -7,15 +7,20 @@ use super::{failures::answer, process::Processes};
 use crate::cluster::log::{
     Answer, Appended, LeaseId, Led, Over, Request, Silence,
     etcd::Etcd,
-    facts::{Node, SHARD, entry},
+    facts::{Node, SHARD, entry, member},
 };
 
 const TTL: Duration = Duration::from_secs(2);
 
 /// Gives a sign of life, and returns who leads afterwards.
 async fn beat(log: &Etcd, lease: LeaseId) -> Led {
-    let node = "a".into();
-    let alive = answer(log, &Request::KeepAlive { node, lease }).await;
+    let alive = Request::KeepAlive {
+        member: member("a"),
+        lease,
+        ttl: TTL,
+        missing: [].into(),
+    };
+    let alive = answer(log, &alive).await;
     assert_eq!(alive, Answer::Alive(true));
     let tail = Request::Tail {
         shard: SHARD,
@@ -64,7 +69,7 @@ async fn leadership_outlives_a_stalled_leader_of_etcd() {
         let lead = Request::Lead {
             shard: SHARD,
             lease: b.lease,
-            member: crate::cluster::log::facts::member("b"),
+            member: member("b"),
             over: Some(over),
         };
         assert_eq!(answer(&log, &lead).await, Answer::Leads(Some(led.clone())));

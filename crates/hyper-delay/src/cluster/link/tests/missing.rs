@@ -1,0 +1,89 @@
+//! Which links a node cannot make.
+
+use std::{net::SocketAddr, time::Duration};
+
+use testkit::loopback;
+use tokio::net::TcpListener;
+
+use super::fixture::{TestNode, node, side, soon};
+use crate::cluster::{
+    link::{frame::Frames, hello},
+    log::{Member, NoLink},
+};
+
+fn member(node: &str, address: SocketAddr) -> Member {
+    Member {
+        node: node.into(),
+        address: address.to_string().into(),
+    }
+}
+
+/// Waits until the links that a node cannot make are so.
+async fn until(node: &TestNode, is_so: impl Fn(&[NoLink]) -> bool) {
+    soon(async {
+        while !is_so(&node.endpoint.missing().all()) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_is_missing_from_the_first_failure_until_it_is_there_or_not_wanted() {
+    let mut serving = node("a").await;
+    let leading = node("b").await;
+    let (nowhere, gone) = (loopback(), loopback());
+    serving
+        .links
+        .members_are(&[member("b", nowhere), member("c", gone)]);
+    until(&serving, |missing| missing.len() == 2).await;
+    let missing = serving.endpoint.missing().all();
+    for (no_link, name, address) in [(&missing[0], "b", nowhere), (&missing[1], "c", gone)] {
+        assert_eq!(&*no_link.node, name);
+        let text = format!("{address} cannot be reached: ");
+        assert!(no_link.why.starts_with(&text), "{no_link:?}");
+        assert!(!no_link.is_of_versions);
+    }
+    serving
+        .links
+        .members_are(&[member("b", leading.address), member("c", gone)]);
+    until(
+        &serving,
+        |missing| matches!(missing, [c] if &*c.node == "c"),
+    )
+    .await;
+    serving.links.members_are(&[member("b", leading.address)]);
+    until(&serving, <[_]>::is_empty).await;
+    drop(leading);
+    until(
+        &serving,
+        |missing| matches!(missing, [b] if &*b.node == "b"),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_of_another_version_is_told_from_one_out_of_reach() {
+    let mut serving = node("a").await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let newer = tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (reader, mut writer) = tokio::io::split(stream);
+            let mut frames = Frames::new(reader, hello::LONGEST);
+            let mut ours = side("b");
+            ours.format += 1;
+            // It may have hung up.
+            let _ = hello::wait(&mut frames, &ours).await;
+            let _ = hello::answer(&mut writer, &ours, None).await;
+        }
+    });
+    serving.links.members_are(&[member("b", address)]);
+    until(
+        &serving,
+        |missing| matches!(missing, [b] if b.is_of_versions && b.why.contains("upgrade node a")),
+    )
+    .await;
+    newer.abort();
+}
