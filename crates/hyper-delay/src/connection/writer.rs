@@ -56,7 +56,6 @@ pub(super) async fn run<S: ReadStore>(
         encoder: Encoder::default(),
         chunk: Chunk::default(),
         delivering: None,
-        authorities: Vec::new(),
         now: outbox.now(),
     };
     while outbox.next().await {
@@ -75,9 +74,9 @@ pub(super) async fn run<S: ReadStore>(
             if let Err(why) = writer.put(&mut write).await {
                 return why;
             }
+            writer.count_written();
             writer.chunk.clear();
             writer.delivering = None;
-            writer.authorities.clear();
             outbox.give(weight);
         }
         writer.chunk.bytes.shrink_to(CHUNK);
@@ -97,15 +96,21 @@ struct Writer<'a, S> {
     chunk: Chunk,
     /// The right to write deliveries, held while the chunk can contain one.
     delivering: Option<SemaphorePermit<'a>>,
-    /// The leaderships of the deliveries in the chunk. Empty on a single node.
-    authorities: Vec<Arc<Authority>>,
     /// The time when the last write ended.
     now: Tick,
+}
+
+impl<S> Writer<'_, S> {
+    /// Counts the deliveries of which something is written.
+    fn count_written(&self) {
+        self.metrics.deliveries.add(self.chunk.begun() as u64);
+    }
 }
 
 /// The deliveries of which nothing was written go back.
 impl<S> Drop for Writer<'_, S> {
     fn drop(&mut self) {
+        self.count_written();
         for Delivery { copy, attempt, .. } in self.chunk.take_unwritten() {
             self.outbox.not_written(copy, attempt);
         }
@@ -141,7 +146,7 @@ impl<S: ReadStore> Writer<'_, S> {
             if now >= look_at {
                 look_at = now + nanos(self.drop_late(now));
             }
-            let ends = self.authorities.iter().map(|it| it.until()).min();
+            let ends = self.chunk.authority_ends();
             if ends.is_some_and(|until| until <= now) {
                 return Err("the leadership of its deliveries has ended");
             }
@@ -216,14 +221,14 @@ impl<S: ReadStore> Writer<'_, S> {
                 } else if write_by <= self.now {
                     self.outbox.too_late(copy, attempt, until);
                 } else if self.may_deliver() {
-                    self.authorities.extend(authority.clone());
                     let delivery = Delivery {
                         copy,
                         attempt,
                         until,
                         write_by,
+                        authority,
                     };
-                    self.deliver(delivery, &route, accept, authority)?;
+                    self.deliver(delivery, &route, accept)?;
                 } else {
                     self.outbox.not_written(copy, attempt);
                 }
@@ -247,7 +252,6 @@ impl<S: ReadStore> Writer<'_, S> {
         delivery: Delivery,
         route: &str,
         accept: Accept,
-        authority: Option<Arc<Authority>>,
     ) -> Result<(), StoreError> {
         let bytes = &mut self.chunk.bytes;
         let start = bytes.len();
@@ -274,14 +278,11 @@ impl<S: ReadStore> Writer<'_, S> {
         if written.is_err() {
             self.chunk.bytes.truncate(start);
         }
-        let copy = match written {
-            Ok(Some(Ok(()))) => {
-                self.metrics.deliveries.add(1);
-                self.chunk.is_delivery(start, delivery);
-                return Ok(());
-            }
-            _ => delivery.copy,
-        };
+        if let Ok(Some(Ok(()))) = written {
+            self.chunk.note_delivery(start, delivery);
+            return Ok(());
+        }
+        let (copy, authority) = (delivery.copy, delivery.authority);
         let input = match written {
             Ok(Some(Err(error))) => self.undeliverable(Warning::Payload, route, copy, &error),
             // The revision was removed since: by an ack, a cancel or a replacement.

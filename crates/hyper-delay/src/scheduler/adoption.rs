@@ -155,7 +155,7 @@ impl<S: Store> Scheduler<S> {
                     task.last_failed_consumer = Some(*consumer);
                     self.copies_gone(*seq);
                 } else if round.holders().any(|holder| holder != *consumer) {
-                    if round.fail(*consumer, GivenBack::unwritten(), now) {
+                    if round.fail(*consumer, GivenBack::void(), now) {
                         self.advance_round(*seq);
                     }
                 } else {

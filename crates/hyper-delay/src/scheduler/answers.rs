@@ -185,8 +185,11 @@ impl<S: Store> Scheduler<S> {
             if round.until() <= until {
                 round.send_no_more();
             }
-            let suspect_until = self.now.after(timeout);
-            self.consumers.took_nothing(copy.consumer, suspect_until);
+            // After a stall the round ends later, now or with the next tick.
+            if round.until() <= until && !self.stalls.is_late(self.now.monotonic) {
+                let suspect_until = self.now.after(timeout);
+                self.consumers.took_nothing(copy.consumer, suspect_until);
+            }
         }
         self.unwritten(copy, attempt);
     }
@@ -261,10 +264,13 @@ impl<S: Store> Scheduler<S> {
         let Some((task, round)) = self.tasks.round_mut(seq) else {
             return;
         };
-        let is_failure = !given_back.is_unharmed || task.unfailed.get_or_insert_default().ended();
-        if !given_back.is_unharmed {
-            task.unfailed = None;
-        }
+        let is_failure = match given_back.has_failed() {
+            true => {
+                task.unfailed = None;
+                true
+            }
+            false => task.unfailed.get_or_insert_default().is_one_too_many(),
+        };
         task.failures = task.failures.saturating_add(u32::from(is_failure));
         let failures = task.failures;
         let terms = self.settings.terms_of(task);
@@ -304,7 +310,8 @@ impl<S: Store> Scheduler<S> {
         };
         let due = self.now.after(Duration::from_millis(delay));
         self.tasks.commit(seq, Change::Retry, &mut self.timers);
-        self.submit(op, Token::RetryAt(due));
+        let has_failed = is_failure;
+        self.submit(op, Token::RetryAt { due, has_failed });
     }
 
     /// Makes a task dead. `reason` says why its content cannot be delivered, or is that of the nack

@@ -244,18 +244,15 @@ impl<S: Store> Scheduler<S> {
     /// A retry is on disk: the task waits for it.
     fn retried(&mut self, subject: &Subject, token: &Token) {
         let seq = subject.seq;
-        let task = self.tasks.get(seq);
-        let unfailed = task.and_then(|task| task.unfailed.as_ref());
-        let has_failed = unfailed.is_none_or(|unfailed| unfailed.is_failure());
+        let (due, has_failed) = match token {
+            Token::RetryAt { due, has_failed } => (Due::Monotonic(*due), *has_failed),
+            Token::Reply(_) | Token::ScheduledOnOwn(_) | Token::Cancel(_) | Token::None => {
+                (Due::Wall, true)
+            }
+        };
         self.metrics.retries.add(u64::from(has_failed));
         let Some(task) = self.tasks.committed(seq, Change::Retry) else {
             return;
-        };
-        let due = match token {
-            Token::RetryAt(due) => Due::Monotonic(*due),
-            Token::Reply(_) | Token::ScheduledOnOwn(_) | Token::Cancel(_) | Token::None => {
-                Due::Wall
-            }
         };
         if !self.is_near(task.position(seq)) {
             self.horizon.left_on_disk();

@@ -121,12 +121,42 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// The consumers of a due task that have room rest, the first of them until this moment. The task
-    /// is looked at again earlier: another consumer can have room, or be new.
+    /// is looked at again earlier: another consumer can have room, or be new. If too many tasks wait
+    /// so, it waits as after a failure.
     fn rest(&mut self, seq: u64, until: Tick) {
-        let resting = u32::try_from(self.tasks.resting()).unwrap_or(u32::MAX);
+        let resting = self.tasks.resting();
+        if resting >= self.settings.most_resting() {
+            return self.put_off(seq, until);
+        }
+        let resting = u32::try_from(resting).unwrap_or(u32::MAX);
         let look = REST + REST_OF_EACH.saturating_mul(resting);
         let until = until.min(self.now.after(look));
         self.tasks.rest(seq, until, &mut self.timers);
+    }
+
+    /// A due task waits until then, for all consumers, and on disk if that is not near.
+    fn put_off(&mut self, seq: u64, until: Tick) {
+        if self.is_ending {
+            return;
+        }
+        let left = until.since(self.now.monotonic).div_ceil(1_000_000);
+        let Some(task) = self.tasks.get_mut(seq) else {
+            return;
+        };
+        task.at = self.now.wall_millis().saturating_add(left);
+        task.is_parked = false;
+        let op = Op::Retry {
+            at: task.at,
+            attempt: task.attempt,
+            failures: task.failures,
+            subject: task.subject(seq),
+        };
+        self.tasks.commit(seq, Change::Retry, &mut self.timers);
+        let token = Token::RetryAt {
+            due: until,
+            has_failed: false,
+        };
+        self.submit(op, token);
     }
 
     /// Takes a task from the queue of its route, as it is not to be delivered any more.

@@ -294,8 +294,8 @@ pub(crate) enum Token {
     Reply(ReplyTo),
     /// The same for a schedule on the own route of a connection. A refusal can undo its registration.
     ScheduledOnOwn(ReplyTo),
-    /// A retry is due at this moment.
-    RetryAt(Tick),
+    /// A retry is due at this moment. It counts if a round has failed.
+    RetryAt { due: Tick, has_failed: bool },
     /// A connection is told that the task may have been in flight, if it was found.
     Cancel(ReplyTo),
     /// Nothing beyond the change itself.

@@ -6,8 +6,10 @@ use std::{sync::Arc, time::Duration};
 use rustc_hash::FxHashSet;
 
 use super::{
-    Acked, ConsumerId, Credit, Message, Nacked, Scheduler, Token, consumer::Copy,
-    inherited::Inherited, round::GivenBack,
+    Acked, ConsumerId, Credit, Message, Nacked, Scheduler, Token,
+    consumer::Copy,
+    inherited::Inherited,
+    round::{GivenBack, Harm},
 };
 use crate::{
     clock::{Now, nanos},
@@ -252,7 +254,7 @@ impl<S: Store> Scheduler<S> {
         let given_back = GivenBack {
             delay_ms: delay_ms.map(|delay| delay.min(most)),
             reason,
-            is_unharmed: !failed,
+            harm: Harm::of_nack(failed),
         };
         self.nacked(consumer, &named, given_back);
     }

@@ -6,7 +6,7 @@ mod given_back;
 mod hedged;
 mod inherited;
 
-pub(super) use given_back::GivenBack;
+pub(super) use given_back::{GivenBack, Harm};
 
 use super::{
     ConsumerId,

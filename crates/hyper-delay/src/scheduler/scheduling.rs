@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Ask, ConsumerId, Message, ReplyTo, Scheduler, Token, quotas::Rate, round::GivenBack};
+use super::{
+    Ask, ConsumerId, Message, ReplyTo, Scheduler, Token,
+    quotas::Rate,
+    round::{GivenBack, Harm},
+};
 use crate::{
     access::{Denial, Grant, Right},
     ledger::{Op, Order},
@@ -49,7 +53,7 @@ impl<S: Store> Scheduler<S> {
                 let given_back = GivenBack {
                     delay_ms,
                     reason,
-                    is_unharmed: !failed,
+                    harm: Harm::of_nack(failed),
                 };
                 self.nack(to, delivery, given_back);
             }

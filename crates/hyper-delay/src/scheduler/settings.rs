@@ -57,6 +57,11 @@ impl Settings {
         }
     }
 
+    /// Returns how many tasks in memory may wait for their consumers to rest no longer.
+    pub(super) fn most_resting(&self) -> usize {
+        (self.window_tasks / 4).max(1)
+    }
+
     /// Returns the configuration.
     #[cfg(any(feature = "cluster", test))]
     pub(crate) const fn config(&self) -> &Arc<Config> {

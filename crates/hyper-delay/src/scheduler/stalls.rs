@@ -43,6 +43,12 @@ impl Stalls {
         self.due = self.due.map(|due| due.min(now));
     }
 
+    /// Returns whether the scheduler is called so late by now that it is a stall.
+    pub(super) fn is_late(&self, now: Tick) -> bool {
+        let due = self.due.unwrap_or(now);
+        Duration::from_nanos(now.since(due)) > LATE
+    }
+
     /// The scheduler is called. Returns by how much that is later than it was due, if it is a stall.
     fn called(&mut self, now: Tick) -> Option<Duration> {
         let late = Duration::from_nanos(now.since(self.due.take()?));

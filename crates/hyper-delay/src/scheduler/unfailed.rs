@@ -20,14 +20,9 @@ pub(super) struct Unfailed {
 }
 
 impl Unfailed {
-    /// One more round has ended so. Returns whether there were so many that it is a failure.
-    pub(super) const fn ended(&mut self) -> bool {
+    /// One more round has ended so. Returns whether there were so many before that it is a failure.
+    pub(super) const fn is_one_too_many(&mut self) -> bool {
         self.rounds = self.rounds.saturating_add(1);
-        self.is_failure()
-    }
-
-    /// Whether the latest round is a failure, as there were so many.
-    pub(super) const fn is_failure(&self) -> bool {
         self.rounds > MOST
     }
 
@@ -75,7 +70,7 @@ mod tests {
     fn each_round_after_the_tenth_is_a_failure() {
         let mut unfailed = Unfailed::default();
         for round in 1..=300 {
-            assert_eq!(unfailed.ended(), round > 10, "{round}");
+            assert_eq!(unfailed.is_one_too_many(), round > 10, "{round}");
         }
     }
 

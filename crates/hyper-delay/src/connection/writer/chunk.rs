@@ -1,10 +1,12 @@
 //! The encoded lines on their way to a socket.
 
+use std::sync::Arc;
+
 use race_wheel::Tick;
 
-use crate::scheduler::CopyOf;
+use crate::{authority::Authority, scheduler::CopyOf};
 
-/// See the [module](self).
+/// Lines, of which the first ones are written.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
@@ -29,11 +31,13 @@ pub(super) struct Delivery {
     pub(super) attempt: u32,
     pub(super) until: Tick,
     pub(super) write_by: Tick,
+    /// The leadership that it needs. `None`: there are no other nodes.
+    pub(super) authority: Option<Arc<Authority>>,
 }
 
 impl Chunk {
     /// The bytes from `start` on are the line of a delivery.
-    pub(super) fn is_delivery(&mut self, start: usize, delivery: Delivery) {
+    pub(super) fn note_delivery(&mut self, start: usize, delivery: Delivery) {
         let end = self.bytes.len();
         self.deliveries.push(Line {
             start,
@@ -62,27 +66,38 @@ impl Chunk {
     /// Removes the lines of deliveries of which nothing is written and whose time to be written has
     /// passed. Returns those, and when the time of the next one passes.
     pub(super) fn take_late(&mut self, now: Tick) -> (Vec<Delivery>, Option<Tick>) {
-        let (written, mut removed) = (self.written, 0);
-        let (mut late, mut next): (_, Option<Tick>) = (Vec::new(), None);
-        let mut kept = Vec::with_capacity(self.deliveries.len());
-        for mut line in std::mem::take(&mut self.deliveries) {
+        let (bytes, written, mut removed) = (&mut self.bytes, self.written, 0);
+        let is_late = |line: &mut Line| {
             line.start -= removed;
             line.end -= removed;
-            let is_begun = line.start < written;
-            let write_by = line.delivery.write_by;
-            if !is_begun && write_by <= now {
+            let is_late = line.start >= written && line.delivery.write_by <= now;
+            if is_late {
                 removed += line.end - line.start;
-                self.bytes.drain(line.start..line.end);
-                late.push(line.delivery);
-                continue;
+                bytes.drain(line.start..line.end);
             }
-            if !is_begun {
-                next = Some(next.map_or(write_by, |next| next.min(write_by)));
-            }
-            kept.push(line);
-        }
-        self.deliveries = kept;
-        (late, next)
+            is_late
+        };
+        let late = self.deliveries.extract_if(.., is_late);
+        let late = late.map(|line| line.delivery).collect();
+        let unwritten = self.deliveries.iter().filter(|line| line.start >= written);
+        (late, unwritten.map(|line| line.delivery.write_by).min())
+    }
+
+    /// Returns when the first of the leaderships ends of which deliveries are not written to their
+    /// end.
+    pub(super) fn authority_ends(&self) -> Option<Tick> {
+        let left = self
+            .deliveries
+            .iter()
+            .filter(|line| line.end > self.written);
+        let authorities = left.filter_map(|line| line.delivery.authority.as_ref());
+        authorities.map(|it| it.until()).min()
+    }
+
+    /// Returns the number of deliveries of which something is written.
+    pub(super) fn begun(&self) -> usize {
+        let lines = self.deliveries.iter();
+        lines.filter(|line| line.start < self.written).count()
     }
 
     /// Removes the deliveries of which nothing is written.
@@ -119,8 +134,9 @@ mod tests {
                     attempt: 1,
                     until: Tick::new(100),
                     write_by: Tick::new(write_by),
+                    authority: None,
                 };
-                chunk.is_delivery(start, delivery);
+                chunk.note_delivery(start, delivery);
             }
         }
         chunk.wrote_all_but(9);

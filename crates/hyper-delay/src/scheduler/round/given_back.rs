@@ -7,26 +7,62 @@ pub(in crate::scheduler) struct GivenBack {
     pub(in crate::scheduler) delay_ms: Option<u64>,
     /// The reason that the nack gave.
     pub(in crate::scheduler) reason: Option<Arc<str>>,
-    /// It is no failure: nothing of the copy was written, or the nack says so.
-    pub(in crate::scheduler) is_unharmed: bool,
+    pub(in crate::scheduler) harm: Harm,
+}
+
+/// Whether the end of a copy is a failure, in the order of what the end of a round depends on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::scheduler) enum Harm {
+    /// It is none: nothing of the copy was written.
+    Unwritten,
+    /// It is none: a nack says so.
+    Declined,
+    /// It is a failure.
+    #[default]
+    Failed,
+}
+
+impl Harm {
+    /// The end of a nack.
+    pub(in crate::scheduler) const fn of_nack(failed: bool) -> Self {
+        match failed {
+            true => Self::Failed,
+            false => Self::Declined,
+        }
+    }
 }
 
 impl GivenBack {
-    /// Nothing of the copy was written.
-    pub(in crate::scheduler) fn unwritten() -> Self {
+    /// Nothing of the copy was written. `reason` is for the dead letter, if there were too many of
+    /// these ends.
+    fn without_a_byte(reason: &str) -> Self {
         Self {
-            // For the dead letter, if there were too many of them.
-            reason: Some("its consumers have taken no bytes of it".into()),
-            is_unharmed: true,
-            ..Self::default()
+            delay_ms: None,
+            reason: Some(reason.into()),
+            harm: Harm::Unwritten,
         }
     }
 
-    /// Joins the end of a copy to those of the other copies of its round: the round has failed as the
-    /// latest copy that has failed. It has not if all of its copies ended without harm.
+    /// The connection has taken nothing of the copy.
+    pub(in crate::scheduler) fn unwritten() -> Self {
+        Self::without_a_byte("its consumers have taken no bytes of it")
+    }
+
+    /// The copy was not written, as another node could lead by then.
+    pub(in crate::scheduler) fn void() -> Self {
+        Self::without_a_byte("its leader was in doubt each time when it was due to be written")
+    }
+
+    /// Whether it is a failure.
+    pub(in crate::scheduler) fn has_failed(&self) -> bool {
+        self.harm == Harm::Failed
+    }
+
+    /// Joins the end of a copy to those of the other copies of its round: the round has ended as the
+    /// latest copy that has failed; without one, as the latest that a nack gave back.
     pub(in crate::scheduler) fn join(self, round: &mut Option<Self>) {
-        let has_failed = round.as_ref().is_some_and(|before| !before.is_unharmed);
-        if !(has_failed && self.is_unharmed) {
+        let is_less = |before: &Self| self.harm < before.harm;
+        if !round.as_ref().is_some_and(is_less) {
             *round = Some(self);
         }
     }
@@ -37,23 +73,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_fails_as_the_latest_copy_that_has_failed() {
-        let nack = |delay_ms, is_unharmed| GivenBack {
+    fn a_round_ends_as_its_latest_copy_of_the_worst_kind() {
+        use Harm::{Declined, Failed, Unwritten};
+        let end = |delay_ms, harm| GivenBack {
             delay_ms: Some(delay_ms),
             reason: None,
-            is_unharmed,
+            harm,
         };
         for (copies, round) in [
-            (vec![], None),
-            (vec![nack(1, false), nack(2, false)], Some(nack(2, false))),
-            (vec![nack(1, true), nack(2, false)], Some(nack(2, false))),
-            (vec![nack(1, false), nack(2, true)], Some(nack(1, false))),
-            (vec![nack(1, true), nack(2, true)], Some(nack(2, true))),
+            (&[][..], None),
+            (&[(1, Failed), (2, Failed)], Some((2, Failed))),
+            (&[(1, Declined), (2, Failed)], Some((2, Failed))),
+            (&[(1, Failed), (2, Declined)], Some((1, Failed))),
+            (&[(1, Declined), (2, Declined)], Some((2, Declined))),
+            (&[(1, Declined), (2, Unwritten)], Some((1, Declined))),
+            (&[(1, Unwritten), (2, Declined)], Some((2, Declined))),
+            (&[(1, Unwritten), (2, Unwritten)], Some((2, Unwritten))),
+            (&[(1, Failed), (2, Unwritten)], Some((1, Failed))),
         ] {
             let mut joined = None;
-            for copy in copies.clone() {
-                copy.join(&mut joined);
+            for (delay, harm) in copies {
+                end(*delay, *harm).join(&mut joined);
             }
+            let round = round.map(|(delay, harm)| end(delay, harm));
             assert_eq!(joined, round, "{copies:?}");
         }
     }

@@ -109,9 +109,10 @@ impl InheritedCopies {
         let is_of_round = attempt > self.after && self.missing() > 0;
         if is_of_round {
             self.withheld -= 1;
-            let is_failed = self.given_back.as_ref().is_some_and(|it| !it.is_unharmed);
+            // What a nack said before says more than that a connection is gone.
+            let is_failed = self.given_back.as_ref().is_some_and(GivenBack::has_failed);
             if has_failed && !is_failed {
-                self.given_back = Some(GivenBack::default());
+                GivenBack::default().join(&mut self.given_back);
             }
         }
         is_of_round

@@ -20,7 +20,7 @@ fn after(delay_ms: u64) -> GivenBack {
     GivenBack {
         delay_ms: Some(delay_ms),
         reason: Some("no disk".into()),
-        is_unharmed: false,
+        harm: Harm::Failed,
     }
 }
 

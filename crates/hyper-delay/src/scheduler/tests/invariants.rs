@@ -150,6 +150,10 @@ fn check_states(world: &World, on_disk: &BTreeSet<u64>) {
     }
     assert_eq!(waiting, scheduler.tasks.waiting());
     assert_eq!(resting, scheduler.tasks.resting());
+    assert!(
+        resting <= scheduler.settings.most_resting(),
+        "{resting} tasks rest"
+    );
     assert_eq!(in_flight, scheduler.tasks.in_flight());
     check_copies(scheduler);
     for (name, route) in scheduler.routes.iter() {

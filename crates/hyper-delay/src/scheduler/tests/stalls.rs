@@ -112,6 +112,32 @@ fn a_call_in_time_moves_nothing() {
     assert_eq!(failures(&world), 1);
 }
 
+/// The writer looks before the scheduler is called, or after it.
+#[test]
+fn a_consumer_is_not_to_blame_for_what_was_not_written_during_a_stall() {
+    for (millis, ticks_first, is_suspect) in [
+        (2 * ACK_TIMEOUT, false, false),
+        (2 * ACK_TIMEOUT, true, false),
+        (0, true, true),
+    ] {
+        let (mut world, consumer) = world();
+        world.sockets.block(consumer);
+        world.schedule("other", START);
+        world.settle();
+        match millis {
+            0 => world.run(ACK_TIMEOUT - 400),
+            millis => world.pass(millis),
+        }
+        if ticks_first {
+            world.step(Step::Tick);
+        }
+        world.drop_late(consumer);
+        let state = world.scheduler.consumers.get(consumer).unwrap();
+        let found = state.is_suspect(world.now.monotonic);
+        assert_eq!(found, is_suspect, "{millis} {ticks_first}");
+    }
+}
+
 /// Due times do not move.
 #[test]
 fn what_was_due_during_a_stall_is_delivered_at_its_end() {

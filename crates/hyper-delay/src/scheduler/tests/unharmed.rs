@@ -157,6 +157,54 @@ fn a_consumer_that_declines_everything_gets_each_task_once_in_its_backoff() {
     assert_eq!(world.deliveries.len(), 2 * TASKS);
 }
 
+/// With a long first backoff, most of a large backlog is put off, and not kept in memory.
+#[test]
+fn what_is_declined_takes_no_more_memory_than_the_window() {
+    const TASKS: usize = 300;
+    const WINDOW: usize = 40;
+    let config = Config {
+        retry_delay_ms: 3_600_000,
+        ..config()
+    };
+    let mut world = World::with(config, 60_000, WINDOW, 4);
+    let consumer = world.connect(&[]);
+    world.register_with_credit(consumer, "route", 4);
+    for number in 0..TASKS {
+        world.schedule(&format!("task {number}"), START);
+    }
+    let mut declined = 0;
+    while declined < TASKS {
+        world.run(10);
+        let before = declined;
+        while let Some(delivered) = world.deliveries.get(declined).cloned() {
+            declined += 1;
+            world.give_back(&delivered, None);
+            world.settle();
+            assert!(world.in_memory() <= 2 * WINDOW + 1, "{}", world.in_memory());
+        }
+        assert!(declined > before, "{declined} of {TASKS}");
+    }
+    assert!(world.delivered().values().all(|times| *times == 1));
+    // What is due in the near future is read nevertheless.
+    for number in 0..10 {
+        world.schedule(&format!("soon {number}"), START + 60_000 + number);
+    }
+    let passed = world.now.wall_millis() - START;
+    world.run(60_010 - passed);
+    let soon = world.deliveries[TASKS..].iter();
+    let soon = soon.filter(|it| it.id.starts_with("soon"));
+    assert_eq!(soon.count(), 4, "the credit");
+    // Others get each of them after the backoff, however it waits.
+    for _ in 0..3 {
+        world.connect(&["route"]);
+    }
+    world.run(3_600_000);
+    let delivered = world.delivered();
+    let again = delivered.iter().filter(|(id, _)| id.starts_with("task"));
+    let missing: Vec<_> = again.filter(|(_, times)| **times < 2).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn a_delay_counts_for_all() {
     let mut world = world();
