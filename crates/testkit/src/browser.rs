@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     path::Path,
     process::{Command, Stdio},
@@ -256,7 +256,11 @@ fn driver(folder: &Path) -> Option<(Process, u16)> {
             .env("TMPDIR", folder)
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut driver = Process::spawn(&mut command).ok()?;
+        let mut driver = match Process::spawn(&mut command) {
+            Ok(driver) => driver,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => panic!("chromedriver cannot be started: {error}"),
+        };
         let output = lines(driver.child().stdout.take().expect("it is piped"));
         loop {
             match output.recv_timeout(PATIENCE) {

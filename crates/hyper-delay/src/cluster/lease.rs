@@ -8,7 +8,7 @@ use race_wheel::Tick;
 use super::simulation::{Planted, is_planted};
 use super::{
     calls::CallId,
-    log::{Announced, Answer, Beat, LeaseId, Member, NoLink, Request, Unanswered},
+    log::{Announced, Answer, Beat, LeaseId, Member, MissingLink, Request, Unanswered},
 };
 use crate::clock::{Now, nanos};
 
@@ -77,14 +77,12 @@ pub(crate) struct Lease {
     asked: Option<(CallId, Tick)>,
     /// When the next request is sent.
     next: Tick,
-    /// What the signs of life tell of the links.
-    missing: Arc<[NoLink]>,
 }
 
 impl Lease {
     /// Creates one that is not taken yet. `first` must be random: no other process has it, nor one
     /// of the numbers after it.
-    pub(crate) fn new(
+    pub(crate) const fn new(
         times: LeaseTimes,
         member: Member,
         LeaseId(first): LeaseId,
@@ -102,13 +100,7 @@ impl Lease {
             term: None,
             asked: None,
             next: now.monotonic,
-            missing: Arc::default(),
         }
-    }
-
-    /// The next sign of life tells that the node cannot make these links.
-    pub(crate) fn misses(&mut self, missing: Arc<[NoLink]>) {
-        self.missing = missing;
     }
 
     /// Returns the lease, also if it does not hold any more.
@@ -116,10 +108,12 @@ impl Lease {
         self.term
     }
 
-    /// Returns the request that is to be sent now, and its number.
+    /// Returns the request that is to be sent now, and its number. A sign of life tells which links
+    /// the node does not have.
     pub(crate) fn request(
         &mut self,
         call: impl FnOnce() -> CallId,
+        missing_links: impl FnOnce() -> Arc<[MissingLink]>,
         now: Now,
     ) -> Option<(CallId, Request)> {
         if self.asked.is_some() {
@@ -138,7 +132,7 @@ impl Lease {
                 member: self.member.clone(),
                 lease: self.current,
                 ttl: self.times.ttl,
-                missing: self.missing.clone(),
+                missing_links: missing_links(),
             },
             false => Request::Announce {
                 member: self.member.clone(),

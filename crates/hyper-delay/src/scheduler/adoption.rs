@@ -152,14 +152,14 @@ impl<S: Store> Scheduler<S> {
         match self.tasks.round_mut(*seq) {
             Some((task, round)) if round.holders().any(|holder| holder == *consumer) => {
                 if round.void(*consumer) {
-                    task.last_failed_consumer = Some(*consumer);
+                    task.last_consumer = Some(*consumer);
                     self.copies_gone(*seq);
                 } else if round.holders().any(|holder| holder != *consumer) {
                     if round.fail(*consumer, GivenBack::void(), now) {
                         self.advance_round(*seq);
                     }
                 } else {
-                    task.last_failed_consumer = Some(*consumer);
+                    task.last_consumer = Some(*consumer);
                     self.tasks.end_round(*seq, &mut self.timers);
                     self.offer_again(*seq);
                 }

@@ -221,7 +221,7 @@ impl<S: Store> Scheduler<S> {
         }
         let holders: Vec<ConsumerId> = round.holders().collect();
         let id = task.id.clone();
-        task.last_failed_consumer = holders.first().copied();
+        task.last_consumer = holders.first().copied();
         let timeout = round.ack_timeout();
         self.round_failed(seq, GivenBack::default());
         for consumer in holders {
@@ -253,7 +253,7 @@ impl<S: Store> Scheduler<S> {
             return self.remote.inherited.failed(seq, consumer, given_back);
         };
         if round.fail(consumer, given_back, now) {
-            task.last_failed_consumer = Some(consumer);
+            task.last_consumer = Some(consumer);
             self.advance_round(seq);
         }
     }
@@ -293,7 +293,7 @@ impl<S: Store> Scheduler<S> {
                 let (now, rest) = (self.now.monotonic, Duration::from_millis(backoff(1)));
                 let until = self.now.after(rest);
                 if let Some(unfailed) = &mut task.unfailed {
-                    for consumer in round.asked().chain(task.last_failed_consumer) {
+                    for consumer in round.asked().chain(task.last_consumer) {
                         unfailed.rest(consumer, until, now);
                     }
                 }

@@ -26,8 +26,8 @@ pub(super) struct Task {
     pub(super) attempt: u32,
     /// Rounds that failed.
     pub(super) failures: u32,
-    /// The consumer that failed last; chosen last for the next round.
-    pub(super) last_failed_consumer: Option<ConsumerId>,
+    /// The consumer whose copy ended last without an ack; chosen last for the next round.
+    pub(super) last_consumer: Option<ConsumerId>,
     /// The rounds that ended without a failure since the last one that failed, if any did.
     pub(super) unfailed: Option<Box<Unfailed>>,
     /// What applies to it instead of the settings.
@@ -86,7 +86,7 @@ impl Task {
             is_parked: false,
             attempt,
             failures: 0,
-            last_failed_consumer: None,
+            last_consumer: None,
             unfailed: None,
             terms: None,
         }
@@ -128,7 +128,7 @@ impl Task {
     /// The consumers that are chosen last for it, or not at all.
     pub(super) fn avoided(&self) -> Avoided<'_> {
         Avoided {
-            last: self.last_failed_consumer,
+            last: self.last_consumer,
             unfailed: self.unfailed.as_deref(),
         }
     }

@@ -1,13 +1,13 @@
 //! How a cluster is.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
 use super::{Admin, AdminError, Life};
 use crate::cluster::{
     Charter, ShardId, entry,
-    log::{Log, Membership, NoLink, Tail},
+    log::{Log, Membership, MissingLink, Tail},
 };
 
 /// How a cluster is.
@@ -33,19 +33,8 @@ pub(crate) struct NodeStatus {
     pub(crate) state: Life,
     /// How long its lease lasts. `None`: it has none.
     pub(crate) lease_ms: Option<u64>,
-    /// The links that it cannot make, as of its last sign of life.
-    pub(crate) missing_links: Vec<MissingLink>,
-}
-
-/// A link that a node cannot make.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct MissingLink {
-    /// The other node.
-    pub(crate) to: String,
-    /// Why the last attempt has failed, with the cure.
-    pub(crate) why: String,
-    /// The nodes speak different versions of links.
-    pub(crate) versions_differ: bool,
+    /// The links to other nodes that it does not have, as of its heartbeat.
+    pub(crate) missing_links: Arc<[MissingLink]>,
 }
 
 /// How a shard is.
@@ -156,7 +145,7 @@ fn node((it, life): &(Membership, Life)) -> NodeStatus {
         address: it.member.address.to_string(),
         state: *life,
         lease_ms: it.beat.map(|beat| millis(beat.ttl)),
-        missing_links: it.missing.iter().map(MissingLink::new).collect(),
+        missing_links: it.missing_links.clone(),
     }
 }
 
@@ -171,22 +160,6 @@ fn leader(tail: &Tail, signs: &[(Membership, Life)]) -> Option<LeaderStatus> {
         epoch: led.leader.epoch,
         alive: is_alive && is_current,
     })
-}
-
-impl MissingLink {
-    fn new(
-        NoLink {
-            node,
-            why,
-            is_of_versions,
-        }: &NoLink,
-    ) -> Self {
-        Self {
-            to: node.to_string(),
-            why: why.to_string(),
-            versions_differ: *is_of_versions,
-        }
-    }
 }
 
 impl Status {
@@ -213,7 +186,7 @@ impl Status {
         let missing = links.filter(|(_, link)| !link.versions_differ);
         problems.extend(missing.map(|(node, link)| {
             let MissingLink { to, why, .. } = link;
-            format!("node {node} has no link to node {to}: {why}")
+            format!("node {node} has no link to node {to}; node {node} says: {why}")
         }));
         for ShardStatus { shard, error, .. } in &self.shards {
             problems.extend(
@@ -248,8 +221,8 @@ impl Status {
         let links = self
             .missing_links()
             .filter(|(_, link)| link.versions_differ);
-        let of_link = |(node, MissingLink { to, why, .. }): (&str, &MissingLink)| {
-            format!("node {node} has no link to node {to} yet: {why}")
+        let link_note = |(node, MissingLink { to, why, .. }): (&str, &MissingLink)| {
+            format!("node {node} has no link to node {to} before its upgrade: {why}")
         };
         let note = |(node, shards): (&NodeStatus, String)| {
             format!(
@@ -258,15 +231,15 @@ impl Status {
                 node.node
             )
         };
-        nodes.map(note).chain(links.map(of_link)).collect()
+        nodes.map(note).chain(links.map(link_note)).collect()
     }
 
-    /// Returns the links between nodes that live, with the node that cannot make it.
+    /// Returns the links between nodes that live, with the node that does not have it.
     fn missing_links(&self) -> impl Iterator<Item = (&str, &MissingLink)> {
         let alive = || self.nodes.iter().filter(|node| node.state == Life::Alive);
         let links =
             alive().flat_map(|node| node.missing_links.iter().map(|link| (&*node.node, link)));
-        links.filter(move |(_, link)| alive().any(|node| node.node == link.to))
+        links.filter(move |(_, link)| alive().any(|node| node.node == *link.to))
     }
 }
 

@@ -16,6 +16,15 @@ fn member() -> Member {
     }
 }
 
+fn missing_links() -> Arc<[MissingLink]> {
+    let link = MissingLink {
+        to: "b".into(),
+        why: "it is down".into(),
+        versions_differ: false,
+    };
+    [link].into()
+}
+
 fn announces(lease: u64, over: u64) -> Option<Request> {
     Some(Request::Announce {
         member: member(),
@@ -30,7 +39,7 @@ fn beats(lease: u64) -> Option<Request> {
         member: member(),
         lease: LeaseId(lease),
         ttl: TTL,
-        missing: [].into(),
+        missing_links: missing_links(),
     })
 }
 
@@ -45,7 +54,7 @@ fn in_the_way(revision: u64, lease: u64) -> Answer {
 const DONE: Answer = Answer::Announced(Announced::Done);
 
 fn ask(lease: &mut Lease, call: u64, now: Now) -> Option<Request> {
-    let request = lease.request(|| CallId(call), now)?;
+    let request = lease.request(|| CallId(call), missing_links, now)?;
     assert_eq!(request.0, CallId(call));
     Some(request.1)
 }

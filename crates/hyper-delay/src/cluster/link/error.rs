@@ -15,7 +15,10 @@ pub(crate) enum LinkError {
     #[error("it is broken: {0}")]
     Broken(#[source] io::Error),
     /// There is no connection.
-    #[error("{address} cannot be reached: {source}")]
+    #[error(
+        "{address} cannot be reached: {source}; correct `advertise` of that node, or let the network \
+         pass this port"
+    )]
     Unreachable {
         /// Where the node is to be.
         address: Arc<str>,
@@ -37,6 +40,12 @@ pub(crate) enum LinkError {
          has `tls` and the other one has not"
     )]
     Slow,
+    /// The other side has ended the connection before the handshake.
+    #[error(
+        "the connection was closed before the handshake: only one of the two nodes has `tls`, \
+         `advertise` leads to another port, or the other node is ending"
+    )]
+    HungUp,
     /// What came is not the beginning of a handshake.
     #[error(
         "what came is not from a node of a cluster: `advertise` leads to another port, or only one \

@@ -264,8 +264,18 @@ async fn send<W: AsyncWrite + Unpin>(
     };
     let mut out = Vec::new();
     frame::append(&(preface, rest), &mut out).map_err(LinkError::TooLong)?;
-    writer.write_all(&out).await.map_err(LinkError::Broken)?;
-    writer.flush().await.map_err(LinkError::Broken)
+    writer.write_all(&out).await.map_err(broken)?;
+    writer.flush().await.map_err(broken)
+}
+
+/// The connection broke during the handshake.
+fn broken(error: io::Error) -> LinkError {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => LinkError::HungUp,
+        _ => LinkError::Broken(error),
+    }
 }
 
 fn is_of_tls(error: &io::Error) -> bool {
@@ -279,13 +289,13 @@ async fn receive<R: AsyncRead + Unpin>(
 ) -> Result<(Side, Option<String>), LinkError> {
     let content = match frames.next().await {
         Ok(Some(content)) => content,
-        Ok(None) => return Err(LinkError::Closed),
+        Ok(None) => return Err(LinkError::HungUp),
         // With TLS 1.3 the side that calls hears of a refused certificate only now.
         Err(error) if is_of_tls(&error) => return Err(LinkError::Tls(error)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             return Err(LinkError::NotANode);
         }
-        Err(error) => return Err(LinkError::Broken(error)),
+        Err(error) => return Err(broken(error)),
     };
     let (preface, rest) =
         postcard::take_from_bytes::<Preface>(&content).map_err(|_| LinkError::NotANode)?;

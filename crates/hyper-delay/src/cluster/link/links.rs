@@ -91,6 +91,9 @@ impl Links {
     /// Begins and ends links.
     fn adjust(&mut self) {
         let mut wanted = self.addresses.of_others(&self.endpoint.setup.node);
+        self.endpoint
+            .missing
+            .retain(|node| wanted.contains_key(node));
         for (node, (sender, _)) in &self.nodes {
             let address = wanted.remove(node);
             sender.send_if_modified(|it| std::mem::replace(it, address.clone()) != address);
@@ -145,13 +148,15 @@ impl Link {
         let mut pause = FIRST_PAUSE;
         let mut reported = String::new();
         loop {
-            if self.wanted.borrow().is_none() {
+            let address = self.wanted.borrow_and_update().clone();
+            let Some(address) = address else {
                 self.endpoint.missing.forget(&self.node);
-            }
-            let address = match self.wanted.wait_for(Option::is_some).await {
-                Ok(wanted) => wanted.clone().expect("it was waited for"),
-                Err(_) => return,
+                if self.wanted.changed().await.is_err() {
+                    return;
+                }
+                continue;
             };
+            self.endpoint.missing.wanted(&self.node);
             let mut wanted = self.wanted.clone();
             let ended = tokio::select! {
                 ended = self.link(&address) => ended,
@@ -163,13 +168,12 @@ impl Link {
             }
             // The same reason is reported once, until there was a link.
             reported = report;
-            match ended {
-                Ended::Before(error) => self.endpoint.missing.note(node, &error),
-                Ended::After(_) => {
-                    pause = FIRST_PAUSE;
-                    reported.clear();
-                }
+            if let Ended::After(_) = ended {
+                pause = FIRST_PAUSE;
+                reported.clear();
             }
+            let (Ended::Before(error) | Ended::After(error)) = ended;
+            self.endpoint.missing.failed(node, &error);
             let jittered = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
             let _ = time::timeout(jittered, self.wanted.changed()).await;
             pause = (2 * pause).min(LONGEST_PAUSE);

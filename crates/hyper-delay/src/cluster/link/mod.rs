@@ -60,7 +60,7 @@ use clocks::Clocks;
 use error::LinkError;
 pub(crate) use hello::Wanted;
 use hello::{Life, Purpose, Side};
-use missing::Missing;
+use missing::MissingLinks;
 use tls::LinkTls;
 
 /// What the links of a node need to know.
@@ -83,7 +83,7 @@ pub(crate) struct LinkSetup {
 pub(crate) struct Endpoint {
     setup: LinkSetup,
     clocks: Arc<Clocks>,
-    missing: Arc<Missing>,
+    missing: Arc<MissingLinks>,
     /// When this process began, in Unix nanoseconds.
     process: u64,
     links: AtomicU64,
@@ -105,8 +105,8 @@ impl Endpoint {
         &self.clocks
     }
 
-    /// Returns the links that this node cannot make.
-    pub(crate) const fn missing(&self) -> &Arc<Missing> {
+    /// Returns the links that this node does not have.
+    pub(crate) const fn missing(&self) -> &Arc<MissingLinks> {
         &self.missing
     }
 

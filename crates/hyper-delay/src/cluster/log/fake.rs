@@ -1,22 +1,27 @@
 //! A log in memory, for tests: what etcd does with the requests, at the moment they reach it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
-    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership, NoLink,
-    NodeName, Over, Request, Tail,
+    Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Member, Membership,
+    MissingLink, NodeName, Over, Request, Tail,
 };
 use crate::cluster::{Charter, ShardId, replica};
 
 /// The most bytes of one part of a journal, unless its first entry is longer.
 const PAGE: usize = 2_000;
 
+#[derive(Debug)]
+struct Heartbeat {
+    beat: Beat,
+    missing_links: Arc<[MissingLink]>,
+}
+
 /// A log in memory. It has no clock, only revisions.
 #[derive(Debug, Default)]
 pub(crate) struct FakeLog {
     revision: u64,
-    alive: BTreeMap<NodeName, Beat>,
-    missing: BTreeMap<NodeName, Arc<[NoLink]>>,
+    alive: BTreeMap<NodeName, Heartbeat>,
     charter: Option<Charter>,
     members: BTreeMap<NodeName, Member>,
     shards: BTreeMap<ShardId, Shard>,
@@ -82,14 +87,8 @@ impl FakeLog {
                 over,
             } => {
                 let there = self.alive.get(&member.node);
-                if there.map_or(0, |beat| beat.revision) == *over {
-                    let beat = Beat {
-                        revision: self.revision,
-                        lease: *lease,
-                        ttl: *ttl,
-                    };
-                    self.alive.insert(member.node.clone(), beat);
-                    self.missing.remove(&member.node);
+                if there.map_or(0, |it| it.beat.revision) == *over {
+                    self.heartbeat(member, *lease, *ttl, [].into());
                 }
                 Answer::Announced(match self.beat(&member.node) {
                     Some(beat) if beat.lease == *lease => Announced::Done,
@@ -99,23 +98,18 @@ impl FakeLog {
             Request::KeepAlive {
                 member,
                 lease,
-                ttl: _,
-                missing,
+                ttl,
+                missing_links,
             } => {
-                let node = &member.node;
-                let is_alive = self.is_of(node, *lease);
+                let is_alive = self.is_of(&member.node, *lease);
                 if is_alive {
-                    let beat = self.alive.get_mut(node).expect("it is of the lease");
-                    beat.revision = self.revision;
-                    self.missing.insert(node.clone(), missing.clone());
+                    self.heartbeat(member, *lease, *ttl, missing_links.clone());
                 }
                 Answer::Alive(is_alive)
             }
             Request::Leave { node, lease } => {
-                if self.is_of(node, *lease) {
-                    self.alive.remove(node);
-                    self.missing.remove(node);
-                }
+                self.alive
+                    .retain(|of, it| of != node || it.beat.lease != *lease);
                 Answer::Done
             }
             Request::Lead {
@@ -189,7 +183,11 @@ impl FakeLog {
                 let members = self.members.values().map(|member| Membership {
                     member: member.clone(),
                     beat: self.beat(&member.node),
-                    missing: self.missing.get(&member.node).cloned().unwrap_or_default(),
+                    missing_links: self
+                        .alive
+                        .get(&member.node)
+                        .map(|it| it.missing_links.clone())
+                        .unwrap_or_default(),
                 });
                 Answer::Members(members.collect())
             }
@@ -202,14 +200,35 @@ impl FakeLog {
         }
     }
 
+    fn heartbeat(
+        &mut self,
+        member: &Member,
+        lease: LeaseId,
+        ttl: Duration,
+        missing_links: Arc<[MissingLink]>,
+    ) {
+        let beat = Beat {
+            revision: self.revision,
+            lease,
+            ttl,
+        };
+        let heartbeat = Heartbeat {
+            beat,
+            missing_links,
+        };
+        self.alive.insert(member.node.clone(), heartbeat);
+    }
+
     /// Returns whether the heartbeat of a node is of a lease.
     fn is_of(&self, node: &NodeName, lease: LeaseId) -> bool {
-        self.alive.get(node).is_some_and(|beat| beat.lease == lease)
+        self.alive
+            .get(node)
+            .is_some_and(|it| it.beat.lease == lease)
     }
 
     /// Returns the heartbeat of a node, as it is told.
     fn beat(&self, node: &NodeName) -> Option<Beat> {
-        let mut beat = *self.alive.get(node)?;
+        let mut beat = self.alive.get(node)?.beat;
         if self.leases_look_short {
             beat.ttl /= 2;
         }
@@ -235,7 +254,7 @@ impl FakeLog {
         let silence = over.and_then(|over| over.silence.as_ref());
         let is_silent = silence.is_none_or(|silence| {
             let beat = self.alive.get(&silence.node);
-            beat.map_or(0, |beat| beat.revision) == silence.revision
+            beat.map_or(0, |it| it.beat.revision) == silence.revision
         });
         if !is_over || !(is_silent || self.ignores_beats) || !self.is_of(&member.node, lease) {
             return leader.map(|leader| self.led(&leader));

@@ -18,6 +18,8 @@ pub(crate) mod fake_async;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Charter, ShardId};
 
 /// The name of a node in its cluster.
@@ -96,15 +98,15 @@ pub(crate) struct Silence {
     pub revision: u64,
 }
 
-/// A node to which another one has no link.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoLink {
-    /// The node.
-    pub node: NodeName,
-    /// Why the last attempt has failed, with the cure.
+/// A link to another node that a node does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MissingLink {
+    /// The other node.
+    pub to: NodeName,
+    /// Why the last attempt has failed.
     pub why: Arc<str>,
-    /// The two speak different versions, as they do during some upgrades.
-    pub is_of_versions: bool,
+    /// The two speak different versions of links, as they do during some upgrades.
+    pub versions_differ: bool,
 }
 
 /// What a node asks of the log.
@@ -122,7 +124,7 @@ pub(crate) enum Request {
         /// The revision of the heartbeat that is replaced. 0: there must be none.
         over: u64,
     },
-    /// Changes the heartbeat of a node, if it is still of this lease.
+    /// Replaces the heartbeat of a node, if it is still of this lease.
     KeepAlive {
         /// Who it is.
         member: Member,
@@ -130,8 +132,8 @@ pub(crate) enum Request {
         lease: LeaseId,
         /// How long the lease lasts after a sign of life.
         ttl: Duration,
-        /// The links that the node cannot make.
-        missing: Arc<[NoLink]>,
+        /// The links that the node does not have.
+        missing_links: Arc<[MissingLink]>,
     },
     /// Removes the heartbeat of a node, if it is still of this lease. The process leads nothing any
     /// more, and the next one need not wait.
@@ -262,8 +264,8 @@ pub(crate) struct Membership {
     /// What was heard last of it. It is alive if that changes. `None`: it has left, or was never
     /// there.
     pub beat: Option<Beat>,
-    /// The links that it cannot make, as of its last sign of life.
-    pub missing: Arc<[NoLink]>,
+    /// The links that it does not have, as of its heartbeat.
+    pub missing_links: Arc<[MissingLink]>,
 }
 
 /// Whether a lease has begun.

@@ -34,8 +34,8 @@ impl Examining {
         self.state != State::Done
     }
 
-    /// Returns whether the examination is to begin, which it does now.
-    pub(super) fn begins(&mut self) -> bool {
+    /// Begins the examination. Returns false if it has begun before.
+    pub(super) fn begin(&mut self) -> bool {
         let begins = self.state == State::NotBegun;
         if begins {
             self.state = State::UnderWay;
@@ -65,7 +65,7 @@ impl Examining {
     }
 
     /// The result has come.
-    pub(super) const fn is_done(&mut self) {
+    pub(super) const fn finish(&mut self) {
         self.state = State::Done;
     }
 

@@ -10,7 +10,7 @@ use crate::{
     cluster::{
         calls::Calls,
         lease::{Lease, Term},
-        link::missing::Missing,
+        link::missing::MissingLinks,
         log::{Announced, Answer, Beat, Log, Unanswered},
     },
 };
@@ -24,8 +24,8 @@ pub(super) enum Leaving {
     Silent,
 }
 
-/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. Tells which
-/// links are missing. Calls
+/// Takes the lease, keeps it alive and publishes its term, until the future is dropped. The signs of
+/// life report the missing links. Calls
 /// `taken` when a term begins: then the shards have to look at it. They know its end themselves.
 ///
 /// Returns once `leave` has told how the lease ends, and it has ended.
@@ -34,7 +34,7 @@ pub(super) async fn keep(
     mut lease: Lease,
     clock: Clock,
     terms: Arc<Terms>,
-    missing: Arc<Missing>,
+    missing: Arc<MissingLinks>,
     taken: impl Fn() + Send,
     leave: oneshot::Receiver<Leaving>,
 ) {
@@ -56,16 +56,15 @@ async fn keep_alive(
     lease: &mut Lease,
     clock: Clock,
     terms: &Terms,
-    missing: &Missing,
+    missing: &MissingLinks,
     taken: impl Fn() + Send,
 ) {
     let mut calls = Calls::default();
     let mut has_failed = false;
     let mut rival = Rival::default();
     loop {
-        lease.misses(missing.all());
         let now = clock.now();
-        let asked = lease.request(|| calls.next(), now);
+        let asked = lease.request(|| calls.next(), || missing.all(), now);
         terms.publish(lease.term());
         let Some((call, request)) = asked else {
             let next = lease.next().expect("no request is under way");
@@ -223,6 +222,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_missing_links_are_in_the_log() {
+        let (clock, log) = (Clock::new(), log());
+        let lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), clock.now());
+        let missing = Arc::new(MissingLinks::default());
+        let b = Member {
+            node: "b".into(),
+            address: "b:1".into(),
+        };
+        missing.begin(&[member(), b], &"a".into());
+        let (_leave, leaving) = oneshot::channel();
+        let connection = log.connect(LEASE / 4);
+        let terms = Arc::default();
+        let keeping = keep(
+            connection,
+            lease,
+            clock,
+            terms,
+            missing.clone(),
+            || {},
+            leaving,
+        );
+        let _keeping = tokio::spawn(keeping);
+        log.carry_out(&Request::Join(member()));
+        let told = || {
+            let Answer::Members(members) = log.carry_out(&Request::Members) else {
+                panic!("no members");
+            };
+            let links = members[0].missing_links.iter();
+            links.map(|link| link.to.to_string()).collect::<Vec<_>>()
+        };
+        until(|| told() == ["b"]).await;
+        missing.retain(|_| false);
+        until(|| told().is_empty()).await;
+    }
+
+    #[tokio::test]
     async fn another_process_with_the_name_is_noted_until_it_is_gone() {
         let (clock, log) = (Clock::new(), log());
         let other = LeaseId(7);
@@ -251,7 +286,7 @@ mod tests {
                 member: member(),
                 lease: other,
                 ttl: LEASE,
-                missing: [].into(),
+                missing_links: [].into(),
             });
             terms.has_rival()
         })
@@ -297,7 +332,7 @@ mod tests {
         let (now, mut connection) = (Clock::new().now(), Calls::default());
         let mut lease = Lease::new(LeaseTimes::of(LEASE), member(), LeaseId(80), now);
         let (_, request) = lease
-            .request(|| connection.next(), now)
+            .request(|| connection.next(), || [].into(), now)
             .expect("it is time");
         let Request::Announce { lease: own, .. } = request else {
             panic!("{request:?}");

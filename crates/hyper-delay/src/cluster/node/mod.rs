@@ -45,7 +45,7 @@ pub(crate) use terms::Terms;
 use super::{
     Charter, ShardId,
     lease::{Lease, LeaseTimes},
-    link::{Endpoint, missing::Missing},
+    link::{Endpoint, missing::MissingLinks},
     log::{LeaseId, Log, Member},
     snapshot::{Giver, NotGiven},
 };
@@ -74,8 +74,8 @@ pub(crate) struct NodeConfig {
     pub members: Arc<[Member]>,
     /// The lease of this node.
     pub lease: LeaseTimes,
-    /// The links that this node cannot make: the signs of life tell them.
-    pub missing: Arc<Missing>,
+    /// The links that this node does not have, which its heartbeats report.
+    pub missing_links: Arc<MissingLinks>,
     /// The settings of the scheduler and of the stores. Budgets of memory are those of the node.
     pub config: Arc<Config>,
     /// What is counted.
@@ -190,7 +190,7 @@ impl Node {
             lease,
             clock,
             terms,
-            config.missing,
+            config.missing_links,
             taken,
             leaving,
         );

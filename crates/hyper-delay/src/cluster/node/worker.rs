@@ -135,7 +135,7 @@ impl<L: Log, F: Front> Worker<L, F> {
                     }
                     Mail::Fetched(attempt, store) => self.state.fetching.fetched(attempt, *store),
                     Mail::Examined(damage) => {
-                        self.state.examining.is_done();
+                        self.state.examining.finish();
                         self.shard.examined(damage);
                     }
                     Mail::Look => {}
@@ -316,7 +316,7 @@ impl<L: Log, F: Front> Worker<L, F> {
         };
         let reason = why.reason();
         if why.is_of_background() && self.state.examining.is_open() {
-            if self.state.examining.begins() {
+            if self.state.examining.begin() {
                 self.handle.stopped(reason.as_str().into());
                 let (store, directory) = (self.handle.store(), self.common.directory.clone());
                 let examining = &self.state.examining;

@@ -148,6 +148,7 @@ impl Serving {
             },
             clocks,
         );
+        endpoint.missing().begin(&members, &node);
         let listener = LinkListener::bind(endpoint.clone(), cluster.bind_addr, config.open).await?;
         let of_peers = shards.clone();
         let peers = Peers::new(charter.shards, move |shard, event| {
@@ -167,7 +168,7 @@ impl Serving {
             member: cluster.member(),
             members,
             lease: cluster.lease_times(),
-            missing: endpoint.missing().clone(),
+            missing_links: endpoint.missing().clone(),
             config: config.clone(),
             metrics: metrics.clone(),
             group_bytes: GROUP,

@@ -64,7 +64,7 @@ impl World {
         let mut calls = Calls::default();
         let mut lease = Lease::new(LeaseTimes::of(LEASE), member.clone(), LeaseId(5), now);
         for _ in 0..2 {
-            let (call, request) = lease.request(|| calls.next(), now).unwrap();
+            let (call, request) = lease.request(|| calls.next(), || [].into(), now).unwrap();
             let answer = log.carry_out(&request);
             assert!(lease.answered(call, &Ok(answer), now));
         }

@@ -23,7 +23,7 @@ impl World {
         let now = node.drift.now(self.at);
         let process = node.process.as_mut().expect("it runs");
         let calls = &mut process.calls;
-        let asked = process.lease.request(|| calls.next(), now);
+        let asked = process.lease.request(|| calls.next(), || [].into(), now);
         let next = process.lease.next().map(|tick| node.drift.reaches(tick));
         if let Some((call, request)) = asked {
             self.sends(life, Part::Lease, call, request);

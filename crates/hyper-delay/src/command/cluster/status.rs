@@ -136,7 +136,7 @@ mod tests {
             address: format!("{name}.internal:7002"),
             state,
             lease_ms: Some(2_000),
-            missing_links: Vec::new(),
+            missing_links: [].into(),
         }
     }
 

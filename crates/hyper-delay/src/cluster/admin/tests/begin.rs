@@ -117,7 +117,7 @@ async fn running_nodes_strangers_and_used_clusters_are_refused() {
         member: a.clone(),
         lease: LeaseId(0),
         ttl: TTL,
-        missing: [].into(),
+        missing_links: [].into(),
     });
     assert_eq!(heartbeat, Answer::Alive(false), "nothing was announced");
 

@@ -17,7 +17,8 @@ use super::Admin;
 use crate::cluster::{
     ShardId,
     log::{
-        Answer, Fence, LeaseId, Log, Member, News, NoLink, Request, Unanswered, Why, fake::FakeLog,
+        Answer, Fence, LeaseId, Log, Member, MissingLink, News, Request, Unanswered, Why,
+        fake::FakeLog,
     },
 };
 
@@ -131,7 +132,7 @@ impl Admin<Memory> {
     async fn alive_without<T>(
         &self,
         nodes: &[(&str, u64)],
-        missing: impl Fn(&str) -> Arc<[NoLink]>,
+        missing: impl Fn(&str) -> Arc<[MissingLink]>,
         future: impl Future<Output = T>,
     ) -> T {
         let beats = async {
@@ -141,7 +142,7 @@ impl Admin<Memory> {
                         member: member(name),
                         lease: LeaseId(*lease),
                         ttl: TTL,
-                        missing: missing(name),
+                        missing_links: missing(name),
                     });
                 }
                 tokio::time::sleep(TTL / 4).await;

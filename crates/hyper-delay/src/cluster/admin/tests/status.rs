@@ -7,7 +7,7 @@ use super::{Memory, TTL, member};
 use crate::cluster::{
     ShardId,
     admin::Admin,
-    log::{LeaseId, NoLink, Request},
+    log::{LeaseId, MissingLink, Request},
 };
 
 /// Nodes a and b lead a shard each.
@@ -104,44 +104,59 @@ async fn silent_node_and_what_it_leads_are_problems() {
     assert!(problems[1].starts_with("no living leader for shard 1: "));
 }
 
-fn no_link(node: &str, is_of_versions: bool) -> NoLink {
-    NoLink {
-        node: node.into(),
+fn missing(to: &str, versions_differ: bool) -> MissingLink {
+    MissingLink {
+        to: to.into(),
         why: "the reason".into(),
-        is_of_versions,
+        versions_differ,
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn missing_links_between_nodes_that_live_are_problems() {
     let admin = led().await;
-    admin.carry_out(&Request::Join(member("c")));
-    // What node b cannot make, and what is said of it while node c does not run.
-    let told = async |of_b: &[NoLink]| {
+    // What node b says.
+    let told = async |of_b: &[MissingLink]| {
         let missing = |node: &str| match node {
             "b" => of_b.into(),
             _ => Arc::default(),
         };
-        let status = admin
-            .alive_without(&BOTH, missing, admin.status())
-            .await
-            .unwrap();
-        (status.problems(), status.notes())
+        let status = admin.alive_without(&BOTH, missing, admin.status());
+        status.await.unwrap()
     };
+    let status = told(&[missing("a", false)]).await;
+    let problem = "node b has no link to node a; node b says: the reason";
+    assert_eq!(status.problems(), [problem]);
+    assert_eq!(status.notes(), [""; 0]);
+    let shown = serde_json::to_value(&status.nodes[1]).unwrap();
+    let link = json!({"to": "a", "why": "the reason", "versions_differ": false});
+    assert_eq!(shown["missing_links"], json!([link]));
+
+    let status = told(&[missing("a", true)]).await;
+    assert_eq!(status.problems(), [""; 0], "an upgrade goes on");
+    let note = "node b has no link to node a before its upgrade: the reason";
+    assert_eq!(status.notes(), [note]);
+
+    // A link to a node that does not run is a consequence, and so is one of it.
+    admin.carry_out(&Request::Join(member("c")));
     let gone = "node c does not run: start it, or remove it with `hyper-delay cluster remove c`";
-    let (problems, notes) = told(&[no_link("c", false)]).await;
+    let status = told(&[missing("a", false), missing("c", false)]).await;
+    assert_eq!(status.problems(), [gone, problem]);
+    admin.announce("c", 3, 0);
+    admin.carry_out(&Request::KeepAlive {
+        member: member("c"),
+        lease: LeaseId(3),
+        ttl: TTL,
+        missing_links: [missing("a", false), missing("b", true)].into(),
+    });
+    let status = told(&[]).await;
+    let problems = status.problems();
     assert_eq!(
-        (problems, notes),
-        (vec![gone.to_owned()], vec![]),
-        "it is a consequence"
+        (problems.len(), status.notes().len()),
+        (1, 0),
+        "{problems:?}"
     );
-    let (problems, notes) = told(&[no_link("a", false), no_link("c", false)]).await;
-    let missing = "node b has no link to node a: the reason";
-    assert_eq!(problems, [gone, missing]);
-    assert_eq!(notes, [""; 0]);
-    let (problems, notes) = told(&[no_link("a", true)]).await;
-    assert_eq!(problems, [gone], "an upgrade goes on");
-    assert_eq!(notes, ["node b has no link to node a yet: the reason"]);
+    assert!(problems[0].starts_with("node c is silent: "));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper_delay_etcd::KeyValue;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     error::EtcdError,
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::cluster::{
     Charter,
-    log::{Beat, Leader, LeaseId, Led, Member, NoLink, NodeName},
+    log::{Beat, Leader, LeaseId, Led, Member, MissingLink, NodeName},
 };
 
 /// The value of a leadership.
@@ -34,22 +34,26 @@ struct Alive<'a> {
     ttl_ms: u64,
     #[serde(borrow)]
     address: Cow<'a, str>,
-    /// Servers of 0.3 neither write nor read it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    missing: Vec<Missing<'a>>,
+    #[serde(
+        default,
+        skip_serializing_if = "<[MissingLink]>::is_empty",
+        deserialize_with = "if_understood"
+    )]
+    missing_links: Arc<[MissingLink]>,
 }
 
-/// What a heartbeat tells: itself, and the links that its node cannot make.
-pub(super) type Told = (Beat, Arc<[NoLink]>);
+/// People read the missing links, and nothing else depends on them: those of another version that are
+/// written differently do not make the heartbeat unreadable.
+fn if_understood<'de, D: Deserializer<'de>>(input: D) -> Result<Arc<[MissingLink]>, D::Error> {
+    let value = serde_json::Value::deserialize(input)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
 
-/// A link that a node cannot make.
-#[derive(Serialize, Deserialize)]
-struct Missing<'a> {
-    #[serde(borrow)]
-    node: Cow<'a, str>,
-    #[serde(borrow)]
-    why: Cow<'a, str>,
-    versions: bool,
+/// What a heartbeat tells.
+pub(super) struct Heartbeat {
+    pub(super) beat: Beat,
+    /// The links that the node does not have.
+    pub(super) missing_links: Arc<[MissingLink]>,
 }
 
 /// The value of a member.
@@ -81,17 +85,17 @@ pub(super) fn lead(member: &Member, lease: LeaseId) -> Vec<u8> {
 }
 
 /// Returns the value of a heartbeat.
-pub(super) fn alive(member: &Member, lease: LeaseId, ttl: Duration, missing: &[NoLink]) -> Vec<u8> {
-    let missing = missing.iter().map(|it| Missing {
-        node: (&*it.node).into(),
-        why: (&*it.why).into(),
-        versions: it.is_of_versions,
-    });
+pub(super) fn alive(
+    member: &Member,
+    lease: LeaseId,
+    ttl: Duration,
+    missing_links: &[MissingLink],
+) -> Vec<u8> {
     json(&Alive {
         lease: digits(lease).into(),
         ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
         address: (&*member.address).into(),
-        missing: missing.collect(),
+        missing_links: missing_links.into(),
     })
 }
 
@@ -157,29 +161,29 @@ pub(super) fn led(kv: &KeyValue, alive: &[KeyValue]) -> Result<Led, EtcdError> {
     Ok(Led { leader, beat })
 }
 
-/// Finds the heartbeat of a node.
+/// Finds the sign of life of a node.
 pub(super) fn beat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Beat>, EtcdError> {
-    Ok(alive_of(node, alive)?.map(|(beat, _)| beat))
+    Ok(heartbeat_of(node, alive)?.map(|it| it.beat))
 }
 
-/// Finds what the heartbeat of a node tells.
-pub(super) fn alive_of(node: &str, alive: &[KeyValue]) -> Result<Option<Told>, EtcdError> {
+/// Finds the heartbeat of a node.
+pub(super) fn heartbeat_of(node: &str, alive: &[KeyValue]) -> Result<Option<Heartbeat>, EtcdError> {
     let mut alive = alive.iter();
     let alive = alive.find(|kv| Key::parse(kv.key()) == Some(Key::Alive(node)));
-    alive.map(alive_in).transpose()
+    alive.map(heartbeat).transpose()
 }
 
-/// Reads a heartbeat.
+/// Reads the sign of life in a heartbeat.
 pub(super) fn beat_in(kv: &KeyValue) -> Result<Beat, EtcdError> {
-    Ok(alive_in(kv)?.0)
+    Ok(heartbeat(kv)?.beat)
 }
 
-fn alive_in(kv: &KeyValue) -> Result<Told, EtcdError> {
+fn heartbeat(kv: &KeyValue) -> Result<Heartbeat, EtcdError> {
     const CURE: &str = "stop its node, delete it, and start the node again";
     let Alive {
         lease: digits,
         ttl_ms,
-        missing,
+        missing_links,
         address: _,
     } = parse(kv, CURE)?;
     let beat = Beat {
@@ -187,12 +191,10 @@ fn alive_in(kv: &KeyValue) -> Result<Told, EtcdError> {
         lease: lease(kv, &digits, CURE)?,
         ttl: Duration::from_millis(ttl_ms),
     };
-    let missing = missing.into_iter().map(|it| NoLink {
-        node: it.node.into(),
-        why: it.why.into(),
-        is_of_versions: it.versions,
-    });
-    Ok((beat, missing.collect()))
+    Ok(Heartbeat {
+        beat,
+        missing_links,
+    })
 }
 
 /// Reads a member.
@@ -237,4 +239,30 @@ pub(super) fn seq(kv: &KeyValue) -> Result<u64, EtcdError> {
 
 fn parse<'a, T: Deserialize<'a>>(kv: &'a KeyValue, cure: &str) -> Result<T, EtcdError> {
     serde_json::from_slice(kv.value()).map_err(|_| EtcdError::value(kv, cure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_links_of_another_version_leave_the_rest() {
+        let value = |links: &str| {
+            let text = format!(r#"{{"lease":"0a","ttl_ms":2000,"address":"a:1"{links}}}"#);
+            let alive: Alive<'_> = serde_json::from_str(&text).unwrap();
+            (alive.ttl_ms, alive.missing_links.len())
+        };
+        for (links, number) in [
+            ("", 0),
+            (r#","missing_links":[]"#, 0),
+            (r#","missing_links":{"b":1}"#, 0),
+            (r#","missing_links":[{"to":"b"}]"#, 0),
+            (
+                r#","more":1,"missing_links":[{"to":"b","why":"x","versions_differ":true,"more":1}]"#,
+                1,
+            ),
+        ] {
+            assert_eq!(value(links), (2_000, number), "{links}");
+        }
+    }
 }

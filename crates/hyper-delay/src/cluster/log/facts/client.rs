@@ -6,7 +6,7 @@ use crate::cluster::{
     Charter, ShardId,
     log::{
         Announced, Answer, Appended, Beat, Fence, Leader, LeaseId, Led, Log, Member, Membership,
-        NoLink, NodeName, Over, Request, Tail,
+        MissingLink, NodeName, Over, Request, Tail,
     },
 };
 
@@ -87,12 +87,12 @@ impl<'a, L: Log> Node<'a, L> {
     }
 
     /// Gives a sign of life that tells of missing links.
-    pub(crate) async fn keep_alive_without(&self, missing: Arc<[NoLink]>) -> bool {
+    pub(crate) async fn keep_alive_without(&self, missing_links: Arc<[MissingLink]>) -> bool {
         let request = Request::KeepAlive {
             member: member(self.name),
             lease: self.lease,
             ttl: TTL,
-            missing,
+            missing_links,
         };
         answered!(self, request, Answer::Alive(is_alive) => is_alive)
     }

@@ -7,7 +7,7 @@ mod watched;
 
 use std::sync::Arc;
 
-use super::{Announced, Answer, Appended, LeaseId, Log, Membership, NoLink, Request};
+use super::{Announced, Answer, Appended, LeaseId, Log, Membership, MissingLink, Request};
 use crate::cluster::{Charter, replica};
 pub(crate) use client::{CHARTER, Node, SHARD, TTL, entry, member};
 use in_memory::InMemory;
@@ -301,7 +301,7 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
     let membership = |name, beat| Membership {
         member: member(name),
         beat,
-        missing: [].into(),
+        missing_links: [].into(),
     };
     let beat = b.beat_of("b").await;
     assert!(beat.is_some());
@@ -316,13 +316,13 @@ pub(crate) async fn members_are_permanent(log: &impl Log) {
 pub(crate) async fn a_sign_of_life_tells_which_links_are_missing(log: &impl Log) {
     let a = Node::announced(log, "a").await;
     a.join().await;
-    let no_link = |node: &str| NoLink {
-        node: node.into(),
+    let missing_link = |node: &str| MissingLink {
+        to: node.into(),
         why: "\"tls\" is wrong: use \u{fc}".into(),
-        is_of_versions: node == "c",
+        versions_differ: node == "c",
     };
-    let missing: Arc<[NoLink]> = [no_link("b"), no_link("c")].into();
-    let told = async || a.members().await[0].missing.clone();
+    let missing: Arc<[MissingLink]> = [missing_link("b"), missing_link("c")].into();
+    let told = async || a.members().await[0].missing_links.clone();
     assert_eq!(*told().await, []);
     assert!(a.keep_alive_without(missing.clone()).await);
     assert_eq!(told().await, missing);

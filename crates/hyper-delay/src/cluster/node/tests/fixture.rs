@@ -96,7 +96,7 @@ impl Cluster {
             member,
             members: self.members.iter().copied().map(named).collect(),
             lease: LeaseTimes::of(self.lease),
-            missing: Arc::default(),
+            missing_links: Arc::default(),
             config: Arc::new(Config {
                 data_dir: self.disks[node].path().join("db"),
                 disk_reserve_mib: 0,

@@ -52,7 +52,7 @@ async fn memory_of_a_node_with_a_million_tasks() {
         member: fixture::member(0),
         members: [fixture::member(0)].into(),
         lease: LeaseTimes::of(Duration::from_secs(2)),
-        missing: Arc::default(),
+        missing_links: Arc::default(),
         config: Arc::new(Config {
             data_dir: directory.path().join("db"),
             // All tasks are in it, so that there are as many in memory as there may be.

@@ -6,7 +6,7 @@ use hyper_delay_etcd::{Client, Compare, Delete, Get, Put, Relation, Txn};
 
 use super::Done;
 use crate::cluster::log::{
-    Announced, Answer, LeaseId, Member, NoLink,
+    Announced, Answer, LeaseId, Member, MissingLink,
     etcd::{error::EtcdError, key, value},
 };
 
@@ -51,15 +51,16 @@ pub(super) async fn announce(
     }))
 }
 
-/// Sent twice, or late: the other nodes take the node for dead later.
+/// Sent twice, or late: the other nodes take the node for dead later, and the missing links are older
+/// ones until the next one.
 pub(super) async fn keep_alive(
     client: &Client,
     member: &Member,
     lease: LeaseId,
     ttl: Duration,
-    missing: &[NoLink],
+    missing_links: &[MissingLink],
 ) -> Result<Answer, EtcdError> {
-    let value = value::alive(member, lease, ttl, missing);
+    let value = value::alive(member, lease, ttl, missing_links);
     let txn = Txn::new()
         .when_all(is_of(&member.node, lease))
         .then(Put::new(key::alive(&member.node), value));

@@ -25,12 +25,11 @@ pub(super) async fn members(client: &Client) -> Result<Answer, EtcdError> {
     let (members, alive) = (done.read()?, done.read()?);
     let member = |kv| {
         let member = value::member(kv)?;
-        let alive = value::alive_of(&member.node, &alive)?;
-        let (beat, missing) = alive.unzip();
+        let heartbeat = value::heartbeat_of(&member.node, &alive)?;
         Ok(Membership {
             member,
-            beat,
-            missing: missing.unwrap_or_default(),
+            beat: heartbeat.as_ref().map(|it| it.beat),
+            missing_links: heartbeat.map(|it| it.missing_links).unwrap_or_default(),
         })
     };
     let members: Result<_, EtcdError> = members.iter().map(member).collect();

@@ -45,8 +45,8 @@ pub(super) async fn carry_out(client: &Client, request: &Request) -> Result<Answ
             member,
             lease,
             ttl,
-            missing,
-        } => lease::keep_alive(client, member, *lease, *ttl, missing).await,
+            missing_links,
+        } => lease::keep_alive(client, member, *lease, *ttl, missing_links).await,
         Request::Leave { node, lease } => lease::leave(client, node, *lease).await,
         Request::Lead {
             shard,

@@ -26,7 +26,7 @@ fn keep_alive(lease: LeaseId) -> Request {
         member: member("a"),
         lease,
         ttl: TTL,
-        missing: [].into(),
+        missing_links: [].into(),
     }
 }
 

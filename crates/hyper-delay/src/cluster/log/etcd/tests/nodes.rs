@@ -61,7 +61,7 @@ impl Running {
             members: [member.clone()].into(),
             member,
             lease: LeaseTimes::of(lease),
-            missing: Arc::default(),
+            missing_links: Arc::default(),
             config: Arc::new(Config {
                 data_dir: disk.path().join("db"),
                 disk_reserve_mib: 0,

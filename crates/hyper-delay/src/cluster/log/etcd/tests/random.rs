@@ -6,8 +6,8 @@ use super::process::Processes;
 use crate::cluster::{
     Charter, ShardId,
     log::{
-        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, NoLink, Over, Request,
-        Silence,
+        Announced, Answer, Appended, Beat, Fence, LeaseId, Led, Log, Member, MissingLink, Over,
+        Request, Silence,
         facts::{CHARTER, TTL, member},
         fake::FakeLog,
     },
@@ -127,14 +127,14 @@ impl Requests {
         }
     }
 
-    fn missing(&mut self) -> Arc<[NoLink]> {
+    fn missing_links(&mut self) -> Arc<[MissingLink]> {
         let node = Arc::from(*self.random.choice(&NODES).expect("there are two"));
-        let no_link = NoLink {
-            node,
+        let link = MissingLink {
+            to: node,
             why: r#"say "why"}"#.into(),
-            is_of_versions: self.random.bool(),
+            versions_differ: self.random.bool(),
         };
-        vec![no_link; self.random.usize(0..3)].into()
+        vec![link; self.random.usize(0..3)].into()
     }
 
     fn seq(&mut self, shard: ShardId) -> u64 {
@@ -177,12 +177,13 @@ impl Requests {
             }
             40..46 => {
                 let lease = self.lease(name);
-                let missing = self.missing();
+                let ttl = TTL * self.random.u32(1..3);
+                let missing_links = self.missing_links();
                 same(&Request::KeepAlive {
                     member,
                     lease,
-                    ttl: TTL,
-                    missing,
+                    ttl,
+                    missing_links,
                 })
             }
             5..11 => {

@@ -18,7 +18,7 @@ async fn beat(log: &Etcd, lease: LeaseId) -> Led {
         member: member("a"),
         lease,
         ttl: TTL,
-        missing: [].into(),
+        missing_links: [].into(),
     };
     let alive = answer(log, &alive).await;
     assert_eq!(alive, Answer::Alive(true));
