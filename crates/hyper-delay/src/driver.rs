@@ -141,7 +141,7 @@ impl<S: Store> Driver<S> {
                         let _ = answer.send(Ok(self.scheduler.has_consumers(&route)));
                     }
                     Event::InMemory(answer) => {
-                        let _ = answer.send(vec![self.scheduler.in_memory()]);
+                        let _ = answer.send(vec![self.scheduler.in_memory(self.clock.now())]);
                     }
                     Event::Drain => draining = true,
                     Event::Damaged(..) => debug_assert!(false, "a single node has no replicas"),

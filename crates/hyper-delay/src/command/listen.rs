@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Failure,
-    remote::{Remote, print, print_json},
+    remote::{Remote, print, to_json},
     signal, value,
 };
 
@@ -49,11 +49,14 @@ impl Listen {
             true => self.remote.connect_with(|builder| builder).await?,
             false => self.remote.connect().await?,
         };
-        tokio::select! {
-            listened = self.listen(&client) => listened?,
-            () = end => {}
-        }
-        Ok(client.close().await?)
+        let listened = tokio::select! {
+            listened = self.listen(&client) => listened,
+            () = end => Ok(()),
+        };
+        // Gives back what was not printed.
+        let closed = client.close().await;
+        listened?;
+        Ok(closed?)
     }
 
     async fn listen(&self, client: &Client) -> Result<(), Failure> {
@@ -82,7 +85,10 @@ impl Listen {
                 }
                 else => return Ok(()),
             };
-            self.show(&delivery)?;
+            let line = self.line(&delivery)?;
+            // A pipe that nothing reads blocks the thread that prints, and must not block this one.
+            let printed = tokio::task::spawn_blocking(move || print(&line));
+            printed.await.expect("printing does not panic")?;
             left = left.map(|left| left - 1);
             if left == Some(0) {
                 // Unregisters first, so that this ack does not free credit for another delivery.
@@ -94,17 +100,18 @@ impl Listen {
         }
     }
 
-    fn show(&self, delivery: &Delivery) -> Result<(), Failure> {
+    /// Returns what is printed of a delivery.
+    fn line(&self, delivery: &Delivery) -> Result<String, Failure> {
         let late = delivery.lateness();
         let text = std::str::from_utf8(delivery.payload());
         if self.json {
-            return print_json(&in_json(delivery, text.ok(), late));
+            return to_json(&in_json(delivery, text.ok(), late));
         }
         let payload = match text {
             Ok(text) => text.to_owned(),
             Err(_) => format!("base64:{}", STANDARD.encode(delivery.payload())),
         };
-        print(&format!(
+        Ok(format!(
             "{} {} attempt {}, {} late: {payload}",
             delivery.route(),
             delivery.id(),

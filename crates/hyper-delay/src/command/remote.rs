@@ -190,7 +190,10 @@ pub(super) fn block_on(command: impl Future<Output = Result<(), Failure>>) -> Re
         .enable_all()
         .build()
         .map_err(Failure::Runtime)?;
-    runtime.block_on(command)
+    let result = runtime.block_on(command);
+    // A thread may be blocked, as nothing reads what it prints.
+    runtime.shutdown_background();
+    result
 }
 
 /// Prints a line and flushes, so that it also reaches a pipe immediately. What clients have chosen,
@@ -221,8 +224,12 @@ pub(super) fn write_report(line: &str) -> io::Result<()> {
 
 /// Prints a value as one line of JSON.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let line = serde_json::to_string(value).map_err(|error| Failure::Output(error.into()))?;
-    print(&line)
+    print(&to_json(value)?)
+}
+
+/// Returns a value as one line of JSON.
+pub(super) fn to_json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map_err(|error| Failure::Output(error.into()))
 }
 
 /// Replaces the characters that would change how a terminal shows a line, except tabs. The result

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Scheduler, task::State};
 use crate::{
+    clock::Now,
     ledger::Position,
     metrics::{SOON, ShardGauges},
     store::Store,
@@ -88,8 +89,8 @@ impl<S: Store> Scheduler<S> {
     /// Counts what is in memory. The time that it takes is bounded by `window_tasks` and the number
     /// of routes with consumers.
     #[must_use]
-    pub(crate) fn in_memory(&self) -> InMemory {
-        let now = self.now.wall_millis();
+    pub(crate) fn in_memory(&self, now: Now) -> InMemory {
+        let now = now.wall_millis();
         let soon = now.saturating_add(SOON.as_millis() as u64);
         let unread = self.horizon.unread_from();
         let mut memory = InMemory {

@@ -24,3 +24,5 @@ mod service_manager;
 mod terms;
 #[cfg(target_os = "linux")]
 mod unread_log;
+#[cfg(target_os = "linux")]
+mod unread_output;

@@ -76,6 +76,19 @@ fn tasks_on_disk_that_are_due_soon_count_up_to_a_bound() {
     ]);
 }
 
+/// Nothing else happens before it is read.
+#[test]
+fn the_age_of_the_oldest_overdue_task_is_that_of_the_moment() {
+    let server = Server::start(json!({}));
+    let before = now();
+    server.peer().due("a", "1");
+    server.until(&[(r#"ready_tasks{route="a"}"#, 1.0)]);
+    std::thread::sleep(Duration::from_millis(1_500));
+    let overdue = server.scrape().value("oldest_overdue_seconds") * 1e3;
+    assert!(overdue >= 1_500.0, "{overdue}");
+    assert!(overdue <= (now() - before) as f64, "{overdue}");
+}
+
 #[test]
 fn the_oldest_overdue_task_is_found_in_memory_and_on_disk() {
     let server = Server::start(json!({"ready_channel_capacity": 1}));

@@ -25,6 +25,12 @@ pub(crate) enum LinkError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// There is no connection after some time.
+    #[error(
+        "{0} does not answer: start that node, correct its `advertise`, or let the network pass this \
+         port"
+    )]
+    NoAnswer(Arc<str>),
     /// The handshake of TLS has failed.
     #[error(
         "the handshake of TLS has failed: {0}; give every node of the cluster a certificate that \
@@ -85,6 +91,12 @@ pub(crate) enum LinkError {
     /// The other side does not read.
     #[error("more than {0} bytes wait to be sent: the other side does not read them")]
     TooSlow(usize),
+    /// Nothing comes from the other side.
+    #[error(
+        "nothing has come over it for {0:?}: the other node is stopped or overloaded, or what is \
+         between the nodes drops what it should pass on"
+    )]
+    Silent(Duration),
     /// A message has no room in a frame.
     #[error(transparent)]
     TooLong(TooLong),

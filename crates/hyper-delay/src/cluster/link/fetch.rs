@@ -78,7 +78,7 @@ impl Endpoint {
         wanted: Wanted,
         sink: Sink,
     ) -> Result<(), LinkError> {
-        let stream = hello::within(self.connect(&from.address)).await?;
+        let stream = self.connect(&from.address).await?;
         match &self.setup.tls {
             None => self.receive(stream, from, wanted, sink).await,
             Some(tls) => {

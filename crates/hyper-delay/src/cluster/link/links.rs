@@ -181,7 +181,7 @@ impl Link {
     }
 
     async fn link(&self, address: &Arc<str>) -> Ended {
-        let result = match hello::within(self.endpoint.connect(address)).await {
+        let result = match self.endpoint.connect(address).await {
             Err(error) => Err(error),
             Ok(stream) => match &self.endpoint.setup.tls {
                 None => self.serve(stream).await,
@@ -214,6 +214,7 @@ impl Link {
             outbox: &outbox,
             clocks: &endpoint.clocks,
             other: &other,
+            silence: endpoint.setup.silence,
         };
         let take = |shard: ShardId, message| {
             if shard.0 >= endpoint.setup.charter.shards {

@@ -178,6 +178,7 @@ impl Endpoint {
             outbox: &outbox,
             clocks: &self.clocks,
             other: &other,
+            silence: self.setup.silence,
         };
         session
             .run(|shard, message| entry.pass(shard, message))

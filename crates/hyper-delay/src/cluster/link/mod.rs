@@ -52,7 +52,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 
 use super::{Charter, log::NodeName};
 use crate::connection;
@@ -126,9 +126,10 @@ impl Endpoint {
         }
     }
 
-    /// Connects to the address of a node.
+    /// Connects to the address of a node, in a bounded time.
     async fn connect(&self, address: &Arc<str>) -> Result<TcpStream, LinkError> {
-        let stream = TcpStream::connect(&**address).await;
+        let stream = timeout(hello::PATIENCE, TcpStream::connect(&**address)).await;
+        let stream = stream.map_err(|_| LinkError::NoAnswer(address.clone()))?;
         let stream = stream.map_err(|source| LinkError::Unreachable {
             address: address.clone(),
             source,

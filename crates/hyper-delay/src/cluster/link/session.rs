@@ -1,6 +1,9 @@
 //! A link after its handshake.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use serde::de::DeserializeOwned;
 use tokio::{
@@ -17,6 +20,9 @@ use super::{
 };
 use crate::{clock::Now, cluster::ShardId};
 
+/// A link ends when the other side says nothing for so many questions in a row.
+const QUESTIONS: u32 = 4;
+
 /// The two directions of a link, and what is at this end.
 #[derive(Debug)]
 pub(super) struct Session<'a, R, W> {
@@ -26,6 +32,21 @@ pub(super) struct Session<'a, R, W> {
     pub(super) clocks: &'a Clocks,
     /// The other side.
     pub(super) other: &'a Side,
+    /// The link ends when the other side says nothing for this long.
+    pub(super) silence: Duration,
+}
+
+/// What is known of the other side.
+#[derive(Debug, Default)]
+struct Heard {
+    /// When it was asked for its time, if it has not answered.
+    asked: Option<Now>,
+    /// How often it was asked since it has said something.
+    questions: u32,
+}
+
+fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
@@ -35,20 +56,20 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Session<'_, R, W> {
         take: impl FnMut(ShardId, M) -> Result<(), LinkError>,
     ) -> LinkError {
         self.frames.allow(frame::LONGEST);
-        let asked = Mutex::new(None);
+        let heard = Mutex::default();
         let reading = read(
             &mut self.frames,
             self.outbox,
             self.clocks,
             self.other,
-            &asked,
+            &heard,
             take,
         );
         let error = tokio::select! {
             error = reading => error,
             error = write(&mut self.writer, self.outbox) => error,
             error = self.outbox.ended() => error,
-            never = ask(self.outbox, self.clocks, &asked) => match never {},
+            error = ask(self.outbox, self.clocks, &heard, self.silence) => error,
         };
         self.outbox.end(End::Over);
         error
@@ -60,7 +81,7 @@ async fn read<R: AsyncRead + Unpin, M: DeserializeOwned>(
     outbox: &Outbox,
     clocks: &Clocks,
     other: &Side,
-    asked: &Mutex<Option<Now>>,
+    heard: &Mutex<Heard>,
     mut take: impl FnMut(ShardId, M) -> Result<(), LinkError>,
 ) -> LinkError {
     loop {
@@ -69,6 +90,7 @@ async fn read<R: AsyncRead + Unpin, M: DeserializeOwned>(
             Ok(None) => return LinkError::Closed,
             Err(error) => return LinkError::Broken(error),
         };
+        lock(heard).questions = 0;
         match frame::decode::<Frame<M>>(&content) {
             Ok(Frame::Of(shard, message)) => {
                 if let Err(error) = take(shard, message) {
@@ -80,8 +102,7 @@ async fn read<R: AsyncRead + Unpin, M: DeserializeOwned>(
                 outbox.flush();
             }
             Ok(Frame::Time(wall_nanos)) => {
-                let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(sent) = asked.take() {
+                if let Some(sent) = lock(heard).asked.take() {
                     clocks.heard(&other.node, sent, wall_nanos);
                 }
             }
@@ -111,21 +132,30 @@ async fn write<W: AsyncWrite + Unpin>(writer: &mut W, outbox: &Outbox) -> LinkEr
     }
 }
 
-/// Asks for the time of the other side, again only after it has answered.
+/// Asks for the time of the other side, again only after it has answered. Returns when it has said
+/// nothing for too long: what is between the nodes can keep a connection open that leads nowhere.
 async fn ask(
     outbox: &Outbox,
     clocks: &Clocks,
-    asked: &Mutex<Option<Now>>,
-) -> std::convert::Infallible {
+    heard: &Mutex<Heard>,
+    silence: Duration,
+) -> LinkError {
+    // Counted in questions, so that a process that was stopped does not take its own time for that
+    // of the other side.
+    let period = clocks::PERIOD.min(silence / QUESTIONS);
     loop {
         {
-            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
-            if asked.is_none() {
-                *asked = Some(clocks.now());
+            let mut heard = lock(heard);
+            if heard.questions >= QUESTIONS {
+                return LinkError::Silent(period * QUESTIONS);
+            }
+            heard.questions += 1;
+            if heard.asked.is_none() {
+                heard.asked = Some(clocks.now());
                 outbox.append(&Frame::<()>::Clock);
                 outbox.flush();
             }
         }
-        time::sleep(clocks::PERIOD).await;
+        time::sleep(period).await;
     }
 }

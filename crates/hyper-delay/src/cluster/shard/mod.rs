@@ -228,7 +228,7 @@ impl<S: Store> Shard<S> {
     /// Returns what the scheduler has in memory, if this node leads the shard.
     pub(crate) fn in_memory(&self, now: Now) -> InMemory {
         let memory = match &self.leading {
-            Some(leading) => leading.scheduler.in_memory(),
+            Some(leading) => leading.scheduler.in_memory(now),
             None => InMemory::nothing(now.wall_millis()),
         };
         InMemory {

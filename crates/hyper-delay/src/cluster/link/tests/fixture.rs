@@ -61,6 +61,7 @@ pub(super) struct Options {
     pub(super) tls: Option<LinkTls>,
     pub(super) most_waiting: usize,
     pub(super) giver: Option<Arc<Giver>>,
+    pub(super) silence: Duration,
 }
 
 impl Default for Options {
@@ -70,6 +71,7 @@ impl Default for Options {
             tls: None,
             most_waiting: 64 << 20,
             giver: None,
+            silence: PATIENCE,
         }
     }
 }
@@ -93,7 +95,7 @@ pub(super) async fn node_with(name: &'static str, options: Options) -> TestNode 
         node: name.into(),
         tls: options.tls,
         most_waiting: options.most_waiting,
-        silence: PATIENCE,
+        silence: options.silence,
     };
     let (tell_off, off) = unbounded_channel();
     let clocks = Clocks::new(Clock::new(), move |is_off| {

@@ -3,11 +3,15 @@
 use std::{net::SocketAddr, time::Duration};
 
 use testkit::loopback;
-use tokio::net::TcpListener;
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
-use super::fixture::{TestNode, node, side, soon};
+use super::fixture::{Options, TestNode, next, node, node_with, side, soon};
 use crate::cluster::{
-    link::{frame::Frames, hello},
+    link::{frame::Frames, hello, links::News},
     log::{Member, MissingLink},
 };
 
@@ -81,4 +85,53 @@ async fn a_node_of_another_version_is_told_from_one_out_of_reach() {
     )
     .await;
     newer.abort();
+}
+
+/// Passes connections on while it is told to. Then it keeps them open, and passes nothing on.
+async fn proxy(to: SocketAddr, passes: watch::Receiver<bool>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = TcpStream::connect(to).await.unwrap();
+            let mut passes = passes.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = copy_bidirectional(&mut client, &mut server) => return,
+                    _ = passes.wait_for(|passes| !*passes) => {}
+                }
+                std::future::pending::<()>().await;
+                drop((client, server));
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_over_which_nothing_comes_ends_and_is_missing() {
+    let silence = Duration::from_millis(400);
+    let options = Options {
+        silence,
+        ..Options::default()
+    };
+    let mut serving = node_with("a", options).await;
+    let leading = node("b").await;
+    let (sender, passes) = watch::channel(true);
+    let address = proxy(leading.address, passes).await;
+    serving.links.members_are(&[member("b", address)]);
+    let news = next(&mut serving.news).await;
+    assert!(matches!(news, News::Linked(..)), "{news:?}");
+    // A link without a message stays.
+    tokio::time::sleep(2 * silence).await;
+    assert!(serving.news.is_empty() && serving.endpoint.missing().all().is_empty());
+    sender.send_replace(false);
+    let news = next(&mut serving.news).await;
+    assert!(matches!(news, News::Unlinked(_)), "{news:?}");
+    until(
+        &serving,
+        |missing| matches!(missing, [b] if b.why.contains("nothing has come over it")),
+    )
+    .await;
 }
