@@ -55,17 +55,16 @@ impl Stream {
 
 /// Refuses what is no host with a port: the error of the system names neither.
 fn check(address: &str) -> io::Result<()> {
-    let port = address
-        .rsplit_once(':')
-        .map(|(_, port)| port.parse::<u16>());
-    let has_port = port.is_some_and(|port| port.is_ok()) && address.parse::<IpAddr>().is_err();
-    match has_port {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it has no port: give HOST:PORT, for example localhost:7000 or [::1]:7000",
-        )),
-    }
+    let wrong = match address.rsplit_once(':') {
+        _ if address.parse::<IpAddr>().is_ok() => "it has no port",
+        None => "it has no port",
+        Some((host, _)) if host.contains("//") => "it is a URL",
+        Some(("", _)) => "it has no host",
+        Some((_, port)) if port.parse::<u16>().is_err() => "its port is no number from 0 to 65535",
+        Some(_) => return Ok(()),
+    };
+    let message = format!("{wrong}: give HOST:PORT, for example localhost:7000 or [::1]:7000");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// Writes some bytes and flushes as far as the socket takes it now. Returns how many bytes need not

@@ -101,22 +101,31 @@ async fn a_missing_server_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_port_is_an_error_that_says_so() {
-    for address in [
-        "localhost",
-        "localhost:",
-        "127.0.0.1",
-        "::1",
-        "[::1]",
-        "host:http",
-        "",
+async fn an_address_that_is_none_is_an_error_that_says_why() {
+    let no_number = "its port is no number from 0 to 65535";
+    for (address, why) in [
+        ("localhost", "it has no port"),
+        ("127.0.0.1", "it has no port"),
+        ("::1", "it has no port"),
+        ("[::1]", no_number),
+        ("", "it has no port"),
+        (":7000", "it has no host"),
+        ("http://localhost:1", "it is a URL"),
+        ("localhost:", no_number),
+        ("host:http", no_number),
+        ("127.0.0.1:70000", no_number),
+        ("127.0.0.1:1 ", no_number),
+        ("localhost:1/", no_number),
     ] {
         let failed = soon(Client::connect(address)).await;
         let Err(ConnectError::Io { source, .. }) = failed else {
             panic!("{address}: {failed:?}");
         };
         let text = source.to_string();
-        assert!(text.starts_with("it has no port: give HOST:PORT"), "{text}");
+        assert!(
+            text.starts_with(&format!("{why}: give HOST:PORT")),
+            "{address:?}: {text}"
+        );
     }
 }
 

@@ -99,8 +99,8 @@ impl TokenFile {
 
     /// Reads the contents of a file.
     pub(super) fn parse(path: &Path, json: &str) -> Result<Self, TokenFileError> {
-        let list: List =
-            serde_json::from_str(json).map_err(|source| TokenFileError::Malformed {
+        let list: List = serde_json::from_str(json.strip_prefix('\u{feff}').unwrap_or(json))
+            .map_err(|source| TokenFileError::Malformed {
                 file: path.to_owned(),
                 source,
             })?;

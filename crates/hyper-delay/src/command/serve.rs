@@ -60,7 +60,10 @@ pub(super) struct Serve {
 #[cfg(feature = "cluster")]
 fn check_cluster(cluster: &Cluster) -> Result<(), Failure> {
     if let Some(files) = cluster.link_files() {
-        LinkTls::load(&files).map_err(ServeError::from)?;
+        let tls = LinkTls::load(&files).map_err(ServeError::from)?;
+        if let Some(trouble) = tls.trouble(&cluster.advertise) {
+            report(&format!("warning: {trouble}"))?;
+        }
     }
     cluster.etcd_config()?.connections()?;
     Ok(())

@@ -114,12 +114,18 @@ impl Token {
                     }
                 };
                 let entry = quotas.apply(entry);
-                let id = entry.grant().id;
+                let id = entry.grant().id.clone();
                 let _lock = TokenFile::lock(&at.file)?;
                 let mut file = TokenFile::read_or_new(&at.file)?;
                 file.add(entry)?;
                 file.write()?;
-                print(&secret.map_or(id, |secret| secret.reveal()))
+                let shown = secret.map_or_else(|| id.clone(), |secret| secret.reveal());
+                print(&shown).or_else(|unprinted| {
+                    // A token that was not shown cannot be shown again.
+                    file.remove(&id);
+                    file.write()?;
+                    Err(unprinted)
+                })
             }
             Change::List { at } => {
                 let file = TokenFile::read(&at.file)?;

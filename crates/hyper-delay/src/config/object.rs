@@ -144,7 +144,7 @@ impl<'a> Part<'a> {
 }
 
 /// Returns the field that is most like this misspelt name, if one is.
-fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(super) fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // The measure and the bound with which the command line finds a misspelt option.
     const LEAST: f64 = 0.8;
     let likeness = |field: &&str| strsim::jaro(name, field);

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{by_route, object::number};
+use super::{
+    by_route,
+    error::question,
+    object::{meant, number},
+};
 
 /// The quotas of a route. `None`: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -57,7 +61,8 @@ fn one(value: &Value) -> Result<Quota, String> {
     let wanted = || format!("give an object with {}", NAMES.join(", "));
     let object = value.as_object().ok_or_else(wanted)?;
     if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
-        return Err(format!("{unknown:?} is no quota: {}", wanted()));
+        let question = question(meant(unknown, &NAMES));
+        return Err(format!("{unknown:?} is no quota: {question}{}", wanted()));
     }
     let rate = |name: &str| match object.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -133,6 +138,10 @@ mod tests {
             (
                 r#"{"a":{"tasks":5}}"#,
                 "\"tasks\" is no quota: give an object with pending",
+            ),
+            (
+                r#"{"a":{"pendin":5}}"#,
+                "\"pendin\" is no quota: did you mean pending? Else give an object",
             ),
             (
                 r#"{"a":{"schedules_per_second":0}}"#,

@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{by_route, object::number, read::DAY_MS};
+use super::{
+    by_route,
+    error::question,
+    object::{meant, number},
+    read::DAY_MS,
+};
 use crate::protocol::Terms;
 
 /// Reads the field `routes`. The error is the cure.
@@ -26,9 +31,10 @@ fn one(value: &Value) -> Result<Terms, String> {
     let wanted = || format!("give an object with {}", NAMES.join(", "));
     let object = value.as_object().ok_or_else(wanted)?;
     if let Some(unknown) = object.keys().find(|name| !NAMES.contains(&name.as_str())) {
+        let question = question(meant(unknown, &NAMES));
+        let wanted = wanted();
         return Err(format!(
-            "{unknown:?} is no setting of a route: {}",
-            wanted()
+            "{unknown:?} is no setting of a route: {question}{wanted}"
         ));
     }
     let given = |name: &str| object.get(name).filter(|value| !value.is_null());
@@ -108,6 +114,10 @@ mod tests {
             (
                 r#"{"a":{"expires_at":5}}"#,
                 "\"expires_at\" is no setting of a route: give an object with ack_timeout_ms",
+            ),
+            (
+                r#"{"a":{"ack_timeout":5}}"#,
+                "\"ack_timeout\" is no setting of a route: did you mean ack_timeout_ms? Else give",
             ),
             (
                 r#"{"a":{"ack_timeout_ms":0}}"#,

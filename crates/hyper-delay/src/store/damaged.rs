@@ -64,7 +64,10 @@ pub(super) fn noted(directory: &Path, store: &Path) -> io::Result<Vec<Fault>> {
     let text = match fs::read(&note) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+        Err(error) => {
+            let cure = format!("{} cannot be read: {error}; remove it", note.display());
+            return Err(io::Error::new(error.kind(), cure));
+        }
     };
     let faults: Vec<Fault> = text
         .lines()

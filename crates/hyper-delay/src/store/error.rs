@@ -1,4 +1,9 @@
-use std::{error::Error, fmt, path::PathBuf};
+use std::{
+    error::Error,
+    fmt,
+    io::{self, ErrorKind},
+    path::PathBuf,
+};
 
 use super::{Space, files::Fault};
 
@@ -117,6 +122,22 @@ impl StoreError {
         !matches!(self.kind, Kind::Disk | Kind::Background | Kind::Newer)
     }
 
+    /// Returns whether the disk has no room.
+    fn is_full(&self) -> bool {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.source);
+        while let Some(error) = cause {
+            let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+            if matches!(
+                kind,
+                Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+            ) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// Returns what failed.
     pub(super) const fn action(&self) -> &'static str {
         self.action
@@ -178,9 +199,10 @@ impl fmt::Display for StoreError {
         }
         write!(f, ": {}; ", self.source)?;
         f.write_str(match self.kind {
-            Kind::Disk | Kind::Background | Kind::Loss | Kind::Directory => {
-                "look at the disk, then start the server again"
-            }
+            Kind::Disk | Kind::Background | Kind::Loss | Kind::Directory => match self.is_full() {
+                true => "free some room on the disk of data_dir, then start the server again",
+                false => "look at the disk, then start the server again",
+            },
             Kind::Newer => {
                 "a newer server wrote it: start that server or a newer one; nothing was changed"
             }
@@ -215,8 +237,8 @@ fn is_damage(error: &fjall::Error) -> bool {
 
 /// Returns whether a file of the store is too short, missing or malformed. A position that a
 /// damaged file names can be an invalid one.
-pub(super) fn is_damaged_file(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
+pub(super) fn is_damaged_file(error: &io::Error) -> bool {
+    use ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     matches!(
         error.kind(),
         UnexpectedEof | NotFound | InvalidData | InvalidInput
@@ -241,13 +263,11 @@ fn reason(error: fjall::Error) -> Source {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     #[test]
     fn a_tool_names_the_disk_and_starts_no_server() {
-        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let full = io::Error::from(ErrorKind::StorageFull);
         let full = StoreError::of_library("write", fjall::Error::Io(full)).of_a_tool();
         let poisoned = StoreError::of_library("write", fjall::Error::Poisoned).of_a_tool();
         assert!(full.contains("no storage space"), "{full}");
@@ -269,8 +289,8 @@ mod tests {
             fjall::Error::Unrecoverable,
             fjall::Error::InvalidTrailer,
             fjall::Error::Storage(fjall::LsmError::InvalidTrailer),
-            io(io::ErrorKind::UnexpectedEof),
-            io(io::ErrorKind::NotFound),
+            io(ErrorKind::UnexpectedEof),
+            io(ErrorKind::NotFound),
         ] {
             let error = StoreError::of_library("read", error).in_space(Space::Tasks);
             assert!(error.is_damage(), "{error}");
@@ -283,9 +303,8 @@ mod tests {
         }
         for error in [
             fjall::Error::Poisoned,
-            io(io::ErrorKind::StorageFull),
-            io(io::ErrorKind::PermissionDenied),
-            io(io::ErrorKind::Other),
+            io(ErrorKind::PermissionDenied),
+            io(ErrorKind::Other),
         ] {
             let error = StoreError::of_library("read", error);
             assert!(!error.is_damage(), "{error}");
@@ -295,5 +314,10 @@ mod tests {
                     .ends_with("look at the disk, then start the server again")
             );
         }
+        let full = StoreError::of_library("open", io(ErrorKind::StorageFull)).to_string();
+        assert!(
+            full.ends_with("free some room on the disk of data_dir, then start the server again"),
+            "{full}"
+        );
     }
 }

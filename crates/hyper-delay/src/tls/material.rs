@@ -21,6 +21,9 @@ use crate::config::TlsFiles;
 /// The largest file that is read. Bundles of all public authorities take a quarter of it.
 const MOST: u64 = 1 << 20;
 
+/// Some editors begin a text with it. It is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The files as they were read at one time. Everything is derived from these bytes, so that files
 /// that change meanwhile cannot be mixed unnoticed.
 pub(super) struct Material<'a> {
@@ -109,6 +112,8 @@ impl<'a> Material<'a> {
 
 #[cfg(any(feature = "cluster", test))]
 mod nodes;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use nodes::OwnCertificate;
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     // Opening a pipe would wait for its writer.
@@ -119,6 +124,9 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     File::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST {
         return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
     Ok(bytes)
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 
 pub use error::TlsError;
+#[cfg(any(feature = "cluster", test))]
+pub(crate) use material::OwnCertificate;
 pub(crate) use material::Stamp as TlsStamp;
 pub(crate) use names::names;
 
@@ -53,7 +55,7 @@ pub(crate) fn for_http(config: &ServerConfig) -> Arc<ServerConfig> {
 #[cfg(any(feature = "cluster", test))]
 pub(crate) fn load_for_nodes(
     files: &TlsFiles,
-) -> Result<(ServerConfig, rustls::ClientConfig), TlsError> {
+) -> Result<(ServerConfig, rustls::ClientConfig, OwnCertificate), TlsError> {
     Material::read(files).nodes()
 }
 

@@ -159,3 +159,19 @@ fn tokens_that_are_made_at_the_same_time_are_all_kept() {
     tokens.sort_unstable();
     assert_eq!(listed, tokens);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn token_that_cannot_be_printed_is_not_made() {
+    let directory = Directory::new();
+    let line = "exec \"$0\" token new --name a --right admin --route '*' --file t.json >/dev/full";
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", line, crate::server::PROGRAM])
+        .current_dir(directory.path())
+        .stderr(std::process::Stdio::piped());
+    let error = testkit::process::run(&mut command, b"").failed(1);
+    assert!(error.contains("No space left"), "{error}");
+    let listed = directory.run(&[], &["token", "list", "--file", "t.json"]);
+    assert_eq!(listed.done(), "");
+}

@@ -175,6 +175,11 @@ fn missing_file_is_an_error_for_a_server_and_a_beginning_for_a_new_token() {
 }
 
 #[test]
+fn byte_order_mark_is_no_part_of_a_file() {
+    assert!(TokenFile::parse("f".as_ref(), "\u{feff}{\"tokens\":[]}").is_ok());
+}
+
+#[test]
 fn certificates_have_rights_by_their_names() {
     let of = |name: &str| {
         let routes = vec!["mail*".to_owned()];

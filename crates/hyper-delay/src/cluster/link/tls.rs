@@ -9,7 +9,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 use super::error::LinkError;
 use crate::{
     config::TlsFiles,
-    tls::{self, TlsError},
+    tls::{self, OwnCertificate, TlsError},
 };
 
 /// The files of a node, in PEM.
@@ -28,6 +28,7 @@ pub(crate) struct LinkFiles {
 pub(crate) struct LinkTls {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
+    own: Arc<OwnCertificate>,
 }
 
 impl LinkTls {
@@ -38,15 +39,32 @@ impl LinkTls {
     /// If one cannot be read or used, or they do not belong together.
     pub(crate) fn load(files: &LinkFiles) -> Result<Self, TlsError> {
         let LinkFiles { cert, key, ca } = files.clone();
-        let (server, client) = tls::load_for_nodes(&TlsFiles {
+        let files = TlsFiles {
             cert,
             key,
             client_ca: Some(ca),
-        })?;
+        };
+        let (server, client, own) = tls::load_for_nodes(&files)?;
         Ok(Self {
             acceptor: Arc::new(server).into(),
             connector: Arc::new(client).into(),
+            own: Arc::new(own),
         })
+    }
+
+    /// Returns why nodes with the same `ca` refuse the certificate of this node, which they reach at
+    /// this address.
+    pub(crate) fn trouble(&self, advertise: &str) -> Option<String> {
+        let host = host(advertise).unwrap_or(advertise);
+        let why = match ServerName::try_from(host.to_owned()) {
+            Ok(name) => self.own.refused(&name)?,
+            Err(_) => "no certificate can name that host".to_owned(),
+        };
+        Some(format!(
+            "other nodes refuse the certificate in cluster.tls.cert for {host}, the host of \
+             `advertise`: {why}; give one that `ca` has signed, that is valid now, for servers and \
+             clients, and names this host"
+        ))
     }
 
     pub(super) async fn accept(

@@ -127,6 +127,10 @@ impl Serving {
     ) -> Result<(Self, Offer), ServingError> {
         let tls = cluster.link_files().map(|files| LinkTls::load(&files));
         let tls = tls.transpose()?;
+        let trouble = tls.as_ref().and_then(|tls| tls.trouble(&cluster.advertise));
+        if let Some(trouble) = trouble {
+            tracing::warn!("the links to this node will fail: {trouble}");
+        }
         let (charter, members) = enlist::enlist(&*log, cluster).await?;
         let node: NodeName = cluster.member().node;
         let metrics: Arc<Metrics> = Arc::default();

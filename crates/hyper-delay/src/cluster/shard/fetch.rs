@@ -226,12 +226,12 @@ impl<S: Store> Shard<S> {
         let Some((giver, least)) = self.giver(reports) else {
             let why = match self.members.len() {
                 0 | 1 => {
-                    "the cluster has no other node: restore a backup into a new cluster, or join a \
-                     node that has the shard"
+                    "the cluster has no other node: save its tasks with `hyper-delay export`, see \
+                     \"No whole copy of a shard is left\" in docs/cluster.md"
                 }
                 _ => {
                     "no other node has synced what the journal has no more: start the nodes that \
-                     are down"
+                     are down; if all run, see \"No whole copy of a shard is left\" in docs/cluster.md"
                 }
             };
             return self.fails(why, now);

@@ -110,6 +110,42 @@ async fn a_plain_node_is_not_linked_to_one_with_tls() {
 }
 
 #[test]
+fn a_certificate_that_other_nodes_refuse_is_known_before() {
+    let (ours, theirs) = (authority(), authority());
+    let directory = TempDir::new().unwrap();
+    let trouble = |files: &LinkFiles, advertise: &str| {
+        let tls = LinkTls::load(files).unwrap();
+        tls.trouble(advertise).unwrap_or_default()
+    };
+    let good = files(directory.path(), "a.example", &ours, &ours);
+    assert_eq!(trouble(&good, "a.example:7002"), "");
+    let error = trouble(&good, "b.example:7002");
+    assert!(
+        error.starts_with("other nodes refuse the certificate"),
+        "{error}"
+    );
+    assert!(error.contains("b.example"), "{error}");
+    // A byte order mark is no part of a file.
+    for file in [&good.cert, &good.key, &good.ca] {
+        let text = fs::read_to_string(file).unwrap();
+        fs::write(file, format!("\u{feff}{text}")).unwrap();
+    }
+    assert_eq!(trouble(&good, "a.example:7002"), "");
+    let foreign = files(directory.path(), "a.example", &theirs, &ours);
+    assert_ne!(trouble(&foreign, "a.example:7002"), "");
+
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(["a.example".to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    let expired = params.signed_by(&key, &ours).unwrap();
+    fs::write(&good.cert, expired.pem()).unwrap();
+    fs::write(&good.key, key.serialize_pem()).unwrap();
+    let error = trouble(&good, "a.example:7002");
+    assert!(error.contains("expired"), "{error}");
+}
+
+#[test]
 fn an_authority_is_no_node() {
     let (ours, directory) = (authority(), TempDir::new().unwrap());
     let files = files(directory.path(), "a", &ours, &ours);
