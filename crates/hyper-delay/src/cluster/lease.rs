@@ -108,8 +108,8 @@ impl Lease {
         self.term
     }
 
-    /// Returns the request that is to be sent now, and its number. A sign of life tells which links
-    /// the node does not have.
+    /// Returns the request to send now, and its number. A heartbeat reports the links that the node
+    /// does not have.
     pub(crate) fn request(
         &mut self,
         call: impl FnOnce() -> CallId,

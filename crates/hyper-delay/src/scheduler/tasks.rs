@@ -50,7 +50,7 @@ impl Tasks {
         self.resting
     }
 
-    /// The number of rounds under way.
+    /// Returns the number of rounds in progress.
     pub(super) const fn in_flight(&self) -> usize {
         self.in_flight
     }

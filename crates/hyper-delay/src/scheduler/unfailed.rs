@@ -20,7 +20,8 @@ pub(super) struct Unfailed {
 }
 
 impl Unfailed {
-    /// One more round has ended so. Returns whether there were so many before that it is a failure.
+    /// Counts one more round that ended without a failure. Returns whether the limit is passed, so that
+    /// this round counts as failed.
     pub(super) const fn is_one_too_many(&mut self) -> bool {
         self.rounds = self.rounds.saturating_add(1);
         self.rounds > MOST

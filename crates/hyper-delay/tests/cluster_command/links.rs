@@ -59,7 +59,7 @@ fn status_tells_of_a_node_whose_links_fail_until_they_work() {
     let of_c = run(2, Some(tls(folder.path())));
     let _plain = [run(0, None), run(1, None)];
 
-    // What is told until it is so, or the test has waited for too long.
+    // Asks for the status until the condition holds, or the time limit of the test has passed.
     let until = |is_so: &dyn Fn(&Ended) -> bool| {
         let begun = Instant::now();
         loop {

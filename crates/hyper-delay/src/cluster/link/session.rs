@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{clock::Now, cluster::ShardId};
 
-/// A link ends when the other side says nothing for so many questions in a row.
+/// The number of questions in a row without an answer after which a link ends.
 const QUESTIONS: u32 = 4;
 
 /// The two directions of a link, and what is at this end.

@@ -87,7 +87,7 @@ async fn a_node_of_another_version_is_told_from_one_out_of_reach() {
     newer.abort();
 }
 
-/// Passes connections on while it is told to. Then it keeps them open, and passes nothing on.
+/// Forwards connections while `passes` is true. After that it keeps them open and forwards nothing.
 async fn proxy(to: SocketAddr, passes: watch::Receiver<bool>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
