@@ -32,7 +32,8 @@ pub(super) struct Session<'a, R, W> {
     pub(super) clocks: &'a Clocks,
     /// The other side.
     pub(super) other: &'a Side,
-    /// The link ends when the other side says nothing for this long.
+    /// The link ends when the other side says nothing for this long, or for [`QUESTIONS`] periods of
+    /// [`clocks::PERIOD`] if that is shorter.
     pub(super) silence: Duration,
 }
 
