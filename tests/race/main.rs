@@ -16,6 +16,7 @@ mod gates;
 mod inline;
 mod inline_finishers;
 mod keep_race;
+mod last_success;
 mod limits;
 mod max_in_flight;
 mod observers;

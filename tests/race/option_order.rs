@@ -54,7 +54,7 @@ macro_rules! run {
         $race.attempt_timeout(ms(170))
     };
     (@ $race:ident, $scenario:ident, $budget:ident, $asked:ident, deadline) => {
-        $race.deadline(ms(650))
+        $race.deadline(ms(600))
     };
     (@ $race:ident, $scenario:ident, $budget:ident, $asked:ident, max_in_flight) => {
         $race.max_in_flight(2)

@@ -209,11 +209,11 @@ impl Source for Numbers {
         Poll::Ready(self.ready.pop_front())
     }
 
-    fn reconsider(&mut self, candidate: &mut u64) -> bool {
+    fn poll_reserve(&mut self, candidate: &mut u64, _: &mut Context<'_>) -> Poll<bool> {
         if let Some(better) = self.better.borrow_mut().pop() {
             self.ready.push_front(std::mem::replace(candidate, better));
         }
-        !self.useless.borrow().contains(candidate)
+        Poll::Ready(!self.useless.borrow().contains(candidate))
     }
 
     fn attempt(&mut self, candidate: u64) -> (u64, VirtualSleep) {
@@ -302,8 +302,8 @@ fn endless_source_that_takes_everything_back_yields() {
         fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<()>> {
             Poll::Ready(Some(()))
         }
-        fn reconsider(&mut self, (): &mut ()) -> bool {
-            false
+        fn poll_reserve(&mut self, (): &mut (), _: &mut Context<'_>) -> Poll<bool> {
+            Poll::Ready(false)
         }
         fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
             ((), pending())

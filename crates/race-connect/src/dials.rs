@@ -88,15 +88,16 @@ where
         }
     }
 
-    fn reconsider(&mut self, candidate: &mut SocketAddr) -> bool {
+    /// A better address may have arrived while the candidate waited for its start.
+    fn poll_reserve(&mut self, candidate: &mut SocketAddr, _: &mut Context<'_>) -> Poll<bool> {
         let next = self.resolution.lock().next(self.timer.now(), None);
-        match next {
+        Poll::Ready(match next {
             NextAddress::Start(address) => {
                 *candidate = address;
                 true
             }
             NextAddress::Until(_) | NextAddress::Wait | NextAddress::Over => false,
-        }
+        })
     }
 
     fn attempt(&mut self, address: SocketAddr) -> (SocketAddr, F) {

@@ -31,8 +31,17 @@ pub trait Backends<Req>: Clone {
     /// may.
     fn take_ready(&mut self) -> Self::Service;
 
-    /// Returns a service for another attempt, which need not be ready.
+    /// Returns a service for another attempt, which need not be ready. It is dropped, and asked for
+    /// again later, if the attempt does not start when it is due.
     fn another(&mut self) -> Self::Service;
+
+    /// An attempt starts on a service that [`another`](Self::another) returned, or
+    /// [`take_ready`](Self::take_ready), and that is ready.
+    ///
+    /// Default: nothing.
+    fn starts(&mut self, service: &Self::Service) {
+        let _ = service;
+    }
 }
 
 /// All attempts go to clones of one service.

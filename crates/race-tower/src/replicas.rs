@@ -30,7 +30,7 @@ pub struct Replicas<S> {
     all: Arc<All<S>>,
     /// For the first attempt of the next request.
     first: Option<Replica<S>>,
-    /// The position for the next `another`.
+    /// The position from which the next attempt tries the services.
     next: usize,
 }
 
@@ -115,15 +115,15 @@ impl<Req, S: Service<Req> + Clone> Backends<Req> for Replicas<S> {
 
     fn take_ready(&mut self) -> Replica<S> {
         let first = self.first.take().filter(|first| first.service.is_ready());
-        let first = first.expect("`call` comes after `poll_ready` returned `Ready`");
-        self.next = first.service.key().map_or(0, |position| position + 1);
-        first
+        first.expect("`call` comes after `poll_ready` returned `Ready`")
     }
 
     fn another(&mut self) -> Replica<S> {
-        let another = self.replica(self.next);
-        self.next = another.from + 1;
-        another
+        self.replica(self.next)
+    }
+
+    fn starts(&mut self, service: &Replica<S>) {
+        self.next = service.service.key().map_or(0, |position| position + 1);
     }
 }
 

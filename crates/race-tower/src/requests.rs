@@ -1,6 +1,6 @@
 use std::{
     fmt,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll},
 };
 
 use race_core::source::{Source, SourceTypes};
@@ -11,9 +11,9 @@ use crate::{Backends, Rules, attempt::Attempt};
 /// The attempts of one request.
 ///
 /// The service of an attempt must be ready before the attempt starts, so that neither a budget is
-/// charged nor an observer told of an attempt that is never sent. When a start is due, a service is
-/// asked ([`reconsider`](Source::reconsider)). If it is not ready, the candidate is taken back, and
-/// the next one is there when the service is ready.
+/// charged nor an observer told of an attempt that is never sent. It is polled from the moment a
+/// start is due, and dropped if the attempt does not start then, because a service that is ready, or
+/// waits to be, holds a place that others may need.
 pub(crate) struct Requests<B: Backends<Req>, Req, R> {
     backends: B,
     rules: R,
@@ -28,7 +28,7 @@ pub(crate) struct Requests<B: Backends<Req>, Req, R> {
 enum Next<S: Service<Req>, Req> {
     /// It is chosen when the start is due.
     Unknown,
-    /// It was due and not ready.
+    /// The start is due, and it is not ready.
     Awaited(S),
     Ready(S),
     Failed(S::Error),
@@ -51,18 +51,25 @@ impl<B: Backends<Req>, Req, R> Requests<B, Req, R> {
         }
     }
 
-    /// Polls a service until it is ready or has failed.
-    fn poll_service(&mut self, mut service: B::Service, cx: &mut Context<'_>) -> Poll<()> {
-        let polled = service.poll_ready(cx);
-        self.service = match polled {
-            Poll::Pending => Next::Awaited(service),
+    /// Polls the service of the next attempt until it is ready or has failed.
+    fn poll_service(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut service = match std::mem::replace(&mut self.service, Next::Unknown) {
+            Next::Unknown => self.backends.another(),
+            Next::Awaited(service) => service,
+            settled => {
+                self.service = settled;
+                return Poll::Ready(());
+            }
+        };
+        self.service = match service.poll_ready(cx) {
+            Poll::Pending => {
+                self.service = Next::Awaited(service);
+                return Poll::Pending;
+            }
             Poll::Ready(Ok(())) => Next::Ready(service),
             Poll::Ready(Err(error)) => Next::Failed(error),
         };
-        match self.service {
-            Next::Awaited(_) => Poll::Pending,
-            _ => Poll::Ready(()),
-        }
+        Poll::Ready(())
     }
 }
 
@@ -80,29 +87,16 @@ where
     type Output =
         Result<<B::Service as Service<Req>>::Response, <B::Service as Service<Req>>::Error>;
 
-    fn poll_candidate(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
-        if self.request.is_none() {
-            return Poll::Ready(None);
-        }
-        match std::mem::replace(&mut self.service, Next::Unknown) {
-            Next::Awaited(service) => self.poll_service(service, cx).map(Some),
-            other => {
-                self.service = other;
-                Poll::Ready(Some(()))
-            }
-        }
+    fn poll_candidate(&mut self, _: &mut Context<'_>) -> Poll<Option<()>> {
+        Poll::Ready(self.request.as_ref().map(|_| ()))
     }
 
-    fn reconsider(&mut self, (): &mut ()) -> bool {
-        match self.service {
-            Next::Ready(_) | Next::Failed(_) => true,
-            // The race draws the next candidate at once, which registers its waker.
-            Next::Unknown | Next::Awaited(_) => {
-                let service = self.backends.another();
-                let mut cx = Context::from_waker(Waker::noop());
-                self.poll_service(service, &mut cx).is_ready()
-            }
-        }
+    fn poll_reserve(&mut self, (): &mut (), cx: &mut Context<'_>) -> Poll<bool> {
+        self.poll_service(cx).map(|()| true)
+    }
+
+    fn put_back(&mut self, (): &mut ()) {
+        self.service = Next::Unknown;
     }
 
     fn attempt(&mut self, (): ()) -> ((), Self::Attempt) {
@@ -112,9 +106,12 @@ where
             self.request = self.rules.repeat(&request);
         }
         let attempt = match std::mem::replace(&mut self.service, Next::Unknown) {
-            Next::Ready(service) => Attempt::of_ready(service, request),
+            Next::Ready(service) => {
+                self.backends.starts(&service);
+                Attempt::of_ready(service, request)
+            }
             Next::Failed(error) => Attempt::failed(error),
-            Next::Unknown | Next::Awaited(_) => unreachable!("the service was asked before"),
+            Next::Unknown | Next::Awaited(_) => unreachable!("the service was reserved before"),
         };
         ((), attempt)
     }

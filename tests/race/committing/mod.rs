@@ -320,6 +320,41 @@ fn kept_losers_run_on_unless_they_try_to_commit() {
     assert_eq!(scenario.all(EventKind::Finished), [(3, 300)]);
 }
 
+/// The race was decided without a winner, so there is nothing to commit for.
+#[test]
+fn commits_after_a_fatal_error_end_nothing() {
+    let scenario = Scenario::new();
+    let run = |&(commit, end): &(u64, Option<&'static str>), mut handle: AttemptHandle| {
+        let clock = scenario.clock.clone();
+        async move {
+            clock.sleep(ms(commit)).await;
+            match end {
+                Some(error) => Err(error),
+                None => {
+                    handle.commit().await;
+                    clock.sleep(ms(5)).await;
+                    Ok(commit)
+                }
+            }
+        }
+    };
+    let plans = [(10, Some("fatal")), (20, None), (30, None), (22, None)];
+    let race = Race::committing_with(scenario.clock.timer(), ms(0), run, plans);
+    let race = race.on_event(scenario.record());
+    let late = scenario.run(async {
+        let decision = race.first_ok_by(|_| Verdict::Fatal).keep_race();
+        let (answer, mut losers) = decision.await;
+        assert!(answer.is_err());
+        let mut late = vec![];
+        while let Some((_, output)) = losers.next().await {
+            late.push(output);
+        }
+        late
+    });
+    assert_eq!(late, [Ok(20), Ok(22), Ok(30)]);
+    assert_eq!(scenario.count(EventKind::Cancelled), 0);
+}
+
 #[test]
 fn running_attempts_are_no_certain_completions() {
     use futures::Stream as _;

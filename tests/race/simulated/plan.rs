@@ -10,6 +10,8 @@ pub(super) struct Plan {
     pub(super) set: Set,
     pub(super) candidates: Vec<Candidate>,
     pub(super) source: Kind,
+    /// Beginning and length of intervals in which there is no place for a start.
+    pub(super) full: Vec<(u64, u64)>,
     /// The attempts have handles. Without, their signs are void.
     pub(super) has_handles: bool,
     /// The delay before each index from 1 on; none beyond.
@@ -219,8 +221,12 @@ fn finisher() -> impl Strategy<Value = Finisher> {
 
 fn polls() -> impl Strategy<Value = (Vec<u64>, Vec<(u64, u64)>)> {
     let spurious = prop_oneof![2 => Just(vec![]), 1 => vec(0..60u64, 0..12)];
-    let pauses = prop_oneof![2 => Just(vec![]), 1 => vec((1..60u64, 1..25u64), 0..4)];
-    (spurious, pauses)
+    (spurious, intervals(1))
+}
+
+/// Beginning and length of each.
+fn intervals(first: u64) -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop_oneof![2 => Just(vec![]), 1 => vec((first..60u64, 1..25u64), 0..4)]
 }
 
 pub(super) fn plan() -> impl Strategy<Value = Plan> {
@@ -232,7 +238,8 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     ];
     let delays = vec(option::weighted(0.9, time()), 10);
     let candidates = vec(candidate(), 0..10);
-    let what = (set, candidates, source(), any::<bool>(), delays);
+    let candidates = (candidates, source(), intervals(0));
+    let what = (set, candidates, any::<bool>(), delays);
     let how_many = (
         option::weighted(0.25, 0..6usize),
         option::weighted(0.35, 0..5usize),
@@ -250,7 +257,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
     );
     (what, rules(), how_many, how_long, permits, polls()).prop_map(
         |(
-            (set, candidates, source, has_handles, delays),
+            (set, (candidates, source, full), has_handles, delays),
             (on_failure, catch_up, pauses),
             (max_attempts, max_in_flight, finisher),
             (min_gap, attempt_timeout, deadline),
@@ -260,6 +267,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             set,
             candidates,
             source,
+            full,
             has_handles,
             delays,
             pauses,
@@ -283,16 +291,12 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
 impl Plan {
     /// The first instant from `at` on at which the race is polled if something wakes it.
     pub(super) fn polled_from(&self, at: u64) -> u64 {
-        let mut at = at;
-        // A pause may end inside another one.
-        while let Some((begin, length)) = self
-            .pauses_in_polling
-            .iter()
-            .find(|(begin, length)| (*begin..begin + length).contains(&at))
-        {
-            at = begin + length;
-        }
-        at
+        outside(&self.pauses_in_polling, at)
+    }
+
+    /// The first instant from `at` on at which there is a place for a start.
+    pub(super) fn place_from(&self, at: u64) -> u64 {
+        outside(&self.full, at)
     }
 
     /// When a stream yields each candidate, and its end.
@@ -312,4 +316,17 @@ impl Plan {
         }
         arrivals
     }
+}
+
+/// The first instant from `at` on that is in none of the intervals.
+fn outside(intervals: &[(u64, u64)], at: u64) -> u64 {
+    let mut at = at;
+    // An interval may end inside another one.
+    while let Some((begin, length)) = intervals
+        .iter()
+        .find(|(begin, length)| (*begin..begin + length).contains(&at))
+    {
+        at = begin + length;
+    }
+    at
 }

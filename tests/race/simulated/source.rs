@@ -13,7 +13,7 @@ use race::{
 };
 
 use super::{
-    Outcome,
+    Outcome, Place,
     plan::{Failing, Kind, Plan, Sign},
 };
 use crate::probe::ms;
@@ -28,6 +28,10 @@ pub(super) struct PlannedSource<'a> {
     timer: VirtualTimer,
     drawn: usize,
     started: usize,
+    /// Wakes when there is a place.
+    place: VirtualTimer,
+    /// The place of the next start is awaited or taken.
+    reserved: Option<Place>,
     handles: Option<Handles>,
 }
 
@@ -45,8 +49,19 @@ impl<'a> PlannedSource<'a> {
             timer: clock.timer(),
             drawn: 0,
             started: 0,
+            place: clock.timer(),
+            reserved: None,
             handles: plan.has_handles.then(Handles::new),
         }
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.elapsed().as_millis() as u64
+    }
+
+    fn note(&mut self, place: Place) {
+        let at = self.now();
+        self.outcome.borrow_mut().places.push((at, place));
     }
 }
 
@@ -74,12 +89,35 @@ impl Source for PlannedSource<'_> {
         Poll::Ready(Some(self.drawn - 1))
     }
 
-    fn reconsider(&mut self, candidate: &mut usize) -> bool {
-        !self.plan.candidates[*candidate].is_taken_back
+    fn poll_reserve(&mut self, candidate: &mut usize, cx: &mut Context<'_>) -> Poll<bool> {
+        assert_ne!(self.reserved, Some(Place::Taken), "it was reserved before");
+        if self.plan.candidates[*candidate].is_taken_back {
+            return Poll::Ready(false);
+        }
+        let free = Moment::from(ms(self.plan.place_from(self.now())));
+        if Pin::new(&mut self.place).poll_until(free, cx).is_pending() {
+            if self.reserved.replace(Place::Awaited).is_none() {
+                self.note(Place::Awaited);
+            }
+            return Poll::Pending;
+        }
+        self.reserved = Some(Place::Taken);
+        self.note(Place::Taken);
+        Poll::Ready(true)
+    }
+
+    fn put_back(&mut self, _: &mut usize) {
+        assert!(self.reserved.take().is_some(), "nothing was reserved");
+        self.note(Place::PutBack);
     }
 
     fn attempt(&mut self, candidate: usize) -> (usize, Self::Attempt) {
-        let now = self.clock.elapsed().as_millis() as u64;
+        assert_eq!(
+            self.reserved.take(),
+            Some(Place::Taken),
+            "a start has a place"
+        );
+        let now = self.now();
         self.outcome.borrow_mut().starts.push(now);
         let candidate = &self.plan.candidates[candidate];
         let result = candidate.result;

@@ -191,6 +191,14 @@ impl Handles {
         claimed
     }
 
+    /// Lets any number of attempts commit, so that none of them decides the race. Does nothing if
+    /// the race is decided.
+    pub(crate) fn let_all_commit(&mut self) {
+        if !self.is_decided() {
+            self.set_needed(usize::MAX / 2);
+        }
+    }
+
     pub(crate) fn set_losers(&mut self, losers: Losers) {
         self.losers = losers;
     }

@@ -150,7 +150,9 @@ impl Counters {
             EventKind::Refused(Refusal::Gate) => &self.refused_by_gate,
             EventKind::Refused(Refusal::Budget) => &self.refused_by_budget,
             // The race reports no event for these.
-            EventKind::Refused(Refusal::MaxAttempts | Refusal::Verdict | Refusal::Policy) => return,
+            EventKind::Refused(
+                Refusal::MaxAttempts | Refusal::Verdict | Refusal::Deadline | Refusal::Policy,
+            ) => return,
         };
         add(number, 1);
     }

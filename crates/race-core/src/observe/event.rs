@@ -85,7 +85,8 @@ pub enum Cause {
     /// The delay passed while another attempt was running. This is a hedge.
     Delay,
     /// An earlier attempt failed, and [`OnFailure`](crate::OnFailure) starts the next one. A
-    /// backoff, a minimum gap or a pushback may lie between the failure and the start.
+    /// backoff, a minimum gap or a pushback may lie between the failure and the start. Also if the
+    /// delay makes it due at the same time.
     Failure,
     /// No other attempt was running.
     Idle,
@@ -119,6 +120,9 @@ pub enum Refusal {
     Budget,
     /// A classifier answered `Verdict::NoMoreStarts`.
     Verdict,
+    /// The deadline of the race comes before the earliest moment at which delay, pause, minimum gap,
+    /// pushback or gate allow the attempt to start, or at that moment.
+    Deadline,
     /// The policy gives no delay, or options such as [`OnFailure::Wait`](crate::OnFailure::Wait)
     /// and `min_gap` leave nothing that could start the attempt.
     Policy,
@@ -132,6 +136,7 @@ impl fmt::Display for Refusal {
             Self::Gate => "the gate",
             Self::Budget => "the budget",
             Self::Verdict => "the verdict on a failure",
+            Self::Deadline => "the deadline",
             Self::Policy => "the policy",
         })
     }

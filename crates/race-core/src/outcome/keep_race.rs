@@ -42,7 +42,8 @@ impl<R, J, G, L> Decision<R, J, G, L> {
     /// not started is dropped.
     ///
     /// If an attempt commits (see `AttemptHandle`), the others run on beside it. The output of one
-    /// that finishes before it does is dropped.
+    /// that finishes before it does is dropped. If the race has no winner, commits have no effect
+    /// after the decision.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -28,8 +28,8 @@ pub struct Tally<A, V, E> {
 pub enum QuorumError<A, V, E> {
     /// There were no candidates.
     NoCandidates,
-    /// Too many attempts failed, or there were too few candidates. The attempts that were running
-    /// were cancelled.
+    /// Too many attempts failed, there were too few candidates, or too few can start before the
+    /// deadline. The attempts that were running were cancelled.
     OutOfReach(Tally<A, V, E>),
     /// A failure, the last one in the tally, was fatal. The attempts that were running were
     /// cancelled.

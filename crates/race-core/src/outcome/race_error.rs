@@ -50,7 +50,7 @@ pub type InlineRaceError<A, E, const N: usize> = GenericRaceError<InlineFailures
 pub enum GenericRaceError<L> {
     /// There were no candidates.
     NoCandidates,
-    /// Every started attempt failed, and no other could start.
+    /// Every started attempt failed, and no other could start, or not before the deadline.
     #[non_exhaustive]
     AllFailed {
         /// The failures, in the order in which they happened.
@@ -64,7 +64,8 @@ pub enum GenericRaceError<L> {
         /// The failures, in the order in which they happened. The last one is the fatal one.
         failed: L,
     },
-    /// The deadline passed. The attempts that were running were cancelled.
+    /// The deadline passed. The attempts that were running were cancelled, or the source had given
+    /// no candidate for a start that was due.
     #[non_exhaustive]
     Deadline {
         /// The failures before the deadline, in the order in which they happened.

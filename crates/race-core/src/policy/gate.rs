@@ -48,12 +48,13 @@ pub enum Permit {
     /// The attempt starts.
     Start,
     /// The attempt does not start now. The gate is asked again when the delay has passed once more,
-    /// or when a failure makes the attempt due. Without a delay and minimum gap, this is the same
-    /// as [`Stop`](Permit::Stop).
+    /// or the minimum gap if the delay is zero, or when a failure makes the attempt due. Without a
+    /// delay, and with a delay and a minimum gap of zero, this is the same as
+    /// [`Stop`](Permit::Stop).
     NotNow,
     /// The delay starts nothing any more. The gate is asked once more when a failure makes an
     /// attempt due, and when no attempt is running; if it refuses with nothing running, the race
-    /// ends.
+    /// ends. In a race that is read as a stream, and in `first`, nothing starts any more.
     Stop,
 }
 

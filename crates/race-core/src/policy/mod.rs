@@ -50,6 +50,9 @@ pub trait Policy {
     /// Returns the pause between a failure and the attempt that it starts; `failures` counts the
     /// failures of the race, this one included.
     ///
+    /// Called by the first failure after a start that makes the next attempt due. Further failures
+    /// before that attempt starts pause as long.
+    ///
     /// Default: zero, which starts the attempt at once.
     fn pause(&mut self, failures: usize) -> Duration {
         let _ = failures;

@@ -23,7 +23,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     {
         let running = set.len();
         // An observer is told only if there may be another candidate.
-        if self.may_start() && self.size_hint(0).1 != Some(0) {
+        if self.supply.may_start() && self.size_hint(0).1 != Some(0) {
             let cause = self.stagger.cause(running);
             let refusal = Refusal::MaxInFlight;
             self.hooks.refused(self.stagger.starts(), cause, refusal);
@@ -33,7 +33,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         }
         self.hold();
         if self.draws_ahead() && running > 0 {
-            let _drawn = self.poll_candidate(set, cx);
+            let _drawn = self.supply.poll_candidate(set, cx);
         }
     }
 }

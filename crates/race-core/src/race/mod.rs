@@ -1,7 +1,6 @@
 //! The race: the struct, its options, and the loop that polls it.
 
 mod admit;
-mod candidate;
 #[cfg(feature = "alloc")]
 mod committing;
 mod expiries;
@@ -21,6 +20,7 @@ mod signals;
 mod spans;
 mod start;
 mod stream;
+mod supply;
 mod timeouts;
 mod timer;
 
@@ -91,8 +91,9 @@ pin_project! {
     ///     pushback allow. They never wait with nothing running while something may start, unless
     ///     one of these delays it, or a gate answered `NotNow`.
     /// 12. An attempt that has a timeout ends by it, and a race that has a deadline ends by it,
-    ///     unless an attempt has committed before. A
-    ///     result at the same instant wins over both; both win over a start.
+    ///     unless an attempt has committed before. A result at the same instant wins over both; both
+    ///     win over a start. With nothing running, a race does not wait for a deadline before which
+    ///     nothing can start.
     /// 13. A budget limits what starts by time. Attempts that a failure causes, or that start while
     ///     none is running, are free unless asked otherwise.
     ///

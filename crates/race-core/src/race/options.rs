@@ -102,6 +102,7 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     /// Adds pauses between a failure and the attempt that it starts.
     ///
     /// If the delay of the race passes before the pause ends, the next attempt starts at the delay.
+    /// Several failures between two starts count as one.
     /// For retries without hedging, pass the [`Backoff`] as the policy instead. It applies to
     /// result-aware finishers; in a race that is read as a stream nothing is a failure.
     ///
@@ -119,8 +120,8 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
         self.map(|policy| WithBackoff::new(policy, backoff), |hooks| hooks)
     }
 
-    /// Sets the minimum time between two starts, also after failures and missed starts. Happy
-    /// Eyeballs (RFC 8305, section 8) recommends at least 10 ms.
+    /// Sets the minimum time between two starts, also after failures and missed starts. The delay
+    /// counts beside it, from the same start. Happy Eyeballs (RFC 8305, section 8) recommends at least 10 ms.
     ///
     /// Default: zero.
     ///
@@ -171,6 +172,11 @@ impl<K: Placement, S: Source, T: Timer, P: Policy, H: Hook> GenericRace<K, S, T,
     ///
     /// Result-aware finishers fail with their `Deadline` error; the stream ends, and `first`
     /// resolves to `None`. Zero allows only the first poll. Default: none.
+    ///
+    /// With nothing running, the race ends at once if delay, pause, minimum gap, pushback or a gate
+    /// allow no start before the deadline. All attempts have failed then, and the error says
+    /// [`Refusal::Deadline`](crate::Refusal::Deadline). It does not wait for a source whose
+    /// candidates could not start in time, either.
     ///
     /// ```
     /// # use std::time::Duration;

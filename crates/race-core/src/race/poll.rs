@@ -12,7 +12,7 @@ use super::{
     schedule::read,
     timeouts::{Expired, Expiries},
 };
-use crate::{Hook, Moment, Policy, Timer, attempts::AttemptSet, source::Source, stagger};
+use crate::{Hook, Moment, Policy, Refusal, Timer, attempts::AttemptSet, source::Source, stagger};
 
 /// The number of attempts that one poll may start before it yields to its executor.
 const STARTS_PER_POLL: usize = 32;
@@ -184,19 +184,35 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         let mut starts = 0;
         loop {
             let start = self.poll_due(set.as_mut(), cx);
-            if start == Moment::NEVER && self.is_exhausted(set.as_ref().get_ref()) {
+            if start != Moment::ZERO && self.is_exhausted(start, set.as_ref().get_ref()) {
                 self.ended = true;
+                self.supply.put_back();
                 self.disarm();
                 return Poll::Ready(Step::Exhausted);
             }
-            match self.poll_wait(start, set.as_mut(), cx) {
+            let mut is_due = start != Moment::NEVER;
+            let mut expired = self.poll_wait(start, set.as_mut(), cx);
+            if matches!(expired, Poll::Ready(None)) {
+                match self.poll_reserve(set.as_mut(), cx) {
+                    Poll::Ready(true) => {}
+                    Poll::Ready(false) => return Poll::Ready(Step::TakenBack),
+                    Poll::Pending => {
+                        is_due = false;
+                        expired = self.poll_wait(Moment::NEVER, set.as_mut(), cx);
+                    }
+                }
+            } else if !is_due || expired.is_pending() {
+                self.supply.put_back(); // the start is not due any more
+            }
+            match expired {
                 Poll::Pending => {
-                    self.settled = !self.draws(set.as_ref().get_ref());
+                    let set = set.as_ref().get_ref();
+                    self.settled = !self.draws(set) && !self.supply.is_reserving();
                     return Poll::Pending;
                 }
                 Poll::Ready(None) => {}
                 Poll::Ready(Some(expired)) => {
-                    if start != Moment::NEVER {
+                    if is_due {
                         self.stagger.put_off();
                     }
                     match self.expire(expired, set.as_mut()) {
@@ -228,7 +244,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
             self.full(set, cx);
             return Moment::NEVER;
         }
-        match self.poll_candidate(set.as_mut(), cx) {
+        match self.supply.poll_candidate(set.as_mut(), cx) {
             Poll::Pending => {
                 self.hold();
                 return Moment::NEVER;
@@ -250,16 +266,36 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        self.may_draw() && (self.draws_ahead() || !self.is_full(set))
+        self.supply.may_draw() && (self.draws_ahead() || !self.is_full(set))
     }
 
-    /// Whether nothing is running, and nothing can start any more: the source is not awaited.
-    fn is_exhausted<A>(&self, set: &A) -> bool
+    /// Whether nothing is running, and nothing can start any more, also not before the deadline;
+    /// the next start is at `start`. The source is not awaited for a start that cannot come.
+    #[inline]
+    fn is_exhausted<A>(&mut self, start: Moment, set: &A) -> bool
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let awaits_source = self.may_draw() && self.stagger.due() != Moment::NEVER;
-        set.len() == 0 && (!awaits_source || self.is_full(set))
+        set.len() == 0 && (self.cannot_start(start, set) || self.is_too_late())
+    }
+
+    fn cannot_start<A>(&self, start: Moment, set: &A) -> bool
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let awaits_source = self.supply.may_draw() && self.stagger.due() != Moment::NEVER;
+        start == Moment::NEVER && (!awaits_source || self.is_full(set))
+    }
+
+    /// Whether the deadline comes before the next start, or at the same time.
+    fn is_too_late(&mut self) -> bool {
+        self.begin_deadline();
+        let (due, deadline) = (self.stagger.due(), self.timeouts.deadline());
+        let is_too_late = due != Moment::ZERO && due >= deadline;
+        if is_too_late && self.has_candidates_left() {
+            self.refused = Some(Refusal::Deadline);
+        }
+        is_too_late
     }
 
     /// The next start waits for something other than its time, which is not lateness.

@@ -1,6 +1,9 @@
 use core::{fmt, time::Duration};
 
-use super::timeouts::{Expiries, Timeouts};
+use super::{
+    supply::Supply,
+    timeouts::{Expiries, Timeouts},
+};
 use crate::{
     Hook, Moment, Policy, Refusal, Stagger, Timer,
     source::{Source, SourceTypes},
@@ -8,14 +11,7 @@ use crate::{
 
 /// A race without its running attempts: what may start, and when.
 pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q: 'static> {
-    /// The next candidate, if it was drawn and has to wait.
-    pub(super) candidate: Option<S::Candidate>,
-    pub(super) source: S,
-    /// The source has no more candidates, or has panicked.
-    pub(super) source_over: bool,
-    /// A candidate was drawn. One that was taken back before anything started does not count.
-    pub(super) had_candidate: bool,
-    pub(super) pace: Pace,
+    pub(super) supply: Supply<S>,
     /// The race has reported its end.
     pub(super) ended: bool,
     /// What refused the latest start.
@@ -39,25 +35,10 @@ pub(crate) struct Schedule<S: SourceTypes, T, P, H, Q: 'static> {
     pub(super) hooks: H,
 }
 
-/// How a source delivers.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Pace {
-    /// It has never been pending and needs no waker of its own.
-    Prompt,
-    /// It has been pending.
-    Slow,
-    /// It is pending and wakes its own waker.
-    Waiting,
-}
-
 impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     pub(super) fn new(timer: T, policy: P, hooks: H, source: S) -> Self {
         Self {
-            candidate: None,
-            source,
-            source_over: false,
-            had_candidate: false,
-            pace: Pace::Prompt,
+            supply: Supply::new(source),
             ended: false,
             refused: None,
             needed: 1,
@@ -75,18 +56,6 @@ impl<S: SourceTypes, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
 }
 
 impl<S: SourceTypes, T, P, H, Q: 'static> Schedule<S, T, P, H, Q> {
-    /// Whether there is a candidate, or there may be one.
-    #[inline]
-    pub(super) fn may_start(&self) -> bool {
-        self.candidate.is_some() || !self.source_over
-    }
-
-    /// Whether a candidate may still be drawn, and none is in hand.
-    #[inline]
-    pub(super) fn may_draw(&self) -> bool {
-        self.candidate.is_none() && !self.source_over
-    }
-
     /// Whether a candidate is drawn even while no attempt may start. A quorum fails as soon as too
     /// few candidates are left, but with an inexact `size_hint` only drawing finds the end of the
     /// source.
@@ -102,11 +71,7 @@ impl<S: SourceTypes, T, P, H, Q: 'static> Schedule<S, T, P, H, Q> {
         source: impl FnOnce(S) -> S2,
     ) -> Schedule<S2, T, P, H, Q> {
         Schedule {
-            candidate: self.candidate,
-            source: source(self.source),
-            source_over: self.source_over,
-            had_candidate: self.had_candidate,
-            pace: self.pace,
+            supply: self.supply.map(source),
             ended: self.ended,
             refused: self.refused,
             needed: self.needed,
@@ -132,11 +97,7 @@ impl<S: SourceTypes, T, P, H, Q: 'static> Schedule<S, T, P, H, Q> {
         P: Policy,
     {
         Schedule {
-            candidate: self.candidate,
-            source: self.source,
-            source_over: self.source_over,
-            had_candidate: self.had_candidate,
-            pace: self.pace,
+            supply: self.supply,
             ended: self.ended,
             refused: self.refused,
             needed: self.needed,
@@ -157,13 +118,7 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
     /// Returns bounds on how many attempts will still finish. A policy may start none of the
     /// candidates, so at most the running attempts are certain.
     pub(crate) fn size_hint(&self, running: usize) -> (usize, Option<usize>) {
-        let drawn = usize::from(self.candidate.is_some());
-        let in_source = match self.source_over {
-            true => Some(0),
-            false => self.source.size_hint().1,
-        };
-        let candidates = in_source.and_then(|count| count.checked_add(drawn));
-        let starts = match (candidates, self.stagger.remaining()) {
+        let starts = match (self.supply.at_most(), self.remaining()) {
             (None, usize::MAX) => None,
             (candidates, remaining) => {
                 Some(candidates.map_or(remaining, |candidates| candidates.min(remaining)))
@@ -177,14 +132,35 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
         (certain, most)
     }
 
+    /// Returns how many more attempts may start at most, whatever candidates there are.
+    fn remaining(&self) -> usize {
+        match self.stagger.earliest() {
+            Moment::ZERO => self.stagger.remaining(),
+            earliest if earliest < self.timeouts.deadline() => self.stagger.remaining(),
+            _ => 0,
+        }
+    }
+
+    /// Returns whether there may be candidates that have not started.
+    pub(super) fn has_candidates_left(&self) -> bool {
+        self.supply.at_most() != Some(0)
+    }
+
     /// Returns what kept further attempts from starting, if there may be candidates left.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
-        let remaining = self.stagger.remaining();
-        let too_few = remaining != usize::MAX && self.stagger.starts() + remaining < self.needed;
         self.refused.or_else(|| {
-            if too_few && self.size_hint(0).1 != Some(0) {
+            let (remaining, earliest) = (self.stagger.remaining(), self.stagger.earliest());
+            let too_few =
+                remaining != usize::MAX && self.stagger.starts() + remaining < self.needed;
+            if !self.has_candidates_left() {
+                None
+            } else if too_few && remaining > 0 {
                 Some(Refusal::MaxAttempts)
-            } else if self.ended && self.candidate.is_some() {
+            } else if earliest == Moment::NEVER {
+                Some(Refusal::Policy)
+            } else if earliest != Moment::ZERO && earliest >= self.timeouts.deadline() {
+                Some(Refusal::Deadline)
+            } else if self.ended && self.supply.is_in_hand() {
                 Some(Refusal::Policy)
             } else {
                 None
@@ -194,7 +170,7 @@ impl<S: Source, T, P: Policy, H, Q: Expiries> Schedule<S, T, P, H, Q> {
 
     /// Returns whether there was no candidate.
     pub(crate) fn had_no_candidates(&self) -> bool {
-        !self.had_candidate && self.refused.is_none() && self.size_hint(0).1 == Some(0)
+        !self.supply.had_candidate() && self.refused.is_none() && !self.has_candidates_left()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -206,7 +182,8 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Limits the starts. Nothing is drawn that could not start.
     pub(super) fn set_max_attempts(&mut self, max: usize) {
         if self.refused == Some(Refusal::MaxAttempts) && self.stagger.starts() == 0 {
-            (self.refused, self.source_over) = (None, false); // a maximum of 0 is replaced
+            self.refused = None; // a maximum of 0 is replaced
+            self.supply.resume();
         }
         self.stagger.set_max_attempts(max);
         self.note_max_attempts();
@@ -214,16 +191,12 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Notes that no more attempts may start.
     pub(super) fn note_max_attempts(&mut self) {
-        if self.stagger.is_over() && !self.source_over {
-            if self.size_of_source() != Some(0) {
+        if self.stagger.is_over() && !self.supply.is_over() {
+            if self.supply.source.size_hint().1 != Some(0) {
                 self.refused = Some(Refusal::MaxAttempts);
             }
-            self.source_over = true;
+            self.supply.end();
         }
-    }
-
-    fn size_of_source(&self) -> Option<usize> {
-        self.source.size_hint().1
     }
 
     /// Sets how many attempts have to be accepted.
@@ -268,7 +241,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Starts no more attempts, because a verdict said so.
     pub(crate) fn no_more_starts(&mut self) {
-        if self.candidate.is_some() || !self.source_over && self.size_of_source() != Some(0) {
+        if self.has_candidates_left() {
             self.refused = Some(Refusal::Verdict);
         }
         self.stop();
@@ -277,8 +250,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Starts no more attempts.
     pub(crate) fn stop(&mut self) {
         self.stagger.stop();
-        self.source_over = true;
-        self.candidate = None;
+        self.supply.stop();
     }
 
     /// Starts no more attempts, and lets the running ones take as long as they need.
@@ -326,8 +298,8 @@ pub(super) fn read<T: Timer>(timer: &T, began: &mut Option<Moment>) -> Moment {
 impl<S: SourceTypes, T, P, H, Q: 'static> fmt::Debug for Schedule<S, T, P, H, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule")
-            .field("has_candidate", &self.candidate.is_some())
-            .field("source_over", &self.source_over)
+            .field("has_candidate", &self.supply.is_in_hand())
+            .field("source_over", &self.supply.is_over())
             .field("armed", &self.armed)
             .field("refused", &self.refused)
             .finish_non_exhaustive()

@@ -16,7 +16,11 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let has_changed = self.source.handles().is_some_and(|it| it.take_changed());
+        let has_changed = self
+            .supply
+            .source
+            .handles()
+            .is_some_and(|it| it.take_changed());
         if has_changed {
             self.apply_changes(set);
         }
@@ -29,7 +33,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let Some(handles) = self.source.handles() else {
+        let Some(handles) = self.supply.source.handles() else {
             return;
         };
         handles.set_must_recheck(true); // until all is done: an observer or a drop may panic
@@ -46,7 +50,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
         if is_decided {
             self.remove_losers(set);
         }
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.set_must_recheck(false);
         }
     }
@@ -58,7 +62,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     {
         self.stop();
         self.timeouts.clear_deadline();
-        while let Some(handles) = self.source.handles() {
+        while let Some(handles) = self.supply.source.handles() {
             let must_end = |&(_, index): &(S::Arg, usize)| handles.must_end(index);
             let Some((_, index)) = set.as_mut().remove(must_end) else {
                 return;
@@ -72,7 +76,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// If so, it reports the attempt as cancelled, and the caller drops the output.
     #[inline]
     pub(super) fn discard_if_lost(&mut self, index: usize) -> bool {
-        match self.source.handles() {
+        match self.supply.source.handles() {
             Some(handles) if handles.drops_losers() => !self.claim(index),
             _ => false,
         }
@@ -82,7 +86,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// all, it returns `false` and notes the end of the attempt.
     #[inline]
     pub(crate) fn claim(&mut self, index: usize) -> bool {
-        let handles = self.source.handles();
+        let handles = self.supply.source.handles();
         let claimed = handles.is_none_or(|handles| handles.claim(index));
         if !claimed {
             self.note_ended(index, crate::EventKind::Cancelled);
@@ -93,19 +97,19 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Forgets the handle of an attempt that has ended. Returns whether it had committed.
     #[inline]
     pub(crate) fn end_handle(&mut self, index: usize) -> bool {
-        self.source.handles().is_some_and(|it| it.end(index))
+        self.supply.source.handles().is_some_and(|it| it.end(index))
     }
 
     /// Whether the attempts have handles. The compiler knows it for most sources.
     #[inline(always)]
     pub(super) fn gives_handles(&mut self) -> bool {
-        self.source.handles().is_some()
+        self.supply.source.handles().is_some()
     }
 
     /// Makes the handle of the attempt that is about to start.
     #[inline]
     pub(super) fn begin_handle(&mut self, index: usize) {
-        let Some(handles) = self.source.handles() else {
+        let Some(handles) = self.supply.source.handles() else {
             return;
         };
         self.has_handles = true;
@@ -114,7 +118,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Forgets the handles of attempts that panicked, also before they started.
     pub(super) fn retain_handles(&mut self, is_running: impl FnMut(usize) -> bool) {
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.forget_from(self.stagger.starts());
             handles.retain(is_running);
         }
@@ -123,7 +127,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Lets the handles wake nothing while the race is polled: it looks at them itself.
     #[inline]
     pub(super) fn begin_signals(&mut self) {
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.begin_poll();
         }
     }
@@ -131,7 +135,7 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
     /// Lets the handles wake the race after a poll that is pending.
     #[inline]
     pub(super) fn end_signals<O>(&mut self, polled: &Poll<O>, cx: &mut Context<'_>) {
-        if let (Poll::Pending, Some(handles)) = (polled, self.source.handles()) {
+        if let (Poll::Pending, Some(handles)) = (polled, self.supply.source.handles()) {
             if handles.register(cx.waker()) {
                 cx.waker().wake_by_ref();
             }
@@ -140,22 +144,24 @@ impl<S: Source, T: Timer, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, 
 
     /// Lets attempts run on after another one has committed.
     pub(crate) fn let_losers_run_on(&mut self) {
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.set_losers(Losers::RunOn);
         }
     }
 
-    /// Delivers the outputs of attempts that have lost because others committed.
+    /// Delivers the outputs of attempts that have lost because others committed. If none has won,
+    /// commits have no effect from here on.
     pub(super) fn deliver_losers(&mut self) {
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.set_losers(Losers::Deliver);
+            handles.let_all_commit();
         }
     }
 
     /// Sets how many attempts may commit.
     #[inline]
     pub(super) fn set_needed_commits(&mut self, needed: usize) {
-        if let Some(handles) = self.source.handles() {
+        if let Some(handles) = self.supply.source.handles() {
             handles.set_needed(needed);
         }
     }

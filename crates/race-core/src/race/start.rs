@@ -9,8 +9,7 @@ use super::{Schedule, Step, schedule::read, timeouts::Expiries};
 use crate::{Hook, Policy, Timer, attempts::AttemptSet, source::Source};
 
 impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T, P, H, Q> {
-    /// Starts the candidate in hand, unless the source takes it back or it is refused. Returns what
-    /// has finished.
+    /// Starts the candidate in hand, unless a gate or a budget refuses it. Returns what has finished.
     #[inline]
     pub(super) fn start_next<A>(
         &mut self,
@@ -20,10 +19,8 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        if !self.reconsider() {
-            return Poll::Ready(Step::TakenBack);
-        }
         if !self.admit(set.len()) {
+            self.supply.put_back();
             return Poll::Pending;
         }
         let polled = self.start(set.as_mut(), cx);
@@ -43,17 +40,23 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
         Poll::Ready(self.finish_started(finished, set.as_ref().get_ref()))
     }
 
-    /// Asks the source whether the candidate in hand is to start.
+    /// Waits until the source has reserved what the attempt that is due needs. Returns `false` if
+    /// the source takes the candidate in hand back.
     #[inline]
-    fn reconsider(&mut self) -> bool {
-        let candidate = self.candidate.as_mut().expect("a candidate is in hand");
-        if self.source.reconsider(candidate) {
-            return true;
+    pub(super) fn poll_reserve<A>(&mut self, set: Pin<&mut A>, cx: &mut Context<'_>) -> Poll<bool>
+    where
+        A: AttemptSet<S::Attempt, (S::Arg, usize)>,
+    {
+        let polled = self.supply.poll_reserve(set, cx);
+        match polled {
+            Poll::Ready(true) => {}
+            Poll::Ready(false) => {
+                self.supply.take_back(self.stagger.starts() > 0);
+                self.stagger.put_off();
+            }
+            Poll::Pending => self.hold(),
         }
-        self.candidate = None;
-        self.had_candidate = self.stagger.starts() > 0;
-        self.stagger.put_off();
-        false
+        polled
     }
 
     /// Starts the candidate in hand and polls it.
@@ -67,10 +70,10 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     where
         A: AttemptSet<S::Attempt, (S::Arg, usize)>,
     {
-        let candidate = self.candidate.take().expect("a candidate is in hand");
+        let candidate = self.supply.take();
         self.begin_handle(self.stagger.starts());
         #[cfg_attr(not(feature = "tracing"), expect(unused_mut, reason = "for its span"))]
-        let (arg, mut attempt) = self.source.attempt(candidate);
+        let (arg, mut attempt) = self.supply.source.attempt(candidate);
         let cause = self.stagger.cause(set.len());
         let index = self.stagger.started();
         self.refused = None;

@@ -72,7 +72,7 @@ impl<S: Source, T: Timer + Unpin, P: Policy, H: Hook, Q: Expiries> Schedule<S, T
     /// counts from that poll.
     #[inline]
     fn begin_waiting_for_consumer(&mut self) {
-        if self.stagger.awaits_clock() && self.stagger.starts() > 1 && self.may_start() {
+        if self.stagger.awaits_clock() && self.stagger.starts() > 1 && self.supply.may_start() {
             self.clock();
         }
         self.begin_deadline();

@@ -110,6 +110,13 @@ impl<Q: Expiries> Timeouts<Q> {
         }
     }
 
+    /// Returns when the deadline expires; `NEVER` if there is none or it does not count yet.
+    #[inline]
+    pub(super) fn deadline(&self) -> Moment {
+        let deadline = self.0.as_ref().and_then(|limits| limits.deadline);
+        deadline.unwrap_or(Moment::NEVER)
+    }
+
     /// Whether the latest of `starts` attempts has to be registered.
     #[inline]
     pub(super) fn is_behind(&self, starts: usize) -> bool {

@@ -65,15 +65,33 @@ pub trait Source: SourceTypes<Attempt: Future<Output = <Self as Source>::Output>
     /// returned argument.
     fn attempt(&mut self, candidate: Self::Candidate) -> (Self::Arg, Self::Attempt);
 
-    /// Returns whether a candidate whose start is due is to start; it may be replaced with another
-    /// one. `false` takes it back, and the race draws the next candidate.
+    /// Reserves what the attempt of a candidate needs, such as a place in a queue, when its start is
+    /// due. `Ready(true)`: it may start. `Pending`: its start waits until the waker of `cx` is woken.
+    /// `Ready(false)` takes the candidate back, and the race draws the next one. The source may
+    /// replace the candidate with a better one.
     ///
-    /// A race draws one candidate ahead, which may wait for its start while better ones arrive or
-    /// while it becomes useless. Gates and budgets are asked after this. Default: `true`.
+    /// A race draws one candidate ahead, which waits for its start, so nothing should be reserved
+    /// before. Gates and budgets are asked after this. Not called again after `Ready(true)` before
+    /// [`attempt`](Self::attempt) or [`put_back`](Self::put_back). Default: `Ready(true)`.
     #[inline]
-    fn reconsider(&mut self, candidate: &mut Self::Candidate) -> bool {
+    fn poll_reserve(
+        &mut self,
+        candidate: &mut Self::Candidate,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
+        let _ = (candidate, cx);
+        Poll::Ready(true)
+    }
+
+    /// Gives back what [`poll_reserve`](Self::poll_reserve) has reserved or is waiting for, because
+    /// the attempt does not start now: a gate or a budget refused it, its start has moved away, or
+    /// the race starts nothing any more. The candidate may be due again later, and is asked about
+    /// again then. A race that is dropped drops its source instead.
+    ///
+    /// Default: nothing. A source that wraps another one must forward it.
+    #[inline]
+    fn put_back(&mut self, candidate: &mut Self::Candidate) {
         let _ = candidate;
-        true
     }
 
     /// Returns the handles of the attempts, if they have some. The answer must not change. A source

@@ -29,8 +29,12 @@ impl<S: Source> Source for Spanned<S> {
         self.0.poll_candidate(cx)
     }
 
-    fn reconsider(&mut self, candidate: &mut S::Candidate) -> bool {
-        self.0.reconsider(candidate)
+    fn poll_reserve(&mut self, candidate: &mut S::Candidate, cx: &mut Context<'_>) -> Poll<bool> {
+        self.0.poll_reserve(candidate, cx)
+    }
+
+    fn put_back(&mut self, candidate: &mut S::Candidate) {
+        self.0.put_back(candidate);
     }
 
     fn attempt(&mut self, candidate: S::Candidate) -> (S::Arg, Self::Attempt) {

@@ -1,4 +1,4 @@
-use super::{CatchUp, Next, OnFailure};
+use super::{CatchUp, Next, OnFailure, call::Call, excuse::Excuse};
 use crate::{Cause, Moment, Policy, time::saturating_nanos};
 
 /// Nanoseconds of a delay that never passes.
@@ -39,17 +39,10 @@ pub struct Stagger<P> {
     /// that function.
     pub(super) make_up: Option<MakeUp>,
     pub(super) on_failure: OnFailure,
-    /// Something other than time held up the due start when it was last asked for.
-    pub(super) held: bool,
-    /// The due start is late for such a reason, so it is not made up for.
-    pub(super) excused: bool,
+    pub(super) excuse: Excuse,
     /// Starts by time are suspended.
     pub(super) suspended: bool,
-    /// Being idle does not make the next start due: a gate deferred it, or the pause after a
-    /// failure never ends.
-    pub(super) idle_waits: bool,
-    /// Why `called` was set: a failure, or no attempt running.
-    pub(super) call: Cause,
+    pub(super) call: Call,
     pub(super) failures: u32,
     pub(super) max_in_flight: usize,
     pub(super) max_attempts: usize,
@@ -57,7 +50,7 @@ pub struct Stagger<P> {
     pub(super) min_gap: u64,
     /// The number of starts, which is also the index of the next attempt.
     pub(super) starts: usize,
-    /// Nanoseconds from the latest start to the next.
+    /// Nanoseconds from the latest start to the next, whatever the minimum gap.
     pub(super) delay: u64,
     /// When the delay makes the next attempt due; `ZERO` is at once, `NEVER` is not, or not known
     /// yet.
@@ -66,9 +59,6 @@ pub struct Stagger<P> {
     /// When the latest start was planned for; `NEVER` if it was not planned or is excused, or if
     /// `catch_up` does not need it.
     pub(super) planned: Moment,
-    /// When a failure, or being idle, makes the next attempt due; `ZERO` is at once, `NEVER` is
-    /// not.
-    pub(super) called: Moment,
     /// The minimum gap and the pushback: nothing starts before. `ZERO` if there is none.
     pub(super) earliest: Moment,
 }
@@ -94,11 +84,9 @@ impl<P: Policy> Stagger<P> {
             catch_up: CatchUp::Delay,
             make_up: None,
             on_failure: OnFailure::IfLatest,
-            held: false,
-            excused: false,
+            excuse: Excuse::default(),
             suspended: false,
-            idle_waits: false,
-            call: Cause::Failure,
+            call: Call::default(),
             failures: 0,
             max_in_flight: usize::MAX,
             max_attempts: usize::MAX,
@@ -108,7 +96,6 @@ impl<P: Policy> Stagger<P> {
             by_time: Moment::ZERO,
             phase: Phase::Timed,
             planned: Moment::NEVER,
-            called: Moment::NEVER,
             earliest: Moment::ZERO,
         }
     }
@@ -144,7 +131,7 @@ impl<P: Policy> Stagger<P> {
         if due == Moment::NEVER && self.is_over() {
             return Next::Over;
         }
-        self.excused = core::mem::take(&mut self.held);
+        self.excuse.start_is_asked_for();
         match due {
             Moment::ZERO => Next::Start,
             Moment::NEVER if self.earliest == Moment::NEVER => Next::Over,
@@ -161,7 +148,7 @@ impl<P: Policy> Stagger<P> {
         if self.phase == Phase::Over {
             return Moment::NEVER;
         }
-        self.by_time().min(self.called).max(self.earliest)
+        self.by_time().min(self.call.at()).max(self.earliest)
     }
 
     /// Returns when the delay makes the next attempt due.
@@ -187,10 +174,27 @@ impl<P: Policy> Stagger<P> {
         if self.starts == 0 {
             return Cause::First;
         }
-        match self.called <= self.by_time() && self.called != Moment::NEVER {
-            true => self.call,
+        // Both may have been due before the minimum gap or the pushback allowed the start.
+        let by_time = self.by_time().max(self.earliest);
+        match self.call.at() != Moment::NEVER && self.call.at() <= by_time {
+            true => self.call.cause(),
             false if running == 0 => Cause::Idle,
             false => Cause::Delay,
+        }
+    }
+
+    /// Returns the earliest moment at which anything can start the next attempt: `ZERO` if that is
+    /// not known yet, `NEVER` if nothing starts it any more, whatever becomes of the attempts that
+    /// are running.
+    #[cfg(feature = "alloc")] // for quorums
+    pub(crate) fn earliest(&self) -> Moment {
+        let is_endless = self.phase == Phase::Timed
+            && self.on_failure == OnFailure::Wait
+            && self.by_time == Moment::NEVER
+            && self.call.at() == Moment::NEVER;
+        match self.phase == Phase::Over || is_endless {
+            true => Moment::NEVER,
+            false => self.earliest,
         }
     }
 
@@ -210,8 +214,10 @@ impl<P: Policy> Stagger<P> {
             self.earliest = self.earliest.max(now.plus_nanos(self.min_gap));
         }
         self.by_time = match self.make_up {
-            Some(make_up) => make_up(self.catch_up, self.planned, self.delay, now),
-            None => now.plus_nanos(self.delay),
+            Some(make_up) if self.delay > 0 => {
+                make_up(self.catch_up, self.planned, self.delay, now)
+            }
+            _ => now.plus_nanos(self.delay),
         };
         self.phase = Phase::Timed;
     }
@@ -238,12 +244,12 @@ impl<P: Policy> Stagger<P> {
     /// Reports that the next start waits for something other than its time, such as a candidate.
     /// Such a wait is not lateness. The limit on running attempts needs no report.
     pub fn hold(&mut self) {
-        self.held = true;
+        self.excuse.hold();
     }
 
     /// Reports that the start that [`next`](Self::next) has just allowed did not happen yet.
     pub fn put_off(&mut self) {
-        self.held = self.excused;
+        self.excuse.start_is_put_off();
     }
 
     /// Reports that an attempt started. Returns its index, counted from 0.
@@ -255,20 +261,19 @@ impl<P: Policy> Stagger<P> {
             self.note_planned();
         }
         self.starts += 1;
-        self.called = Moment::NEVER;
+        self.call = Call::default();
         self.earliest = Moment::ZERO;
-        self.idle_waits = false;
         if self.starts >= self.max_attempts {
             self.stop();
             return index;
         }
         let delay = self.policy.delay(self.starts, cause);
         // After the policy, which may panic: the next attempt stays due then.
-        self.delay = delay.map_or(NEVER, saturating_nanos).max(self.min_gap);
+        self.delay = delay.map_or(NEVER, saturating_nanos);
         self.phase = Phase::Timed;
         self.by_time = Moment::NEVER;
         match self.delay {
-            0 => self.by_time = Moment::ZERO,
+            0 if self.min_gap == 0 => self.by_time = Moment::ZERO,
             NEVER if self.min_gap == 0 => {}
             _ => self.phase = Phase::AfterLatest,
         }
@@ -279,7 +284,7 @@ impl<P: Policy> Stagger<P> {
     #[cold]
     #[inline(never)]
     fn note_planned(&mut self) {
-        let is_planned = !self.excused
+        let is_planned = !self.excuse.is_excused()
             && self.cause(1) == Cause::Delay
             && self.by_time != Moment::ZERO
             && self.by_time >= self.earliest;
@@ -314,22 +319,21 @@ impl<P: Policy> Stagger<P> {
 
     /// Reports that attempt `index` failed while `running` others are running.
     ///
-    /// This may make the next attempt due, as set with [`OnFailure`]. `now` is called only if the
-    /// policy has a pause between a failure and the next start.
+    /// This may make the next attempt due, as set with [`OnFailure`]. The policy is asked for the
+    /// pause by the first such failure after a start; later ones before the next start pause as
+    /// long. `now` is called only if the policy has a pause between a failure and the next start.
     pub fn failed(&mut self, index: usize, running: usize, now: impl FnOnce() -> Moment) {
         self.failures = self.failures.saturating_add(1);
         let is_latest = index + 1 == self.starts;
-        if !self.on_failure.starts_next(is_latest, running == 0) {
+        if self.is_over() || !self.on_failure.starts_next(is_latest, running == 0) {
             return;
         }
-        let pause = self.policy.pause(self.failures as usize);
-        let moment = match pause.is_zero() {
+        let (policy, failures) = (&mut self.policy, self.failures as usize);
+        let pause = self.call.pause(|| policy.pause(failures));
+        self.call.failed(match pause.is_zero() {
             true => Moment::ZERO,
             false => now() + pause,
-        };
-        self.called = self.called.min(moment);
-        self.call = Cause::Failure;
-        self.idle_waits = self.called == Moment::NEVER; // a pause that never ends
+        });
     }
 
     /// Reports to a result-aware owner's stagger that no attempt is running: the next attempt is
@@ -337,10 +341,8 @@ impl<P: Policy> Stagger<P> {
     /// deferred the start.
     #[cold]
     pub fn idle(&mut self) {
-        let may_call = self.on_failure != OnFailure::Wait && !self.idle_waits;
-        if may_call && self.called == Moment::NEVER {
-            self.called = Moment::ZERO;
-            self.call = Cause::Idle;
+        if self.on_failure != OnFailure::Wait {
+            self.call.idle();
         }
     }
 
@@ -359,28 +361,32 @@ impl<P: Policy> Stagger<P> {
         self.reschedule(Moment::NEVER);
     }
 
-    /// Reports that the due start was deferred: it is due again one delay after `now`.
+    /// Reports that the due start was deferred: it is due again one delay after `now`, or one
+    /// minimum gap if the delay is zero.
     ///
-    /// Without a delay and a minimum gap, this is the same as [`refused`](Self::refused).
+    /// Without a delay, and with a delay and a minimum gap of zero, this is the same as
+    /// [`refused`](Self::refused).
     pub fn deferred(&mut self, now: impl FnOnce() -> Moment) {
-        let next = match self.delay {
+        let wait = match self.delay {
+            0 => self.min_gap,
+            delay => delay,
+        };
+        let next = match wait {
             0 | NEVER => Moment::NEVER,
-            delay => now().plus_nanos(delay),
+            wait => now().plus_nanos(wait),
         };
         self.reschedule(next);
-        self.idle_waits = next != Moment::NEVER;
+        self.call.set_idle_waits(next != Moment::NEVER);
     }
 
     fn reschedule(&mut self, next: Moment) {
-        if matches!(self.cause(1), Cause::Failure | Cause::Idle) {
-            self.called = Moment::NEVER;
-        }
+        let is_called = matches!(self.cause(1), Cause::Failure | Cause::Idle);
+        self.call.start_is_refused(is_called);
         if !self.is_over() {
             self.by_time = next;
             self.phase = Phase::Timed;
         }
-        self.idle_waits = false;
-        self.held = true; // a start that was refused is not late
+        self.excuse.hold(); // a start that was refused is not late
     }
 
     /// Starts no more attempts.

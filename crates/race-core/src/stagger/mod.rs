@@ -1,7 +1,9 @@
 //! When may the next attempt start?
 
+mod call;
 mod catch_up;
 mod due;
+mod excuse;
 mod on_failure;
 mod options;
 mod progress;
@@ -28,5 +30,7 @@ pub enum Next {
     Over,
 }
 
+#[cfg(test)]
+mod gap_tests;
 #[cfg(test)]
 mod tests;

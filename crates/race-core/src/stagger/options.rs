@@ -44,10 +44,8 @@ impl<P: Policy> Stagger<P> {
             catch_up: self.catch_up,
             make_up: self.make_up,
             on_failure: self.on_failure,
-            held: self.held,
-            excused: self.excused,
+            excuse: self.excuse,
             suspended: self.suspended,
-            idle_waits: self.idle_waits,
             call: self.call,
             failures: self.failures,
             max_in_flight: self.max_in_flight,
@@ -58,7 +56,6 @@ impl<P: Policy> Stagger<P> {
             by_time: self.by_time,
             phase: self.phase,
             planned: self.planned,
-            called: self.called,
             earliest: self.earliest,
         }
     }

@@ -28,7 +28,9 @@ impl<P: Policy> Stagger<P> {
     /// [`next`](Self::next) finds nothing else, it returns
     /// [`Next::OnFailure`](crate::Next::OnFailure).
     pub fn set_suspended(&mut self, suspended: bool) {
-        self.held |= self.suspended && !suspended;
+        if self.suspended && !suspended {
+            self.excuse.hold();
+        }
         self.suspended = suspended;
     }
 }

@@ -5,6 +5,7 @@
 mod answers;
 mod balance;
 mod observed;
+mod places;
 mod readiness;
 mod replicas;
 mod server;

@@ -6,7 +6,7 @@ mod starts;
 use race::{Cause, OnFailure};
 
 use super::{
-    End, Outcome,
+    End, Outcome, Place,
     plan::{Finisher, Kind, Plan, Set, Sign},
 };
 
@@ -41,6 +41,8 @@ struct Model<'a> {
     in_hand: bool,
     drawn: usize,
     source_over: bool,
+    /// The next start is due and waits for a place.
+    awaits_place: bool,
     /// When the delay makes the next start due.
     by_time: u64,
     /// The delay from the latest start.
@@ -48,6 +50,8 @@ struct Model<'a> {
     /// When a failure, or that none is running, makes the next start due.
     called: u64,
     call: Cause,
+    /// The pause after a failure, asked for once between two starts.
+    pause: Option<u64>,
     /// No start before.
     earliest: u64,
     stopped: bool,
@@ -79,10 +83,12 @@ pub(super) fn simulate(plan: &Plan) -> Option<Outcome> {
         in_hand: false,
         drawn: 0,
         source_over: plan.max_attempts == Some(0),
+        awaits_place: false,
         by_time: 0,
         delay: NEVER,
         called: NEVER,
         call: Cause::Failure,
+        pause: None,
         earliest: 0,
         stopped: plan.max_attempts == Some(0),
         held: false,
@@ -139,6 +145,9 @@ impl Model<'_> {
     /// Everything that happens now.
     fn instant(&mut self) -> Then {
         let mut was_refused = false;
+        // A race asks whether its goal is in reach after what has finished, and before it waits.
+        let mut asks = true;
+        let mut in_reach = true;
         loop {
             if self.is_reached() {
                 return Then::End(End::Reached);
@@ -147,7 +156,10 @@ impl Model<'_> {
             if self.running.is_empty() && !std::mem::take(&mut was_refused) {
                 self.idle();
             }
-            let in_reach = self.is_in_reach();
+            if std::mem::replace(&mut asks, true) {
+                in_reach = self.is_in_reach();
+            }
+            let was_stopped = self.stopped;
             if let Some(finished) = self.poll_running() {
                 if let Some(end) = self.finish(&finished) {
                     return Then::End(end);
@@ -155,19 +167,29 @@ impl Model<'_> {
                 continue;
             }
             // A commit may have stopped it.
-            let in_reach = in_reach && self.is_in_reach();
-            if !in_reach {
+            if !in_reach || self.stopped && !was_stopped && !self.is_in_reach() {
                 return Then::End(self.exhausted());
             }
             let start = match self.next_start() {
                 Some(start) => start,
-                None if self.running.is_empty() => return Then::End(self.exhausted()),
+                None if self.running.is_empty() => {
+                    self.put_place_back();
+                    return Then::End(self.exhausted());
+                }
                 None => NEVER,
             };
+            if start == NEVER {
+                self.put_place_back();
+            }
             let at_once = start == 0;
             self.waited |= !at_once;
+            if self.running.is_empty() && self.is_too_late() {
+                self.put_place_back();
+                return Then::End(self.exhausted());
+            }
             let expiry = self.expiry();
             if start.min(expiry) > self.now {
+                self.put_place_back();
                 if !self.is_in_reach() {
                     continue; // the source has come to its end
                 }
@@ -191,13 +213,29 @@ impl Model<'_> {
                 (self.in_hand, self.held) = (false, excused);
                 continue;
             }
+            if self.plan.place_from(self.now) > self.now {
+                self.held = true;
+                if !std::mem::replace(&mut self.awaits_place, true) {
+                    self.outcome.places.push((self.now, Place::Awaited));
+                }
+                self.waited = true;
+                if !self.is_in_reach() || self.expiry() <= self.now {
+                    continue;
+                }
+                return Then::At(self.next_poll(self.expiry()));
+            }
+            self.awaits_place = false;
+            self.outcome.places.push((self.now, Place::Taken));
             if !self.is_admitted(cause) {
-                was_refused = true;
+                self.outcome.places.push((self.now, Place::PutBack));
+                (was_refused, asks) = (true, false);
                 continue;
             }
+            let finished = self.outcome.accepted.len() + self.outcome.failed.len();
             if let Some(end) = self.start(cause, excused) {
                 return Then::End(end);
             }
+            asks = finished != self.outcome.accepted.len() + self.outcome.failed.len();
         }
     }
 
@@ -240,7 +278,8 @@ impl Model<'_> {
 
     /// How many more may start at most, as far as the race knows.
     fn startable(&self) -> Option<usize> {
-        if self.stopped || self.earliest == NEVER {
+        let is_late = self.earliest != 0 && self.earliest >= self.deadline_at();
+        if self.stopped || is_late || self.is_endless() {
             return Some(0);
         }
         let left = self.plan.candidates.len() - self.drawn;
@@ -256,6 +295,28 @@ impl Model<'_> {
             (Some(candidates), Some(allowed)) => Some(candidates.min(allowed)),
             (candidates, allowed) => candidates.or(allowed),
         }
+    }
+
+    /// Nothing makes the next attempt due any more, whatever becomes of those that run.
+    fn is_endless(&self) -> bool {
+        let due = self.by_time.min(self.called).max(self.earliest);
+        due == NEVER && (self.on_failure() == OnFailure::Wait || self.earliest == NEVER)
+    }
+
+    /// When the next attempt is due, candidates and room aside.
+    fn due(&self) -> u64 {
+        self.by_time().min(self.called).max(self.earliest)
+    }
+
+    /// The deadline comes before the next start, whatever the source gives.
+    fn is_too_late(&self) -> bool {
+        let due = self.due();
+        due != 0 && due != NEVER && due >= self.deadline_at()
+    }
+
+    fn deadline_at(&self) -> u64 {
+        let counts = self.waited && !self.is_decided();
+        self.plan.deadline.filter(|_| counts).unwrap_or(NEVER)
     }
 
     fn starts(&self) -> usize {
@@ -294,7 +355,7 @@ impl Model<'_> {
     /// Result-aware finishers do not wait with nothing running.
     fn idle(&mut self) {
         let may_call = self.is_result_aware() && self.on_failure() != OnFailure::Wait;
-        let is_due = self.by_time().min(self.called).max(self.earliest) == 0;
+        let is_due = self.due() == 0;
         if may_call && !is_due && !self.deferred && self.called == NEVER {
             (self.called, self.call) = (0, Cause::Idle);
         }
@@ -316,10 +377,10 @@ impl Model<'_> {
         if !self.in_hand {
             self.held |= !self.source_over;
             // A candidate is of no use if nothing makes it due.
-            let may_be_due = self.by_time().min(self.called).max(self.earliest) != NEVER;
+            let may_be_due = self.due() != NEVER;
             return (!self.source_over && may_be_due).then_some(NEVER);
         }
-        let start = self.by_time().min(self.called).max(self.earliest);
+        let start = self.due();
         if self.stopped || start == NEVER {
             return None;
         }
@@ -327,6 +388,13 @@ impl Model<'_> {
             self.held = false; // it waits for its time
         }
         Some(start)
+    }
+
+    /// The next start is not due any more.
+    fn put_place_back(&mut self) {
+        if std::mem::take(&mut self.awaits_place) {
+            self.outcome.places.push((self.now, Place::PutBack));
+        }
     }
 
     fn draw(&mut self) {
@@ -342,9 +410,7 @@ impl Model<'_> {
     /// When the next timeout or the deadline expires.
     fn expiry(&self) -> u64 {
         let timeout = self.running.iter().map(|it| it.times_out).min();
-        let counts = self.waited && !self.is_decided();
-        let deadline = self.plan.deadline.filter(|_| counts);
-        timeout.unwrap_or(NEVER).min(deadline.unwrap_or(NEVER))
+        timeout.unwrap_or(NEVER).min(self.deadline_at())
     }
 
     /// When the race is polled next, if it waits until `at` or until an attempt finishes.
@@ -352,8 +418,10 @@ impl Model<'_> {
         let finishes = self.running.iter().map(Running::acts);
         let arrival = (!self.in_hand && !self.source_over).then(|| self.arrivals[self.drawn]);
         let arrival = arrival.filter(|arrival| *arrival > self.now);
+        let place = self.awaits_place.then(|| self.plan.place_from(self.now));
         let spurious = self.plan.spurious.iter().copied();
-        let wakes = finishes.chain(arrival).chain(spurious).chain([at]);
+        let wakes = finishes.chain(arrival).chain(place);
+        let wakes = wakes.chain(spurious).chain([at]);
         let next = wakes.filter(|at| *at > self.now).min().unwrap_or(NEVER);
         match next {
             NEVER => NEVER,

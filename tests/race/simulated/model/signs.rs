@@ -66,6 +66,7 @@ impl Model<'_> {
         }
         self.suspend();
         if self.is_decided() {
+            self.put_place_back();
             (self.stopped, self.source_over, self.in_hand) = (true, true, false);
             self.running.retain(|it| it.committed);
         }

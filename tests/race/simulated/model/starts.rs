@@ -11,13 +11,18 @@ impl Model<'_> {
     pub(super) fn cause(&self) -> Cause {
         if self.starts() == 0 {
             Cause::First
-        } else if self.called <= self.by_time() && self.called != NEVER {
+        } else if self.is_called() {
             self.call
         } else if self.running.is_empty() {
             Cause::Idle
         } else {
             Cause::Delay
         }
+    }
+
+    /// A failure, or that none is running, makes the next start due, no later than its delay does.
+    fn is_called(&self) -> bool {
+        self.called != NEVER && self.called <= self.by_time().max(self.earliest)
     }
 
     pub(super) fn is_admitted(&mut self, cause: Cause) -> bool {
@@ -34,9 +39,10 @@ impl Model<'_> {
             match gate.answer(index, failed, self.asked) {
                 Permit::Start => {}
                 Permit::NotNow => {
-                    let again = match self.delay {
-                        0 | NEVER => NEVER,
-                        delay => self.now + delay,
+                    let again = match (self.delay, self.plan.min_gap) {
+                        (0, None | Some(0)) | (NEVER, _) => NEVER,
+                        (0, Some(gap)) => self.now + gap,
+                        (delay, _) => self.now + delay,
                     };
                     self.refuse(again);
                     self.deferred = again != NEVER;
@@ -62,7 +68,7 @@ impl Model<'_> {
     }
 
     fn refuse(&mut self, again: u64) {
-        if self.called <= self.by_time() && self.called != NEVER {
+        if self.is_called() {
             self.called = NEVER;
         }
         self.by_time = again;
@@ -72,7 +78,7 @@ impl Model<'_> {
 
     pub(super) fn start(&mut self, cause: Cause, excused: bool) -> Option<End> {
         let index = self.starts();
-        let is_by_time = self.called > self.by_time() || self.called == NEVER;
+        let is_by_time = !self.is_called();
         let was_due = self.by_time;
         let is_planned = index > 0 && is_by_time && !excused && self.earliest <= was_due;
         let is_planned = is_planned && was_due > 0;
@@ -85,10 +91,11 @@ impl Model<'_> {
         }
         let gap = self.plan.min_gap.unwrap_or(0);
         let delay = self.plan.delays.get(index).copied().flatten();
-        self.delay = delay.unwrap_or(NEVER).max(gap);
+        self.delay = delay.unwrap_or(NEVER);
         self.by_time = match (self.delay, self.plan.catch_up.unwrap_or_default()) {
             (NEVER, _) => NEVER,
-            (0, _) => 0,
+            (0, _) if gap == 0 => 0,
+            (0, _) => self.now,
             (delay, CatchUp::Burst) if is_planned => was_due + delay,
             (delay, CatchUp::Skip) if is_planned => {
                 was_due + ((self.now - was_due) / delay + 1) * delay
@@ -96,6 +103,7 @@ impl Model<'_> {
             (delay, _) => self.now + delay,
         };
         self.called = NEVER;
+        self.pause = None;
         self.earliest = if gap > 0 { self.now + gap } else { 0 };
         self.deferred = false;
         if self.plan.max_attempts == Some(self.starts()) {
@@ -149,6 +157,7 @@ impl Model<'_> {
                         self.earliest = self.earliest.max(self.now + delay);
                     }
                     Failing::NoMoreStarts => {
+                        self.put_place_back();
                         (self.stopped, self.source_over, self.in_hand) = (true, true, false);
                     }
                 }
@@ -175,9 +184,10 @@ impl Model<'_> {
             OnFailure::Any => true,
             _ => unreachable!("there are no more variants"),
         };
-        if calls {
+        if calls && !self.stopped {
             let failures = self.outcome.failed.len();
-            let pause = self.plan.pauses.get(failures - 1).copied().unwrap_or(0);
+            let asked = || self.plan.pauses.get(failures - 1).copied().unwrap_or(0);
+            let pause = *self.pause.get_or_insert_with(asked);
             let called = if pause == 0 {
                 0
             } else {

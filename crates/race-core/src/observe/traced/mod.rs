@@ -206,7 +206,7 @@ impl TracedRace {
             Refusal::MaxInFlight => refused!(TRACE, "max_in_flight"),
             Refusal::Gate => refused!(DEBUG, "gate"),
             Refusal::Budget => refused!(INFO, "budget"),
-            Refusal::MaxAttempts | Refusal::Verdict | Refusal::Policy => {} // the race reports no event for these
+            Refusal::MaxAttempts | Refusal::Verdict | Refusal::Deadline | Refusal::Policy => {} // the race reports no event for these
         }
     }
 

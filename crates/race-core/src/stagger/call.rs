@@ -1,0 +1,72 @@
+use core::time::Duration;
+
+use crate::{Cause, Moment};
+
+/// What makes the next attempt due beside its delay: a failure, or that no attempt is running.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    /// `ZERO` is at once, `NEVER` is not.
+    at: Moment,
+    cause: Cause,
+    /// Being idle does not make the next start due: a gate deferred it, or the pause after a
+    /// failure never ends.
+    idle_waits: bool,
+    /// The pause after failures; `None` until the first failure since the latest start.
+    pause: Option<Duration>,
+}
+
+impl Default for Call {
+    /// Nothing calls for the next attempt.
+    #[inline]
+    fn default() -> Self {
+        Self {
+            at: Moment::NEVER,
+            cause: Cause::Failure,
+            idle_waits: false,
+            pause: None,
+        }
+    }
+}
+
+impl Call {
+    #[inline]
+    pub(super) fn at(&self) -> Moment {
+        self.at
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Returns the pause after failures, which `ask` tells once for each start.
+    pub(super) fn pause(&mut self, ask: impl FnOnce() -> Duration) -> Duration {
+        *self.pause.get_or_insert_with(ask)
+    }
+
+    /// A failure makes the next attempt due at this moment.
+    pub(super) fn failed(&mut self, at: Moment) {
+        self.at = self.at.min(at);
+        self.cause = Cause::Failure;
+        self.idle_waits = self.at == Moment::NEVER; // a pause that never ends
+    }
+
+    /// No attempt is running.
+    pub(super) fn idle(&mut self) {
+        if !self.idle_waits && self.at == Moment::NEVER {
+            self.at = Moment::ZERO;
+            self.cause = Cause::Idle;
+        }
+    }
+
+    /// The due start was refused. `is_called` tells that it was this call that made it due.
+    pub(super) fn start_is_refused(&mut self, is_called: bool) {
+        if is_called {
+            self.at = Moment::NEVER;
+        }
+        self.idle_waits = false;
+    }
+
+    pub(super) fn set_idle_waits(&mut self, idle_waits: bool) {
+        self.idle_waits = idle_waits;
+    }
+}
